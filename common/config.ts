@@ -1,0 +1,188 @@
+import { readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { z } from 'zod';
+import { CometError } from './errors.ts';
+
+const count = (fallback: number) => z.int().nonnegative().default(fallback);
+const share = (fallback: number) => z.number().min(0).default(fallback);
+
+/** Loopback `http://`, or `https://` anywhere, without a path. */
+const upstreamOrigin = z
+  .string()
+  .refine(isUpstreamOrigin, 'an https:// origin (http:// only for 127.0.0.1, ::1 or localhost)');
+
+/** The one schema: defaults, types, help text and the README's table come from it. */
+export const Config = z.strictObject({
+  port: z.int().min(0).max(65_535).default(8443).describe('port the guard listens on, loopback only; 0 picks one'),
+  upstream: upstreamOrigin.default('https://api.anthropic.com').describe('origin that requests are forwarded to'),
+  upstreamCa: z.string().default('').describe('extra PEM file to trust for the upstream'),
+  claudeBin: z.string().min(1).default('claude').describe('Claude Code, as a name on PATH or a path'),
+  llm: z.enum(['claude', 'local', 'off']).default('claude').describe('who reads and compacts turns'),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('least level that is logged'),
+  models: z
+    .strictObject({
+      sensor: z.string().default('haiku').describe('model of the sensor'),
+      compacter: z.string().default('sonnet').describe('model of the compacter'),
+      sensorTimeoutMs: count(30_000).describe('a sensor call is killed after this'),
+      compacterTimeoutMs: count(180_000).describe('a compacter call is killed after this'),
+      maxChildren: z.int().positive().default(2).describe('claude -p children at one time'),
+    })
+    .prefault({}),
+  compaction: z
+    .strictObject({
+      minL1Buffer: count(3).describe('turns needed before a topic shift or high load compacts'),
+      maxL1Buffer: count(10).describe('turns that compact in any case'),
+      loadThreshold: count(4).describe('load level (1 to 5) that compacts'),
+      idleMs: count(600_000).describe('a session silent for so long has its tail compacted'),
+    })
+    .prefault({}),
+  trim: z
+    .strictObject({
+      mode: z.enum(['auto', 'off']).default('auto').describe('whether conversations are trimmed'),
+      triggerTokens: count(24_000).describe('history above this, in tokens, is worth a cut'),
+      keepTurns: z.int().min(3).default(3).describe('newest complete turns that stay verbatim'),
+      keepTokens: count(6_000).describe('newest tokens that stay verbatim'),
+      minDropShare: share(0.5).describe('least share of the history that a cut must drop'),
+    })
+    .prefault({}),
+  inject: z
+    .strictObject({
+      retrieval: z
+        .enum(['auto', 'system-message', 'user-block', 'off'])
+        .default('auto')
+        .describe('where the memory recalled for a prompt is put'),
+      retrievalTokens: count(600).describe('ceiling for one recall, tokens'),
+      systemTokens: count(900).describe('ceiling for our system block, tokens'),
+      preambleTokens: count(2_000).describe('ceiling for the memory preamble, tokens'),
+    })
+    .prefault({}),
+  recall: z
+    .strictObject({
+      scope: z.enum(['session', 'project', 'all']).default('project').describe('whose memories are recalled'),
+      topK: z.int().positive().default(8).describe('most memories recalled for one prompt'),
+      deadlineMs: count(150).describe('a recall that takes longer is skipped'),
+      minCoverage: share(0.35).describe("least idf-weighted share of the prompt's terms that a memory must cover"),
+      minSimilarity: share(0.3).describe('least similarity, where coverage is in doubt'),
+    })
+    .prefault({}),
+});
+
+export type Config = z.infer<typeof Config>;
+
+export interface LoadedConfig {
+  readonly config: Config;
+  readonly home: string;
+}
+
+/**
+ * Default, then `config.json`, then `COMET_CC_*`, then `overrides` (flags). Creates nothing.
+ *
+ * @throws CometError `config_invalid`, naming file or variable, key, and what was expected
+ */
+export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): LoadedConfig {
+  const home = path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc'));
+  const file = path.join(home, 'config.json');
+  const fromFile = checked(readJson(file), file);
+  const fromEnv = checked(merge(fromFile, envTwins(env)), 'the environment (COMET_CC_…)');
+  return { config: checked(merge(fromEnv, overrides), 'the command line'), home };
+}
+
+export interface ConfigKey {
+  readonly key: string;
+  readonly variable: string;
+  readonly fallback: unknown;
+  readonly description: string;
+}
+
+/** Every key with its environment twin, in declaration order; for help and docs. */
+export function configKeys(): ConfigKey[] {
+  const defaults = Config.parse({}) as Record<string, unknown>;
+  return walk(Config.shape, [], defaults);
+}
+
+function walk(shape: Record<string, z.ZodType>, at: readonly string[], defaults: Record<string, unknown>): ConfigKey[] {
+  return Object.entries(shape).flatMap(([name, schema]) => {
+    const keys = [...at, name];
+    const inner = unwrap(schema);
+    if (inner instanceof z.ZodObject) {
+      return walk(inner.shape as Record<string, z.ZodType>, keys, defaults[name] as Record<string, unknown>);
+    }
+    const key = keys.join('.');
+    return [{ key, variable: variableOf(keys), fallback: defaults[name], description: schema.description ?? '' }];
+  });
+}
+
+function unwrap(schema: z.ZodType): z.ZodType {
+  return schema instanceof z.ZodPrefault ? (schema.unwrap() as z.ZodType) : schema;
+}
+
+function variableOf(keys: readonly string[]): string {
+  return `COMET_CC_${keys.map((key) => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()).join('_')}`;
+}
+
+function envTwins(env: NodeJS.ProcessEnv): Record<string, unknown> {
+  const found: Record<string, unknown> = {};
+  for (const { key, variable, fallback } of configKeys()) {
+    const text = env[variable];
+    if (text === undefined || text === '') continue;
+    const value = typeof fallback === 'number' ? Number(text) : text;
+    const keys = key.split('.');
+    const last = keys.pop() as string;
+    let node = found;
+    for (const part of keys) {
+      node[part] ??= {};
+      node = node[part] as Record<string, unknown>;
+    }
+    node[last] = value;
+  }
+  return found;
+}
+
+function readJson(file: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
+    throw new CometError('config_invalid', `${file} cannot be read; check its permissions`, { cause: error });
+  }
+  try {
+    return JSON.parse(text) as Record<string, unknown>;
+  } catch (error) {
+    throw new CometError('config_invalid', `${file} is not JSON: ${(error as Error).message}`, { cause: error });
+  }
+}
+
+function checked(value: unknown, source: string): Config {
+  const result = Config.safeParse(value);
+  if (result.success) return result.data;
+  const problems = result.error.issues.map((issue) => `${issue.path.join('.') || '(top level)'}: ${issue.message}`);
+  throw new CometError('config_invalid', `${source} does not validate: ${problems.join('; ')}`, {
+    cause: result.error,
+  });
+}
+
+function merge(base: Record<string, unknown>, over: object): Record<string, unknown> {
+  const merged: Record<string, unknown> = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    if (value === undefined) continue;
+    const below = merged[key];
+    merged[key] = isRecord(value) && isRecord(below) ? merge(below, value) : value;
+  }
+  return merged;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isUpstreamOrigin(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  if (url.origin !== text.replace(/\/$/, '')) return false;
+  return (
+    url.protocol === 'https:' ||
+    (url.protocol === 'http:' && /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(url.hostname))
+  );
+}

@@ -1,0 +1,31 @@
+export type ErrorCode =
+  | 'config_invalid'
+  | 'ca_unreadable'
+  | 'ca_exists'
+  | 'unsafe_file'
+  | 'trust_failed'
+  | 'port_in_use'
+  | 'daemon_down'
+  | 'daemon_unhealthy'
+  | 'not_found'
+  | 'ambiguous_id'
+  | 'node_invalid'
+  | 'journal_corrupt'
+  | 'index_failed'
+  | 'model_failed'
+  | 'model_missing'
+  | 'model_timeout'
+  | 'upstream_failed'
+  | 'rewrite_refused'
+  | 'usage';
+
+/** The one error class. `message` says what failed and what to do next; `cause` keeps what was thrown below. */
+export class CometError extends Error {
+  override readonly name = 'CometError';
+  readonly code: ErrorCode;
+
+  constructor(code: ErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

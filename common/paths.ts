@@ -1,0 +1,43 @@
+import path from 'node:path';
+
+/** Where everything lives below `COMET_CC_HOME`. Nothing is created here. */
+export interface HomePaths {
+  readonly home: string;
+  readonly configFile: string;
+  readonly certsDir: string;
+  readonly journalDir: string;
+  readonly nodesDir: string;
+  readonly briefsDir: string;
+  readonly plansDir: string;
+  readonly ledgerDir: string;
+  readonly indexDir: string;
+  readonly logsDir: string;
+  readonly runDir: string;
+  /** The guard's control socket and the engine's API socket, both 0600 in the 0700 `run/`. */
+  readonly guardSocket: string;
+  readonly engineSocket: string;
+  readonly proxyTokenFile: string;
+  /** HMAC key of the redaction marks. */
+  readonly markKeyFile: string;
+}
+
+export function homePaths(home: string): HomePaths {
+  const at = (...parts: string[]): string => path.join(home, ...parts);
+  return {
+    home,
+    configFile: at('config.json'),
+    certsDir: at('certs'),
+    journalDir: at('journal'),
+    nodesDir: at('memory', 'nodes'),
+    briefsDir: at('memory', 'briefs'),
+    plansDir: at('plans'),
+    ledgerDir: at('ledger'),
+    indexDir: at('index'),
+    logsDir: at('logs'),
+    runDir: at('run'),
+    guardSocket: at('run', 'guard.sock'),
+    engineSocket: at('run', 'engine.sock'),
+    proxyTokenFile: at('run', 'proxy-token'),
+    markKeyFile: at('run', 'mark-key'),
+  };
+}

@@ -1,0 +1,56 @@
+import { z } from 'zod';
+
+const iso = z.iso.datetime();
+
+/** A statement with the turns it rests on. */
+export const Fact = z.object({
+  concept: z.string().min(1),
+  value: z.string().min(1),
+  polarity: z.enum(['positive', 'negative']),
+  /** `end` of each source turn. */
+  evidence: z.array(z.string()),
+});
+export type Fact = z.infer<typeof Fact>;
+
+/** The unit of memory; field names are CoMeT's. */
+export const MemoryNode = z.object({
+  node_id: z.string().regex(/^mem_\d{8}_\d{6}_[0-9a-f]{6}$/),
+  session_id: z.string().min(1),
+  project: z.string(),
+  depth_level: z.int().nonnegative(),
+  recall_mode: z.enum(['passive', 'active', 'both']),
+  topic_tags: z.array(z.string()),
+  importance: z.enum(['HIGH', 'MED', 'LOW']),
+  summary: z.string().min(1),
+  detailed_summary: z.string().nullable(),
+  trigger: z.string(),
+  /** sha256 over the ends of the turns it stands for: the same turns give the same key. */
+  content_key: z.string(),
+  /** Journal file, relative to the home. */
+  raw_location: z.string(),
+  parent_node_id: z.string().nullable(),
+  links: z.array(z.string()),
+  source_links: z.array(z.string()),
+  capsule: z.string().nullable(),
+  origin: z.enum(['user', 'assistant', 'tool', 'external']),
+  valid_from: iso,
+  valid_to: iso.nullable(),
+  superseded_by: z.string().nullable(),
+  compaction_reason: z.enum(['topic_shift', 'high_load', 'buffer_overflow', 'forced', 'external']),
+  created_at: iso,
+  strength: z.number(),
+  recall_count: z.int().nonnegative(),
+  last_recalled_at: iso.nullable(),
+  /** `end` of each turn it stands for, oldest first. */
+  turns: z.array(z.string()),
+  /** Who wrote it: `local` is a stand-in until the model answers. */
+  written_by: z.string(),
+  facts: z.array(Fact),
+});
+export type MemoryNode = z.infer<typeof MemoryNode>;
+
+/** `mem_YYYYMMDD_HHMMSS_<6 hex>`, UTC. */
+export function nodeId(atMs: number, randomHex: string): string {
+  const [date, time] = new Date(atMs).toISOString().split('T') as [string, string];
+  return `mem_${date.replaceAll('-', '')}_${time.slice(0, 8).replaceAll(':', '')}_${randomHex.slice(0, 6)}`;
+}

@@ -1,0 +1,129 @@
+import type { CapturedTurn, Origin } from '../common/turn.ts';
+import type { MemoryNode } from './core/node.ts';
+import type { Problem } from './ports.ts';
+
+/** A node as one line of tier 1, ready to be injected: redacted, one line, no fence or tag of ours inside. */
+export interface MemoryLine {
+  readonly nodeId: string;
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+/** What may stand in the system prompt for a whole epoch; every line is of clean origin. */
+export interface StandingMemory {
+  readonly brief: readonly string[];
+  readonly lines: readonly MemoryLine[];
+}
+
+export interface RecallRequest {
+  readonly sessionId: string;
+  readonly projectDir: string | null;
+  /** The prompt, reminders stripped. */
+  readonly prompt: string;
+  /** The conversation before it, oldest first; used where the prompt has no words of its own. */
+  readonly recent: readonly string[];
+  /** Ends of the turns that are sent verbatim: what stands for them is not recalled. */
+  readonly visibleTurns: ReadonlySet<string>;
+  /** Texts already shown in this epoch: an identical line is not recalled again. */
+  readonly shown: ReadonlySet<string>;
+}
+
+export interface LaneScore {
+  readonly rank: number;
+  readonly score: number;
+}
+
+export interface RecallHit {
+  readonly node: MemoryNode;
+  readonly score: number;
+  /** The tier-1 line, with the raw line that matched where that adds something, and date and origin. */
+  readonly line: MemoryLine;
+  /** The verbatim line of the turn that matched best, and the turn's end; null when only the node matched. */
+  readonly raw: { readonly text: string; readonly turn: string } | null;
+  readonly lanes: Readonly<Partial<Record<'fts' | 'summary' | 'trigger' | 'raw' | 'entity', LaneScore>>>;
+}
+
+export interface NodeFilter {
+  readonly sessionId?: string;
+  readonly projectDir?: string;
+  readonly tag?: string;
+  readonly importance?: 'HIGH' | 'MED' | 'LOW';
+  readonly sinceMs?: number;
+  /** Bundle children too. */
+  readonly all?: boolean;
+  readonly limit?: number;
+}
+
+export interface RawMessage {
+  readonly seq: number;
+  readonly role: string;
+  /** Parsed `content`, verbatim but for redacted spans. */
+  readonly content: unknown;
+  readonly sha256: string;
+}
+
+export interface NodeView extends MemoryNode {
+  readonly raw?: readonly RawMessage[];
+}
+
+export interface SessionView {
+  readonly session_id: string;
+  readonly project: string;
+  readonly status: 'active' | 'closed';
+  readonly created_at: string;
+  readonly updated_at: string;
+  readonly turns: number;
+  readonly node_ids: readonly string[];
+}
+
+export interface MemoryStatus {
+  readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };
+  readonly llm: {
+    readonly backend: string;
+    readonly calls_today: number;
+    readonly tokens_today: number;
+    readonly deferred: number;
+    /** Why the last model call failed, '' when it did not. */
+    readonly last_error: string;
+  };
+  readonly nodes: number;
+  readonly problems: readonly Problem[];
+}
+
+/** The public face of memory. Nothing here is awaited on the path of a request but `recall`, under a deadline. */
+export interface Memory {
+  /** Takes finished turns; returns at once, never throws. A turn whose `end` is known is skipped. */
+  capture(turns: readonly CapturedTurn[]): void;
+  /** For those of `ends` that durable nodes stand for: the nodes' ids. Synchronous, from memory. */
+  standIns(ends: readonly string[]): ReadonlyMap<string, readonly string[]>;
+  /** Asks for durable nodes for these turns soon (forced compaction); returns at once. */
+  prepare(sessionId: string, ends: readonly string[]): void;
+  /** Tier-1 lines in the order given; unknown ids are left out. */
+  lines(nodeIds: readonly string[]): readonly MemoryLine[];
+  /** Brief of the session (or the last one of its project), and the passive and pinned lines. */
+  standing(sessionId: string, projectDir: string | null): Promise<StandingMemory>;
+  /** Best first; empty when nothing fits. */
+  recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
+
+  list(filter: NodeFilter): readonly MemoryNode[];
+  /**
+   * `id` may be any unambiguous prefix. Depth 2 adds the verbatim messages.
+   * @throws CometError `not_found` or `ambiguous_id`
+   */
+  show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
+  search(
+    query: string,
+    options: { top: number; sessionId?: string; projectDir?: string },
+  ): Promise<readonly RecallHit[]>;
+  /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
+  remove(ids: readonly string[]): Promise<readonly string[]>;
+  sessions(): Promise<readonly SessionView[]>;
+  /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
+  brief(sessionId: string): Promise<string>;
+  /** Every message of the session, in order. @throws CometError `not_found` */
+  restore(sessionId: string): Promise<readonly RawMessage[]>;
+  /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
+  flush(timeoutMs: number): Promise<boolean>;
+  status(): MemoryStatus;
+  close(): Promise<void>;
+}

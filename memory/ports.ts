@@ -1,0 +1,182 @@
+import type { CapturedTurn, Origin } from '../common/turn.ts';
+import type { Fact, MemoryNode } from './core/node.ts';
+
+/** Turns text into vectors. Never runs on the thread that streams. */
+export interface Embedder {
+  /** Stored beside each vector; a change of id means the index must be rebuilt. */
+  readonly id: string;
+  readonly dimensions: number;
+  /** One L2-normalised vector (or all zeros for text without words) for each text, in order. */
+  embed(texts: readonly string[]): Promise<Float32Array[]>;
+  close(): Promise<void>;
+}
+
+/** What a model is shown of one turn: redacted, whole, never a preview. */
+export interface TurnText {
+  readonly end: string;
+  readonly atMs: number;
+  readonly origin: Origin;
+  readonly user: string;
+  readonly parts: readonly TurnPart[];
+}
+
+export interface TurnPart {
+  readonly kind: 'assistant' | 'tool_use' | 'tool_result';
+  readonly origin: Origin;
+  /** Tool name for the two tool kinds, else ''. */
+  readonly tool: string;
+  readonly text: string;
+}
+
+export interface SensorReading {
+  readonly logic_flow: 'MAINTAIN' | 'BROKEN';
+  readonly load_level: number;
+  readonly redundancy_detected: boolean;
+}
+
+export interface SensorInput {
+  /** Up to the last five buffered turns, oldest first. */
+  readonly buffer: readonly TurnText[];
+  readonly turn: TurnText;
+}
+
+export interface CompactionInput {
+  readonly project: string;
+  readonly turns: readonly TurnText[];
+  /** Tags already used in this project, most frequent first; reused before new ones are made. */
+  readonly knownTags: readonly string[];
+  /** The session's brief until now, '' when there is none. */
+  readonly brief: string;
+}
+
+export interface DraftNode {
+  readonly summary: string;
+  readonly trigger: string;
+  readonly topic_tags: readonly string[];
+  readonly importance: 'HIGH' | 'MED' | 'LOW';
+  readonly recall_mode: 'passive' | 'active' | 'both';
+  /** `end` of each turn it stands for; together the drafts cover every turn of the input. */
+  readonly turns: readonly string[];
+  readonly facts: readonly Fact[];
+}
+
+/** One line of the brief with the turns it rests on. */
+export interface Claim {
+  readonly text: string;
+  readonly sources: readonly string[];
+}
+
+export interface CompactionResult {
+  readonly nodes: readonly DraftNode[];
+  readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
+}
+
+/**
+ * The sensor and the compacter. Every call may take minutes and may fail.
+ *
+ * @throws CometError `model_missing`, `model_failed` or `model_timeout`
+ */
+export interface LanguageModel {
+  readonly name: string;
+  sense(input: SensorInput, signal: AbortSignal): Promise<SensorReading>;
+  compact(input: CompactionInput, signal: AbortSignal): Promise<CompactionResult>;
+  /** Ends every child; idempotent. */
+  close(): Promise<void>;
+}
+
+/** One durable record of the journal: a redacted turn. `project` is the project key, see `core/project.ts`. */
+export interface JournalTurn extends CapturedTurn {
+  readonly seq: number;
+  readonly project: string;
+  readonly redacted: boolean;
+}
+
+/** Append-only raw turns; the only copy of what was trimmed. */
+export interface Journal {
+  /** Resolves once the turn is on disk (fsynced); gives it its sequence number in the session. */
+  append(turn: Omit<JournalTurn, 'seq'>): Promise<JournalTurn>;
+  /** Every session on disk, with the newest write first. */
+  sessions(): Promise<readonly { readonly sessionId: string; readonly updatedAtMs: number }[]>;
+  /** Turns of a session in order of arrival; the latest record wins where an `end` stands twice. */
+  read(sessionId: string): Promise<readonly JournalTurn[]>;
+  /** Rewrites the session without these turns; nothing of them stays on disk. */
+  remove(sessionId: string, ends: readonly string[]): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface Problem {
+  readonly file: string;
+  readonly message: string;
+}
+
+/** The truth: one markdown file for each session with a section for each of its nodes. */
+export interface NodeFiles {
+  /** Reads all; a section that does not validate is named in `problems` and left as it is on disk. */
+  load(): Promise<{ readonly nodes: readonly MemoryNode[]; readonly problems: readonly Problem[] }>;
+  /** Inserts or replaces by `node_id`; durable when it resolves. Nodes may be of several sessions. */
+  save(nodes: readonly MemoryNode[]): Promise<void>;
+  remove(nodeIds: readonly string[]): Promise<void>;
+  readBrief(sessionId: string): Promise<StoredBrief | null>;
+  writeBrief(brief: StoredBrief): Promise<void>;
+}
+
+export interface StoredBrief {
+  readonly session_id: string;
+  readonly project: string;
+  readonly updated_at: string;
+  /** Claims with the origin they take from their sources. */
+  readonly active: readonly (Claim & { readonly origin: Origin })[];
+  readonly hints: readonly (Claim & { readonly origin: Origin })[];
+}
+
+/** What is searched: a row for each node and one for each turn, the latter pointing to its node. */
+export interface IndexRow {
+  readonly row_id: string;
+  readonly kind: 'node' | 'turn';
+  readonly node_id: string;
+  readonly session_id: string;
+  readonly project: string;
+  /** `end` of the turn; '' on node rows. */
+  readonly turn: string;
+  readonly origin: Origin;
+  readonly created_at_ms: number;
+  /** What full text sees, before tokenising. */
+  readonly text: string;
+  /** What the summary vector is made of (a turn's own text on turn rows). */
+  readonly summary: string;
+  /** What the trigger vector is made of; '' on turn rows. */
+  readonly trigger: string;
+}
+
+export interface IndexFilter {
+  readonly project?: string;
+  readonly sessionId?: string;
+}
+
+export interface LaneHit {
+  readonly row: IndexRow;
+  /** BM25 for `fts` and `raw`, cosine for the vector lanes; higher is better. */
+  readonly score: number;
+}
+
+/** Best first. `fts` sees node rows, `raw` sees turn rows. */
+export interface LaneHits {
+  readonly fts: readonly LaneHit[];
+  readonly raw: readonly LaneHit[];
+  readonly summary: readonly LaneHit[];
+  readonly trigger: readonly LaneHit[];
+}
+
+/** Rebuildable from the files. One writer. */
+export interface NodeIndex {
+  upsert(rows: readonly IndexRow[]): Promise<void>;
+  /** Every row of these nodes, turn rows included. */
+  removeNodes(nodeIds: readonly string[]): Promise<void>;
+  search(query: string, options: { readonly filter: IndexFilter; readonly limit: number }): Promise<LaneHits>;
+  /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's rows. */
+  termWeights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
+  nodeIds(): Promise<ReadonlySet<string>>;
+  count(): Promise<number>;
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}

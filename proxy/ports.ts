@@ -1,0 +1,96 @@
+import type { CapturedTurn, Origin } from '../common/turn.ts';
+
+/** One `POST /v1/messages` or `/v1/messages/count_tokens` of Claude Code, whole. */
+export interface MessagesRequest {
+  readonly requestId: string;
+  readonly path: 'messages' | 'count_tokens';
+  /** Lower-case names; the authorization headers are left out before this is built. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: Buffer;
+  readonly receivedAtMs: number;
+}
+
+/** What came back, seen beside the stream without delaying it. */
+export interface ResponseSeen {
+  readonly status: number;
+  /** `complete` only when `message_stop` (or a whole JSON body) arrived. */
+  readonly end: 'complete' | 'aborted_by_client' | 'cut_by_upstream';
+  /** The reassembled assistant message; null for errors, count_tokens and what could not be decoded. */
+  readonly message: AssistantMessage | null;
+  /** First 2 KB of an error body, '' otherwise. */
+  readonly errorText: string;
+  /** `anthropic-ratelimit-*`, `retry-after` and `request-id`, lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface AssistantMessage {
+  readonly id: string;
+  readonly model: string;
+  /** Content blocks in order, as Claude Code will hold them. */
+  readonly content: readonly Readonly<Record<string, unknown>>[];
+  readonly stopReason: string | null;
+  readonly usage: Usage;
+}
+
+/** Tokens as the API reports them. */
+export interface Usage {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite5m: number;
+  readonly cacheWrite1h: number;
+  readonly output: number;
+}
+
+export interface RewriteOutcome {
+  /** The bytes to forward: `request.body` itself when nothing was changed. */
+  readonly body: Buffer;
+  readonly rewritten: boolean;
+  /** Called once, after the response ended either way; must not throw. */
+  seen(response: ResponseSeen): void;
+}
+
+/** Decides what goes upstream. Never throws: on any doubt the plan in force is replayed, or the original returned. */
+export interface Rewriter {
+  rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome>;
+}
+
+/** The fixed leaf for the target host; null when it may not be served (missing, expired, wrong modes). */
+export interface CertSource {
+  leaf(): { readonly keyFile: string; readonly certFile: string; readonly key: string; readonly cert: string } | null;
+}
+
+export interface ProxyLog {
+  debug(message: string, fields?: Record<string, unknown>): void;
+  info(message: string, fields?: Record<string, unknown>): void;
+  warn(message: string, fields?: Record<string, unknown>): void;
+  error(message: string, fields?: Record<string, unknown>): void;
+}
+
+export interface MemoryLine {
+  readonly nodeId: string;
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+/** What the rewriter needs of memory; `bin` joins the two. */
+export interface MemorySource {
+  capture(turns: readonly CapturedTurn[]): void;
+  standIns(ends: readonly string[]): ReadonlyMap<string, readonly string[]>;
+  prepare(sessionId: string, ends: readonly string[]): void;
+  lines(nodeIds: readonly string[]): readonly MemoryLine[];
+  standing(
+    sessionId: string,
+    projectDir: string | null,
+  ): Promise<{ readonly brief: readonly string[]; readonly lines: readonly MemoryLine[] }>;
+  recall(
+    request: {
+      readonly sessionId: string;
+      readonly projectDir: string | null;
+      readonly prompt: string;
+      readonly recent: readonly string[];
+      readonly visibleTurns: ReadonlySet<string>;
+      readonly shown: ReadonlySet<string>;
+    },
+    signal: AbortSignal,
+  ): Promise<readonly { readonly line: MemoryLine; readonly score: number }[]>;
+}
