@@ -1,0 +1,97 @@
+import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.ts';
+import type { TurnPart, TurnText } from '../ports.ts';
+import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './blocks.ts';
+import { commandOrigin, toolOrigin } from './tool-origin.ts';
+
+/** How Claude Code begins the summary that replaces a compacted history: a model wrote it, from unknown sources. */
+const CONTINUATION = 'This session is being continued from a previous conversation';
+const USER_SHELL = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>([^]*?)<\/\1>/g;
+
+interface Reading {
+  readonly projectDir: string | null;
+  readonly user: string[];
+  readonly parts: TurnPart[];
+  readonly uses: Map<string, Block>;
+  tainted: boolean;
+}
+
+/**
+ * What a model is shown of a turn, with the origin of each part. Once a result from outside the project entered
+ * the turn, everything the assistant writes after it is `external`: taint never goes back.
+ */
+export function readTurn(turn: CapturedTurn): TurnText {
+  const reading: Reading = { projectDir: turn.projectDir, user: [], parts: [], uses: new Map(), tainted: false };
+  for (const message of turn.messages) {
+    if (message.role === 'system') continue;
+    for (const block of blocksOf(message)) {
+      if (message.role === 'user') readUserBlock(block, reading);
+      else readAssistantBlock(block, reading);
+    }
+  }
+  const user = reading.user.join('\n\n');
+  const origins: Origin[] = reading.parts.map((part) => part.origin);
+  if (user !== '' || origins.length === 0) origins.push('user');
+  return { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts: reading.parts };
+}
+
+/** The turn as someone sees it who is shown no tool traffic: user and assistant text only. */
+export function withoutTools(turn: TurnText): TurnText {
+  const parts = turn.parts.filter((part) => part.kind === 'assistant');
+  const origins: Origin[] = parts.map((part) => part.origin);
+  return { ...turn, parts, origin: lowestOrigin([...origins, 'user']) };
+}
+
+function readUserBlock(block: Block, reading: Reading): void {
+  if (block['type'] === 'tool_result') readResult(block, reading);
+  else if (block['type'] === 'image') reading.user.push('[image]');
+  else if (block['type'] === 'text') readUserText(withoutInjected(stringOf(block['text'])), reading);
+}
+
+function readUserText(text: string, reading: Reading): void {
+  if (text.startsWith(CONTINUATION)) {
+    reading.tainted = true;
+    add(reading, { kind: 'assistant', origin: 'external', tool: '', text });
+    return;
+  }
+  const shell = /^<(?:bash-|local-command-)/.test(text);
+  const typed = shell ? text.replace(USER_SHELL, (_, tag, body) => readShell(tag, body, reading)).trim() : text;
+  if (typed !== '') reading.user.push(typed);
+}
+
+/** A `!command` of the user: typed by the user, answered by a program. */
+function readShell(tag: string, body: string, reading: Reading): string {
+  if (tag === 'bash-input') {
+    if (commandOrigin(body, reading.projectDir) === 'external') reading.tainted = true;
+    return `! ${body}`;
+  }
+  const origin = reading.tainted ? 'external' : 'tool';
+  add(reading, { kind: 'tool_result', origin, tool: 'Bash', text: body.trim() });
+  return '';
+}
+
+function readResult(block: Block, reading: Reading): void {
+  const use = reading.uses.get(stringOf(block['tool_use_id']));
+  const origin = toolOrigin(use, reading.projectDir);
+  if (origin === 'external') reading.tainted = true;
+  const text = withoutInjected(contentText(block['content']));
+  add(reading, { kind: 'tool_result', origin, tool: stringOf(use?.['name']), text });
+}
+
+function readAssistantBlock(block: Block, reading: Reading): void {
+  const type = stringOf(block['type']);
+  const origin = reading.tainted ? 'external' : 'assistant';
+  if (type === 'text') {
+    add(reading, { kind: 'assistant', origin, tool: '', text: withoutInjected(stringOf(block['text'])) });
+  } else if (type.endsWith('tool_use')) {
+    reading.uses.set(stringOf(block['id']), block);
+    const text = JSON.stringify(block['input'] ?? {});
+    add(reading, { kind: 'tool_use', origin, tool: stringOf(block['name']), text });
+  } else if (type.endsWith('tool_result')) {
+    reading.tainted = true;
+    add(reading, { kind: 'tool_result', origin: 'external', tool: type, text: contentText(block['content']) });
+  }
+}
+
+function add(reading: Reading, part: TurnPart): void {
+  if (part.text !== '' || part.kind !== 'assistant') reading.parts.push(part);
+}
