@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from './errors.ts';
+import { homeOf } from './paths.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);
@@ -81,7 +81,7 @@ export interface LoadedConfig {
  * @throws CometError `config_invalid`, naming file or variable, key, and what was expected
  */
 export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): LoadedConfig {
-  const home = path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc'));
+  const home = homeOf(env);
   const file = path.join(home, 'config.json');
   const fromFile = checked(readJson(file), file);
   const fromEnv = checked(merge(fromFile, envTwins(env)), 'the environment (COMET_CC_…)');

@@ -1,3 +1,4 @@
+import os from 'node:os';
 import path from 'node:path';
 
 /** Where everything lives below `COMET_CC_HOME`. Nothing is created here. */
@@ -19,6 +20,11 @@ export interface HomePaths {
   readonly proxyTokenFile: string;
   /** HMAC key of the redaction marks. */
   readonly markKeyFile: string;
+}
+
+/** `COMET_CC_HOME`, else `~/.comet-cc`; absolute. */
+export function homeOf(env: Readonly<Record<string, string | undefined>>): string {
+  return path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc'));
 }
 
 export function homePaths(home: string): HomePaths {

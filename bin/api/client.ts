@@ -1,0 +1,73 @@
+import http from 'node:http';
+import { CometError, type ErrorCode } from '../../common/errors.ts';
+import { socketPresent } from '../control.ts';
+import type { Operation, OperationInput, OperationResults } from './operations.ts';
+
+export interface EngineClient {
+  /**
+   * @throws CometError `daemon_down` when no engine listens, `daemon_unhealthy` when it gives no answer in time,
+   *         or the error that the engine answered with
+   */
+  call<K extends Operation>(
+    operation: K,
+    input: OperationInput<K>,
+    options?: { readonly timeoutMs?: number },
+  ): Promise<OperationResults[K]>;
+}
+
+const TIMEOUT_MS = 30_000;
+
+export function engineClient(socket: string): EngineClient {
+  return {
+    call: async (operation, input, options = {}) => {
+      if (!(await socketPresent(socket))) throw down();
+      const reply = await post(socket, operation, JSON.stringify(input), options.timeoutMs ?? TIMEOUT_MS);
+      return unwrapped(reply) as OperationResults[typeof operation];
+    },
+  };
+}
+
+function post(socket: string, operation: string, body: string, timeoutMs: number): Promise<string> {
+  return new Promise((resolve, reject) => {
+    const request = http.request({
+      socketPath: socket,
+      path: `/v1/${operation}`,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      signal: AbortSignal.timeout(timeoutMs),
+      agent: false,
+    });
+    request.on('error', (error: NodeJS.ErrnoException) => reject(translated(error)));
+    request.on('response', (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
+      response.on('error', (error: NodeJS.ErrnoException) => reject(translated(error)));
+    });
+    request.end(body);
+  });
+}
+
+function unwrapped(text: string): unknown {
+  let reply: { result?: unknown; error?: { code: ErrorCode; message: string } };
+  try {
+    reply = JSON.parse(text) as typeof reply;
+  } catch (error) {
+    throw new CometError('daemon_unhealthy', 'the engine gave no sensible answer; try comet-cc restart', {
+      cause: error,
+    });
+  }
+  if (reply.error) throw new CometError(reply.error.code, reply.error.message);
+  return reply.result;
+}
+
+function translated(error: NodeJS.ErrnoException): CometError {
+  if (error.code === 'ECONNREFUSED' || error.code === 'ENOENT') return down(error);
+  return new CometError('daemon_unhealthy', 'the engine does not answer; see comet-cc doctor and comet-cc logs', {
+    cause: error,
+  });
+}
+
+function down(cause?: unknown): CometError {
+  return new CometError('daemon_down', 'the daemon is not running; start it with: comet-cc start', { cause });
+}
