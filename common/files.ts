@@ -1,0 +1,122 @@
+import { randomBytes } from 'node:crypto';
+import { lstatSync } from 'node:fs';
+import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { CometError } from './errors.ts';
+
+const PRIVATE_FILE = 0o600;
+const PRIVATE_DIR = 0o700;
+
+/**
+ * Makes `dir` and its missing parents, 0700; one of ours that is more open is tightened.
+ *
+ * @throws CometError `unsafe_file` when it is no directory or not ours
+ */
+export async function ensureDir(dir: string): Promise<void> {
+  await mkdir(dir, { recursive: true, mode: PRIVATE_DIR }).catch((error: unknown) => {
+    throw unsafe(dir, `cannot be made a directory (${codeOf(error)})`, error);
+  });
+  const found = await stat(dir);
+  const owners = [found.uid, (await lstat(dir)).uid];
+  if (!owners.every(isOurs)) throw unsafe(dir, 'belongs to another user; choose a directory of your own');
+  if (process.platform === 'win32' || (found.mode & 0o077) === 0) return;
+  if ((found.mode & 0o1000) !== 0) throw unsafe(dir, 'is shared by everyone; choose a directory of your own');
+  await chmod(dir, PRIVATE_DIR);
+}
+
+/**
+ * Replaces `file` as a whole: whoever reads it sees the old bytes or the new ones, also after a power cut.
+ *
+ * @param options.mode  of the new file; 0600 unless told
+ */
+export async function writeFileAtomic(
+  file: string,
+  data: string | Uint8Array,
+  options: { readonly mode?: number } = {},
+): Promise<void> {
+  await throughTemporary(file, data, async (temporary) => {
+    if (options.mode !== undefined) await chmod(temporary, options.mode);
+    await rename(temporary, file);
+  });
+}
+
+/** Creates `file`, 0600, with all of `data` from its first moment; false, and nothing touched, where a name stands. */
+export async function createExclusive(file: string, data: string | Uint8Array): Promise<boolean> {
+  try {
+    await throughTemporary(file, data, (temporary) => link(temporary, file));
+    return true;
+  } catch (error) {
+    if (codeOf(error) === 'EEXIST') return false;
+    throw error;
+  }
+}
+
+/** UTF-8 text; null when no such file is there. Anything else that goes wrong is thrown. */
+export async function readFileIfPresent(file: string): Promise<string | null> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT') return null;
+    throw error;
+  }
+}
+
+export type FileDoubt = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner' | 'open_mode' | 'unreadable';
+
+/** Null when `file` is a regular file of ours with no bit for group or others; else why it must not be trusted. */
+export function inspectPrivateFile(file: string): FileDoubt | null {
+  try {
+    const found = lstatSync(file);
+    if (found.isSymbolicLink()) return 'symlink';
+    if (!found.isFile()) return 'not_a_file';
+    if (!isOurs(found.uid)) return 'foreign_owner';
+    return process.platform !== 'win32' && (found.mode & 0o077) !== 0 ? 'open_mode' : null;
+  } catch (error) {
+    return codeOf(error) === 'ENOENT' ? 'missing' : 'unreadable';
+  }
+}
+
+/** Makes renames and new names in `dir` survive a power cut. */
+export async function syncDir(dir: string): Promise<void> {
+  // Windows cannot open a directory; its file systems journal names themselves.
+  if (process.platform === 'win32') return;
+  const handle = await open(dir, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function throughTemporary(
+  file: string,
+  data: string | Uint8Array,
+  publish: (temporary: string) => Promise<void>,
+): Promise<void> {
+  const temporary = `${file}.${randomBytes(6).toString('hex')}.tmp`;
+  try {
+    const handle = await open(temporary, 'wx', PRIVATE_FILE);
+    try {
+      await handle.writeFile(data);
+      await handle.sync();
+    } finally {
+      await handle.close();
+    }
+    await publish(temporary);
+  } finally {
+    await rm(temporary, { force: true });
+  }
+  await syncDir(path.dirname(file));
+}
+
+function isOurs(uid: number): boolean {
+  return process.getuid === undefined || process.getuid() === uid;
+}
+
+function codeOf(error: unknown): string {
+  return (error as NodeJS.ErrnoException).code ?? 'unknown';
+}
+
+function unsafe(file: string, what: string, cause?: unknown): CometError {
+  return new CometError('unsafe_file', `${file} ${what}`, { cause });
+}

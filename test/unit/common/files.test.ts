@@ -1,0 +1,125 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import {
+  createExclusive,
+  ensureDir,
+  inspectPrivateFile,
+  readFileIfPresent,
+  writeFileAtomic,
+} from '../../../common/files.ts';
+
+const modeOf = (file: string): number => statSync(file).mode & 0o777;
+
+let dir: string;
+let formerUmask: number;
+
+beforeEach(() => {
+  formerUmask = process.umask(0o022);
+  dir = mkdtempSync(path.join(os.tmpdir(), 'comet-files-'));
+});
+
+afterEach(() => {
+  process.umask(formerUmask);
+  rmSync(dir, { recursive: true, force: true });
+});
+
+describe('ensureDir', () => {
+  it('makes the directory and its parents for us alone', async () => {
+    await ensureDir(path.join(dir, 'a', 'b'));
+    expect(modeOf(path.join(dir, 'a'))).toBe(0o700);
+    expect(modeOf(path.join(dir, 'a', 'b'))).toBe(0o700);
+  });
+
+  it('tightens a directory of ours that others could read', async () => {
+    mkdirSync(path.join(dir, 'open'), { mode: 0o755 });
+    await ensureDir(path.join(dir, 'open'));
+    expect(modeOf(path.join(dir, 'open'))).toBe(0o700);
+  });
+
+  it('refuses a shared directory rather than closing it for everyone', async () => {
+    mkdirSync(path.join(dir, 'shared'));
+    chmodSync(path.join(dir, 'shared'), 0o1777);
+    await expect(ensureDir(path.join(dir, 'shared'))).rejects.toMatchObject({ code: 'unsafe_file' });
+  });
+
+  it('refuses a file in its place', async () => {
+    writeFileSync(path.join(dir, 'file'), '');
+    await expect(ensureDir(path.join(dir, 'file'))).rejects.toMatchObject({ code: 'unsafe_file' });
+  });
+});
+
+describe('writeFileAtomic', () => {
+  it('replaces the content, is 0600 and leaves no other file', async () => {
+    const file = path.join(dir, 'a');
+    writeFileSync(file, 'old', { mode: 0o644 });
+    await writeFileAtomic(file, 'new');
+    expect(readFileSync(file, 'utf8')).toBe('new');
+    expect(modeOf(file)).toBe(0o600);
+    expect(readdirSync(dir)).toEqual(['a']);
+  });
+
+  it('gives the mode that is asked for', async () => {
+    await writeFileAtomic(path.join(dir, 'a'), 'x', { mode: 0o644 });
+    expect(modeOf(path.join(dir, 'a'))).toBe(0o644);
+  });
+
+  it('replaces a symlink itself, not what it points to', async () => {
+    writeFileSync(path.join(dir, 'victim'), 'precious');
+    symlinkSync(path.join(dir, 'victim'), path.join(dir, 'link'));
+    await writeFileAtomic(path.join(dir, 'link'), 'new');
+    expect(readFileSync(path.join(dir, 'victim'), 'utf8')).toBe('precious');
+  });
+
+  it('leaves the old file and nothing else when it fails', async () => {
+    mkdirSync(path.join(dir, 'a'));
+    writeFileSync(path.join(dir, 'a', 'inner'), 'x');
+    await expect(writeFileAtomic(path.join(dir, 'a'), 'new')).rejects.toThrow();
+    expect(readdirSync(dir)).toEqual(['a']);
+  });
+});
+
+describe('createExclusive', () => {
+  it('lets exactly one of many racers win', async () => {
+    const file = path.join(dir, 'a');
+    const won = await Promise.all(Array.from({ length: 20 }, (_, i) => createExclusive(file, `racer ${i}`)));
+    expect(won.filter(Boolean)).toHaveLength(1);
+    expect(readFileSync(file, 'utf8')).toBe(`racer ${won.indexOf(true)}`);
+    expect(modeOf(file)).toBe(0o600);
+    expect(readdirSync(dir)).toEqual(['a']);
+  });
+
+  it('does not write through a dangling symlink', async () => {
+    symlinkSync(path.join(dir, 'target'), path.join(dir, 'link'));
+    expect(await createExclusive(path.join(dir, 'link'), 'x')).toBe(false);
+    expect(readdirSync(dir)).toEqual(['link']);
+  });
+});
+
+it('reads null where no file is, and throws for what is no file', async () => {
+  expect(await readFileIfPresent(path.join(dir, 'none'))).toBeNull();
+  await expect(readFileIfPresent(dir)).rejects.toMatchObject({ code: 'EISDIR' });
+});
+
+it('tells a private file of ours from everything else', async () => {
+  const file = path.join(dir, 'a');
+  expect(inspectPrivateFile(file)).toBe('missing');
+  await createExclusive(file, 'x');
+  expect(inspectPrivateFile(file)).toBeNull();
+  symlinkSync(file, path.join(dir, 'link'));
+  expect(inspectPrivateFile(path.join(dir, 'link'))).toBe('symlink');
+  expect(inspectPrivateFile(dir)).toBe('not_a_file');
+  chmodSync(file, 0o640);
+  expect(inspectPrivateFile(file)).toBe('open_mode');
+});
