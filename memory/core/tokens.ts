@@ -1,0 +1,88 @@
+/** Words that carry no meaning of their own; never indexed, never asked for. */
+export const STOP_WORDS: ReadonlySet<string> = new Set(
+  (
+    'a an the of to in on at for and or is are was were be been do does did has have had i you he she it we they ' +
+    'his her their my your our me him them this that these those with as by from what when where who which how why ' +
+    'will would can could should if then than so not no about into'
+  ).split(' '),
+);
+
+const RUN = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
+const SCRIPT_RUN =
+  /[\p{sc=Hangul}]+|[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー]+|[^\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー]+/gu;
+const CJK = /[\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]/u;
+const PART_EDGE =
+  /_+|(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=[\p{L}\p{M}])(?=\p{N})|(?<=\p{N})(?=\p{L})/u;
+/** The index would drop longer tokens silently. */
+const MAX_TOKEN_POINTS = 64;
+/** Longer runs are encoded data, not names: their pieces would only be noise. */
+const MAX_SPLIT_UNITS = 200;
+
+/**
+ * The one tokeniser, for what is indexed and what is asked. Total: any string gives a list, possibly empty.
+ *
+ * Latin runs are split at case, digit and underscore edges, stemmed, and kept whole as well where they had
+ * several parts; Hangul, kana and Han become overlapping pairs. No token holds white space.
+ */
+export function tokenize(text: string): string[] {
+  const tokens: string[] = [];
+  for (const [run] of text.normalize('NFKC').matchAll(RUN)) {
+    for (const [piece] of run.matchAll(SCRIPT_RUN)) {
+      if (CJK.test(piece)) pushPairs(piece, tokens);
+      else pushWord(piece, tokens);
+    }
+  }
+  return tokens;
+}
+
+/** Distinct tokens in order of first appearance. */
+export function uniqueTokens(text: string): string[] {
+  return [...new Set(tokenize(text))];
+}
+
+function pushPairs(run: string, tokens: string[]): void {
+  const points = [...run];
+  if (points.length === 1) tokens.push(run);
+  for (let at = 0; at + 1 < points.length; at += 1) tokens.push(`${points[at]}${points[at + 1]}`);
+}
+
+function pushWord(run: string, tokens: string[]): void {
+  const parts = run.length > MAX_SPLIT_UNITS ? [run] : run.split(PART_EDGE).filter((part) => part !== '');
+  if (parts.length > 1) tokens.push(capped(run.toLowerCase()));
+  for (const part of parts) {
+    const word = part.toLowerCase();
+    if (!STOP_WORDS.has(word)) tokens.push(capped(stem(word)));
+  }
+}
+
+function capped(token: string): string {
+  if (token.length <= MAX_TOKEN_POINTS) return token;
+  return [...token].slice(0, MAX_TOKEN_POINTS).join('');
+}
+
+/** Light English stemming: plural, then one of -ing, -ed, -ly, then a final e. */
+function stem(word: string): string {
+  if (word.length < 4) return word;
+  if (word.length > 4 && word.endsWith('ies')) return `${word.slice(0, -3)}y`;
+  const single = singular(word);
+  const bare = withoutSuffix(single);
+  return bare.length > 4 && bare.endsWith('e') ? bare.slice(0, -1) : bare;
+}
+
+function singular(word: string): string {
+  if (word.endsWith('sses')) return word.slice(0, -2);
+  return /(?:[^suiSUI])s$/u.test(word) ? word.slice(0, -1) : word;
+}
+
+function withoutSuffix(word: string): string {
+  if (word.length > 5 && word.endsWith('ing')) return undouble(word.slice(0, -3));
+  if (word.length > 4 && word.endsWith('ed')) return undouble(word.slice(0, -2));
+  if (word.length > 5 && word.endsWith('ly')) return word.slice(0, -2);
+  return word;
+}
+
+function undouble(word: string): string {
+  const last = word.at(-1);
+  if (last === undefined || last !== word.at(-2) || 'lsz'.includes(last)) return word;
+  return word.slice(0, -1);
+}

@@ -1,0 +1,67 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { execa } from 'execa';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { hashVector } from '../../../memory/adapters/hash-embedder.ts';
+import { createWorkerEmbedder } from '../../../memory/adapters/worker-embedder.ts';
+import { embedderContract } from '../../contract/embedder.ts';
+
+const root = fileURLToPath(new URL('../../../', import.meta.url));
+let out: string;
+let script: URL;
+
+// Compiled here, so that the test sees this source and not the last build's.
+beforeAll(async () => {
+  out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
+  const config = path.join(out, 'tsconfig.json');
+  const compilerOptions = {
+    rootDir: root,
+    outDir: out,
+    noEmit: false,
+    typeRoots: [path.join(root, 'node_modules/@types')],
+  };
+  const files = [path.join(root, 'memory/adapters/embedder-worker.ts')];
+  await writeFile(path.join(out, 'package.json'), '{"type":"module"}');
+  await writeFile(
+    config,
+    JSON.stringify({ extends: path.join(root, 'tsconfig.json'), compilerOptions, files, include: [] }),
+  );
+  await execa(path.join(root, 'node_modules/.bin/tsc'), ['-p', config]);
+  script = pathToFileURL(path.join(out, 'memory/adapters/embedder-worker.js'));
+});
+
+afterAll(() => rm(out, { recursive: true, force: true }));
+
+describe('the worker embedder', () => {
+  embedderContract(async () => createWorkerEmbedder({ script }));
+
+  test('gives the vectors of the embedder it runs', async () => {
+    const embedder = createWorkerEmbedder({ script });
+    const [vector] = await embedder.embed(['prefer pnpm over npm']);
+    expect(vector).toEqual(hashVector('prefer pnpm over npm'));
+    await embedder.close();
+  });
+
+  test('a close while texts are in work rejects them instead of hanging', async () => {
+    const embedder = createWorkerEmbedder({ script });
+    const pending = embedder.embed(['x '.repeat(10_000)]);
+    const outcome = expect(pending).rejects.toMatchObject({ code: 'index_failed' });
+    await embedder.close();
+    await outcome;
+    await expect(embedder.embed(['late'])).rejects.toMatchObject({ code: 'index_failed' });
+  });
+
+  test('after a thread that crashed the next text starts a new one', async () => {
+    const broken = path.join(out, 'broken.js');
+    await writeFile(
+      broken,
+      "import { parentPort } from 'node:worker_threads';\nparentPort.once('message', () => { throw new Error('out of memory'); });\n",
+    );
+    const embedder = createWorkerEmbedder({ script: pathToFileURL(broken) });
+    await expect(embedder.embed(['one'])).rejects.toMatchObject({ code: 'index_failed' });
+    await expect(embedder.embed(['two'])).rejects.toMatchObject({ code: 'index_failed' });
+    await embedder.close();
+  });
+});
