@@ -1,0 +1,106 @@
+import { isMark, isPlaceholder } from './assignments.ts';
+import type { Span } from './span.ts';
+
+const PEM_BEGIN = '-----BEGIN ';
+const PEM_HEADER = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/y;
+
+/** Private keys as PEM, also with `\n` written out; one without an end reaches to the end of the text. */
+export function findPrivateKeys(text: string): Span[] {
+  const spans: Span[] = [];
+  let at = text.indexOf(PEM_BEGIN);
+  while (at !== -1) {
+    PEM_HEADER.lastIndex = at;
+    const header = PEM_HEADER.exec(text);
+    const end = header === null ? null : pemEnd(text, at + header[0].length, `-----END ${header[1]}-----`);
+    if (end !== null) spans.push({ start: at, end, type: 'private-key' });
+    at = text.indexOf(PEM_BEGIN, end ?? at + PEM_BEGIN.length);
+  }
+  return spans;
+}
+
+// A header that code merely mentions is followed by its closing quote; a key by a line break or its own letters.
+function pemEnd(text: string, from: number, footer: string): number | null {
+  const opening = text.slice(from, from + 256);
+  const foot = text.indexOf(footer, from);
+  const mentioned = /^["'`)]/.test(opening);
+  const letters = /[A-Za-z0-9+/]{40}/.test(opening);
+  if (foot !== -1) return mentioned && !letters ? null : foot + footer.length;
+  return letters || (!mentioned && (opening.length < 128 || /[A-Za-z0-9+/]{16}|Proc-Type/.test(opening)))
+    ? text.length
+    : null;
+}
+
+/** `header.payload.signature`; both of the first two begin as `{"` does in base64. */
+export function findJwts(text: string): Span[] {
+  const spans: Span[] = [];
+  for (let dot = text.indexOf('.eyJ'); dot !== -1; dot = text.indexOf('.eyJ', dot + 1)) {
+    let runStart = dot;
+    while (runStart > 0 && isBase64Url(text.charCodeAt(runStart - 1))) runStart -= 1;
+    const start = text.slice(runStart, dot).indexOf('eyJ');
+    if (start === -1 || dot - runStart - start < 8) continue;
+    let end = dot + 1;
+    while (end < text.length && (isBase64Url(text.charCodeAt(end)) || text[end] === '.')) end += 1;
+    spans.push({ start: runStart + start, end, type: 'jwt' });
+    dot = end - 1;
+  }
+  return spans;
+}
+
+function isBase64Url(code: number): boolean {
+  return (
+    (code >= 97 && code <= 122) ||
+    (code >= 65 && code <= 90) ||
+    (code >= 48 && code <= 57) ||
+    code === 45 ||
+    code === 95
+  );
+}
+
+const URL_END = /[\s"'`<>\\]|:\/\//g;
+
+/** The password in `scheme://user:password@host`. */
+export function findUrlPasswords(text: string): Span[] {
+  const spans: Span[] = [];
+  for (let at = text.indexOf('://'); at !== -1; at = text.indexOf('://', at + 3)) {
+    if (at === 0 || !/[A-Za-z0-9]/.test(text.charAt(at - 1))) continue;
+    URL_END.lastIndex = at + 3;
+    const run = text.slice(at + 3, URL_END.exec(text)?.index ?? text.length);
+    const password = passwordIn(run);
+    if (password === null || isMark(password.text) || isPlaceholder(password.text)) continue;
+    const start = at + 3 + password.at;
+    spans.push({ start, end: start + password.text.length, type: 'password' });
+  }
+  return spans;
+}
+
+function passwordIn(run: string): { readonly at: number; readonly text: string } | null {
+  const colon = run.indexOf(':');
+  if (colon === -1) return null;
+  const authority = run.slice(0, run.search(/[/?#]|$/));
+  // A password may hold a raw / ? or #, but then what stands before it is no port.
+  const isHostAndPort = /^[^/?#]*:\d*$/.test(authority);
+  const sign = authority.includes('@') || isHostAndPort ? authority.lastIndexOf('@') : run.lastIndexOf('@');
+  return sign > colon + 1 && colon < authority.length ? { at: colon + 1, text: run.slice(colon + 1, sign) } : null;
+}
+
+const PRIVATE_TAG = /<\s{0,8}(\/?)\s{0,8}private(?=[\s/>])[^<>]{0,200}>/gi;
+
+/**
+ * What the user fenced with private tags, tags included; nested tags count, a missing end means the end of the text.
+ *
+ * @param depth  tags still open from the text before this one
+ */
+export function findPrivate(text: string, depth: number): { readonly spans: Span[]; readonly depth: number } {
+  const spans: Span[] = [];
+  let open = depth;
+  let start = 0;
+  for (const match of text.matchAll(PRIVATE_TAG)) {
+    const closes = match[1] === '/';
+    if (closes && open === 0) continue;
+    if (!closes && open === 0) start = match.index;
+    open += closes ? -1 : 1;
+    if (open === 0) spans.push({ start, end: match.index + match[0].length, type: 'private' });
+  }
+  if (open > 0 && start < text.length) spans.push({ start, end: text.length, type: 'private' });
+  return { spans, depth: open };
+}

@@ -1,0 +1,23 @@
+/** A secret in a text, `[start, end)` in UTF-16 units. */
+export interface Span {
+  readonly start: number;
+  readonly end: number;
+  /** What it is, as it stands in the mark; lower case and dashes. */
+  readonly type: string;
+}
+
+/** Joins spans that overlap; the type is that of the one listed first. Ascending, disjoint. */
+export function mergeSpans(spans: readonly Span[]): Span[] {
+  const sorted = spans.map((span, rank) => ({ ...span, rank })).sort((a, b) => a.start - b.start);
+  const merged: (Span & { readonly rank: number })[] = [];
+  for (const span of sorted) {
+    const last = merged.at(-1);
+    if (last === undefined || span.start >= last.end) {
+      merged.push(span);
+      continue;
+    }
+    const first = span.rank < last.rank ? span : last;
+    merged[merged.length - 1] = { ...first, start: last.start, end: Math.max(last.end, span.end) };
+  }
+  return merged;
+}
