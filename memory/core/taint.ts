@@ -5,7 +5,7 @@ import { commandOrigin, toolOrigin } from './tool-origin.ts';
 
 /** How Claude Code begins the summary that replaces a compacted history: a model wrote it, from unknown sources. */
 const CONTINUATION = 'This session is being continued from a previous conversation';
-const USER_SHELL = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>([^]*?)<\/\1>/g;
+const USER_SHELL = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>([\s\S]*?)<\/\1>/g;
 
 interface Reading {
   readonly projectDir: string | null;
