@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'ambiguous_id'
   | 'node_invalid'
   | 'journal_corrupt'
+  | 'journal_failed'
   | 'index_failed'
   | 'model_failed'
   | 'model_missing'

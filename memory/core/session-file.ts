@@ -1,0 +1,34 @@
+import { createHash } from 'node:crypto';
+
+const PLAIN = /^[a-z0-9-]{1,64}$/;
+/** Windows opens devices under these names, whatever the ending. */
+const DEVICE = /^(con|prn|aux|nul|com\d|lpt\d)$/;
+
+/**
+ * File name of a session, without ending: the id itself where that is safe everywhere, else `_` and its hash.
+ * Upper case counts as unsafe, because macOS and Windows would fold two sessions into one file.
+ */
+export function sessionStem(sessionId: string): string {
+  if (PLAIN.test(sessionId) && !DEVICE.test(sessionId)) return sessionId;
+  return `_${digest(sessionId, 40)}`;
+}
+
+/** Directory name of a project: its last name, readable, and a hash that tells equal names apart. */
+export function projectSlug(project: string): string {
+  const last = project.split(/[\\/]/).findLast((part) => part !== '') ?? '';
+  const readable = last
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, '-')
+    .slice(0, 40)
+    .replace(/^-+|-+$/g, '');
+  return `${readable || 'project'}-${digest(project, 8)}`;
+}
+
+/** Journal file of a session, relative to the home. */
+export function journalLocation(sessionId: string): string {
+  return `journal/${sessionStem(sessionId)}.log`;
+}
+
+function digest(text: string, length: number): string {
+  return createHash('sha256').update(text).digest('hex').slice(0, length);
+}

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import type { Journal, JournalTurn } from '../../memory/ports.ts';
+
+export function turn(sessionId: string, end: string, text = `text of ${end}`): Omit<JournalTurn, 'seq'> {
+  return {
+    key: `key-${end}`,
+    end,
+    sessionId,
+    projectDir: '/home/dev/shop',
+    model: 'claude-sonnet-5-5',
+    atMs: 1_760_000_000_000,
+    project: 'shop',
+    redacted: false,
+    messages: [
+      { role: 'user', content: JSON.stringify(text), sha256: 'aa' },
+      { role: 'assistant', content: '[{"type":"text","text":"\\ud800 lone, 9007199254740993"}]', sha256: 'bb' },
+    ],
+  };
+}
+
+/** What every Journal must keep. */
+export function journalContract(make: () => Promise<Journal>): void {
+  test('what was appended is read back in order, numbered from 0', async () => {
+    const journal = await make();
+    const first = await journal.append(turn('s-1', 'a'));
+    const second = await journal.append(turn('s-1', 'b', 'naïve 데이터 \u0000 \u2028'));
+    expect([first.seq, second.seq]).toEqual([0, 1]);
+    expect(await journal.read('s-1')).toEqual([first, second]);
+    expect(await journal.read('unknown')).toEqual([]);
+    await journal.close();
+  });
+
+  test('many appends at once all arrive, each with a number of its own', async () => {
+    const journal = await make();
+    const written = await Promise.all(Array.from({ length: 40 }, (_, at) => journal.append(turn('s-1', `e${at}`))));
+    expect(written.map(({ seq }) => seq)).toEqual(Array.from({ length: 40 }, (_, at) => at));
+    expect(await journal.read('s-1')).toEqual(written);
+    await journal.close();
+  });
+
+  test('of two records with one end the later is read, in the place of the earlier', async () => {
+    const journal = await make();
+    await journal.append(turn('s-1', 'a', 'old'));
+    await journal.append(turn('s-1', 'b'));
+    await journal.append(turn('s-1', 'a', 'new'));
+    const read = await journal.read('s-1');
+    expect(read.map(({ end }) => end)).toEqual(['a', 'b']);
+    expect(read[0]?.messages[0]?.content).toBe('"new"');
+    await journal.close();
+  });
+
+  test('sessions are listed with the newest write first, however they are called', async () => {
+    const journal = await make();
+    const odd = '../../etc/Passwd\n';
+    for (const session of ['s-1', odd, 's-2', 's-1']) await journal.append(turn(session, `${session}${Math.random()}`));
+    expect((await journal.sessions()).map(({ sessionId }) => sessionId)).toEqual(['s-1', 's-2', odd]);
+    expect((await journal.sessions()).every(({ updatedAtMs }) => updatedAtMs > 1_600_000_000_000)).toBe(true);
+    await journal.close();
+  });
+
+  test('sessions whose names differ only in case are two', async () => {
+    const journal = await make();
+    await journal.append(turn('abc', 'a'));
+    await journal.append(turn('ABC', 'b'));
+    expect((await journal.read('abc')).map(({ end }) => end)).toEqual(['a']);
+    expect((await journal.read('ABC')).map(({ end }) => end)).toEqual(['b']);
+    await journal.close();
+  });
+
+  test('removed turns are gone, the others stay, and writing goes on', async () => {
+    const journal = await make();
+    for (const end of ['a', 'b', 'a', 'c']) await journal.append(turn('s-1', end));
+    await journal.remove('s-1', ['a', 'nowhere']);
+    expect((await journal.read('s-1')).map(({ end }) => end)).toEqual(['b', 'c']);
+    const next = await journal.append(turn('s-1', 'd'));
+    expect(next.seq).toBe(4);
+    await journal.remove('s-1', ['b', 'c', 'd']);
+    expect(await journal.read('s-1')).toEqual([]);
+    expect(await journal.sessions()).toEqual([]);
+    await journal.remove('never', ['a']);
+    await journal.close();
+  });
+
+  test('nothing is taken after close, which may be called twice', async () => {
+    const journal = await make();
+    const pending = journal.append(turn('s-1', 'a'));
+    await journal.close();
+    await journal.close();
+    expect((await pending).seq).toBe(0);
+    await expect(journal.append(turn('s-1', 'b'))).rejects.toMatchObject({ code: 'journal_failed' });
+  });
+}
