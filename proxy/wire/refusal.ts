@@ -1,0 +1,10 @@
+/** An error answer of the API: HTTP status, `error.type`, `error.message`. */
+export interface Refusal {
+  readonly status: number;
+  readonly type: string;
+  readonly message: string;
+}
+
+export function invalid(message: string): Refusal {
+  return { status: 400, type: 'invalid_request_error', message };
+}
