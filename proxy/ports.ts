@@ -52,6 +52,11 @@ export interface RewriteOutcome {
 /** Decides what goes upstream. Never throws: on any doubt the plan in force is replayed, or the original returned. */
 export interface Rewriter {
   rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome>;
+  /**
+   * The plan in force replayed with nothing new, or the original bytes where there is none: what goes out when
+   * `rewrite` is late. Synchronous, waits for nothing, never throws.
+   */
+  replay(request: MessagesRequest): RewriteOutcome;
 }
 
 /** The fixed leaf for the target host; null when it may not be served (missing, expired, wrong modes). */

@@ -1,0 +1,118 @@
+import type { ConversationView } from './view.ts';
+
+/** Memory recalled for one prompt; stays where it was put for as long as the plan lives. */
+export interface Injection {
+  /** Lineage up to the prompt it was recalled for. */
+  readonly anchor: string;
+  /** `system` is a `role: "system"` message after the prompt, `block` a trailing text block of it. */
+  readonly channel: 'system' | 'block';
+  readonly text: string;
+  readonly nodeIds: readonly string[];
+}
+
+/** One leading range of whole turns that is no longer sent. */
+export interface Cut {
+  /** Lineage up to the last absorbed message. */
+  readonly through: string;
+  /** Leading text block of the first kept prompt. */
+  readonly preamble: string;
+  readonly nodeIds: readonly string[];
+}
+
+/**
+ * What a conversation's prefix is rewritten to. Frozen and durable before its first use, replayed byte for byte on
+ * every request whose prefix matches. Only `injections` and `served` grow.
+ */
+export interface EpochPlan {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly createdAtMs: number;
+  /** Counts the epochs of a conversation from 0. */
+  readonly epoch: number;
+  readonly cut: Cut | null;
+  /** Thinking is stripped up to the message with this lineage; null: none is. */
+  readonly strippedThrough: string | null;
+  /** Appended after Claude Code's last system block. */
+  readonly systemBlock: string | null;
+  readonly systemNodeIds: readonly string[];
+  readonly injections: readonly Injection[];
+  /** Upstream refused it: for a thinking signature, or for anything else of ours. */
+  readonly broken: false | 'thinking' | 'structure';
+}
+
+/** A plan together with where in the request it applies. */
+export interface Match {
+  readonly plan: EpochPlan;
+  /** Index of the newest message that this plan was already used for. */
+  readonly servedAt: number;
+}
+
+export type PlanRecord =
+  | { readonly kind: 'plan'; readonly plan: EpochPlan; readonly served: string }
+  | { readonly kind: 'injections'; readonly planId: string; readonly injections: readonly Injection[]; readonly served: string }
+  | { readonly kind: 'served'; readonly planId: string; readonly served: string }
+  | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' };
+
+/** All plans by the lineages they were used for. Records applied in order give the same book again. */
+export class PlanBook {
+  readonly #plans = new Map<string, EpochPlan>();
+  readonly #servedBy = new Map<string, string[]>();
+  readonly #sessions = new Map<string, number>();
+
+  apply(record: PlanRecord): void {
+    if (record.kind === 'plan') {
+      this.#plans.set(record.plan.id, record.plan);
+      this.#sessions.set(record.plan.sessionId, (this.#sessions.get(record.plan.sessionId) ?? -1) + 1);
+      this.#serve(record.served, record.plan.id);
+      return;
+    }
+    const plan = this.#plans.get(record.planId);
+    if (plan === undefined) return;
+    if (record.kind === 'broken') this.#plans.set(plan.id, { ...plan, broken: record.broken });
+    if (record.kind === 'injections') {
+      this.#plans.set(plan.id, { ...plan, injections: [...plan.injections, ...record.injections] });
+    }
+    if (record.kind !== 'broken') this.#serve(record.served, plan.id);
+  }
+
+  #serve(lineage: string, planId: string): void {
+    const others = (this.#servedBy.get(lineage) ?? []).filter((id) => id !== planId);
+    this.#servedBy.set(lineage, [...others, planId]);
+  }
+
+  /** Whether a plan was ever made for this session: then its thinking may be bound to bytes we sent. */
+  knowsSession(sessionId: string): boolean {
+    return sessionId !== '' && this.#sessions.has(sessionId);
+  }
+
+  epochsOf(sessionId: string): number {
+    return (this.#sessions.get(sessionId) ?? -1) + 1;
+  }
+
+  /**
+   * The plan last used for the longest prefix of this conversation: forks and resumes find their parent's, a
+   * conversation that was rewound finds the one that was in force then. Before the first answer a conversation is
+   * only its own session's: the same first prompt in another session is another conversation.
+   */
+  match(view: Pick<ConversationView, 'lineage' | 'infos'>, sessionId: string): Match | null {
+    const firstAnswer = view.infos.findIndex((info) => info.role === 'assistant');
+    for (let index = view.lineage.length - 1; index >= 0; index -= 1) {
+      const ids = this.#servedBy.get(view.lineage[index] as string) ?? [];
+      const plans = ids.map((id) => this.#plans.get(id)).filter((plan) => plan !== undefined);
+      const own = plans.filter((plan) => plan.sessionId === sessionId);
+      const shared = firstAnswer >= 0 && index >= firstAnswer;
+      const plan = own.at(-1) ?? (shared ? plans.at(-1) : undefined);
+      if (plan !== undefined) return { plan, servedAt: index };
+    }
+    return null;
+  }
+}
+
+/** Where a plan's cut and stripping end in this request, as message counts; null when its prefix is not there. */
+export function locate(plan: EpochPlan, lineage: readonly string[]): { cutEnd: number; stripEnd: number } | null {
+  const after = (hash: string | null): number => (hash === null ? 0 : lineage.indexOf(hash) + 1);
+  const cutEnd = after(plan.cut?.through ?? null);
+  const stripEnd = after(plan.strippedThrough);
+  if ((plan.cut !== null && cutEnd === 0) || (plan.strippedThrough !== null && stripEnd === 0)) return null;
+  return { cutEnd, stripEnd };
+}
