@@ -33,7 +33,8 @@ export function classify(
   const hint = HINTED[headers['x-claude-code-request-class'] ?? ''];
   if (hint !== undefined) return { kind: hint, because: 'hint header' };
   if (headers['x-claude-code-agent-id'] !== undefined) return { kind: 'other', because: 'agent id' };
-  if (view.system.isSubagent || view.userId.includes('parent_session_id')) return { kind: 'other', because: 'subagent' };
+  if (view.system.isSubagent || view.userId.includes('parent_session_id'))
+    return { kind: 'other', because: 'subagent' };
   if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
   if (!view.hasTools) return { kind: 'other', because: 'no tools' };
   if (SIDE_PROMPTS.some((text) => lastPrompt.startsWith(text))) return { kind: 'side', because: 'side prompt' };

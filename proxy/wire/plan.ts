@@ -49,7 +49,12 @@ export interface Match {
 
 export type PlanRecord =
   | { readonly kind: 'plan'; readonly plan: EpochPlan; readonly served: string }
-  | { readonly kind: 'injections'; readonly planId: string; readonly injections: readonly Injection[]; readonly served: string }
+  | {
+      readonly kind: 'injections';
+      readonly planId: string;
+      readonly injections: readonly Injection[];
+      readonly served: string;
+    }
   | { readonly kind: 'served'; readonly planId: string; readonly served: string }
   | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' };
 
@@ -57,12 +62,12 @@ export type PlanRecord =
 export class PlanBook {
   readonly #plans = new Map<string, EpochPlan>();
   readonly #servedBy = new Map<string, string[]>();
-  readonly #sessions = new Map<string, number>();
+  readonly #sessions = new Set<string>();
 
   apply(record: PlanRecord): void {
     if (record.kind === 'plan') {
       this.#plans.set(record.plan.id, record.plan);
-      this.#sessions.set(record.plan.sessionId, (this.#sessions.get(record.plan.sessionId) ?? -1) + 1);
+      this.#note(record.plan);
       this.#serve(record.served, record.plan.id);
       return;
     }
@@ -70,9 +75,15 @@ export class PlanBook {
     if (plan === undefined) return;
     if (record.kind === 'broken') this.#plans.set(plan.id, { ...plan, broken: record.broken });
     if (record.kind === 'injections') {
-      this.#plans.set(plan.id, { ...plan, injections: [...plan.injections, ...record.injections] });
+      const grown = { ...plan, injections: [...plan.injections, ...record.injections] };
+      this.#plans.set(plan.id, grown);
+      this.#note(grown);
     }
     if (record.kind !== 'broken') this.#serve(record.served, plan.id);
+  }
+
+  #note(plan: EpochPlan): void {
+    if (!isEmptyPlan(plan)) this.#sessions.add(plan.sessionId);
   }
 
   #serve(lineage: string, planId: string): void {
@@ -80,13 +91,9 @@ export class PlanBook {
     this.#servedBy.set(lineage, [...others, planId]);
   }
 
-  /** Whether a plan was ever made for this session: then its thinking may be bound to bytes we sent. */
+  /** Whether anything was ever rewritten in this session: then its thinking may be bound to bytes of ours. */
   knowsSession(sessionId: string): boolean {
     return sessionId !== '' && this.#sessions.has(sessionId);
-  }
-
-  epochsOf(sessionId: string): number {
-    return (this.#sessions.get(sessionId) ?? -1) + 1;
   }
 
   /**
@@ -106,6 +113,13 @@ export class PlanBook {
     }
     return null;
   }
+}
+
+/** A plan that changes no byte. */
+export function isEmptyPlan(plan: EpochPlan): boolean {
+  return (
+    plan.cut === null && plan.strippedThrough === null && plan.systemBlock === null && plan.injections.length === 0
+  );
 }
 
 /** Where a plan's cut and stripping end in this request, as message counts; null when its prefix is not there. */

@@ -5,7 +5,8 @@ export function messageText(view: ConversationView, index: number): string {
   const slice = view.scan.messages[index];
   if (slice === undefined) return '';
   const { content } = parseSlice(view.body, slice) as { content?: unknown };
-  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [];
+  const blocks =
+    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [];
   return blocks
     .filter((block) => block?.type === 'text' && typeof block.text === 'string')
     .map((block) => String(block.text))

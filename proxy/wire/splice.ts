@@ -18,7 +18,8 @@ export interface Spliced {
 }
 
 /** Stands where a turn was absorbed, so that the first prompt does not look unanswered and roles alternate. */
-export const BRIDGE = '{"role":"assistant","content":[{"type":"text","text":"(The turns after this one are kept in memory; see the next message.)"}]}';
+export const BRIDGE =
+  '{"role":"assistant","content":[{"type":"text","text":"(The turns after this one are kept in memory; see the next message.)"}]}';
 
 /** What is left of an assistant message that held nothing but thinking. */
 const EMPTIED = '{"type":"text","text":"(no text)"}';

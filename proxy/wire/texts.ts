@@ -20,7 +20,7 @@ export const FENCE = 'comet-cc-memory';
  * the budget (tokens) is short. Whole lines are dropped, never cut.
  */
 export function renderPreamble(lines: readonly Line[], budgetTokens: number, fence: string): Rendered {
-  const kept = fit([...lines].reverse(), budgetTokens).reverse();
+  const kept = withinBudget([...lines].reverse(), budgetTokens).reverse();
   const older = lines.length - kept.length;
   const head = [
     'Earlier turns of this conversation, kept by comet-cc. Each line stands for turns that are no longer shown;',
@@ -40,9 +40,12 @@ export function renderSystemBlock(
   lines: readonly Line[],
   budgetTokens: number,
 ): Rendered | null {
-  const briefKept = fit(brief.map((text) => ({ nodeId: '', text, clean: true })), budgetTokens);
+  const briefKept = withinBudget(
+    brief.map((text) => ({ nodeId: '', text, clean: true })),
+    budgetTokens,
+  );
   const spent = briefKept.reduce((total, line) => total + lineTokens(line), 0);
-  const kept = fit(
+  const kept = withinBudget(
     lines.filter((line) => line.clean),
     budgetTokens - spent,
   );
@@ -72,7 +75,7 @@ export function renderRetrieval(
   },
 ): Injection[] {
   if (options.mode === 'off') return [];
-  const kept = fit(lines, options.budgetTokens);
+  const kept = withinBudget(lines, options.budgetTokens);
   const speaksAsSystem = (line: Line): boolean =>
     line.clean && options.takesSystemMessages && options.mode !== 'user-block';
   const forSystem = kept.filter(speaksAsSystem);
@@ -94,7 +97,7 @@ function fenced(lines: readonly string[], fence: string): string {
   return [`<${FENCE} fence="${fence}">`, ...lines, `</${FENCE} fence="${fence}">`].join('\n');
 }
 
-function fit(lines: readonly Line[], budgetTokens: number): Line[] {
+function withinBudget(lines: readonly Line[], budgetTokens: number): Line[] {
   const kept: Line[] = [];
   let left = budgetTokens;
   for (const line of lines) {

@@ -1,0 +1,172 @@
+import { isCleanOrigin } from '../common/turn.ts';
+import type { MemoryLine, MemorySource, ProxyLog } from './ports.ts';
+import type { Step } from './wire/epoch.ts';
+import { type EpochPlan, type Injection, locate } from './wire/plan.ts';
+import { messageText, recentTexts } from './wire/prompt.ts';
+import { type Line, type RetrievalMode, renderPreamble, renderRetrieval, renderSystemBlock } from './wire/texts.ts';
+import { freshPromptAt, headEnd, splitTurns } from './wire/turns.ts';
+import type { ConversationView } from './wire/view.ts';
+
+export interface EpochConfig {
+  readonly retrieval: RetrievalMode;
+  readonly retrievalTokens: number;
+  readonly systemTokens: number;
+  readonly preambleTokens: number;
+  /** All that waits on memory for one request ends after this. */
+  readonly memoryDeadlineMs: number;
+}
+
+/** What memory had to say in time. */
+export interface Recollection {
+  readonly brief: readonly string[];
+  readonly standing: readonly Line[];
+  readonly recalled: readonly Line[];
+}
+
+interface Occasion {
+  readonly view: ConversationView;
+  readonly sessionId: string;
+  readonly step: Exclude<Step, { kind: 'replay' }>;
+}
+
+const NOTHING: Recollection = { brief: [], standing: [], recalled: [] };
+
+/** Asks memory under the deadline; whatever is late or fails is left out. */
+export async function recollect(
+  memory: MemorySource,
+  { view, sessionId, step }: Occasion,
+  config: EpochConfig,
+  log: ProxyLog,
+): Promise<Recollection> {
+  if (step.kind === 'epoch' && step.because === 'broken') return NOTHING;
+  const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
+  const projectDir = view.system.workingDirectory;
+  const fresh = freshPromptAt(view);
+  const plan = step.kind === 'extend' ? step.plan : step.from;
+  const wantsStanding = step.kind === 'epoch' && maySpeakInSystem(view, step);
+  const standing = wantsStanding ? memory.standing(sessionId, projectDir) : Promise.resolve({ brief: [], lines: [] });
+  const recalled =
+    fresh < 0 || config.retrieval === 'off'
+      ? Promise.resolve([])
+      : memory.recall(
+          {
+            sessionId,
+            projectDir,
+            prompt: messageText(view, fresh),
+            recent: recentTexts(view, fresh, 4),
+            visibleTurns: visibleTurns(view, step),
+            shown: new Set(plan === null ? [] : shownLines(plan)),
+          },
+          deadline,
+        );
+  const late = (error: unknown): null => {
+    log.warn('memory was late or failed; the request goes on without it', { sessionId, error });
+    return null;
+  };
+  const [has, hits] = await Promise.all([
+    withDeadline(standing, deadline).catch(late),
+    withDeadline(recalled, deadline).catch(late),
+  ]);
+  return {
+    brief: has?.brief ?? [],
+    standing: (has?.lines ?? []).map(asLine),
+    recalled: (hits ?? []).map((hit) => asLine(hit.line)),
+  };
+}
+
+/** The plan that this step asks for, with what memory said put where it may stand. */
+export function formPlan(
+  memory: MemorySource,
+  occasion: Occasion & { readonly createdAtMs: number; readonly id: string; readonly fence: string },
+  said: Recollection,
+  config: EpochConfig,
+): EpochPlan {
+  const { view, step, sessionId } = occasion;
+  const fresh = freshPromptAt(view);
+  const place = (lines: readonly Line[]): Injection[] =>
+    fresh < 0
+      ? []
+      : renderRetrieval(lines, {
+          mode: config.retrieval,
+          takesSystemMessages: view.takesSystemMessages,
+          budgetTokens: config.retrievalTokens,
+          fence: occasion.fence,
+          anchor: view.lineage[fresh] as string,
+        });
+  if (step.kind === 'extend') return { ...step.plan, injections: [...step.plan.injections, ...place(said.recalled)] };
+
+  const lines = [...said.standing, ...said.recalled];
+  const mayHead = maySpeakInSystem(view, step);
+  const system = mayHead ? renderSystemBlock(said.brief, distinct(lines), config.systemTokens) : null;
+  const inSystem = new Set(system?.text.split('\n') ?? []);
+  const kept = step.from === null ? [] : keptInjections(view, step.from, step);
+  const former = step.cut === null ? step.from : null;
+  return {
+    id: occasion.id,
+    sessionId,
+    createdAtMs: occasion.createdAtMs,
+    epoch: step.from === null ? 0 : step.from.epoch + 1,
+    cut: former?.cut ?? formCut(memory, occasion, config),
+    strippedThrough: step.strippedThrough,
+    systemBlock: former?.systemBlock ?? system?.text ?? null,
+    systemNodeIds: former?.systemNodeIds ?? system?.nodeIds ?? [],
+    injections: [...kept, ...place(said.recalled.filter((line) => !inSystem.has(line.text)))],
+    broken: false,
+  };
+}
+
+/** A system block that was not there when the answers so far were given would unbind all their thinking. */
+function maySpeakInSystem(view: ConversationView, step: Extract<Step, { kind: 'epoch' }>): boolean {
+  if (step.because === 'first') return !view.infos.some((info) => info.role === 'assistant');
+  return step.because !== 'broken';
+}
+
+function formCut(memory: MemorySource, { view, step, fence }: Occasion & { fence: string }, config: EpochConfig) {
+  if (step.kind !== 'epoch' || step.cut === null) return null;
+  const absorbed = splitTurns(view).slice(0, step.cut.through);
+  const ends = absorbed.map((turn) => turn.endHash);
+  const nodes = memory.standIns(ends);
+  const nodeIds = [...new Set(ends.flatMap((end) => nodes.get(end) ?? []))];
+  const preamble = renderPreamble(memory.lines(nodeIds).map(asLine), config.preambleTokens, fence);
+  return { through: ends.at(-1) as string, preamble: preamble.text, nodeIds };
+}
+
+function keptInjections(view: ConversationView, from: EpochPlan, step: Extract<Step, { kind: 'epoch' }>): Injection[] {
+  if (step.cut === null) return [...from.injections];
+  const firstKept = splitTurns(view)[step.cut.through]?.start ?? 0;
+  const head = headEnd(view);
+  return from.injections.filter((injection) => {
+    const at = view.lineage.indexOf(injection.anchor);
+    return at >= firstKept || (at >= 0 && at < head);
+  });
+}
+
+function visibleTurns(view: ConversationView, step: Exclude<Step, { kind: 'replay' }>): Set<string> {
+  const turns = splitTurns(view);
+  const plan = step.kind === 'extend' ? step.plan : step.from;
+  const cutEnd = plan === null ? 0 : (locate(plan, view.lineage)?.cutEnd ?? 0);
+  const from = step.kind === 'epoch' && step.cut !== null ? (turns[step.cut.through]?.start ?? 0) : cutEnd;
+  return new Set(turns.filter((turn) => turn.start >= from).map((turn) => turn.endHash));
+}
+
+function shownLines(plan: EpochPlan): string[] {
+  const texts = [plan.cut?.preamble, plan.systemBlock, ...plan.injections.map((injection) => injection.text)];
+  return texts.flatMap((text) => text?.split('\n') ?? []);
+}
+
+function distinct(lines: readonly Line[]): Line[] {
+  return [...new Map(lines.map((line) => [line.text, line])).values()];
+}
+
+function asLine({ nodeId, text, origin }: MemoryLine): Line {
+  return { nodeId, text, clean: isCleanOrigin(origin) };
+}
+
+function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise<T> {
+  return Promise.race([
+    work,
+    new Promise<never>((_resolve, reject) => {
+      deadline.addEventListener('abort', () => reject(deadline.reason), { once: true });
+    }),
+  ]);
+}

@@ -1,0 +1,250 @@
+import type { Clock } from '../common/clock.ts';
+import { answeredTurn, capturedTurn } from './capture.ts';
+import { type EpochConfig, formPlan, recollect } from './epochs.ts';
+import type { PlanStore } from './plan-store.ts';
+import type { MemorySource, MessagesRequest, ProxyLog, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
+import { classify, type RequestClass, sessionOf } from './wire/classify.ts';
+import type { CutRule } from './wire/cut.ts';
+import { decideStep, type Situation, turnsToPrepare } from './wire/epoch.ts';
+import { type EpochPlan, isEmptyPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
+import { messageText } from './wire/prompt.ts';
+import { checkReceived, selfCheck } from './wire/self-check.ts';
+import { parseBetas } from './wire/shape.ts';
+import { type Spliced, splice } from './wire/splice.ts';
+import { freshPromptAt, splitTurns, type TurnSpan } from './wire/turns.ts';
+import { type ConversationView, tokensOf, ViewCache, viewConversation } from './wire/view.ts';
+
+export interface RewriterConfig extends EpochConfig {
+  /** Null: nothing is ever trimmed. */
+  readonly cut: CutRule | null;
+}
+
+export interface RewriterDeps {
+  readonly memory: MemorySource;
+  readonly plans: PlanStore;
+  readonly config: RewriterConfig;
+  readonly clock: Clock;
+  /** `bytes` random bytes in hex. */
+  readonly randomHex: (bytes: number) => string;
+  readonly log: ProxyLog;
+}
+
+export interface RunningRewriter extends Rewriter {
+  /** Input tokens of all answered requests, as upstream billed them and as they would have been unrewritten. */
+  tokens(): { readonly original: number; readonly sent: number };
+  close(): Promise<void>;
+}
+
+/** A request that was understood. */
+interface Passage {
+  readonly request: MessagesRequest;
+  readonly view: ConversationView;
+  readonly sessionId: string;
+  readonly kind: RequestClass;
+  readonly betas: readonly string[];
+}
+
+/** @throws what the plan store throws while loading */
+export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
+  const book = new PlanBook();
+  for (const record of await deps.plans.load()) book.apply(record);
+  const cache = new ViewCache();
+  const inTurn = createTurnstile();
+  const captured = new Set<string>();
+  const total = { original: 0, sent: 0 };
+
+  function understand(request: MessagesRequest): Passage | null {
+    const view = viewConversation(request.body, cache);
+    if (view === null) return null;
+    const fresh = freshPromptAt(view);
+    const { kind } = classify(view, request.headers, fresh < 0 ? '' : messageText(view, fresh));
+    const betas = parseBetas(request.headers['anthropic-beta']);
+    return { request, view, sessionId: sessionOf(view, request.headers), kind, betas };
+  }
+
+  function replayed(passage: Passage): RewriteOutcome {
+    const match = book.match(passage.view, passage.sessionId);
+    const spliced = match === null ? null : splice(passage.view, match.plan);
+    return outcome(passage, match?.plan ?? null, spliced);
+  }
+
+  async function advanced(passage: Passage): Promise<RewriteOutcome> {
+    if (passage.kind !== 'main' || passage.request.path === 'count_tokens') return replayed(passage);
+    const { view, sessionId } = passage;
+    const match = book.match(view, sessionId);
+    const turns = splitTurns(view);
+    const situation = situate(view, match, sessionId, turns);
+    if (freshPromptAt(view) >= 0) setImmediate(remember, passage, turns.slice(0, -1), situation);
+
+    const step = decideStep(situation);
+    if (step.kind === 'replay') {
+      if (match !== null) note(sessionId, { kind: 'served', planId: match.plan.id, served: lastOf(view) });
+      return replayed(passage);
+    }
+    const said = await recollect(deps.memory, { view, sessionId, step }, deps.config, deps.log);
+    const stamp = { createdAtMs: deps.clock.now(), id: deps.randomHex(16), fence: deps.randomHex(6) };
+    const plan = formPlan(deps.memory, { view, sessionId, step, ...stamp }, said, deps.config);
+    const spliced = splice(view, plan);
+    if (spliced === null || !isAccepted(passage, plan, spliced)) return replayed(passage);
+
+    const record = recordOf(step.kind === 'extend' ? step.plan : null, plan, lastOf(view));
+    if (changesNothing(record)) note(sessionId, record);
+    else {
+      await deps.plans.append(sessionId, record, true); // durable before its first use
+      book.apply(record);
+      if (record.kind === 'plan')
+        deps.log.info('epoch', { sessionId, epoch: plan.epoch, nodes: plan.cut?.nodeIds.length ?? 0 });
+    }
+    return outcome(passage, plan, spliced);
+  }
+
+  function situate(
+    view: ConversationView,
+    match: Match | null,
+    sessionId: string,
+    turns: readonly TurnSpan[],
+  ): Situation {
+    const durable = deps.memory.standIns(turns.map((turn) => turn.endHash));
+    return {
+      view,
+      match,
+      knownSession: book.knowsSession(sessionId),
+      isDurable: (turn) => durable.has(turn.endHash),
+      rule: deps.config.cut,
+    };
+  }
+
+  function isAccepted(passage: Passage, plan: EpochPlan, spliced: Spliced): boolean {
+    const refusal = selfCheck(passage.view, plan, spliced, passage.betas, cache);
+    if (refusal === null) return true;
+    const ownFault = checkReceived(passage.view, passage.betas, cache) === null;
+    if (ownFault) deps.log.error('self-check failed; the addition is left out', { refusal: refusal.message });
+    return !ownFault;
+  }
+
+  /** Kept for matching only: losing it costs nothing but a match by a shorter prefix. */
+  function note(sessionId: string, record: PlanRecord): void {
+    book.apply(record);
+    deps.plans.append(sessionId, record, false).catch((error: unknown) => {
+      deps.log.warn('a plan record was not written', { sessionId, error });
+    });
+  }
+
+  /** Off the path of the request: whole turns of the transcript go to memory, once. */
+  function remember({ view, sessionId }: Passage, turns: readonly TurnSpan[], situation: Situation): void {
+    const unseen = turns.filter((turn) => !captured.has(turn.endHash));
+    for (const turn of unseen) captured.add(turn.endHash);
+    const atMs = deps.clock.now();
+    deps.memory.capture(unseen.map((turn) => capturedTurn(view, turn, { sessionId, atMs })));
+    const wanted = turnsToPrepare(situation);
+    if (wanted.length > 0)
+      deps.memory.prepare(
+        sessionId,
+        wanted.map((turn) => turn.endHash),
+      );
+  }
+
+  function outcome(passage: Passage, plan: EpochPlan | null, spliced: Spliced | null): RewriteOutcome {
+    const rewritten = spliced !== null && spliced.edits.length > 0;
+    const body = rewritten ? spliced.body : passage.request.body;
+    const seen = (response: ResponseSeen): void => {
+      try {
+        afterwards(passage, rewritten ? plan : null, body, response);
+      } catch (error) {
+        deps.log.error('the answer was not captured', { requestId: passage.request.requestId, error });
+      }
+    };
+    return { body, rewritten, seen };
+  }
+
+  function afterwards(passage: Passage, plan: EpochPlan | null, body: Buffer, response: ResponseSeen): void {
+    const { view, sessionId, request } = passage;
+    if (response.status === 400 && plan !== null) {
+      const broken = faultOf(response.errorText);
+      if (broken === null || checkReceived(view, passage.betas, cache) !== null) return;
+      deps.log.error('upstream refused a rewritten request; its plan is given up', { sessionId, broken });
+      note(sessionId, { kind: 'broken', planId: plan.id, broken });
+    }
+    const { message } = response;
+    if (message === null || request.path === 'count_tokens') return;
+    const { input, cacheRead, cacheWrite5m, cacheWrite1h } = message.usage;
+    const billed = input + cacheRead + cacheWrite5m + cacheWrite1h;
+    total.sent += billed;
+    total.original += Math.round(billed * (tokensOf(request.body.length) / tokensOf(body.length)));
+    const turn = splitTurns(view).at(-1);
+    if (passage.kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined)
+      return;
+    deps.memory.capture([answeredTurn(view, turn, message, { sessionId, atMs: deps.clock.now() })]);
+  }
+
+  return {
+    async rewrite(request) {
+      const passage = understand(request);
+      if (passage === null) return untouched(request);
+      return inTurn(passage.sessionId, async () => {
+        try {
+          return await advanced(passage);
+        } catch (error) {
+          deps.log.warn('memory skipped; the plan in force is replayed', { requestId: request.requestId, error });
+          return replayed(passage);
+        }
+      });
+    },
+    replay(request) {
+      try {
+        const passage = understand(request);
+        return passage === null ? untouched(request) : replayed(passage);
+      } catch (error) {
+        deps.log.error('replay failed; the original goes out', { requestId: request.requestId, error });
+        return untouched(request);
+      }
+    },
+    tokens: () => ({ ...total }),
+    close: () => deps.plans.close(),
+  };
+}
+
+function untouched(request: MessagesRequest): RewriteOutcome {
+  return { body: request.body, rewritten: false, seen() {} };
+}
+
+function lastOf(view: ConversationView): string {
+  return view.lineage.at(-1) as string;
+}
+
+function recordOf(extended: EpochPlan | null, plan: EpochPlan, served: string): PlanRecord {
+  if (extended === null) return { kind: 'plan', plan, served };
+  const injections = plan.injections.slice(extended.injections.length);
+  if (injections.length === 0) return { kind: 'served', planId: plan.id, served };
+  return { kind: 'injections', planId: plan.id, injections, served };
+}
+
+function changesNothing(record: PlanRecord): boolean {
+  return record.kind === 'served' || (record.kind === 'plan' && isEmptyPlan(record.plan));
+}
+
+/** Whose fault a 400 to a rewritten request is: null for refusals that a rewriter has no part in. */
+function faultOf(errorText: string): 'thinking' | 'structure' | null {
+  if (/too long|too large|credit|quota|usage limit/i.test(errorText)) return null;
+  if (/thinking|signature|bound to/i.test(errorText)) return 'thinking';
+  return /messages|system|tool_use|tool_result|cache_control|role|text content/i.test(errorText) ? 'structure' : null;
+}
+
+function endsTurn(stopReason: string | null): boolean {
+  return stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
+}
+
+/** Runs the work of each key one after the other. */
+function createTurnstile(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return (key, work) => {
+    const mine = (last.get(key) ?? Promise.resolve()).then(work);
+    const settled = mine.then(
+      () => {},
+      () => {},
+    );
+    last.set(key, settled);
+    void settled.then(() => last.get(key) === settled && last.delete(key));
+    return mine;
+  };
+}
