@@ -1,0 +1,30 @@
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import type { Context } from '../context.ts';
+import { engineOf } from '../engine.ts';
+import { parseCount } from '../format.ts';
+
+export function registerFlush(program: Command, context: Context): void {
+  program
+    .command('flush')
+    .description('wait until everything seen is remembered; exit code 1 when that takes too long')
+    .option('--timeout <s>', 'seconds to wait', '120')
+    .addHelpText('after', '\nExample:\n  comet-cc flush --timeout 60')
+    .action(async (flags: { timeout: string }) => {
+      const seconds = parseCount(flags.timeout, '--timeout');
+      context.term.progress('waiting for sensor, compacter and indexer…');
+      const idle = await engineOf(context.paths).call(
+        'flush',
+        { timeoutMs: Math.min(seconds, 3_600) * 1_000 },
+        { timeoutMs: (Math.min(seconds, 3_600) + 5) * 1_000 },
+      );
+      context.term.progress('');
+      if (!idle) {
+        throw new CometError(
+          'model_timeout',
+          `not idle after ${seconds} s; see comet-cc status, or wait with --timeout`,
+        );
+      }
+      context.term.out('everything seen so far is remembered');
+    });
+}

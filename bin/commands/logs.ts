@@ -1,0 +1,107 @@
+import { on } from 'node:events';
+import { watch } from 'node:fs';
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { ensureDir } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import type { Context } from '../context.ts';
+import { parseCount, printable } from '../format.ts';
+import type { Paint } from '../term.ts';
+
+const FILES = ['guard.log', 'engine.log'] as const;
+/** What is looked at from the end of each file. */
+const TAIL_BYTES = 512 * 1024;
+
+export function registerLogs(program: Command, context: Context): void {
+  program
+    .command('logs')
+    .description("the daemon's log, oldest first")
+    .option('-f, --follow', 'go on with what is written from now')
+    .option('-n, --lines <n>', 'begin with so many lines', '100')
+    .option('--json', 'lines as they were written')
+    .addHelpText('after', '\nExample:\n  comet-cc logs -f')
+    .action(async (flags: { follow?: boolean; lines: string; json?: boolean }) => {
+      const { term, paths } = context;
+      const show = (line: string): void => term.out(flags.json ? line : logLine(line, term.paint));
+      const tails = FILES.map((name) => createTail(path.join(paths.logsDir, name)));
+      const lines = await Promise.all(tails.map((tail) => tail.read()));
+      for (const line of inOrder(lines).slice(-parseCount(flags.lines, '--lines'))) show(line);
+      if (flags.follow) await follow(paths, tails, show);
+      else if (lines.every((found) => found.length === 0)) term.say(`nothing is logged in ${paths.logsDir} yet`);
+    });
+}
+
+/** One record for reading; what is no record of ours stays as it is. */
+export function logLine(line: string, paint: Paint): string {
+  const record = parsed(line);
+  if (record === null) return printable(line);
+  const { at, level, process: from, message, ...fields } = record;
+  const style = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'dim';
+  const rest = Object.entries(fields).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  const head = [paint('dim', String(at)), paint(style, String(level).padEnd(5)), paint('dim', String(from))];
+  return printable([...head, String(message), ...rest].join(' '));
+}
+
+/** Lines of several files by their time; a line without one stays behind the line before it. */
+export function inOrder(files: readonly (readonly string[])[]): string[] {
+  const stamped = files.flatMap((lines) => {
+    let at = '';
+    return lines.map((line) => {
+      const own = parsed(line)?.['at'];
+      at = typeof own === 'string' ? own : at;
+      return { at, line };
+    });
+  });
+  return stamped.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(({ line }) => line);
+}
+
+interface Tail {
+  /** Whole lines written since the last call. */
+  read(): Promise<string[]>;
+}
+
+function createTail(file: string): Tail {
+  let offset = -1;
+  let rest = '';
+  return {
+    async read() {
+      const handle = await open(file, 'r').catch((error: NodeJS.ErrnoException) => {
+        if (error.code === 'ENOENT') return null;
+        throw error;
+      });
+      if (handle === null) return [];
+      try {
+        const { size } = await handle.stat();
+        const skipped = offset < 0 && size > TAIL_BYTES;
+        if (offset < 0) offset = Math.max(0, size - TAIL_BYTES);
+        if (size < offset) offset = 0;
+        const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - offset), 0, size - offset, offset);
+        offset += bytesRead;
+        const lines = (rest + buffer.toString('utf8', 0, bytesRead)).split('\n');
+        rest = lines.pop() ?? '';
+        return skipped ? lines.slice(1) : lines;
+      } finally {
+        await handle.close();
+      }
+    },
+  };
+}
+
+/** Until the process is interrupted. */
+async function follow(paths: HomePaths, tails: readonly Tail[], show: (line: string) => void): Promise<void> {
+  await ensureDir(paths.logsDir);
+  for await (const _ of on(watch(paths.logsDir), 'change')) {
+    for (const line of inOrder(await Promise.all(tails.map((tail) => tail.read())))) show(line);
+  }
+}
+
+function parsed(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    // A torn or foreign line is shown as it stands.
+    return null;
+  }
+}

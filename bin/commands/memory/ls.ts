@@ -1,0 +1,83 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { CometError } from '../../../common/errors.ts';
+import type { MemoryNode } from '../../../memory/core/node.ts';
+import type { OperationInput } from '../../api/operations.ts';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+import { ago, type Column, oneLine, parseCount, parseSince, table } from '../../format.ts';
+
+interface Flags {
+  readonly session?: string;
+  readonly project?: string;
+  readonly tag?: string;
+  readonly importance?: string;
+  readonly since?: string;
+  readonly all?: boolean;
+  readonly limit?: string;
+  readonly json?: boolean;
+}
+
+const DEFAULT_LIMIT = 50;
+/** Below this the tags would leave no room for the summary. */
+const TAGS_FROM_WIDTH = 120;
+
+export function registerMemoryLs(memory: Command, context: Context): void {
+  memory
+    .command('ls')
+    .description('one line for each memory, newest first')
+    .option('--session <id>', 'of this session only')
+    .option('--project <dir>', 'of this project only')
+    .option('--tag <t>', 'with this tag only')
+    .option('--importance <i>', 'HIGH, MED or LOW only')
+    .option('--since <d>', '30m, 12h, 7d, 2w or a date')
+    .option('--all', 'children of bundles too')
+    .option('--limit <n>', `at most so many (default ${DEFAULT_LIMIT}; no limit with --json)`)
+    .option('--json', 'print one JSON array')
+    .addHelpText('after', '\nExample:\n  comet-cc memory ls --project . --since 7d')
+    .action(async (flags: Flags) => {
+      const filter = parseFilter(flags, Date.now());
+      const nodes = await engineOf(context.paths).call('nodes/list', filter);
+      if (flags.json) return context.term.json(nodes);
+      if (nodes.length === 0) return context.term.say('nothing is remembered here yet');
+      const { paint, width } = context.term;
+      const [heading, ...lines] = listLines(nodes, width, Date.now());
+      context.term.out(paint('dim', heading as string));
+      for (const line of lines) context.term.out(line);
+      if (nodes.length === filter.limit) context.term.say(`the newest ${filter.limit}; more with --limit`);
+    });
+}
+
+/** @throws CometError `usage` */
+export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/list'> {
+  const limit = flags.limit === undefined ? undefined : parseCount(flags.limit, '--limit');
+  return {
+    ...(flags.session === undefined ? {} : { sessionId: flags.session }),
+    ...(flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) }),
+    ...(flags.tag === undefined ? {} : { tag: flags.tag }),
+    ...(flags.importance === undefined ? {} : { importance: parseImportance(flags.importance) }),
+    ...(flags.since === undefined ? {} : { sinceMs: parseSince(flags.since, nowMs) }),
+    ...(flags.all ? { all: true } : {}),
+    ...(flags.json && limit === undefined ? {} : { limit: limit ?? DEFAULT_LIMIT }),
+  };
+}
+
+export function listLines(nodes: readonly MemoryNode[], width: number, nowMs: number): string[] {
+  const tags: Column = { title: 'TAGS', cells: nodes.map((node) => oneLine(node.topic_tags.slice(0, 3).join(','))) };
+  return table(
+    [
+      { title: 'ID', cells: nodes.map((node) => node.node_id) },
+      { title: 'WHEN', cells: nodes.map((node) => ago(Date.parse(node.created_at), nowMs)) },
+      { title: 'IMP', cells: nodes.map((node) => node.importance) },
+      ...(width >= TAGS_FROM_WIDTH ? [tags] : []),
+      { title: 'SUMMARY', cells: nodes.map((node) => oneLine(node.summary)), stretch: true },
+    ],
+    width,
+  );
+}
+
+function parseImportance(text: string): 'HIGH' | 'MED' | 'LOW' {
+  const level = text.toUpperCase();
+  if (level === 'HIGH' || level === 'MED' || level === 'LOW') return level;
+  throw new CometError('usage', `--importance is HIGH, MED or LOW (got "${text}")`);
+}

@@ -1,0 +1,19 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { engineOf, sessionId } from '../../engine.ts';
+import { messageLines } from '../../render.ts';
+
+export function registerMemoryRestore(memory: Command, context: Context): void {
+  memory
+    .command('restore')
+    .description('the verbatim messages of a session, trimmed ones included')
+    .argument('<session>', 'any unambiguous start of its id')
+    .option('--json', 'print one JSON array')
+    .addHelpText('after', '\nExample:\n  comet-cc memory restore 5f3a --json > session.json')
+    .action(async (session: string, flags: { json?: boolean }) => {
+      const client = engineOf(context.paths);
+      const messages = await client.call('sessions/restore', { sessionId: await sessionId(client, session) });
+      if (flags.json) return context.term.json(messages);
+      for (const message of messages) context.term.out(`${messageLines(message, context.term.paint).join('\n')}\n`);
+    });
+}

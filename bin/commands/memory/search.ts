@@ -1,0 +1,67 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import type { RecallHit } from '../../../memory/face.ts';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+import { ago, oneLine, parseCount, truncate } from '../../format.ts';
+import type { Term } from '../../term.ts';
+
+interface Flags {
+  readonly top: string;
+  readonly session?: string;
+  readonly project?: string;
+  readonly explain?: boolean;
+  readonly json?: boolean;
+}
+
+const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
+
+export function registerMemorySearch(memory: Command, context: Context): void {
+  memory
+    .command('search')
+    .description('what recall would find, best first')
+    .argument('<query...>', 'words or a question')
+    .option('--top <n>', 'at most so many', '10')
+    .option('--session <id>', 'of this session only')
+    .option('--project <dir>', 'of this project only')
+    .option('--explain', "each lane's rank and score")
+    .option('--json', 'print one JSON array')
+    .addHelpText('after', '\nExample:\n  comet-cc memory search "why did we drop redis" --explain')
+    .action(async (words: string[], flags: Flags) => {
+      const hits = await engineOf(context.paths).call('nodes/search', {
+        query: words.join(' '),
+        top: parseCount(flags.top, '--top'),
+        ...(flags.session === undefined ? {} : { sessionId: flags.session }),
+        ...(flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) }),
+      });
+      if (flags.json) return context.term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
+      if (hits.length === 0) context.term.say('nothing fits');
+      for (const line of hits.flatMap((hit) => hitLines(hit, flags.explain ?? false, context.term, Date.now()))) {
+        context.term.out(line);
+      }
+    });
+}
+
+/** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */
+export function hitJson(hit: RecallHit, explain: boolean): Record<string, unknown> {
+  const lanes = Object.fromEntries(LANES.map((lane) => [lane, hit.lanes[lane] ?? null]));
+  return { ...hit.node, score: hit.score, match: hit.raw, ...(explain ? { lanes } : {}) };
+}
+
+export function hitLines(
+  hit: RecallHit,
+  explain: boolean,
+  term: Pick<Term, 'paint' | 'width'>,
+  nowMs: number,
+): string[] {
+  const { node } = hit;
+  const head = [hit.score.toFixed(3), node.node_id, ago(Date.parse(node.created_at), nowMs), node.origin].join('  ');
+  const lines = [term.paint('cyan', head), truncate(`  ${oneLine(node.summary)}`, term.width)];
+  if (hit.raw !== null) lines.push(term.paint('dim', truncate(`  "${oneLine(hit.raw.text)}"`, term.width)));
+  if (!explain) return lines;
+  const lanes = LANES.flatMap((lane) => {
+    const found = hit.lanes[lane];
+    return found ? [`${lane} #${found.rank} ${found.score.toFixed(3)}`] : [];
+  });
+  return [...lines, term.paint('dim', `  ${lanes.join(', ')}`)];
+}

@@ -1,0 +1,69 @@
+import { type Command, Option } from 'commander';
+import type { NodeView } from '../../../memory/face.ts';
+import type { EngineClient } from '../../api/client.ts';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+import { ago, oneLine, printable } from '../../format.ts';
+import { messageLines } from '../../render.ts';
+import type { Paint } from '../../term.ts';
+
+type Depth = 0 | 1 | 2;
+
+export function registerMemoryShow(memory: Command, context: Context): void {
+  memory
+    .command('show')
+    .description('one memory')
+    .argument('<id>', 'any unambiguous start of its id')
+    .addOption(
+      new Option('--depth <n>', '0 summary and trigger, 1 detailed, 2 raw, verbatim')
+        .choices(['0', '1', '2'])
+        .default('1'),
+    )
+    .option('--links', 'what it is linked to')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc memory show mem_20261121 --depth 2')
+    .action(async (id: string, flags: { depth: string; links?: boolean; json?: boolean }) => {
+      const client = engineOf(context.paths);
+      const node = await client.call('nodes/show', { id, depth: Number(flags.depth) as Depth });
+      if (flags.json) return context.term.json(node);
+      const lines = nodeLines(node, Number(flags.depth) as Depth, context.term.paint, Date.now());
+      if (flags.links) lines.push(...(await linkLines(client, node, context.term.paint)));
+      for (const line of lines) context.term.out(line);
+    });
+}
+
+export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: number): string[] {
+  const field = (name: string, text: string): string => `${paint('dim', name.padEnd(10))} ${text}`;
+  const lines = [
+    paint('bold', node.node_id),
+    field('summary', oneLine(node.summary)),
+    field('trigger', oneLine(node.trigger)),
+  ];
+  if (depth === 0) return lines;
+  const when = `${node.created_at} (${ago(Date.parse(node.created_at), nowMs)})`;
+  lines.push(
+    field('when', when),
+    field('session', oneLine(node.session_id)),
+    field('project', oneLine(node.project)),
+    field('tags', oneLine(node.topic_tags.join(', '))),
+    field(
+      'importance',
+      `${node.importance}, recall ${node.recall_mode}, origin ${node.origin}, by ${oneLine(node.written_by)}`,
+    ),
+  );
+  if (node.superseded_by !== null) lines.push(field('replaced', `by ${node.superseded_by}`));
+  if (node.detailed_summary !== null) lines.push('', printable(node.detailed_summary));
+  for (const fact of node.facts) {
+    lines.push(`- ${oneLine(fact.concept)}: ${fact.polarity === 'negative' ? 'not ' : ''}${oneLine(fact.value)}`);
+  }
+  if (depth === 2) for (const message of node.raw ?? []) lines.push('', ...messageLines(message, paint));
+  return lines;
+}
+
+async function linkLines(client: EngineClient, node: NodeView, paint: Paint): Promise<string[]> {
+  const ids = [...new Set([...(node.parent_node_id === null ? [] : [node.parent_node_id]), ...node.links])];
+  const linked = await Promise.all(ids.map((id) => client.call('nodes/show', { id, depth: 0 }).catch(() => null)));
+  const lines = ids.map((id, at) => `${id}  ${linked[at] ? oneLine(linked[at].summary) : '(gone)'}`);
+  const sources = node.source_links.map((source) => oneLine(source));
+  return ['', paint('dim', 'links'), ...(lines.length + sources.length === 0 ? ['none'] : [...lines, ...sources])];
+}

@@ -1,0 +1,63 @@
+import type { ChildProcess } from 'node:child_process';
+import { type Command, InvalidArgumentError } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import type { Context } from '../context.ts';
+import type { Started } from '../daemon.ts';
+import { statusReport } from '../status-report.ts';
+
+export function registerStart(program: Command, context: Context): void {
+  program
+    .command('start')
+    .description('start the daemon; harmless when it runs already')
+    .option('--foreground', 'stay in this terminal instead of the background')
+    .option('--port <n>', 'port to listen on, loopback only', parsePort)
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc start && eval "$(comet-cc env)"')
+    .action(async (flags: { foreground?: boolean; port?: number; json?: boolean }) => {
+      const { prepareDaemon } = await import('../prepare.ts');
+      const { startDaemon } = await import('../daemon.ts');
+      const setup = await prepareDaemon(context, flags.port === undefined ? {} : { port: flags.port });
+      context.term.progress('starting…');
+      const started = await startDaemon({ ...setup, foreground: flags.foreground ?? false });
+      context.term.progress('');
+      await reportStart(context, started, flags);
+      if (started.child !== null) process.exitCode = await follow(started.child);
+    });
+}
+
+/** Says what runs and how to use it. @throws CometError `daemon_unhealthy` when memory does not work */
+export async function reportStart(
+  context: Context,
+  started: Started,
+  flags: { readonly port?: number; readonly json?: boolean },
+): Promise<void> {
+  const { term } = context;
+  const { status } = started;
+  if (flags.port !== undefined && flags.port !== 0 && flags.port !== status.port) {
+    term.say(`comet-cc: it runs on port ${status.port} already; to move it: comet-cc restart --port ${flags.port}`);
+  }
+  if (flags.json) term.json(await statusReport(context, status));
+  else {
+    const verb = started.fresh ? 'runs' : 'runs already';
+    term.out(`comet-cc ${verb} on http://127.0.0.1:${status.port} (process ${status.pid})`);
+    term.out('Claude Code with it:   comet-cc run claude');
+    term.out('In this shell:         eval "$(comet-cc env)"');
+  }
+  if (started.problem !== null) throw new CometError('daemon_unhealthy', started.problem);
+}
+
+export function parsePort(text: string): number {
+  const port = Number(text);
+  if (text.trim() !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
+  throw new InvalidArgumentError('a port is a whole number from 0 to 65535.');
+}
+
+/** Waits for a guard in the foreground; a terminal's Ctrl-C reaches it by itself. */
+async function follow(child: ChildProcess): Promise<number> {
+  const pass = (signal: NodeJS.Signals) => () => child.kill(signal);
+  process.on('SIGTERM', pass('SIGTERM'));
+  process.on('SIGINT', process.stdin.isTTY ? () => {} : pass('SIGINT'));
+  return await new Promise((resolve) => {
+    child.once('exit', (code) => resolve(code ?? 1));
+  });
+}

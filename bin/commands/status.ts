@@ -1,0 +1,55 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { guardStatus } from '../control.ts';
+import { EXIT } from '../exit.ts';
+import { count, duration, oneLine } from '../format.ts';
+import { type StatusReport, statusReport } from '../status-report.ts';
+import type { Paint } from '../term.ts';
+
+export function registerStatus(program: Command, context: Context): void {
+  program
+    .command('status')
+    .description('what the daemon does; exit code 3 when it does not run')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc status --json')
+    .action(async (flags: { json?: boolean }) => {
+      const report = await statusReport(context, await guardStatus(context.paths.guardSocket));
+      if (flags.json) context.term.json(report);
+      else if (report.running) for (const line of statusLines(report, context.term.paint)) context.term.out(line);
+      else context.term.say('comet-cc is not running; start it with: comet-cc start');
+      if (!report.running) process.exitCode = EXIT.daemonDown;
+    });
+}
+
+export function statusLines(report: StatusReport, paint: Paint): string[] {
+  const { requests, tokens, queue, llm, engine } = report;
+  const healthy = engine.state === 'healthy';
+  const share =
+    tokens.original > 0 ? ` (${Math.round((100 * (tokens.original - tokens.sent)) / tokens.original)} %)` : '';
+  const rows: [string, string][] = [
+    ['proxy', `${report.proxy.url}, up ${duration(report.uptime_ms)}, process ${report.pid}`],
+    ['engine', `${paint(healthy ? 'green' : 'red', engine.state)}, restarts ${engine.restarts}`],
+    ['upstream', report.upstream],
+    [
+      'requests',
+      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} failed open`,
+    ],
+    [
+      'tokens',
+      `${count(tokens.original)} received, ${count(tokens.sent)} sent${share}, net saved ${count(tokens.net_saved)}`,
+    ],
+    [
+      'memory',
+      `${count(report.nodes)} nodes; waiting: sensor ${queue.sensor}, compacter ${queue.compacter}, indexer ${queue.indexer}`,
+    ],
+    [
+      'model',
+      `${llm.backend}, today ${count(llm.calls_today)} calls and ${count(llm.tokens_today)} tokens, deferred ${llm.deferred}`,
+    ],
+  ];
+  const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
+  if (llm.last_error !== '') lines.push(paint('yellow', `last model error: ${oneLine(llm.last_error)}`));
+  for (const problem of report.problems) lines.push(paint('yellow', `${problem.file}: ${oneLine(problem.message)}`));
+  if (!healthy) lines.push('Claude Code goes on without memory meanwhile; see comet-cc doctor');
+  return lines;
+}

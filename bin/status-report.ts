@@ -1,0 +1,83 @@
+import { engineClient } from './api/client.ts';
+import type { EngineStatus } from './api/operations.ts';
+import type { Context } from './context.ts';
+import type { EngineState, GuardStatus } from './control.ts';
+import { VERSION } from './version.ts';
+
+/** The document of `start --json` and `status --json`. */
+export interface StatusReport
+  extends Pick<EngineStatus, 'version' | 'requests' | 'tokens' | 'queue' | 'llm' | 'nodes' | 'problems'> {
+  readonly running: boolean;
+  readonly pid: number | null;
+  readonly proxy: { readonly url: string; readonly port: number };
+  readonly engine: { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
+  readonly upstream: string;
+  readonly uptime_ms: number;
+  readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };
+}
+
+const ENGINE_MS = 2_000;
+const NOTHING = {
+  requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
+  tokens: { original: 0, sent: 0, net_saved: 0 },
+  queue: { sensor: 0, compacter: 0, indexer: 0 },
+  nodes: 0,
+  problems: [],
+};
+
+/** What guard and engine say together; zeros for what only a healthy engine knows. */
+export async function statusReport(context: Context, guard: GuardStatus | null): Promise<StatusReport> {
+  if (guard === null) return await stoppedReport(context);
+  const engine = guard.engine.state === 'healthy' ? await engineStatus(context) : null;
+  return {
+    running: true,
+    pid: guard.pid,
+    version: guard.version,
+    proxy: proxyAt(guard.port),
+    engine: guard.engine,
+    upstream: guard.upstream,
+    uptime_ms: guard.uptime_ms,
+    tunnels: guard.tunnels,
+    ...NOTHING,
+    ...(engine === null
+      ? { llm: idleModel(context.env['COMET_CC_LLM'] ?? '') }
+      : {
+          requests: engine.requests,
+          tokens: engine.tokens,
+          queue: engine.queue,
+          llm: engine.llm,
+          nodes: engine.nodes,
+          problems: engine.problems,
+        }),
+  };
+}
+
+async function stoppedReport(context: Context): Promise<StatusReport> {
+  const config = await context.config();
+  return {
+    running: false,
+    pid: null,
+    version: VERSION,
+    proxy: proxyAt(config.port),
+    engine: { state: 'stopped', pid: null, restarts: 0 },
+    upstream: config.upstream,
+    uptime_ms: 0,
+    tunnels: { open: 0, total: 0, failed_open: 0 },
+    ...NOTHING,
+    llm: idleModel(config.llm),
+  };
+}
+
+/** Null when the engine cannot say, which the report then shows as zeros. */
+async function engineStatus(context: Context): Promise<EngineStatus | null> {
+  const call = engineClient(context.paths.engineSocket).call('status', {}, { timeoutMs: ENGINE_MS });
+  return await call.catch(() => null);
+}
+
+function proxyAt(port: number): { url: string; port: number } {
+  return { url: `http://127.0.0.1:${port}`, port };
+}
+
+function idleModel(backend: string): EngineStatus['llm'] {
+  return { backend, calls_today: 0, tokens_today: 0, deferred: 0, last_error: '' };
+}
