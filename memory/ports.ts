@@ -47,6 +47,8 @@ export interface CompactionInput {
   readonly knownTags: readonly string[];
   /** The session's brief until now, '' when there is none. */
   readonly brief: string;
+  /** The claims of that brief with the turns they rest on, so that a new brief can keep them. */
+  readonly briefClaims?: readonly Claim[];
 }
 
 export interface DraftNode {
