@@ -1,0 +1,86 @@
+import { createHash } from 'node:crypto';
+import { blocksOf, canonical, isObject, type Json } from './json.ts';
+import { blockTokens } from './tokens.ts';
+
+export type Part = 'tools' | 'system' | 'messages';
+
+/** One position of the prompt, in the order the API reads it: tools, system, messages. */
+export interface Item {
+  readonly part: Part;
+  readonly role: string;
+  /** `messages.N.content.M`, `system.N` or `tools.N` in the body as sent. */
+  readonly path: string;
+  readonly message: number;
+  readonly block: Json;
+  readonly digest: string;
+  readonly tokens: number;
+  /** TTL of the breakpoint on this block, or on the last part inside it; null when there is none. */
+  readonly ttl: string | null;
+}
+
+const ATTRIBUTION = 'x-anthropic-billing-header:';
+
+/** The prompt as a flat list. Deferred tools are left out, and the attribution block when it stands first. */
+export function itemsOf(body: Json): readonly Item[] {
+  const items: Item[] = [];
+  for (const [index, tool] of array(body.tools).entries()) {
+    if (tool.defer_loading !== true) items.push(item('tools', '', `tools.${index}`, -1, tool));
+  }
+  for (const [index, block] of blocksOf(body.system).entries()) {
+    // The API strips the block whole, also what someone merged into it (llm-gateway-protocol page, autumn 2026).
+    if (index === 0 && typeof block.text === 'string' && block.text.startsWith(ATTRIBUTION)) continue;
+    items.push(item('system', '', `system.${index}`, -1, block));
+  }
+  for (const [index, message] of array(body.messages).entries()) {
+    const role = typeof message.role === 'string' ? message.role : '';
+    for (const [at, block] of blocksOf(message.content).entries()) {
+      items.push(item('messages', role, `messages.${index}.content.${at}`, index, block));
+    }
+  }
+  return items;
+}
+
+export function isThinking(block: Json): boolean {
+  return block.type === 'thinking' || block.type === 'redacted_thinking';
+}
+
+/** Index of the first message of the running turn: the newest user message that is no tool result. */
+export function runningTurn(body: Json): number {
+  return array(body.messages).findLastIndex(
+    (message) => message.role === 'user' && blocksOf(message.content).every((block) => block.type !== 'tool_result'),
+  );
+}
+
+export function digestOf(text: string): string {
+  return createHash('sha1').update(text).digest('base64');
+}
+
+export function digestBlock(role: string, block: Json): string {
+  return digestOf(`${role}\n${canonical(block)}`);
+}
+
+function item(part: Part, role: string, path: string, message: number, block: Json): Item {
+  return {
+    part,
+    role,
+    path,
+    message,
+    block,
+    digest: digestBlock(role, block),
+    tokens: blockTokens(block),
+    ttl: ttlOf(block),
+  };
+}
+
+function ttlOf(block: Json): string | null {
+  const inner = block.type === 'tool_result' && Array.isArray(block.content) ? block.content.filter(isObject) : [];
+  for (const holder of [block, ...inner.reverse()]) {
+    const control = holder.cache_control;
+    if (isObject(control)) return typeof control.ttl === 'string' ? control.ttl : '5m';
+  }
+  return null;
+}
+
+function array(value: unknown): readonly Json[] {
+  return Array.isArray(value) ? value.filter(isObject) : [];
+}
