@@ -6,6 +6,7 @@ const NAMED = new RegExp(
   String.raw`${NAME}\\?["']?\s{0,4}(:=|=>|[:=])\s{0,4}(?:\\?(["'\x60])([^\s"'\x60\\<>]{8,})|([\w+/=~.-]{8,}))`,
   'gi',
 );
+const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/;
 const HEADER =
   /authorization\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?(?:(?:bearer|basic|token|apikey)\s{1,4})?([\w+/=~.-]{8,})/gi;
 const SECRET_KEY = new RegExp(`${NAME}$`, 'i');
@@ -31,22 +32,16 @@ export function findAssignments(text: string): Span[] {
 
 /** Whether the string under `key` of a JSON object is a secret by its name. */
 export function isSecretMember(key: string, value: string): boolean {
-  if (isMark(value)) return false;
   if (HEADER_KEY.test(key)) return value.length >= 4 && !isPlaceholder(value);
   return SECRET_KEY.test(key) && value.length >= 6 && looksSecret(value);
 }
 
-/** A mark of ours, and nothing else. */
-export function isMark(text: string): boolean {
-  return /^\[REDACTED:[a-z-]+:[0-9a-f]{8}\]$/.test(text);
-}
-
-/** What stands where the secret is not: `$TOKEN`, `<token>`, `{{ token }}`, `%s`, `***`. */
+/** What stands where the secret is not: a mark of ours, `$TOKEN`, `<token>`, `{{ token }}`, `%s`, `***`. */
 export function isPlaceholder(text: string): boolean {
-  return /^(?:[$<{%[(]|\*+$|\.{3}|x+$)/i.test(text);
+  return MARK.test(text) || /^(?:[$<{%[(]|\*+$|\.{3}|x+$)/i.test(text);
 }
 
-// Unquoted text is code as often as not: `TOKEN=abc12345` is a setting, `token = nextToken` is not.
+// Unquoted text is code as often as not: `TOKEN=…` is a setting, `token = nextToken` is not.
 function isBareSecret(value: string, whole: string, sign: string | undefined): boolean {
   const isSetting = sign === '=' && whole.endsWith(`=${value}`) && !/\s/.test(whole);
   return isSetting ? looksSecret(value) : value.length >= 16 && looksSecret(value) && /\d\D*\d/.test(value);

@@ -1,33 +1,51 @@
-import { isMark, isPlaceholder } from './assignments.ts';
+import { isPlaceholder } from './assignments.ts';
 import type { Span } from './span.ts';
 
 const PEM_BEGIN = '-----BEGIN ';
-const PEM_HEADER = /-----BEGIN ([A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?)-----/y;
+const PEM_HEADER = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y;
+const PEM_FOOTER = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
+const PEM_LINE = /[A-Za-z0-9+/]{40}/g;
+// Line breaks, also written out, line numbers and quote marks; then letters of the key, or nothing more.
+const PEM_OPENING = /^(?:\\[nrt]|[\s>|+:→0-9])*(?:Proc-Type|[A-Za-z0-9+/=]{16}|[A-Za-z0-9+/=]{0,15}$)/;
 
 /** Private keys as PEM, also with `\n` written out; one without an end reaches to the end of the text. */
 export function findPrivateKeys(text: string): Span[] {
   const spans: Span[] = [];
+  const footerAfter = nextMatch(text, PEM_FOOTER);
+  const lineAfter = nextMatch(text, PEM_LINE);
   let at = text.indexOf(PEM_BEGIN);
   while (at !== -1) {
     PEM_HEADER.lastIndex = at;
     const header = PEM_HEADER.exec(text);
-    const end = header === null ? null : pemEnd(text, at + header[0].length, `-----END ${header[1]}-----`);
+    const end = header === null ? null : endOfKey(at + header[0].length);
     if (end !== null) spans.push({ start: at, end, type: 'private-key' });
     at = text.indexOf(PEM_BEGIN, end ?? at + PEM_BEGIN.length);
   }
   return spans;
+
+  function endOfKey(from: number): number | null {
+    const footer = footerAfter(from);
+    if (footer === null) return PEM_OPENING.test(text.slice(from, from + 256)) ? text.length : null;
+    // A header that code merely names is followed by its closing quote, and no line of a key comes after it.
+    const isNamed =
+      /["'`)]/.test(text.charAt(from)) && (lineAfter(from)?.start ?? Number.POSITIVE_INFINITY) > footer.start;
+    return isNamed ? null : footer.end;
+  }
 }
 
-// A header that code merely mentions is followed by its closing quote; a key by a line break or its own letters.
-function pemEnd(text: string, from: number, footer: string): number | null {
-  const opening = text.slice(from, from + 256);
-  const foot = text.indexOf(footer, from);
-  const mentioned = /^["'`)]/.test(opening);
-  const letters = /[A-Za-z0-9+/]{40}/.test(opening);
-  if (foot !== -1) return mentioned && !letters ? null : foot + footer.length;
-  return letters || (!mentioned && (opening.length < 128 || /[A-Za-z0-9+/]{16}|Proc-Type/.test(opening)))
-    ? text.length
-    : null;
+type Range = { readonly start: number; readonly end: number };
+
+// Asked with ascending positions, it looks at each character once.
+function nextMatch(text: string, pattern: RegExp): (from: number) => Range | null {
+  let found: Range | null = { start: -1, end: 0 };
+  return (from) => {
+    if (found !== null && found.start < from) {
+      pattern.lastIndex = from;
+      const match = pattern.exec(text);
+      found = match === null ? null : { start: match.index, end: match.index + match[0].length };
+    }
+    return found;
+  };
 }
 
 /** `header.payload.signature`; both of the first two begin as `{"` does in base64. */
@@ -58,7 +76,7 @@ function isBase64Url(code: number): boolean {
 
 const URL_END = /[\s"'`<>\\]|:\/\//g;
 
-/** The password in `scheme://user:password@host`. */
+/** The password in a URL, between the first colon and the host. */
 export function findUrlPasswords(text: string): Span[] {
   const spans: Span[] = [];
   for (let at = text.indexOf('://'); at !== -1; at = text.indexOf('://', at + 3)) {
@@ -66,7 +84,7 @@ export function findUrlPasswords(text: string): Span[] {
     URL_END.lastIndex = at + 3;
     const run = text.slice(at + 3, URL_END.exec(text)?.index ?? text.length);
     const password = passwordIn(run);
-    if (password === null || isMark(password.text) || isPlaceholder(password.text)) continue;
+    if (password === null || isPlaceholder(password.text)) continue;
     const start = at + 3 + password.at;
     spans.push({ start, end: start + password.text.length, type: 'password' });
   }
@@ -75,7 +93,7 @@ export function findUrlPasswords(text: string): Span[] {
 
 function passwordIn(run: string): { readonly at: number; readonly text: string } | null {
   const colon = run.indexOf(':');
-  if (colon === -1) return null;
+  if (colon === -1 || run.slice(0, colon).endsWith('[REDACTED')) return null;
   const authority = run.slice(0, run.search(/[/?#]|$/));
   // A password may hold a raw / ? or #, but then what stands before it is no port.
   const isHostAndPort = /^[^/?#]*:\d*$/.test(authority);

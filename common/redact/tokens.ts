@@ -5,7 +5,8 @@ interface Rule {
   /**
    * Global. Either the whole match is the secret or its last group, which then ends the match. Nothing may be
    * required after an unbounded run: a run then either matches at once or fails after a bounded prefix, and
-   * each rule stays linear on hostile text.
+   * each rule stays linear on hostile text. No letter or digit may follow a match: with a mark before it, it
+   * would become an edge, and a second pass would see what the first did not.
    */
   readonly pattern: RegExp;
   readonly accepts?: (secret: string) => boolean;
@@ -13,14 +14,14 @@ interface Rule {
 
 // No letter or digit before it, unless that belongs to an escape: \n, \u000a, %3D.
 const EDGE = String.raw`(?<![A-Za-z0-9](?<!\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}))`;
-const edged = (source: string): RegExp => new RegExp(EDGE + source, 'g');
+const edged = (source: string, flags = 'g'): RegExp => new RegExp(EDGE + source, flags);
 
 const RULES: readonly Rule[] = [
   { type: 'anthropic-key', pattern: /sk-ant-[\w-]{10,}/g },
   { type: 'openai-key', pattern: edged(String.raw`sk-(?:(?:proj|svcacct|admin|None)-[\w-]{16,}|[A-Za-z0-9]{20,})`) },
   { type: 'github-token', pattern: edged('gh[pousr]_[A-Za-z0-9]{30,}') },
   { type: 'github-token', pattern: /github_pat_\w{22,}/g },
-  { type: 'aws-key-id', pattern: edged('(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}(?![A-Za-z0-9])') },
+  { type: 'aws-key-id', pattern: edged('(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}[A-Za-z0-9]*') },
   { type: 'gcp-key', pattern: edged(String.raw`AIza[\w-]{35,}`) },
   { type: 'gcp-key', pattern: /GOCSPX-[\w-]{20,}/g },
   { type: 'gcp-token', pattern: edged(String.raw`ya29\.[\w-]{20,}`) },
@@ -30,8 +31,8 @@ const RULES: readonly Rule[] = [
   { type: 'slack-token', pattern: edged('xapp-[A-Za-z0-9-]{20,}') },
   { type: 'slack-webhook', pattern: /hooks\.slack\.com\/(?:services|workflows|triggers)\/([A-Za-z0-9/_-]{20,})/g },
   { type: 'npm-token', pattern: edged('npm_[A-Za-z0-9]{30,}') },
-  { type: 'bearer', pattern: /\bbearer(?:\s{1,4}|%20|\+)([\w.~+/=-]{16,})/gi, accepts: hasDigit },
-  { type: 'basic-auth', pattern: /\bbasic\s{1,4}([A-Za-z0-9+/=_-]{6,})/gi, accepts: isBasicPair },
+  { type: 'bearer', pattern: edged(String.raw`bearer(?:\s{1,4}|%20|\+)([\w.~+/=-]{16,})`, 'gi'), accepts: hasDigit },
+  { type: 'basic-auth', pattern: edged(String.raw`basic\s{1,4}([A-Za-z0-9+/=_-]{6,})`, 'gi'), accepts: isBasicPair },
 ];
 
 /** Secrets that their own form gives away. */

@@ -1,0 +1,362 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { homePaths } from '../../../common/paths.ts';
+import { createRedactor, markKey } from '../../../common/redact.ts';
+
+const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
+const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/;
+const PEM = '-----';
+
+const letters = (alphabet: string, length: number): fc.Arbitrary<string> =>
+  fc.string({ unit: fc.constantFrom(...alphabet), minLength: length, maxLength: length });
+const ALNUM = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789';
+const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789';
+const prefixed = (prefix: string, length: number, alphabet = ALNUM): fc.Arbitrary<string> =>
+  letters(alphabet, length).map((body) => prefix + body);
+const base64url = (text: string): string => Buffer.from(text).toString('base64url');
+
+/** What must not survive, and the text that carries it. */
+const FORMATS: Readonly<Record<string, fc.Arbitrary<readonly [secret: string, text: string]>>> = {
+  anthropic: prefixed('sk-ant-api03-', 95).map((s) => [s, s]),
+  anthropicOauth: prefixed('sk-ant-oat01-', 95, `${ALNUM}-_`).map((s) => [s, s]),
+  openai: prefixed('sk-proj-', 60).map((s) => [s, s]),
+  openaiOld: prefixed('sk-', 48).map((s) => [s, s]),
+  github: fc
+    .constantFrom('ghp_', 'gho_', 'ghu_', 'ghs_', 'ghr_')
+    .chain((p) => prefixed(p, 36))
+    .map((s) => [s, s]),
+  githubPat: fc.tuple(letters(ALNUM, 22), letters(ALNUM, 59)).map(([a, b]) => {
+    const s = `github_pat_${a}_${b}`;
+    return [s, s] as const;
+  }),
+  awsId: prefixed('AKIA', 16, UPPER).map((s) => [s, s]),
+  awsSecret: fc.tuple(prefixed('AKIA', 16, UPPER), letters(`${ALNUM}/+`, 38)).map(([id, body]) => {
+    const secret = `aZ${body}`;
+    return [secret, `${id} ${secret}`] as const;
+  }),
+  gcp: prefixed('AIza', 35, `${ALNUM}-_`).map((s) => [s, s]),
+  stripe: fc
+    .constantFrom('sk_live_', 'rk_live_', 'sk_test_', 'whsec_')
+    .chain((p) => prefixed(p, 32))
+    .map((s) => [s, s]),
+  slack: fc
+    .constantFrom('xoxb-', 'xoxp-', 'xapp-1-')
+    .chain((p) => prefixed(p, 40))
+    .map((s) => [s, s]),
+  slackWebhook: prefixed('T0123ABCD/B0123ABCD/', 24).map((s) => [s, `https://hooks.slack.com/services/${s}`]),
+  npm: prefixed('npm_', 36).map((s) => [s, s]),
+  jwt: fc.tuple(letters(ALNUM, 12), letters(ALNUM, 43)).map(([sub, sig]) => {
+    const s = `${base64url('{"alg":"HS256"}')}.${base64url(`{"sub":"${sub}"}`)}.${sig}`;
+    return [s, s] as const;
+  }),
+  bearer: letters(ALNUM, 40).map((s) => [`1${s}`, `Bearer 1${s}`]),
+  basic: letters(ALNUM, 12).map((p) => {
+    const s = Buffer.from(`user:${p}`).toString('base64');
+    return [s, `Authorization: Basic ${s}`] as const;
+  }),
+  pem: letters(ALNUM, 64).map((s) => [s, `${PEM}BEGIN RSA PRIVATE KEY${PEM}\n${s}\n${PEM}END RSA PRIVATE KEY${PEM}`]),
+  connection: fc
+    .tuple(
+      fc.constantFrom('postgres', 'mysql', 'mongodb+srv', 'redis', 'amqp', 'https'),
+      letters(`${ALNUM}!$&*()_+-=`, 14),
+    )
+    .map(([scheme, body]) => [`Q7${body}`, `${scheme}://user:Q7${body}@db.example:5432/main`]),
+};
+
+const CONTEXTS: Readonly<Record<string, (text: string) => string>> = {
+  alone: (t) => t,
+  sentence: (t) => `the key is ${t}, keep it`,
+  quoted: (t) => `const k = '${t}';`,
+  shell: (t) => `export K="${t}" && run`,
+  json: (t) => JSON.stringify({ a: [{ text: t }] }),
+  jsonInText: (t) => JSON.stringify(JSON.stringify({ log: `line\n${t}\tend` })),
+  lineOfTool: (t) => `     1→a\n     2→${t}\n     3→b`,
+  escapedBreaks: (t) => `before\\n${t}\\nafter`,
+  brackets: (t) => `<a>(${t})</a>`,
+  unicode: (t) => `é𝄞${t}𝄞é`,
+};
+
+describe('every generated secret', () => {
+  for (const [format, secrets] of Object.entries(FORMATS)) {
+    it(`of the format ${format} is gone from every context, and a second pass changes nothing`, () => {
+      fc.assert(
+        fc.property(secrets, fc.constantFrom(...Object.keys(CONTEXTS)), ([secret, text], context) => {
+          const embedded = CONTEXTS[context]?.(text) ?? '';
+          for (const redact of [redactor.text, (t: string) => redactor.json(t).text]) {
+            const once = redact(embedded);
+            expect(once).not.toContain(secret);
+            expect(once).toMatch(MARK);
+            expect(redact(once)).toBe(once);
+          }
+        }),
+        { numRuns: 60 },
+      );
+    });
+  }
+});
+
+const fragment = fc.oneof(
+  ...Object.values(FORMATS).map((format) => format.map(([, text]) => text)),
+  fc.constantFrom(
+    ...[
+      '\n',
+      ' ',
+      '"',
+      '\\',
+      '\\n',
+      '=',
+      ':',
+      'token=',
+      'password: "',
+      '[REDACTED:jwt:0011aabb]',
+      '://',
+      '@',
+      'eyJ',
+      '.',
+    ],
+    ...[
+      '<private>',
+      '</PRIVATE>',
+      `${PEM}BEGIN PRIVATE KEY${PEM}`,
+      '-',
+      '_',
+      'a',
+      '7',
+      'Bearer ',
+      'sk-',
+      '𝄞',
+      '\ud800',
+    ],
+  ),
+  fc.string({ maxLength: 12 }),
+);
+
+it('is idempotent on any mixture', () => {
+  fc.assert(
+    fc.property(fc.array(fragment, { maxLength: 12 }), (parts) => {
+      const once = redactor.text(parts.join(''));
+      expect(redactor.text(once)).toBe(once);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+it('leaves JSON valid, and what it says elsewhere as it was', () => {
+  fc.assert(
+    fc.property(fc.jsonValue(), fc.array(fragment, { maxLength: 4 }), (value, parts) => {
+      const { text, redacted } = redactor.json(JSON.stringify({ value, parts: parts.join('') }));
+      const { text: again } = redactor.json(text);
+      expect(again).toBe(text);
+      expect(redacted).toBe(text !== JSON.stringify({ value, parts: parts.join('') }));
+      const parsed = JSON.parse(text) as { parts: string };
+      if (!redactor.json(JSON.stringify(value)).redacted)
+        expect(parsed).toEqual({ value: JSON.parse(JSON.stringify(value)), parts: parsed.parts });
+      expect(parsed.parts).toBe(redactor.text(parts.join('')));
+    }),
+    { numRuns: 500 },
+  );
+});
+
+describe('json', () => {
+  it('keeps the very characters outside the secret: big numbers, escapes, lone surrogates, white space', () => {
+    const body = String.raw`{ "n": 12345678901234567890.10e+2, "t" : "\u00e9\/ KEY sk\u002dant-api03-AAAAAAAAAAAAAAAA \ud800x" }`;
+    const { text, redacted } = redactor.json(body);
+    expect(redacted).toBe(true);
+    expect(text.replace(MARK, 'GONE')).toBe(
+      String.raw`{ "n": 12345678901234567890.10e+2, "t" : "\u00e9\/ KEY GONE \ud800x" }`,
+    );
+  });
+
+  it('gives back the same string when nothing is secret', () => {
+    const body = String.raw`[{"type":"text","text":"\u0041 token: next page","n":1.0}]`;
+    expect(redactor.json(body)).toEqual({ text: body, redacted: false });
+  });
+
+  it('redacts what only its name makes a secret', () => {
+    const parsed = JSON.parse(
+      redactor.json(
+        '{"password":"hunter2","dbPassword":"abc123","X-Api-Key":"plain","authorization":"t0k3n","token":"next"}',
+      ).text,
+    ) as Record<string, string>;
+    for (const key of ['password', 'dbPassword', 'X-Api-Key', 'authorization']) expect(parsed[key]).toMatch(MARK);
+    expect(parsed['token']).toBe('next');
+  });
+
+  it('treats what is not JSON as text', () => {
+    expect(redactor.json('{broken AKIAIOSFODNN7EXAMPLE').text).toMatch(/^\{broken \[REDACTED:aws-key-id:/);
+  });
+
+  it('carries an open private tag through the later blocks of a message', () => {
+    const { text } = redactor.json(
+      '[{"type":"text","text":"a <Private>b"},{"type":"text","text":"c"},{"type":"text","text":"d</private> e"}]',
+    );
+    expect(
+      (JSON.parse(text) as { type: string; text: string }[]).map((block) =>
+        block.text.replaceAll(new RegExp(MARK, 'g'), '#'),
+      ),
+    ).toEqual(['a #', '#', '# e']);
+  });
+});
+
+describe('private spans', () => {
+  const shown = (text: string): string => redactor.text(text).replaceAll(new RegExp(MARK, 'g'), '#');
+
+  it.each([
+    ['a <private>b</private> c', 'a # c'],
+    ['a <PRIVATE>b</Private > c', 'a # c'],
+    ['a <private reason="x">b</private> c', 'a # c'],
+    ['a <private>b <private>c</private> d</private> e', 'a # e'],
+    ['a <private>b', 'a #'],
+    ['a <private>b <private>c</private> d', 'a #'],
+    ['a </private> b', 'a </private> b'],
+    ['a <privateer> b', 'a <privateer> b'],
+    ['a < private >b</ private> c', 'a # c'],
+  ])('%s becomes %s', (text, expected) => expect(shown(text)).toBe(expected));
+});
+
+describe('private keys', () => {
+  it('redacts to the end of the text where the end line is missing', () => {
+    const text = `x ${PEM}BEGIN OPENSSH PRIVATE KEY${PEM}\n${'b3BlbnNzaC1rZXk'.repeat(9)}\nmore`;
+    expect(redactor.text(text)).toMatch(/^x \[REDACTED:private-key:[0-9a-f]{8}\]$/);
+  });
+
+  it('sees one with its line breaks written out, and one behind line numbers', () => {
+    const body = 'MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQ';
+    for (const between of ['\\n', '\n     2→', '\r\n', '\n> ']) {
+      const text = [`${PEM}BEGIN PRIVATE KEY${PEM}`, body, `${PEM}END PRIVATE KEY${PEM}`].join(between);
+      expect(redactor.text(text)).toMatch(/^\[REDACTED:private-key:[0-9a-f]{8}\]$/);
+    }
+  });
+
+  it('leaves certificates, public keys and code that merely names the header', () => {
+    for (const text of [
+      `${PEM}BEGIN CERTIFICATE${PEM}\nMIIB\n${PEM}END CERTIFICATE${PEM}`,
+      `${PEM}BEGIN PUBLIC KEY${PEM}\nMIIB\n${PEM}END PUBLIC KEY${PEM}`,
+      `if (text.startsWith('${PEM}BEGIN PRIVATE KEY${PEM}')) return parse(text);\n${'// and so on\n'.repeat(40)}`,
+    ]) {
+      expect(redactor.text(text)).toBe(text);
+    }
+  });
+});
+
+describe('what is no secret', () => {
+  it.each([
+    'http://localhost:3000/@vite/client',
+    'https://registry.npmjs.org/@scope/name/-/name-1.2.3.tgz#sha512-abc',
+    'postgres://user:$PASSWORD@host/db',
+    'Authorization: Bearer $TOKEN',
+    'const token = nextToken(abc123def456ghi789);',
+    'a commit 0123456789abcdef0123456789abcdef01234567 of task-0123456789abcdef0123456789abcdef',
+    'npm_config_registry npm_package_json sk-learn risk-management-0123456789',
+    'Basic understanding and basic internationalization; the bearer authentication-mechanism',
+    'tokens: 1234, max_tokens: 4096, secretName: "db-creds"',
+  ])('%s', (text) => expect(redactor.text(text)).toBe(text));
+
+  it('is source code: ours, and at most one span in a megabyte of that of others', () => {
+    const own = [...sources('common'), ...sources('proxy'), ...sources('certs')];
+    expect(own.length).toBeGreaterThan(10);
+    for (const file of own) expect(redactor.text(readFileSync(file, 'utf8')), file).toBe(readFileSync(file, 'utf8'));
+    const foreign = ['undici/lib', 'commander/lib', 'zod/v4', 'execa/lib', 'node-forge/lib'];
+    const texts = foreign
+      .flatMap((folder) => sources(`node_modules/${folder}`))
+      .map((file) => readFileSync(file, 'utf8'));
+    const found = texts.flatMap((text) => redactor.text(text).match(new RegExp(MARK, 'g')) ?? []);
+    expect(found.length).toBeLessThanOrEqual(texts.join('').length / 1_000_000);
+  });
+});
+
+function sources(folder: string): string[] {
+  return readdirSync(path.resolve(folder), { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(?:ts|js)$/.test(name))
+    .map((name) => path.resolve(folder, name));
+}
+
+it('marks a secret alike wherever it stands, and unlike under another key', () => {
+  const secret = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789';
+  const mark = redactor.text(secret);
+  expect(redactor.text(`a ${secret} b "${secret}"`)).toBe(`a ${mark} b "${mark}"`);
+  expect(createRedactor({ markKey: Buffer.alloc(32, 8) }).text(secret)).not.toBe(mark);
+});
+
+describe('hostile text of one megabyte', () => {
+  const unit = [
+    ...[
+      'eyJ',
+      '.eyJ',
+      'eyJhbGciOi.eyJ.',
+      'a',
+      '-',
+      `${PEM}BEGIN `,
+      `${PEM}BEGIN PRIVATE KEY${PEM}`,
+      '://',
+      'a://b:',
+      'a://b:@',
+    ],
+    ...[
+      '<private>',
+      '</private>',
+      '< private',
+      '\\',
+      '"',
+      'token=',
+      'token="',
+      'password:password',
+      'Bearer ',
+      'AKIA',
+      'x:y@',
+    ],
+    ...[
+      'sk-',
+      'sk-ant-',
+      'sk-proj-',
+      'AKIAIOSFODNN7EXAMPLE ',
+      'xoxb-',
+      'authorization:',
+      '     ',
+      '\n',
+      'hooks.slack.com/services/',
+      '%0',
+    ],
+  ];
+  it.each(unit)('made of %j takes a time in proportion', (piece) => {
+    const text = piece.repeat(Math.ceil(1_000_000 / piece.length));
+    const started = performance.now();
+    redactor.text(text);
+    redactor.json(JSON.stringify(text));
+    // What is quadratic takes minutes here; the bound leaves room for a busy machine.
+    expect(performance.now() - started).toBeLessThan(10_000);
+  });
+});
+
+describe('the key of the marks', () => {
+  it('is made once, private, and stays', async () => {
+    const home = mkdtempSync(path.join(os.tmpdir(), 'comet-mark-'));
+    try {
+      const paths = homePaths(path.join(home, 'h'));
+      const keys = await Promise.all([markKey(paths), markKey(paths), markKey(paths)]);
+      expect(keys[0]).toHaveLength(32);
+      expect(keys[1]).toEqual(keys[0]);
+      expect(keys[2]).toEqual(keys[0]);
+      expect(statSync(paths.markKeyFile).mode & 0o777).toBe(0o600);
+    } finally {
+      rmSync(home, { recursive: true });
+    }
+  });
+
+  it('is refused when it is a link', async () => {
+    const home = mkdtempSync(path.join(os.tmpdir(), 'comet-mark-'));
+    try {
+      const paths = homePaths(home);
+      await markKey(paths);
+      rmSync(paths.markKeyFile);
+      writeFileSync(path.join(home, 'elsewhere'), '00', { mode: 0o600 });
+      symlinkSync(path.join(home, 'elsewhere'), paths.markKeyFile);
+      await expect(markKey(paths)).rejects.toMatchObject({ code: 'unsafe_file' });
+    } finally {
+      rmSync(home, { recursive: true });
+    }
+  });
+});
