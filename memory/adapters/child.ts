@@ -1,0 +1,90 @@
+import { execa } from 'execa';
+
+export interface ChildRun {
+  readonly file: string;
+  readonly args: readonly string[];
+  readonly input: string;
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd: string;
+  readonly timeoutMs: number;
+  /** Between SIGTERM and SIGKILL, and again until open pipes are let go. */
+  readonly graceMs: number;
+  /** More than this on stdout and stderr together ends the child. */
+  readonly maxChars: number;
+}
+
+export interface ChildEnd {
+  readonly how: 'exited' | 'timeout' | 'flooded' | 'missing' | 'aborted';
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program in a process group of its own; whatever happens the whole group is gone when this resolves. */
+export async function runChild(run: ChildRun, signal: AbortSignal): Promise<ChildEnd> {
+  let how: ChildEnd['how'] = 'exited';
+  const child = execa(run.file, run.args, {
+    input: run.input,
+    env: run.env,
+    extendEnv: false,
+    cwd: run.cwd,
+    detached: true,
+    reject: false,
+    cleanup: false,
+    maxBuffer: run.maxChars * 2,
+    stripFinalNewline: false,
+  });
+  const timers: NodeJS.Timeout[] = [];
+  const later = (ms: number, act: () => void): void => {
+    timers.push(setTimeout(act, ms));
+  };
+  const end = (cause: ChildEnd['how']): void => {
+    if (how !== 'exited') return;
+    how = cause;
+    killGroup(child.pid, 'SIGTERM');
+    later(run.graceMs, () => killGroup(child.pid, 'SIGKILL'));
+    // A grandchild that left the group may hold the pipes open for ever.
+    later(run.graceMs * 2, () => {
+      child.stdout.destroy();
+      child.stderr.destroy();
+    });
+  };
+  let printed = 0;
+  const onData = (chunk: { readonly length: number }): void => {
+    printed += chunk.length;
+    // execa would stop reading and then wait for a child that does not care.
+    if (printed > run.maxChars) end('flooded');
+  };
+  child.stdout.on('data', onData);
+  child.stderr.on('data', onData);
+  const onAbort = (): void => end('aborted');
+  if (signal.aborted) onAbort();
+  signal.addEventListener('abort', onAbort, { once: true });
+  later(run.timeoutMs, () => end('timeout'));
+  const result = await child;
+  for (const timer of timers) clearTimeout(timer);
+  signal.removeEventListener('abort', onAbort);
+  killGroup(child.pid, 'SIGKILL');
+  if (how === 'exited' && isMissing(result.cause)) how = 'missing';
+  return { how, exitCode: result.exitCode ?? -1, stdout: textOf(result.stdout), stderr: textOf(result.stderr) };
+}
+
+function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(process.platform === 'win32' ? pid : -pid, signal);
+  } catch (error) {
+    // ESRCH: nothing of the group is left, which is what was wanted. EPERM: a zombie group on macOS.
+    const { code } = error as NodeJS.ErrnoException;
+    if (code !== 'ESRCH' && code !== 'EPERM') throw error;
+  }
+}
+
+function isMissing(cause: unknown): boolean {
+  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
+  return code === 'ENOENT' || code === 'EACCES';
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
