@@ -1,0 +1,62 @@
+import { lstatSync, readFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { CometError } from '../common/errors.ts';
+import { homePaths } from '../common/paths.ts';
+import { createGuard } from '../proxy/guard.ts';
+
+process.umask(0o077);
+
+const here = path.dirname(fileURLToPath(import.meta.url));
+const env = process.env;
+const paths = homePaths(path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc')));
+const port = Number(env['COMET_CC_PORT'] || 8443);
+
+process.on('disconnect', () => {
+  // The parent was only waiting for a word; this process outlives it.
+});
+
+try {
+  const guard = createGuard({
+    port,
+    upstream: env['COMET_CC_UPSTREAM'] || 'https://api.anthropic.com',
+    token: readToken(paths.proxyTokenFile),
+    socketPath: paths.guardSocket,
+    enginePath: path.join(here, 'engine-main.js'),
+    engineEnv: env,
+    version: readVersion(),
+    onHealthy: () => tell({ type: 'healthy', port: guard.status().port }),
+  });
+  for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void guard.stop());
+  // A terminal that closes must not take the daemon with it.
+  process.on('SIGHUP', () => {});
+  tell({ type: 'listening', port: await guard.listen() });
+  await guard.closed;
+  process.exit(0);
+} catch (error) {
+  const inUse = error instanceof CometError && error.code === 'port_in_use';
+  const message = error instanceof Error ? error.message : String(error);
+  console.error(message);
+  tell(inUse ? { type: 'port_in_use', port, message } : { type: 'failed', message }, () => process.exit(1));
+}
+
+function tell(message: object, then: () => void = () => {}): void {
+  if (process.connected && process.send !== undefined) process.send(message, undefined, {}, then);
+  else then();
+}
+
+/** @throws CometError `unsafe_file` unless it is a private file of ours that holds a token */
+function readToken(file: string): string {
+  const stats = lstatSync(file, { throwIfNoEntry: false });
+  const own = process.getuid === undefined || stats?.uid === process.getuid();
+  const closed = process.platform === 'win32' || ((stats?.mode ?? 0o777) & 0o077) === 0;
+  const token = stats?.isFile() && own && closed ? readFileSync(file, 'utf8').trim() : '';
+  if (token.length >= 16) return token;
+  throw new CometError('unsafe_file', `${file} is not a private file (0600, owned by you) with a token; remove it`);
+}
+
+function readVersion(): string {
+  const text = readFileSync(path.join(here, '..', '..', 'package.json'), 'utf8');
+  return String((JSON.parse(text) as { version?: unknown }).version);
+}

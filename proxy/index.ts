@@ -1,0 +1,73 @@
+import type { Clock } from '../common/clock.ts';
+import { type ProxyStats, runExchange } from './exchange.ts';
+import { createMitm } from './mitm.ts';
+import type { CertSource, ProxyLog, Rewriter } from './ports.ts';
+import { createUpstream } from './upstream.ts';
+
+export type { ProxyStats } from './exchange.ts';
+
+export interface ProxyDeps {
+  readonly rewriter: Rewriter;
+  readonly certs: CertSource;
+  readonly upstream: { readonly origin: string; readonly caFile?: string };
+  /** Host whose TLS is terminated; port 443 is meant. */
+  readonly targetHost: string;
+  /** The guard's, from its `init` message. */
+  readonly secret: string;
+  readonly log: ProxyLog;
+  readonly clock: Clock;
+  /** A rewriter that takes longer is skipped. */
+  readonly rewriteDeadlineMs?: number;
+  readonly bodyCapBytes?: number;
+  readonly teeCapBytes?: number;
+}
+
+export interface Proxy {
+  /** Loopback port for the guard. */
+  listen(): Promise<number>;
+  stats(): Readonly<ProxyStats>;
+  /** Takes no new connection; resolves when every exchange is over. */
+  drain(): Promise<void>;
+  /** Cuts what still runs; idempotent. */
+  close(): Promise<void>;
+}
+
+const CAP_BYTES = 64 * 1024 * 1024;
+
+/** @throws CometError `ca_unreadable` when the upstream's CA cannot be read */
+export function createProxy(deps: ProxyDeps): Proxy {
+  const stats: ProxyStats = { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 };
+  const running = new Set<Promise<void>>();
+  const upstream = createUpstream(deps.upstream);
+  const exchange = {
+    ...deps,
+    upstream,
+    origin: deps.upstream.origin,
+    rewriteDeadlineMs: deps.rewriteDeadlineMs ?? 400,
+    bodyCapBytes: deps.bodyCapBytes ?? CAP_BYTES,
+    teeCapBytes: deps.teeCapBytes ?? CAP_BYTES,
+  };
+  const mitm = createMitm({
+    authority: `${deps.targetHost}:443`,
+    secret: deps.secret,
+    certs: deps.certs,
+    log: deps.log,
+    onRequest(incoming) {
+      const run = runExchange(exchange, incoming, stats).finally(() => running.delete(run));
+      running.add(run);
+    },
+  });
+  return {
+    listen: () => mitm.listen(),
+    stats: () => ({ ...stats }),
+    async drain() {
+      mitm.drain();
+      while (running.size > 0) await Promise.all(running);
+    },
+    async close() {
+      await mitm.close();
+      await upstream.close();
+      await Promise.all(running);
+    },
+  };
+}

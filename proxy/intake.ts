@@ -1,0 +1,97 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough, type Readable } from 'node:stream';
+import { CHILD_HEADER, valuesOf } from './headers.ts';
+
+export interface Facts {
+  readonly hasBody: boolean;
+  /** What the rewriter may see it as; null for all that passes through. */
+  readonly path: 'messages' | 'count_tokens' | null;
+}
+
+/** A request that cannot be forwarded as one message to the one target. */
+export interface Refusal {
+  readonly status: 400 | 421;
+  readonly message: string;
+}
+
+/** Only requests of Claude Code for the target host, over our own TLS, are ours to look into. */
+export function judge(request: IncomingMessage, isSSL: boolean, host: string): Facts | Refusal {
+  const raw = request.rawHeaders;
+  const hosts = valuesOf(raw, 'host').map((value) => value.toLowerCase());
+  if (hosts.length > 1) return { status: 400, message: 'more than one Host' };
+  if (!isSSL || (hosts[0] !== host && hosts[0] !== `${host}:443`))
+    return { status: 421, message: 'not the host served' };
+  const coding = valuesOf(raw, 'transfer-encoding');
+  const lengths = valuesOf(raw, 'content-length');
+  const chunked = coding.length > 0;
+  if (chunked && (lengths.length > 0 || coding.join(',').toLowerCase() !== 'chunked')) {
+    return { status: 400, message: 'ambiguous message length' };
+  }
+  return { hasBody: chunked || Number(lengths[0] ?? 0) > 0, path: pathOf(request) };
+}
+
+function pathOf(request: IncomingMessage): Facts['path'] {
+  const raw = request.rawHeaders;
+  const encoding = valuesOf(raw, 'content-encoding').join(',').trim().toLowerCase();
+  const isClient = valuesOf(raw, 'user-agent')[0]?.startsWith('claude-cli/') ?? false;
+  const isChild = valuesOf(raw, CHILD_HEADER).length > 0;
+  if (request.method !== 'POST' || !isClient || isChild || (encoding !== '' && encoding !== 'identity')) return null;
+  const path = request.url?.split('?', 1)[0];
+  if (path === '/v1/messages') return 'messages';
+  return path === '/v1/messages/count_tokens' ? 'count_tokens' : null;
+}
+
+/**
+ * The whole body, or where it is larger than `capBytes` a stream of it.
+ *
+ * @throws when the client leaves before its end
+ */
+export function takeBody(request: IncomingMessage, capBytes: number): Promise<Buffer | Readable> {
+  if (Number(request.headers['content-length'] ?? 0) > capBytes) return Promise.resolve(streamBody(request));
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    const onData = (chunk: Buffer): void => {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes <= capBytes) return;
+      settled();
+      request.pause();
+      resolve(streamBody(request, chunks));
+    };
+    const onEnd = (): void => {
+      settled();
+      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes));
+    };
+    const onClose = (): void => {
+      settled();
+      reject(new Error('the upload was cut'));
+    };
+    const settled = (): void => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+    };
+    request.on('data', onData).once('end', onEnd).once('close', onClose).once('error', onClose);
+    request.resume();
+  });
+}
+
+/**
+ * The body as it comes. A stream of its own, because whoever consumes it destroys it when the response is early, and
+ * that must not take the client's connection along.
+ */
+export function streamBody(request: IncomingMessage, taken: readonly Buffer[] = []): Readable {
+  const body = new PassThrough();
+  for (const chunk of taken) body.write(chunk);
+  request.once('close', () => {
+    if (!request.complete) body.destroy(new Error('the upload was cut'));
+  });
+  request.on('error', () => body.destroy(new Error('the upload was cut')));
+  body.once('close', () => {
+    request.unpipe(body);
+    request.resume();
+  });
+  // Kept: an error on a body that its consumer has let go of is nobody's.
+  body.on('error', () => body.destroy());
+  request.pipe(body);
+  return body;
+}

@@ -1,0 +1,188 @@
+import { timingSafeEqual } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import type { Server } from 'node:http';
+import type { Server as TlsServer } from 'node:https';
+import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import type { Duplex } from 'node:stream';
+import {
+  type ErrorCallback,
+  type ICertDetails,
+  type ICertficateContext,
+  type IContext,
+  Proxy as MitmProxy,
+  type OnCertificateRequiredCallback,
+} from 'http-mitm-proxy';
+import type { Incoming } from './exchange.ts';
+import { SECRET_HEADER } from './guard/tunnel.ts';
+import type { CertSource, ProxyLog } from './ports.ts';
+
+export interface MitmOptions {
+  /** `host:port`; no other CONNECT is answered with 200. */
+  readonly authority: string;
+  /** What a CONNECT must carry in the guard's header. */
+  readonly secret: string;
+  readonly certs: CertSource;
+  readonly log: ProxyLog;
+  readonly onRequest: (incoming: Incoming) => void;
+}
+
+export interface Mitm {
+  /** Binds 127.0.0.1 on a free port; TLS is ready when it resolves. */
+  listen(): Promise<number>;
+  /** Idle connections close, busy ones after their response. */
+  drain(): void;
+  close(): Promise<void>;
+}
+
+const TLS_OPTIONS = { handshakeTimeout: 10_000, connectionsCheckingInterval: 5_000, noDelay: true };
+const HEADERS_MS = 60_000;
+
+type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
+
+/**
+ * http-mitm-proxy with one TLS server, one leaf and one CONNECT target. The CONNECT's own connection is handed to the
+ * TLS server, so nothing of the stock path by host name (prototype look-ups, files named after hosts, a hop over
+ * 0.0.0.0, console output) is ever reached.
+ */
+export function createMitm(options: MitmOptions): Mitm {
+  const proxy = new FixedLeafProxy(options);
+  const sockets = new Set<Duplex>();
+  let tls: TlsServer | null = null;
+  let served: Leaf | null = null;
+  let draining = false;
+
+  proxy.onRequest((ctx) => {
+    if (draining) ctx.proxyToClientResponse.shouldKeepAlive = false;
+    options.onRequest({
+      isSSL: ctx.isSSL,
+      request: ctx.clientToProxyRequest,
+      response: ctx.proxyToClientResponse,
+    });
+  });
+
+  proxy.onConnect((request, socket, head) => {
+    track(socket, sockets);
+    const leaf = options.certs.leaf();
+    if (!isSecret(request.headers[SECRET_HEADER], options.secret)) return refuse(socket, '403 Forbidden');
+    if (request.url !== options.authority) return refuse(socket, '403 Forbidden');
+    if (leaf === null || tls === null || draining) return refuse(socket, '503 Service Unavailable');
+    if (leaf.cert !== served?.cert) {
+      tls.setSecureContext({ key: leaf.key, cert: leaf.cert });
+      served = leaf;
+    }
+    socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+    if (head.length > 0) socket.unshift(head);
+    tls.emit('connection', socket);
+  });
+
+  async function startTls(): Promise<void> {
+    served = options.certs.leaf();
+    const pair = served === null ? {} : { key: served.key, cert: served.cert };
+    tls = await new Promise<TlsServer>((resolve) => {
+      // The library binds a port for it; none is wanted, since connections are handed over.
+      proxy._createHttpsServer({ ...pair, ...TLS_OPTIONS }, (_port, server) => resolve(server));
+    });
+    // Not http's own close, which would also end its watch over slow headers.
+    await new Promise((resolve) => NetServer.prototype.close.call(tls, resolve));
+    tame(tls, options.log);
+  }
+
+  return {
+    async listen() {
+      const unusedCa = await mkdtemp(path.join(os.tmpdir(), 'comet-cc-'));
+      try {
+        await new Promise<void>((resolve, reject) => {
+          const started: ErrorCallback = (error) => (error ? reject(error) : resolve());
+          proxy.listen({ host: '127.0.0.1', port: 0, sslCaDir: unusedCa, keepAlive: true }, started);
+        });
+      } finally {
+        await rm(unusedCa, { recursive: true, force: true });
+      }
+      tame(proxy.httpServer as Server, options.log);
+      await startTls();
+      return ((proxy.httpServer as Server).address() as AddressInfo).port;
+    },
+    drain() {
+      draining = true;
+      tls?.closeIdleConnections();
+    },
+    async close() {
+      const http = proxy.httpServer;
+      if (http === undefined) return;
+      const gone = new Promise((resolve) => http.once('close', resolve));
+      proxy.close();
+      for (const socket of sockets) socket.destroy();
+      tls?.closeAllConnections();
+      http.closeAllConnections();
+      await gone;
+    },
+  };
+}
+
+class FixedLeafProxy extends MitmProxy {
+  readonly #options: MitmOptions;
+
+  constructor(options: MitmOptions) {
+    super();
+    this.#options = options;
+  }
+
+  // Both certificate hooks give the one leaf, whatever the host: no other is ever made.
+  override onCertificateRequired(_host: string, callback: OnCertificateRequiredCallback): this {
+    const leaf = this.#options.certs.leaf();
+    if (leaf === null) callback(new Error('no leaf may be served'), { keyFile: '', certFile: '' });
+    else callback(null, { keyFile: leaf.keyFile, certFile: leaf.certFile, hosts: [] });
+    return this;
+  }
+
+  override onCertificateMissing(_ctx: ICertficateContext, _files: ICertDetails, callback: ErrorCallback): this {
+    callback(new Error('the leaf is missing'));
+    return this;
+  }
+
+  // The library's own print to the console.
+  override _onError(kind: string, _ctx: IContext | null, error: Error): void {
+    this.#options.log.debug('connection failed', { kind, error });
+  }
+
+  override _onSocketError(kind: string, error: NodeJS.ErrnoException): void {
+    this.#options.log.debug('connection failed', { kind, error });
+  }
+}
+
+/** Takes what the library hung on a server: WebSockets accepted unasked, broken clients kept open, console output. */
+function tame(server: Server | TlsServer, log: ProxyLog): void {
+  server.removeAllListeners('upgrade');
+  server.removeAllListeners('clientError');
+  server.requestTimeout = 0;
+  server.headersTimeout = HEADERS_MS;
+  server.keepAliveTimeout = 0;
+  server.on('connection', (socket: Socket) => socket.setNoDelay(true));
+  server.on('upgrade', (_request, socket: Duplex) => refuse(socket, '501 Not Implemented'));
+  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    log.debug('client connection failed', { code: error.code });
+    if (error.code?.startsWith('HPE_')) refuse(socket, '400 Bad Request');
+    else socket.destroy();
+  });
+}
+
+function isSecret(given: unknown, secret: string): boolean {
+  const [a, b] = [Buffer.from(typeof given === 'string' ? given : ''), Buffer.from(secret)];
+  return a.length === b.length && timingSafeEqual(a, b);
+}
+
+function track(socket: Duplex, sockets: Set<Duplex>): void {
+  sockets.add(socket);
+  socket.on('error', () => socket.destroy());
+  socket.once('close', () => sockets.delete(socket));
+}
+
+function refuse(socket: Duplex, status: string): void {
+  if (!socket.writable) {
+    socket.destroy();
+    return;
+  }
+  socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
+}

@@ -1,0 +1,118 @@
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
+import type { Readable } from 'node:stream';
+import { rootCertificates } from 'node:tls';
+import { buildConnector, type Dispatcher, Pool } from 'undici';
+import { CometError } from '../common/errors.ts';
+
+/** Names and values in turn, as they stood on the wire. */
+export type RawHeaders = readonly string[];
+
+export interface UpstreamRequest {
+  readonly method: string;
+  readonly path: string;
+  /** Without hop-by-hop headers; `content-length` only where `body` is a stream of known length. */
+  readonly headers: RawHeaders;
+  readonly body: Buffer | Readable | null;
+}
+
+/** Exactly one of `onEnd` and `onError` is called, and nothing after it. */
+export interface UpstreamHandler {
+  onHead(status: number, reason: string, headers: RawHeaders): void;
+  /** False asks for a pause until `resume`. */
+  onData(chunk: Buffer): boolean;
+  onEnd(trailers: RawHeaders): void;
+  onError(error: Error): void;
+}
+
+export interface Forwarding {
+  resume(): void;
+  /** Closes the connection; `onError` follows unless all was over. */
+  abort(): void;
+}
+
+export interface Upstream {
+  forward(request: UpstreamRequest, handler: UpstreamHandler): Forwarding;
+  close(): Promise<void>;
+}
+
+const KEEP_ALIVE_MS = 60_000;
+const CONNECT_MS = 15_000;
+
+/**
+ * HTTP/1.1 to one origin over kept-alive connections; never retries, never follows a redirect, never times out on a
+ * silent stream. The certificate is checked against the origin's host, whatever Host the request names.
+ *
+ * @param options.caFile  PEM trusted beside the public roots
+ * @throws CometError `ca_unreadable`
+ */
+export function createUpstream(options: { readonly origin: string; readonly caFile?: string }): Upstream {
+  const host = new URL(options.origin).hostname.replace(/^\[(.*)\]$/, '$1');
+  const connect = buildConnector({
+    allowH2: false,
+    timeout: CONNECT_MS,
+    noDelay: true,
+    autoSelectFamilyAttemptTimeout: 1_000,
+    ...(options.caFile ? { ca: [...rootCertificates, readCa(options.caFile)] } : {}),
+  });
+  const pool = new Pool(options.origin, {
+    connect: (target, callback) => connect({ ...target, servername: isIP(host) === 0 ? host : '' }, callback),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    pipelining: 1,
+    allowH2: false,
+  });
+  return {
+    forward: (request, handler) => forward(pool, request, handler),
+    close: () => pool.destroy(),
+  };
+}
+
+function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler): Forwarding {
+  let control: Dispatcher.DispatchController | null = null;
+  let aborted = false;
+  pool.dispatch(
+    {
+      method: request.method as Dispatcher.HttpMethod,
+      path: request.path,
+      headers: [...request.headers],
+      body: request.body,
+    },
+    {
+      onRequestStart(controller) {
+        control = controller;
+        if (aborted) controller.abort(new Error('the client left'));
+      },
+      onResponseStart(controller, status, _headers, reason) {
+        if (status >= 200) handler.onHead(status, reason ?? '', text(controller.rawHeaders));
+      },
+      onResponseData(controller, chunk) {
+        if (!handler.onData(chunk)) controller.pause();
+      },
+      onResponseEnd: (controller) => handler.onEnd(text(controller.rawTrailers)),
+      onResponseError: (_controller, error) => handler.onError(error),
+    },
+  );
+  return {
+    resume: () => control?.resume(),
+    abort() {
+      aborted = true;
+      control?.abort(new Error('the client left'));
+    },
+  };
+}
+
+function text(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
+  return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : [];
+}
+
+function readCa(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch (error) {
+    throw new CometError('ca_unreadable', `${file} cannot be read; set COMET_CC_UPSTREAM_CA to a PEM file`, {
+      cause: error,
+    });
+  }
+}
