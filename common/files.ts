@@ -76,6 +76,21 @@ export function inspectPrivateFile(file: string): FileDoubt | null {
   }
 }
 
+/**
+ * The secret text in `file`, which `create` makes on first use; of racing first uses one wins for all.
+ *
+ * @throws CometError `unsafe_file` when it is not a private file of ours, or empty
+ */
+export async function readOrCreateSecret(file: string, create: () => string): Promise<string> {
+  await ensureDir(path.dirname(file));
+  await createExclusive(file, `${create()}\n`);
+  const doubt = inspectPrivateFile(file);
+  if (doubt !== null) throw unsafe(file, `is not a private file of yours (${doubt}); remove it`);
+  const secret = (await readFile(file, 'utf8')).trim();
+  if (secret === '') throw unsafe(file, 'is empty; remove it');
+  return secret;
+}
+
 /** Makes renames and new names in `dir` survive a power cut. */
 export async function syncDir(dir: string): Promise<void> {
   // Windows cannot open a directory; its file systems journal names themselves.

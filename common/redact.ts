@@ -1,7 +1,5 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import path from 'node:path';
-import { CometError } from './errors.ts';
-import { createExclusive, ensureDir, inspectPrivateFile, readFileIfPresent } from './files.ts';
+import { readOrCreateSecret } from './files.ts';
 import type { HomePaths } from './paths.ts';
 import { findAssignments, isSecretMember } from './redact/assignments.ts';
 import { escapedOffsets, stringLiterals } from './redact/json.ts';
@@ -48,11 +46,7 @@ export function createRedactor(options: { readonly markKey: Buffer }): Redactor 
  * @throws CometError `unsafe_file` when the file is not ours alone
  */
 export async function markKey(paths: HomePaths): Promise<Buffer> {
-  await ensureDir(path.dirname(paths.markKeyFile));
-  await createExclusive(paths.markKeyFile, `${randomBytes(32).toString('hex')}\n`);
-  const doubt = inspectPrivateFile(paths.markKeyFile);
-  if (doubt !== null) throw new CometError('unsafe_file', `${paths.markKeyFile} is not private (${doubt}); remove it`);
-  return Buffer.from((await readFileIfPresent(paths.markKeyFile))?.trim() ?? '', 'hex');
+  return Buffer.from(await readOrCreateSecret(paths.markKeyFile, () => randomBytes(32).toString('hex')), 'hex');
 }
 
 interface Replacement {

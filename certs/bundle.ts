@@ -1,0 +1,119 @@
+import { X509Certificate } from 'node:crypto';
+import { readFile, realpath } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { CometError } from '../common/errors.ts';
+import { readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import type { HomePaths } from '../common/paths.ts';
+
+const Remembered = z.looseObject({ userFile: z.string().nullable() });
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
+
+export interface Bundle {
+  readonly file: string;
+  /** The user's own NODE_EXTRA_CA_CERTS that was merged; null when there is none. */
+  readonly userFile: string | null;
+  /** What could not be merged, in words for the user. */
+  readonly problems: readonly string[];
+}
+
+export function bundleFile(certsDir: string): string {
+  return path.join(certsDir, 'bundle.pem');
+}
+
+/**
+ * Writes the one file for NODE_EXTRA_CA_CERTS: our roots, then the user's own certificates.
+ *
+ * @param userExtraCaFile  NODE_EXTRA_CA_CERTS as found; null, or our own bundle, means the file merged before
+ * @throws CometError `ca_unreadable` when our root is missing
+ */
+export async function writeBundle(paths: HomePaths, userExtraCaFile: string | null): Promise<Bundle> {
+  return writeBundleInto(paths.certsDir, await resolveUserFile(paths, userExtraCaFile));
+}
+
+/** As `writeBundle`, for a generation in any directory. */
+export async function writeBundleInto(certsDir: string, userFile: string | null): Promise<Bundle> {
+  const root = await readFileIfPresent(path.join(certsDir, 'root.pem'));
+  if (root === null) throw new CometError('ca_unreadable', `${certsDir} holds no root; run comet-cc install-ca`);
+  const next = await readFileIfPresent(path.join(certsDir, 'next', 'root.pem'));
+  const user = userFile === null ? { certificates: [], problems: [] } : await readCertificates(userFile);
+  const sections = [
+    labelled('comet-cc root', [root]),
+    next === null ? '' : labelled('comet-cc root, from the next renewal on', [next]),
+    user.certificates.length === 0 ? '' : labelled(`from ${userFile}`, user.certificates),
+  ];
+  await writeFileAtomic(rememberedFile(certsDir), `${JSON.stringify({ userFile })}\n`);
+  await writeFileAtomic(bundleFile(certsDir), sections.join(''));
+  return { file: bundleFile(certsDir), userFile, problems: user.problems };
+}
+
+/** The file to merge: what the environment names, or where that is our bundle or nothing, what was merged before. */
+export async function resolveUserFile(paths: HomePaths, userExtraCaFile: string | null): Promise<string | null> {
+  const isOwn = userExtraCaFile === null || (await isSameFile(userExtraCaFile, bundleFile(paths.certsDir)));
+  return isOwn ? userCaFile(paths) : path.resolve(userExtraCaFile);
+}
+
+/** The user's own NODE_EXTRA_CA_CERTS that our bundle stands for. */
+export async function userCaFile(paths: HomePaths): Promise<string | null> {
+  const text = await readFileIfPresent(rememberedFile(paths.certsDir));
+  if (text === null) return null;
+  try {
+    return Remembered.parse(JSON.parse(text)).userFile;
+  } catch (error) {
+    throw new CometError('ca_unreadable', `${rememberedFile(paths.certsDir)} is damaged; remove it`, { cause: error });
+  }
+}
+
+function rememberedFile(certsDir: string): string {
+  return path.join(certsDir, 'bundle.json');
+}
+
+// One certificate that does not parse would make the client drop all that follow it.
+async function readCertificates(
+  file: string,
+): Promise<{ readonly certificates: readonly string[]; readonly problems: readonly string[] }> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { certificates: [], problems: [`NODE_EXTRA_CA_CERTS names ${file}, which cannot be read (${code})`] };
+  }
+  const blocks = certificateBlocks(text);
+  const certificates = blocks.filter(isCertificate);
+  const lost = blocks.length - certificates.length;
+  if (blocks.length === 0) return { certificates, problems: [`${file} holds no PEM certificate`] };
+  return { certificates, problems: lost === 0 ? [] : [`${file}: ${lost} certificates do not parse and are left out`] };
+}
+
+function certificateBlocks(text: string): string[] {
+  const blocks: string[] = [];
+  for (let at = text.indexOf(BEGIN); at !== -1; at = text.indexOf(BEGIN, at + BEGIN.length)) {
+    const end = text.indexOf(END, at);
+    if (end === -1) break;
+    blocks.push(text.slice(at, end + END.length));
+  }
+  return blocks;
+}
+
+function isCertificate(pem: string): boolean {
+  try {
+    return new X509Certificate(pem).raw.length > 0;
+  } catch {
+    return false;
+  }
+}
+
+function labelled(label: string, certificates: readonly string[]): string {
+  return `# ${label.replaceAll(/[^\x20-\x7e]/g, '?')}\n${certificates.map((pem) => `${pem.trim()}\n`).join('')}`;
+}
+
+async function isSameFile(a: string, b: string): Promise<boolean> {
+  if (path.resolve(a) === path.resolve(b)) return true;
+  try {
+    return (await realpath(a)) === (await realpath(b));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,165 @@
+import { createHash } from 'node:crypto';
+import { mkdir, realpath, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { CometError } from '../common/errors.ts';
+import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import type { HomePaths } from '../common/paths.ts';
+
+/** What was done to a settings file, kept in our home until it is undone. */
+const Edit = z.looseObject({
+  file: z.string(),
+  backup: z.string().nullable(),
+  /** Of the bytes we wrote: unchanged since means the backup can come back as it is. */
+  sha256: z.string(),
+  hadEnv: z.boolean(),
+  mode: z.int(),
+  /** Each variable we set, with our value and the user's former one. */
+  values: z.array(z.object({ name: z.string(), ours: z.string(), former: z.unknown().optional() })),
+});
+type Edit = z.infer<typeof Edit>;
+type Settings = Record<string, unknown>;
+
+const OWNER_ONLY = 0o600;
+
+export interface SettingsPlan {
+  /** Where the bytes really are: a link is followed. */
+  readonly file: string;
+  readonly before: string | null;
+  readonly after: string;
+  readonly changes: readonly SettingsChange[];
+}
+
+export interface SettingsChange {
+  readonly name: string;
+  readonly from: unknown;
+  readonly to: string;
+}
+
+/**
+ * What `editSettings` would do to Claude Code's settings file; touches nothing.
+ *
+ * @param env  variables to set under the file's `env`
+ * @throws CometError `config_invalid` when the file is not plain JSON of the expected shape; it stays as it is
+ */
+export async function planSettings(file: string, env: Readonly<Record<string, string>>): Promise<SettingsPlan> {
+  const target = await realpath(file).catch(() => path.resolve(file));
+  const before = await readFileIfPresent(target);
+  const settings = before === null ? {} : parseSettings(before, target);
+  const formerEnv = envOf(settings) ?? {};
+  const changes = Object.entries(env).map(([name, to]) => ({ name, from: formerEnv[name], to }));
+  const after = render({ ...settings, env: { ...formerEnv, ...env } }, before);
+  return { file: target, before, after, changes };
+}
+
+/**
+ * Carries out a plan that the user agreed to. The former file is kept beside it, 0600.
+ *
+ * @throws CometError `config_invalid` when the file changed since it was planned, or was edited before
+ */
+export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promise<{ readonly backup: string | null }> {
+  if ((await readEdit(paths)) !== null) {
+    throw new CometError('config_invalid', `${plan.file} was edited before; undo that first (comet-cc uninstall-ca)`);
+  }
+  if ((await readFileIfPresent(plan.file)) !== plan.before) {
+    throw new CometError('config_invalid', `${plan.file} changed in the meantime; it was left alone, try again`);
+  }
+  const backup = plan.before === null ? null : await writeBackup(plan.file, plan.before);
+  const edit: Edit = {
+    file: plan.file,
+    backup,
+    sha256: sha256(plan.after),
+    hadEnv: plan.before !== null && envOf(parseSettings(plan.before, plan.file)) !== null,
+    mode: plan.before === null ? OWNER_ONLY : await modeOf(plan.file),
+    values: plan.changes.map(({ name, from, to }) => ({ name, ours: to, former: from })),
+  };
+  await ensureDir(paths.home);
+  await writeFileAtomic(editFile(paths), `${JSON.stringify(edit, null, 2)}\n`);
+  if (plan.before === null) await mkdir(path.dirname(plan.file), { recursive: true, mode: 0o700 });
+  // The proxy's token is in there now: nobody else may read it.
+  await writeFileAtomic(plan.file, plan.after, { mode: edit.mode & OWNER_ONLY });
+  return { backup };
+}
+
+/**
+ * Undoes `editSettings`: byte for byte when nobody changed the file since, else variable by variable, leaving
+ * those alone that the user has set to something else.
+ *
+ * @returns the file that was reverted, null when none was edited
+ * @throws CometError `config_invalid` when the file no longer parses; it stays as it is
+ */
+export async function revertSettings(paths: HomePaths): Promise<string | null> {
+  const edit = await readEdit(paths);
+  if (edit === null) return null;
+  const now = await readFileIfPresent(edit.file);
+  const original = edit.backup === null ? null : await readFileIfPresent(edit.backup);
+  const isUntouched = now !== null && sha256(now) === edit.sha256;
+  if (isUntouched && edit.backup === null) await rm(edit.file);
+  else if (isUntouched && original !== null) await writeFileAtomic(edit.file, original, edit);
+  else if (now !== null && now !== original) {
+    await writeFileAtomic(edit.file, render(withoutOurs(parseSettings(now, edit.file), edit), now), edit);
+  }
+  if (edit.backup !== null) await rm(edit.backup, { force: true });
+  await rm(editFile(paths));
+  return edit.file;
+}
+
+function withoutOurs(settings: Settings, edit: Edit): Settings {
+  const env = { ...envOf(settings) };
+  for (const { name, ours, former } of edit.values) {
+    if (env[name] !== ours) continue;
+    if (former === undefined) delete env[name];
+    else env[name] = former;
+  }
+  const { env: _, ...others } = settings;
+  return Object.keys(env).length === 0 && !edit.hadEnv ? others : { ...settings, env };
+}
+
+function parseSettings(text: string, file: string): Settings {
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw new CometError('config_invalid', `${file} is not plain JSON; it was left alone`, { cause: error });
+  }
+  const result = z.looseObject({ env: z.record(z.string(), z.unknown()).optional() }).safeParse(parsed);
+  if (result.success) return parsed as Settings;
+  throw new CometError('config_invalid', `${file}: an object was expected, as was its "env"; it was left alone`, {
+    cause: result.error,
+  });
+}
+
+function envOf(settings: Settings): Record<string, unknown> | null {
+  return (settings['env'] as Record<string, unknown> | undefined) ?? null;
+}
+
+function render(settings: Settings, like: string | null): string {
+  const indent = like === null ? '  ' : (/^[ \t]+(?=")/m.exec(like)?.[0] ?? (like.includes('\n') ? '  ' : ''));
+  const newline = like?.includes('\r\n') ? '\r\n' : '\n';
+  const text = JSON.stringify(settings, null, indent).replaceAll('\n', newline);
+  return like === null || /\n$/.test(like) ? text + newline : text;
+}
+
+async function writeBackup(file: string, text: string): Promise<string> {
+  for (let i = 0; ; i += 1) {
+    const backup = `${file}.before-comet-cc${i === 0 ? '' : `.${i}`}`;
+    if (await createExclusive(backup, text)) return backup;
+  }
+}
+
+async function readEdit(paths: HomePaths): Promise<Edit | null> {
+  const text = await readFileIfPresent(editFile(paths));
+  if (text === null) return null;
+  try {
+    return Edit.parse(JSON.parse(text));
+  } catch (error) {
+    throw new CometError('config_invalid', `${editFile(paths)} is damaged; undo the edit by hand`, { cause: error });
+  }
+}
+
+async function modeOf(file: string): Promise<number> {
+  return (await stat(file)).mode & 0o777;
+}
+
+const editFile = (paths: HomePaths): string => path.join(paths.home, 'settings-edit.json');
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -1,0 +1,138 @@
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
+import { lstatSync, readFileSync } from 'node:fs';
+import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { CometError } from '../common/errors.ts';
+import { createExclusive, ensureDir, type FileDoubt, inspectPrivateFile, syncDir } from '../common/files.ts';
+import type { Issued } from './leaf.ts';
+
+const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;
+
+export interface ServedLeaf {
+  readonly keyFile: string;
+  readonly certFile: string;
+  readonly key: string;
+  readonly cert: string;
+  readonly notAfterMs: number;
+}
+
+export type LeafState =
+  | { readonly kind: 'usable'; readonly leaf: ServedLeaf }
+  | { readonly kind: 'refused'; readonly reason: LeafDoubt; readonly file: string };
+
+export type LeafDoubt = FileDoubt | 'expired' | 'not_yet_valid' | 'damaged' | 'key_mismatch';
+
+/** Reads the leaf in `dir`, trusting nothing that others could have put or seen there. */
+export function loadLeaf(dir: string, nowMs: number): LeafState {
+  const [certFile, keyFile] = [path.join(dir, 'leaf.pem'), path.join(dir, 'leaf.key')];
+  const openDir = inspectDir(dir);
+  if (openDir !== null) return { kind: 'refused', reason: openDir, file: dir };
+  for (const file of [certFile, keyFile]) {
+    const doubt = inspectPrivateFile(file);
+    if (doubt !== null) return { kind: 'refused', reason: doubt, file };
+  }
+  try {
+    const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')];
+    const parsed = new X509Certificate(cert);
+    const notAfterMs = Date.parse(parsed.validTo);
+    const refused = (reason: LeafDoubt): LeafState => ({ kind: 'refused', reason, file: certFile });
+    if (nowMs >= notAfterMs) return refused('expired');
+    if (nowMs < Date.parse(parsed.validFrom)) return refused('not_yet_valid');
+    if (!parsed.checkPrivateKey(createPrivateKey(key))) return refused('key_mismatch');
+    return { kind: 'usable', leaf: { keyFile, certFile, key, cert, notAfterMs } };
+  } catch {
+    return { kind: 'refused', reason: 'damaged', file: certFile };
+  }
+}
+
+/**
+ * Puts a whole new generation in the place of `certsDir`. A crash at any point leaves the old one, the new one
+ * or none; of racing first ones, one stays.
+ *
+ * @param write  writes all that belongs to it into the directory it is given
+ */
+export async function publish(certsDir: string, write: (dir: string) => Promise<void>): Promise<void> {
+  await ensureDir(path.dirname(certsDir));
+  const fresh = `${certsDir}.${randomBytes(6).toString('hex')}.tmp`;
+  const former = fresh.replace(/tmp$/, 'old');
+  await mkdir(fresh, { mode: 0o700 });
+  try {
+    await write(fresh);
+    await syncDir(fresh);
+    const replaced = await renameIfPresent(certsDir, former);
+    try {
+      await rename(fresh, certsDir);
+    } catch (error) {
+      if (!isTaken(error)) throw error;
+    }
+    await syncDir(path.dirname(certsDir));
+    if (replaced) await rm(former, { recursive: true, force: true });
+  } finally {
+    await rm(fresh, { recursive: true, force: true });
+  }
+}
+
+/** Writes an issued generation into a directory that is not published yet. */
+export async function writeGeneration(dir: string, issued: Issued): Promise<void> {
+  const texts = { 'root.pem': issued.rootPem, 'leaf.pem': issued.leaf.certPem, 'leaf.key': issued.leaf.keyPem };
+  for (const name of GENERATION) {
+    if (!(await createExclusive(path.join(dir, name), texts[name]))) {
+      throw new CometError('ca_exists', `${path.join(dir, name)} appeared while it was made; try again`);
+    }
+  }
+}
+
+/** Copies a generation, each file created private. */
+export async function copyGeneration(from: string, to: string): Promise<void> {
+  for (const name of GENERATION) await createExclusive(path.join(to, name), await readFile(path.join(from, name)));
+}
+
+/** Removes what a crash left beside `certsDir` before `olderThanMs`; it may hold keys. Returns what went. */
+export async function removeLeftovers(certsDir: string, olderThanMs: number): Promise<string[]> {
+  const parent = path.dirname(certsDir);
+  const prefix = `${path.basename(certsDir)}.`;
+  const removed: string[] = [];
+  for (const name of await namesIn(parent)) {
+    if (!name.startsWith(prefix) || !/\.[0-9a-f]{12}\.(?:tmp|old)$/.test(name)) continue;
+    const leftover = path.join(parent, name);
+    if ((await lstat(leftover)).mtimeMs > olderThanMs) continue;
+    await rm(leftover, { recursive: true, force: true });
+    removed.push(leftover);
+  }
+  return removed;
+}
+
+function inspectDir(dir: string): FileDoubt | null {
+  try {
+    const found = lstatSync(dir);
+    if (found.isSymbolicLink()) return 'symlink';
+    if (!found.isDirectory()) return 'not_a_file';
+    if (process.getuid !== undefined && found.uid !== process.getuid()) return 'foreign_owner';
+    return process.platform !== 'win32' && (found.mode & 0o022) !== 0 ? 'open_mode' : null;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'unreadable';
+  }
+}
+
+async function renameIfPresent(from: string, to: string): Promise<boolean> {
+  try {
+    await rename(from, to);
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
+    throw error;
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return ['ENOTEMPTY', 'EEXIST', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+async function namesIn(dir: string): Promise<string[]> {
+  try {
+    return await readdir(dir);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
+    throw error;
+  }
+}
