@@ -1,0 +1,43 @@
+import type { TurnText } from '../ports.ts';
+import { uniqueTokens } from './tokens.ts';
+
+/** A prompt up to this long may open like an answer; a longer one says itself what it is about. */
+const SHORT_WORDS = 8;
+/** A turn with fewer content words than this continues whatever was going on. */
+const LEAST_WORDS = 4;
+const CONTINUES =
+  /^(?:yes|yep|no|ok|okay|and|also|but|then|it|that|this|same|again|continue|go on|go ahead|do it|why|thanks|great|perfect)\b/i;
+const TEXT_CHARS = 6_000;
+
+/**
+ * How far a turn is from the turns before it: 0 the same words, 1 none in common, null where it says too little.
+ */
+export function driftOf(turn: TurnText, before: readonly TurnText[]): number | null {
+  const asked = uniqueTokens(turn.user.slice(0, TEXT_CHARS));
+  const answers = asked.length <= SHORT_WORDS && CONTINUES.test(turn.user.trim());
+  if (before.length === 0 || asked.length < LEAST_WORDS || answers) return null;
+  const known = new Set(before.flatMap((each) => uniqueTokens(topicText(each))));
+  const own = uniqueTokens(topicText(turn));
+  const shared = (tokens: readonly string[]): number => tokens.filter((token) => known.has(token)).length;
+  const closeness = Math.max(shared(asked) / asked.length, shared(own) / Math.max(1, own.length));
+  return 1 - closeness;
+}
+
+/** Consecutive turns of one topic; a run ends where the drift reaches `limit`. */
+export function topicRuns(turns: readonly TurnText[], limit: number): TurnText[][] {
+  const runs: TurnText[][] = [];
+  for (const turn of turns) {
+    const run = runs.at(-1);
+    const drift = run === undefined ? 1 : driftOf(turn, run);
+    if (run === undefined || (drift !== null && drift >= limit)) runs.push([turn]);
+    else run.push(turn);
+  }
+  return runs;
+}
+
+/** What was said, and the names of what was touched. */
+function topicText(turn: TurnText): string {
+  const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text.slice(0, TEXT_CHARS));
+  const calls = turn.parts.filter((part) => part.kind === 'tool_use').map((part) => part.text.slice(0, 200));
+  return [turn.user.slice(0, TEXT_CHARS), ...said, ...calls].join('\n');
+}

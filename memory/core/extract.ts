@@ -1,0 +1,129 @@
+import type {
+  Claim,
+  CompactionInput,
+  CompactionResult,
+  DraftNode,
+  SensorInput,
+  SensorReading,
+  TurnText,
+} from '../ports.ts';
+import { driftOf, topicRuns } from './drift.ts';
+import { clip } from './neutral.ts';
+import { DECISION, type Sentence, STANDING, sentencesOf } from './sentences.ts';
+import { anchorsOf, tagsOf } from './terms.ts';
+import { uniqueTokens } from './tokens.ts';
+
+const SUMMARY_CHARS = 600;
+const CLAIM_CHARS = 200;
+const BROKEN_AT = 0.9;
+const SPLIT_AT = 0.94;
+const SAME = 0.7;
+const FACTS = 6;
+/** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
+const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
+
+/** The sensor without a model: word drift and size. */
+export function senseLocally({ buffer, turn }: SensorInput): SensorReading {
+  const drift = driftOf(turn, buffer);
+  const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
+  return {
+    logic_flow: drift !== null && drift >= BROKEN_AT ? 'BROKEN' : 'MAINTAIN',
+    load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
+    redundancy_detected: buffer.some((each) => overlap(each.user, turn.user) >= 0.8),
+  };
+}
+
+/** The compacter without a model: the sentences themselves, a node for each run of one topic. */
+export function compactLocally(input: CompactionInput): CompactionResult {
+  const nodes = topicRuns(input.turns, SPLIT_AT).map((run) => draft(run, input.knownTags));
+  return { nodes, brief: briefOf(input) };
+}
+
+function draft(run: readonly TurnText[], knownTags: readonly string[]): DraftNode {
+  const sentences = run.flatMap(sentencesOf);
+  const kept = choose(sentences, run);
+  const text = kept.map((sentence) => sentence.text).join('\n');
+  const anchors = anchorsOf(text === '' ? run.map((turn) => turn.user).join('\n') : text);
+  const decided = kept.filter((sentence) => DECISION.test(sentence.text));
+  return {
+    summary: summaryOf(kept, run),
+    trigger: `When I ${anchors.length === 0 ? 'come back to this conversation' : `work with ${listed(anchors)}`}`,
+    topic_tags: tagsOf(run.map((turn) => turn.user).join('\n'), text, knownTags),
+    importance: decided.some((sentence) => sentence.by === 'user') ? 'HIGH' : kept.length === 0 ? 'LOW' : 'MED',
+    recall_mode: kept.some((sentence) => sentence.by === 'user' && STANDING.test(sentence.text)) ? 'both' : 'active',
+    turns: run.map((turn) => turn.end),
+    facts: decided.slice(0, FACTS).map((sentence) => ({
+      concept: listed(anchorsOf(sentence.text).slice(0, 2)) || sentence.by,
+      value: sentence.text,
+      polarity: /\b(?:never|not|don't|no longer|instead of|rather than)\b/i.test(sentence.text)
+        ? 'negative'
+        : 'positive',
+      evidence: [sentence.turn],
+    })),
+  };
+}
+
+/** The worthiest sentences that fit, no two alike, in the order they were said. */
+function choose(sentences: readonly Sentence[], run: readonly TurnText[]): Sentence[] {
+  const best = sentences.filter((sentence) => sentence.worth > 0).toSorted((a, b) => b.worth - a.worth);
+  const firsts = run.flatMap((turn) => best.find((sentence) => sentence.turn === turn.end) ?? []);
+  const chosen = new Set<Sentence>();
+  let left = SUMMARY_CHARS;
+  for (const sentence of [...firsts.toSorted((a, b) => b.worth - a.worth), ...best]) {
+    const cost = sentence.text.length + (sentence.by === 'user' ? USER.length : 0) + 2;
+    if (cost > left || chosen.has(sentence)) continue;
+    if ([...chosen].some((other) => overlap(other.text, sentence.text) >= SAME)) continue;
+    chosen.add(sentence);
+    left -= cost;
+  }
+  return sentences.filter((sentence) => chosen.has(sentence));
+}
+
+const USER = 'user says: ';
+
+/** Never empty: a run without a statement is named by its first prompt, or by its tools. */
+function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string {
+  const facts = kept.map(({ by, text }) => `${by === 'user' ? USER : ''}${text.replace(/[.;]+$/, '')}`);
+  if (facts.length > 0) return facts.join('; ');
+  const prompt = run.map((turn) => turn.user.replace(/\s+/g, ' ').trim()).find((text) => text !== '');
+  if (prompt !== undefined) return `${USER}${clip(prompt, CLAIM_CHARS)}`;
+  const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
+  return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;
+}
+
+/** What the user asked last, verbatim, and standing wishes, those of the old brief first. */
+function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult['brief'] {
+  const active = turns.slice(-4).flatMap((turn): Claim[] => {
+    const text = sentencesOf({ ...turn, parts: [] })[0]?.text ?? '';
+    return text === '' || text.length > CLAIM_CHARS ? [] : [{ text, sources: [turn.end] }];
+  });
+  const wishes = turns.flatMap((turn) =>
+    sentencesOf({ ...turn, parts: [] })
+      .filter(({ text }) => STANDING.test(text) && text.length <= CLAIM_CHARS)
+      .map(({ text }): Claim => ({ text, sources: [turn.end] })),
+  );
+  const standing = [...briefClaims.filter(({ text }) => STANDING.test(text)), ...wishes];
+  const hints = [...new Map(standing.map((claim) => [claim.text, claim])).values()].slice(-8);
+  return { active: active.toReversed(), hints };
+}
+
+function weightOf(turn: TurnText): number {
+  return turn.parts.reduce((sum, part) => {
+    return sum + (part.kind === 'assistant' ? part.text.length : Math.min(part.text.length, 2_000));
+  }, turn.user.length);
+}
+
+/** Share of the shorter text's distinct words that the other one has too. */
+function overlap(one: string, other: string): number {
+  const [small, large] = [uniqueTokens(one), uniqueTokens(other)].sort((a, b) => a.length - b.length) as [
+    string[],
+    string[],
+  ];
+  if (small.length < 2) return one === other ? 1 : 0;
+  const words = new Set(large);
+  return small.filter((word) => words.has(word)).length / small.length;
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}

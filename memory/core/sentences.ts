@@ -1,0 +1,90 @@
+import type { Origin } from '../../common/turn.ts';
+import type { TurnText } from '../ports.ts';
+
+/** A statement of a turn, whole, with what makes it worth keeping. */
+export interface Sentence {
+  readonly text: string;
+  readonly by: 'user' | 'assistant';
+  readonly origin: Origin;
+  /** `end` of its turn. */
+  readonly turn: string;
+  /** Above 0: holds something to remember. */
+  readonly worth: number;
+}
+
+/** Longer ones are pasted data or lists run together. */
+const MAX_CHARS = 320;
+/** What is read of one text; nobody states facts beyond it. */
+const READ_CHARS = 100_000;
+
+export const DECISION =
+  /\b(?:decid\w+|chose|agreed|must|never|always|prefer\w*|instead of|rather than|switch\w* to|we (?:use|will|'ll|are using|need)|let's use|going with|from now on|only ever|do not|don't|should|remember|because|root cause|turned out|fixed by|the fix)\b|(?:반드시|항상|결정|기억)|(?:必须|决定|总是)|(?:必ず|決定|常に)/i;
+export const STANDING =
+  /\b(?:always|never|from now on|prefer\w*|remember|as a rule|every time|don't ever|do not ever)\b/i;
+const FILLER =
+  /^(?:let me|now |great|sure|perfect|i'll |i will |i need to|looking at|okay|ok\b|thanks|thank you|you're right|good\b|first,? let|here's|here is)/i;
+
+/** Each sign counts once: a line full of figures is a table, not a fact. */
+const SIGNS: readonly (readonly [RegExp, number])[] = [
+  [DECISION, 3],
+  [
+    /\b(?:port|version|timeout|limit|threshold|budget|deadline|password policy|region|branch|table|column|queue)\b/i,
+    1.5,
+  ],
+  [/(?<![\p{L}\p{N}_])\d[\d.,:_%]*/u, 1.5],
+  [
+    /(?:[\w@~.-]+\/)+[\w.-]+|\b[\w-]+\.(?:ts|tsx|js|jsx|mjs|py|rs|go|java|rb|sql|ya?ml|json|toml|md|sh|css|html|env)\b/,
+    2,
+  ],
+  [/\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[A-Z][A-Z0-9_]{2,}\b|`[^`]+`/, 1.5],
+  [/\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception)|(?:HTTP |status )?[45]\d\d)\b/, 1.5],
+  [/(?:^|\s)--?[a-z][\w-]+|\b(?:npm|pnpm|yarn|git|docker|make|cargo|pytest|go) [a-z]/, 1.5],
+  [/(?<=\p{Ll}[\p{L}\p{N}]*,? )\p{Lu}\p{Ll}+/u, 1],
+];
+
+/** Statements of user and assistant in order; tool traffic and code blocks are not anybody's statement. */
+export function sentencesOf(turn: TurnText): Sentence[] {
+  const said = turn.parts.filter((part) => part.kind === 'assistant');
+  return [
+    ...read(turn.user, 'user', 'user', turn.end),
+    ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.end)),
+  ];
+}
+
+function read(text: string, by: Sentence['by'], origin: Origin, turn: string): Sentence[] {
+  return split(text.slice(0, READ_CHARS)).map((sentence, index) => ({
+    text: sentence,
+    by,
+    origin,
+    turn,
+    worth: worthOf(sentence, by, index),
+  }));
+}
+
+/** Whole sentences and list items, without markdown marks. */
+export function split(text: string): string[] {
+  const prose = text.replace(/^ {0,3}(```|~~~)[^\n]*\n[\s\S]*?(?:^ {0,3}\1\s*$|$(?![\s\S]))/gm, '');
+  return prose
+    .split(/\n+/)
+    .flatMap((line) => bare(line).split(/(?<=[.!?])\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u))
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
+}
+
+function bare(line: string): string {
+  return line
+    .replace(/^\s*(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+/, '')
+    .replace(/\*\*|__/g, '')
+    .replace(/\s+/g, ' ');
+}
+
+function worthOf(text: string, by: Sentence['by'], index: number): number {
+  if (text.length > MAX_CHARS * 2) return -1;
+  const signs = SIGNS.reduce((sum, [sign, weight]) => sum + (sign.test(text) ? weight : 0), 0);
+  const voice = by === 'user' ? 1 : 0;
+  const opening = index === 0 ? 0.5 : 0;
+  const filler = FILLER.test(text) ? 2.5 : 0;
+  const shape = text.length > MAX_CHARS ? 4 : text.length < 12 ? 2 : 0;
+  const question = text.endsWith('?') ? 1.5 : 0;
+  return signs + voice + opening - filler - shape - question;
+}

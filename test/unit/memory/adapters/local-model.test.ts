@@ -1,0 +1,8 @@
+import { createLocalModel } from '../../../../memory/adapters/local-model.ts';
+import { languageModelContract } from '../../../contract/language-model.ts';
+import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
+
+languageModelContract('local', createLocalModel);
+languageModelContract('scripted', () =>
+  scriptedModel({ sense: () => calmReading, compact: (input) => oneNode(input, 'the shop database') }),
+);
