@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
-import { registerDaemon } from './commands/daemon.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDoctor } from './commands/doctor.ts';
 import { registerEnv } from './commands/env.ts';
@@ -8,8 +7,13 @@ import { registerFlush } from './commands/flush.ts';
 import { registerInstallCa } from './commands/install-ca.ts';
 import { registerLogs } from './commands/logs.ts';
 import { registerMemory } from './commands/memory.ts';
+import { registerRestart } from './commands/restart.ts';
 import { registerRun } from './commands/run.ts';
 import { registerSession } from './commands/session.ts';
+import { registerStart } from './commands/start.ts';
+import { registerStatus } from './commands/status.ts';
+import { registerStop } from './commands/stop.ts';
+import { registerUninstallCa } from './commands/uninstall-ca.ts';
 import { type Context, createContext } from './context.ts';
 import { EXIT, exitCodeOf, messageOf } from './exit.ts';
 import { VERSION } from './version.ts';
@@ -41,11 +45,15 @@ function createProgram(context: Context): Command {
     .configureOutput({ getOutHelpWidth: () => Math.min(context.term.width, 100) })
     .addHelpText('after', '\nExample:\n  comet-cc run claude');
   registerRun(program, context);
-  registerDaemon(program, context);
+  registerStart(program, context);
+  registerStop(program, context);
+  registerRestart(program, context);
+  registerStatus(program, context);
   registerLogs(program, context);
   registerDoctor(program, context);
   registerEnv(program, context);
   registerInstallCa(program, context);
+  registerUninstallCa(program, context);
   registerMemory(program, context);
   registerSession(program, context);
   registerFlush(program, context);

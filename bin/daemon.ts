@@ -19,6 +19,8 @@ export interface DaemonSetup {
   readonly env: NodeJS.ProcessEnv;
   readonly port: number;
   readonly token: string;
+  /** PEM file that Claude Code must trust. */
+  readonly bundle: string;
   readonly foreground?: boolean;
 }
 

@@ -1,6 +1,13 @@
 /** Name in a proxy URL by which one of ours is known. */
 const PROXY_USER = 'comet-cc';
-const PROXY_NAMES = ['HTTPS_PROXY', 'https_proxy', 'HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'all_proxy'] as const;
+export const PROXY_NAMES = [
+  'HTTPS_PROXY',
+  'https_proxy',
+  'HTTP_PROXY',
+  'http_proxy',
+  'ALL_PROXY',
+  'all_proxy',
+] as const;
 
 export interface ProxyAccess {
   readonly port: number;

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
+import { guardStatus } from '../control.ts';
 import { parsePort, reportStart } from './start.ts';
 
 export function registerRestart(program: Command, context: Context): void {
@@ -12,12 +13,13 @@ export function registerRestart(program: Command, context: Context): void {
     .action(async (flags: { port?: number; json?: boolean }) => {
       const { startDaemon, stopDaemon } = await import('../daemon.ts');
       const { prepareDaemon } = await import('../prepare.ts');
-      // A configuration that does not validate must be said while the old daemon still runs.
-      await context.config();
+      const running = await guardStatus(context.paths.guardSocket);
+      const port = flags.port ?? running?.port;
+      // What keeps a daemon from starting must be said while the old one still runs.
+      const setup = await prepareDaemon(context, port === undefined ? {} : { port });
       context.term.progress('restarting…');
-      const stopped = await stopDaemon(context.paths);
-      const port = flags.port ?? stopped?.port;
-      const started = await startDaemon(await prepareDaemon(context, port === undefined ? {} : { port }));
+      await stopDaemon(context.paths);
+      const started = await startDaemon(setup);
       context.term.progress('');
       await reportStart(context, started, flags);
     });

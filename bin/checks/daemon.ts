@@ -1,0 +1,77 @@
+import net from 'node:net';
+import { CometError } from '../../common/errors.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { type GuardStatus, guardStatus } from '../control.ts';
+import { portNonce } from '../identity.ts';
+import type { StatusReport } from '../status-report.ts';
+import { bad, type Check, good } from './check.ts';
+
+/** The guard of this home, or why none can be asked. */
+export async function askedGuard(paths: HomePaths): Promise<{ guard: GuardStatus | null; problem: string }> {
+  try {
+    return { guard: await guardStatus(paths.guardSocket), problem: '' };
+  } catch (error) {
+    if (!(error instanceof CometError)) throw error;
+    return { guard: null, problem: error.message };
+  }
+}
+
+/** Port and nonce together are the daemon's identity; both have to come from the same process. */
+export async function checkPort(guard: GuardStatus | null, port: number, token: string | null): Promise<Check> {
+  if (guard === null) {
+    if (port === 0 || !(await isTaken(port))) return good('port', `port ${port} is free`);
+    return bad(
+      'port',
+      `port ${port} is used by another program`,
+      'set another one: COMET_CC_PORT, or comet-cc start --port N',
+    );
+  }
+  if (token !== null && (await portNonce(guard.port, token)) === guard.nonce) {
+    return good('port', `port ${guard.port} is the daemon's`);
+  }
+  return bad('port', `port ${guard.port} does not answer as our daemon does`, 'comet-cc restart');
+}
+
+export function checkEngine(report: StatusReport | null, problem: string): Check {
+  if (report === null || !report.running) {
+    const detail = problem === '' ? 'the daemon is not running' : problem;
+    return bad('engine', detail, 'comet-cc start');
+  }
+  const { state, restarts } = report.engine;
+  if (state === 'healthy') return good('engine', `healthy, restarted ${restarts} times`);
+  if (state === 'crash_loop') {
+    return bad(
+      'engine',
+      `crash loop: it ended ${restarts} times; requests go past it`,
+      'see comet-cc logs, then comet-cc restart',
+    );
+  }
+  return bad('engine', `${state}; requests go past it meanwhile`, 'wait a moment; if it stays so, see comet-cc logs');
+}
+
+export function checkStore(report: StatusReport | null): Check {
+  if (report === null || report.engine.state !== 'healthy') {
+    return good('store', 'not known while no engine runs');
+  }
+  if (report.problems.length === 0) return good('store', `${report.nodes} nodes, no problem found`);
+  const named = report.problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
+  const more = report.problems.length > 5 ? `; and ${report.problems.length - 5} more` : '';
+  return bad('store', named.join('; ') + more, 'mend or remove the named files; the rest works');
+}
+
+export function checkModel(report: StatusReport | null): Check {
+  const error = report?.llm.last_error ?? '';
+  if (error === '') return good('model', 'no model call has failed since the daemon started');
+  const fix = /log(ged)?[ _-]?(in|out)/i.test(error)
+    ? 'run claude once and log in'
+    : 'nothing is lost: memories are written without the model until it answers again';
+  return bad('model', error, fix);
+}
+
+function isTaken(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = net.createServer();
+    probe.once('error', () => resolve(true));
+    probe.listen({ port, host: '127.0.0.1' }, () => probe.close(() => resolve(false)));
+  });
+}

@@ -1,0 +1,49 @@
+import { lstat } from 'node:fs/promises';
+import type { HomePaths } from '../../common/paths.ts';
+import { bad, type Check, good } from './check.ts';
+
+const LEAST_NODE = [20, 19] as const;
+
+export function checkNode(version: string): Check {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+  const recent = major > LEAST_NODE[0] || (major === LEAST_NODE[0] && minor >= LEAST_NODE[1]);
+  if (recent) return good('node', `Node ${version}`);
+  return bad('node', `Node ${version} is too old`, `install Node ${LEAST_NODE.join('.')} or newer`);
+}
+
+/** The store's native part is not published for Intel Macs. */
+export function checkPlatform(platform: string, arch: string): Check {
+  if (platform !== 'darwin' || arch !== 'x64') return good('platform', `${platform} ${arch}`);
+  return bad(
+    'platform',
+    'LanceDB has no build for Intel Macs: requests go on, nothing is remembered',
+    'on an Apple silicon Mac install the arm64 build of Node; on an Intel Mac memory is not available',
+  );
+}
+
+/** Nobody else may read the home, or any folder right below it. */
+export async function checkHome(paths: HomePaths): Promise<Check> {
+  const folders = [paths.home, paths.certsDir, paths.journalDir, paths.indexDir, paths.logsDir, paths.runDir];
+  const doubts: string[] = [];
+  for (const folder of folders) {
+    const found = await lstat(folder).catch((error: NodeJS.ErrnoException) => error);
+    if (found instanceof Error) {
+      if (found.code === 'ENOENT') continue;
+      doubts.push(`${folder} cannot be inspected (${found.code})`);
+    } else if (process.platform !== 'win32' && folderDoubt(found) !== '') {
+      doubts.push(`${folder} ${folderDoubt(found)}`);
+    }
+  }
+  if (doubts.length === 0) return good('home', paths.home);
+  return bad(
+    'home',
+    doubts.join('; '),
+    `chmod -R go= ${paths.home}; chown it to yourself if it belongs to another user`,
+  );
+}
+
+function folderDoubt(found: Awaited<ReturnType<typeof lstat>>): string {
+  if (found.isSymbolicLink() || !found.isDirectory()) return found.isSymbolicLink() ? '' : 'is no folder';
+  if (process.getuid !== undefined && found.uid !== process.getuid()) return 'belongs to another user';
+  return (Number(found.mode) & 0o077) === 0 ? '' : `is open to others (${(Number(found.mode) & 0o777).toString(8)})`;
+}

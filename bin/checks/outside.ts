@@ -1,0 +1,39 @@
+import { execFile } from 'node:child_process';
+import { access, constants } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import type { Config } from '../../common/config.ts';
+import { noProxyCovers } from '../environment.ts';
+import { oneLine } from '../format.ts';
+import { bad, type Check, good } from './check.ts';
+
+const VERSION_MS = 10_000;
+
+export async function checkClaude(bin: string, env: NodeJS.ProcessEnv): Promise<Check> {
+  try {
+    const { stdout } = await promisify(execFile)(bin, ['--version'], {
+      env,
+      timeout: VERSION_MS,
+      maxBuffer: 64 * 1024,
+    });
+    return good('claude', `${bin}: ${oneLine(stdout)}`);
+  } catch (error) {
+    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
+    const detail = missing ? `${bin} was not found` : `${bin} --version failed`;
+    return bad('claude', detail, 'install Claude Code, or set COMET_CC_CLAUDE_BIN to where it is');
+  }
+}
+
+/** Only what can be said without contacting anyone. */
+export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv): Promise<Check> {
+  if (config.upstreamCa !== '') {
+    try {
+      await access(config.upstreamCa, constants.R_OK);
+    } catch {
+      return bad('upstream', `${config.upstreamCa} cannot be read`, 'correct upstreamCa (COMET_CC_UPSTREAM_CA)');
+    }
+  }
+  if (noProxyCovers(env, 'api.anthropic.com')) {
+    return bad('upstream', 'NO_PROXY keeps api.anthropic.com away from comet-cc', 'take it out of NO_PROXY');
+  }
+  return good('upstream', config.upstream);
+}

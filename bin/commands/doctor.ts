@@ -1,0 +1,65 @@
+import type { Command } from 'commander';
+import { readFileIfPresent } from '../../common/files.ts';
+import type { Check } from '../checks/check.ts';
+import type { Context } from '../context.ts';
+import { EXIT, messageOf } from '../exit.ts';
+import { oneLine } from '../format.ts';
+
+export function registerDoctor(program: Command, context: Context): void {
+  program
+    .command('doctor')
+    .description('what is in order, what is not, and what to do; exit code 1 when something is not')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc doctor --json')
+    .action(async (flags: { json?: boolean }) => {
+      const checks = await allChecks(context);
+      const ok = checks.every((check) => check.ok);
+      const { paint, out, json } = context.term;
+      if (flags.json) json({ ok, checks });
+      else for (const check of checks) for (const line of checkLines(check, paint)) out(line);
+      if (!ok) process.exitCode = EXIT.failed;
+    });
+}
+
+export function checkLines({ id, ok, detail, fix }: Check, paint: Context['term']['paint']): string[] {
+  const mark = ok ? paint('green', 'ok  ') : paint('red', 'FAIL');
+  const line = `${mark} ${id.padEnd(9)} ${oneLine(detail)}`;
+  return fix === '' ? [line] : [line, `               ${paint('yellow', `do: ${oneLine(fix)}`)}`];
+}
+
+async function allChecks(context: Context): Promise<Check[]> {
+  const { paths, env } = context;
+  const { bad, good } = await import('../checks/check.ts');
+  const machine = await import('../checks/machine.ts');
+  const daemon = await import('../checks/daemon.ts');
+  const outside = await import('../checks/outside.ts');
+  const { statusReport } = await import('../status-report.ts');
+  const { checkCerts } = await import('../checks/certs.ts');
+
+  const config = await context.config().catch((error: unknown) => messageOf(error));
+  const { guard, problem } = await daemon.askedGuard(paths);
+  const report = guard === null ? null : await statusReport(context, guard);
+  const token = await readFileIfPresent(paths.proxyTokenFile).catch(() => null);
+  const checks = [
+    machine.checkNode(process.version),
+    machine.checkPlatform(process.platform, process.arch),
+    typeof config === 'string'
+      ? bad('config', config, 'correct the named key; comet-cc uses no default in its place')
+      : good('config', paths.configFile),
+    await machine.checkHome(paths),
+    checkCerts(paths, Date.now()),
+    daemon.checkEngine(report, problem),
+    daemon.checkStore(report),
+    daemon.checkModel(report),
+  ];
+  if (typeof config === 'string') return checks;
+  const claude = config.llm === 'claude' ? config.claudeBin : null;
+  return [
+    ...checks,
+    await daemon.checkPort(guard, config.port, token?.trim() ?? null),
+    await outside.checkUpstream(config, env),
+    claude === null
+      ? good('claude', `not used as model (llm is ${config.llm})`)
+      : await outside.checkClaude(claude, env),
+  ];
+}

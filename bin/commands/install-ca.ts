@@ -1,0 +1,150 @@
+import type { Command } from 'commander';
+import type { Certs, TrustPlan } from '../../certs/index.ts';
+import { CometError } from '../../common/errors.ts';
+import type { Context } from '../context.ts';
+import { clientEnvironment } from '../environment.ts';
+
+interface Flags {
+  readonly system?: boolean;
+  readonly settings?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+interface SettingsDone {
+  readonly file: string;
+  readonly backup: string | null;
+  readonly changed: readonly string[];
+}
+
+interface SystemDone extends TrustPlan {
+  readonly name: string;
+}
+
+export function registerInstallCa(program: Command, context: Context): void {
+  program
+    .command('install-ca')
+    .description('make the certificates and say what to set; nothing else is changed unless asked')
+    .option('--system', 'also trust the root in the system store (asks first, may need sudo)')
+    .option('--settings', "also set it in Claude Code's settings.json (asks first, keeps a backup)")
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc install-ca --settings')
+    .action(async (flags: Flags) => {
+      const { ensureCerts } = await import('../../certs/index.ts');
+      const { prepareAccess } = await import('../prepare.ts');
+      const { guardStatus } = await import('../control.ts');
+      const userExtraCaFile = context.env['NODE_EXTRA_CA_CERTS'] || null;
+      const certs = await ensureCerts(context.paths, { nowMs: Date.now(), userExtraCaFile });
+      const port = (await guardStatus(context.paths.guardSocket))?.port ?? (await context.config()).port;
+      const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, context.env);
+      if (!flags.json) reportCerts(context, certs);
+      const settings = flags.settings ? await setSettings(context, variables, flags) : null;
+      const system = flags.system ? await trustInSystem(context, certs, flags) : null;
+      if (flags.json) context.term.json(installJson(certs, variables, settings, system));
+      else if (settings === null) reportNext(context);
+    });
+}
+
+function reportCerts({ term }: Context, certs: Certs): void {
+  const what = { kept: 'kept as they were', issued: 'made', renewed: 'renewed' }[certs.change];
+  term.out(`certificates  ${what}, valid until ${new Date(certs.notAfterMs).toISOString().slice(0, 10)}`);
+  term.out(`root          ${certs.rootFile}`);
+  term.out(`fingerprint   ${certs.fingerprint}`);
+  term.out(`              ${certs.constraints}`);
+  term.out(`bundle        ${certs.bundle.file}`);
+  if (certs.bundle.userFile !== null) term.out(`              with your own ${certs.bundle.userFile} in it`);
+}
+
+function reportNext({ term }: Context): void {
+  term.out('');
+  term.out('Nothing else was changed. To use it, one of:');
+  term.out('  comet-cc run claude              for one session');
+  term.out('  eval "$(comet-cc env)"           in this shell');
+  term.out('  comet-cc install-ca --settings   for every session of Claude Code');
+}
+
+async function setSettings(
+  context: Context,
+  variables: Readonly<Record<string, string>>,
+  flags: Flags,
+): Promise<SettingsDone> {
+  const { editSettings, planSettings } = await import('../../certs/index.ts');
+  const { confirmed } = await import('../ask.ts');
+  const { userSettingsFile } = await import('../claude-settings.ts');
+  const { term } = context;
+  const plan = await planSettings(userSettingsFile(context.env), variables);
+  const changed = plan.changes.filter(({ from, to }) => from !== to).map(({ name }) => name);
+  if (changed.length === 0) {
+    if (!flags.json) term.out(`settings      ${plan.file} has it already`);
+    return { file: plan.file, backup: null, changed };
+  }
+  for (const { name, from, to } of plan.changes) {
+    if (from !== to)
+      term.say(`${plan.file}: env.${name} = ${masked(to)}${from === undefined ? '' : ', instead of yours'}`);
+  }
+  if (!flags.yes && !(await confirmed('Change the file like this?'))) {
+    throw new CometError('trust_failed', `${plan.file} was left as it is`);
+  }
+  const { backup } = await editSettings(context.paths, plan);
+  if (!flags.json) {
+    term.out(`settings      ${plan.file} changed: ${changed.join(', ')}`);
+    if (backup !== null) term.out(`              the former file is ${backup}`);
+    term.out('              the daemon has to run for it: comet-cc start');
+  }
+  return { file: plan.file, backup, changed };
+}
+
+async function trustInSystem(context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
+  const { systemTrust } = await import('../../certs/index.ts');
+  const { confirmed } = await import('../ask.ts');
+  const { term } = context;
+  const store = systemTrust();
+  if (store === null) {
+    throw new CometError(
+      'trust_failed',
+      "this system's store is not known yet; Claude Code needs only NODE_EXTRA_CA_CERTS, see comet-cc env",
+    );
+  }
+  const plan = await store.describe(certs.rootFile);
+  const done = { ...plan, name: store.name };
+  if (await store.isInstalled(plan.fingerprint)) {
+    if (!flags.json) term.out(`system        ${store.name} trusts it already`);
+    return done;
+  }
+  term.say(plan.certificate.trimEnd());
+  term.say(`fingerprint ${plan.fingerprint}`);
+  for (const command of plan.commands) term.say(`will run: ${command.join(' ')}`);
+  if (!flags.yes && !(await confirmed(`Let everything on this machine trust it (${store.name})?`))) {
+    throw new CometError('trust_failed', 'the system store was left as it is');
+  }
+  await store.install(certs.rootFile);
+  if (!flags.json) term.out(`system        ${store.name} trusts it now: ${plan.files.join(', ')}`);
+  return done;
+}
+
+function installJson(
+  certs: Certs,
+  variables: Readonly<Record<string, string>>,
+  settings: SettingsDone | null,
+  system: SystemDone | null,
+): unknown {
+  return {
+    change: certs.change,
+    root: {
+      file: certs.rootFile,
+      fingerprint: certs.fingerprint,
+      constraints: certs.constraints,
+      not_after: new Date(certs.notAfterMs).toISOString(),
+    },
+    bundle: { file: certs.bundle.file, user_file: certs.bundle.userFile, problems: certs.bundle.problems },
+    env: variables,
+    settings,
+    system,
+  };
+}
+
+/** The token is for programs, not for a screen that others may see. */
+function masked(value: string): string {
+  return value.replace(/(\/\/[^:/@]+:)[^@]+@/, '$1…@');
+}

@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { leafSource } from '../certs/index.ts';
+import { systemClock } from '../common/clock.ts';
+import { type Config, loadConfig } from '../common/config.ts';
+import { ensureDir } from '../common/files.ts';
+import { createLog, fileSink, type Log } from '../common/log.ts';
+import { type HomePaths, homePaths } from '../common/paths.ts';
+import { createRedactor, markKey } from '../common/redact.ts';
+import { createProxy } from '../proxy/index.ts';
+import { openPlanStore } from '../proxy/plan-store.ts';
+import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
+import { createHandlers } from './api/handlers.ts';
+import { type ApiServer, openApiServer } from './api/server.ts';
+import { lateMemory } from './late-memory.ts';
+import { openMemory } from './open-memory.ts';
+import { VERSION } from './version.ts';
+
+const TARGET_HOST = 'api.anthropic.com';
+/** A restarted engine takes requests again after this, even when its store needs longer to open. */
+const STORE_MS = 1_500;
+const OWNERSHIP_MS = 1_000;
+
+export interface RunningEngine {
+  /** Loopback port for the guard. */
+  readonly port: number;
+  readonly log: Log;
+  /** Takes nothing new; resolves when every exchange is over. */
+  drain(): Promise<void>;
+  /** Cuts what still runs and leaves everything durable; idempotent. */
+  close(): Promise<void>;
+}
+
+export interface EngineOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly secret: string;
+  /** Called once when another engine took over the home. */
+  readonly onLost: () => void;
+}
+
+/** Joins the engine's parts. Whoever opens something here closes it in `close`, in the opposite order. */
+export async function composeEngine({ env, secret, onLost }: EngineOptions): Promise<RunningEngine> {
+  const { config, home } = loadConfig(env);
+  const paths = homePaths(home);
+  for (const dir of [paths.home, paths.logsDir, paths.runDir]) await ensureDir(dir);
+  const redactor = createRedactor({ markKey: await markKey(paths) });
+  const log = createLog({
+    level: config.logLevel,
+    process: 'engine',
+    sink: fileSink(engineLogFile(paths)),
+    redact: redactor.text,
+    now: systemClock.now,
+  });
+  // First of all: whoever holds this socket is the home's one writer.
+  const api = await openApiServer(paths.engineSocket, log);
+  const opening = openMemory({ env, config, paths, redactor, log });
+  const memory = lateMemory(opening, config.llm);
+  const plans = await openPlanStore(paths.plansDir);
+  const rewriter = await createRewriter({
+    memory,
+    plans,
+    config: rewriterConfig(config),
+    clock: systemClock,
+    randomHex: (bytes) => randomBytes(bytes).toString('hex'),
+    log,
+  });
+  const proxy = createProxy({
+    rewriter,
+    certs: leafSource({
+      paths,
+      now: systemClock.now,
+      onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
+    }),
+    upstream: { origin: config.upstream, ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }) },
+    targetHost: TARGET_HOST,
+    secret,
+    log,
+    clock: systemClock,
+  });
+  api.serve(createHandlers({ memory, requests: proxy.stats, tokens: rewriter.tokens, version: VERSION }));
+  const port = await proxy.listen();
+  opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
+  await Promise.race([opening.catch(() => undefined), after(STORE_MS, undefined, { ref: false })]);
+  log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
+  const watch = watchOwnership(api, onLost);
+  let closing: Promise<void> | null = null;
+  const closeAll = async (): Promise<void> => {
+    clearInterval(watch);
+    for (const part of [proxy, rewriter, memory, plans, api]) {
+      await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
+    }
+    log.info('the engine has ended');
+  };
+  return {
+    port,
+    log,
+    drain: () => proxy.drain(),
+    close: () => {
+      closing ??= closeAll();
+      return closing;
+    },
+  };
+}
+
+export function engineLogFile(paths: HomePaths): string {
+  return path.join(paths.logsDir, 'engine.log');
+}
+
+function rewriterConfig({ trim, inject, recall }: Config): RewriterConfig {
+  const { mode, ...cut } = trim;
+  return { ...inject, memoryDeadlineMs: recall.deadlineMs, cut: mode === 'off' ? null : cut };
+}
+
+function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {
+  const watch = setInterval(() => {
+    api.ownsPath().then(
+      (owned) => {
+        if (owned) return;
+        clearInterval(watch);
+        onLost();
+      },
+      // A directory that cannot be looked at says nothing about who owns the socket in it.
+      () => undefined,
+    );
+  }, OWNERSHIP_MS);
+  return watch;
+}

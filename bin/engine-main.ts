@@ -1,0 +1,61 @@
+// The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
+import type { RunningEngine } from './compose.ts';
+
+process.umask(0o077);
+
+const HEARTBEAT_MS = 250;
+/** A drained engine has nothing left to lose; what still hangs then must not hold up a restart. */
+const CLOSE_MS = 5_000;
+
+let engine: RunningEngine | null = null;
+let leaving = false;
+
+if (process.send === undefined) {
+  process.stderr.write('the engine is started by comet-cc start, not by hand\n');
+  process.exit(2);
+}
+// Before anything is loaded: the first message may already be here.
+process.on('message', (message: { type?: unknown; secret?: unknown }) => {
+  if (message.type === 'init' && typeof message.secret === 'string') void begin(message.secret);
+  else if (message.type === 'drain') void leave(0, true);
+});
+// Without its guard nobody can reach it, and another guard's engine may want the home.
+process.on('disconnect', () => void leave(0, false));
+process.on('SIGTERM', () => void (leaving ? process.exit(1) : leave(0, true)));
+// A terminal's Ctrl-C is for the guard, which then asks to drain.
+process.on('SIGINT', () => {});
+process.on('SIGHUP', () => {});
+process.on('uncaughtException', (error) => fail('uncaught exception', error));
+process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
+setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
+
+async function begin(secret: string): Promise<void> {
+  try {
+    const { composeEngine } = await import('./compose.ts');
+    engine = await composeEngine({ env: process.env, secret, onLost: () => void leave(1, false) });
+    tell({ type: 'ready', port: engine.port });
+  } catch (error) {
+    fail('the engine did not start', error);
+  }
+}
+
+async function leave(code: number, gently: boolean): Promise<void> {
+  if (leaving) return;
+  leaving = true;
+  if (gently) await engine?.drain();
+  setTimeout(() => process.exit(code), CLOSE_MS).unref();
+  await engine?.close();
+  process.exit(code);
+}
+
+function tell(message: object): void {
+  // A channel that closes meanwhile is noticed by its 'disconnect'.
+  if (process.connected) process.send?.(message, undefined, {}, () => {});
+}
+
+function fail(message: string, error: unknown): void {
+  const what = error instanceof Error ? error.stack : String(error);
+  if (engine === null) process.stderr.write(`${message}: ${what}\n`);
+  else engine.log.error(message, { error });
+  process.exit(1);
+}

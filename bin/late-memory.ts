@@ -1,0 +1,65 @@
+import { CometError } from '../common/errors.ts';
+import type { CapturedTurn } from '../common/turn.ts';
+import type { Memory, MemoryStatus } from '../memory/face.ts';
+
+/** Turns kept while the store opens; more are in Claude Code's own transcript and come again with the next request. */
+const WAITING_TURNS = 1_000;
+
+/**
+ * Memory that may open late, or never: until then nothing is known, so that a plan in force can be replayed while
+ * the store is slow or broken. Turns seen meanwhile are kept for it.
+ */
+export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
+  let memory: Memory | null = null;
+  let problem = 'the store is still opening';
+  let waiting: CapturedTurn[] = [];
+  const settled = opening.then(
+    (opened) => {
+      memory = opened;
+      if (waiting.length > 0) opened.capture(waiting);
+      waiting = [];
+    },
+    (error: unknown) => {
+      problem = error instanceof Error ? error.message : String(error);
+      waiting = [];
+    },
+  );
+  const whenOpen = async (): Promise<Memory> => {
+    await settled;
+    if (memory !== null) return memory;
+    throw new CometError('daemon_unhealthy', `the memory store did not open: ${problem}`);
+  };
+  return {
+    capture: (turns) => {
+      if (memory !== null) memory.capture(turns);
+      else if (waiting.length + turns.length <= WAITING_TURNS) waiting.push(...turns);
+    },
+    standIns: (ends) => memory?.standIns(ends) ?? new Map(),
+    prepare: (sessionId, ends) => memory?.prepare(sessionId, ends),
+    lines: (ids) => memory?.lines(ids) ?? [],
+    standing: async (sessionId, projectDir) => (await whenOpen()).standing(sessionId, projectDir),
+    recall: async (request, signal) => (await whenOpen()).recall(request, signal),
+    list: (filter) => memory?.list(filter) ?? [],
+    show: async (id, depth) => (await whenOpen()).show(id, depth),
+    search: async (query, options) => (await whenOpen()).search(query, options),
+    remove: async (ids) => (await whenOpen()).remove(ids),
+    sessions: async () => (await whenOpen()).sessions(),
+    brief: async (sessionId) => (await whenOpen()).brief(sessionId),
+    restore: async (sessionId) => (await whenOpen()).restore(sessionId),
+    flush: async (timeoutMs) => (await whenOpen()).flush(timeoutMs),
+    status: () => memory?.status() ?? closedStatus(backend, problem),
+    close: async () => {
+      await settled;
+      await memory?.close();
+    },
+  };
+}
+
+function closedStatus(backend: string, problem: string): MemoryStatus {
+  return {
+    queue: { sensor: 0, compacter: 0, indexer: 0 },
+    llm: { backend, calls_today: 0, tokens_today: 0, deferred: 0, last_error: '' },
+    nodes: 0,
+    problems: [{ file: 'memory', message: problem }],
+  };
+}

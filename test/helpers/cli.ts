@@ -1,0 +1,153 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import http from 'node:http';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const CLI = fileURLToPath(new URL('../../dist/bin/comet-cc.js', import.meta.url));
+
+export interface CliResult {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunningCli {
+  readonly child: ChildProcess;
+  readonly result: Promise<CliResult>;
+  /** Resolves once stdout holds `text`. */
+  printed(text: string): Promise<void>;
+}
+
+export interface TestHome {
+  /** `COMET_CC_HOME`. */
+  readonly home: string;
+  /** `HOME`, empty at first. */
+  readonly user: string;
+  readonly env: NodeJS.ProcessEnv;
+  run(args: readonly string[], options?: CliOptions): Promise<CliResult>;
+  spawn(args: readonly string[], options?: CliOptions): RunningCli;
+  /** Parsed stdout of a run that has to end with 0. */
+  json(args: readonly string[], options?: CliOptions): Promise<unknown>;
+  /** Stops the daemon if one runs and removes everything. */
+  close(): Promise<void>;
+}
+
+export interface CliOptions {
+  /** Added to the clean environment; undefined takes a variable out. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly stdin?: string;
+  readonly cwd?: string;
+}
+
+/**
+ * The built program in a home of its own, with nothing of the caller's environment but PATH: a free port, no model,
+ * an upstream on loopback that refuses connections unless `env` names another.
+ */
+export async function createTestHome(env: Readonly<Record<string, string>> = {}): Promise<TestHome> {
+  if (!existsSync(CLI)) throw new Error('dist/bin/comet-cc.js is missing; run npm run build');
+  const root = await mkdtemp(path.join(os.tmpdir(), 'cc-'));
+  const [home, user] = [path.join(root, 'h'), path.join(root, 'u')];
+  await mkdir(user);
+  const clean: NodeJS.ProcessEnv = {
+    PATH: process.env['PATH'],
+    HOME: user,
+    TMPDIR: os.tmpdir(),
+    COMET_CC_HOME: home,
+    COMET_CC_PORT: String(await freePort()),
+    COMET_CC_UPSTREAM: 'http://127.0.0.1:9',
+    COMET_CC_LLM: 'local',
+    ...env,
+  };
+  const start = (args: readonly string[], options: CliOptions = {}): RunningCli => {
+    const merged = { ...clean, ...options.env };
+    const own = Object.fromEntries(Object.entries(merged).filter(([, value]) => value !== undefined));
+    return started(spawn(process.execPath, [CLI, ...args], { env: own, cwd: options.cwd ?? user }), options.stdin);
+  };
+  const run = (args: readonly string[], options?: CliOptions): Promise<CliResult> => start(args, options).result;
+  return {
+    home,
+    user,
+    env: clean,
+    run,
+    spawn: start,
+    async json(args, options) {
+      const result = await run(args, options);
+      if (result.code !== 0) throw new Error(`${args.join(' ')} ended with ${result.code}: ${result.stderr}`);
+      return JSON.parse(result.stdout) as unknown;
+    },
+    async close() {
+      const stopped = await run(['stop']);
+      await rm(root, { recursive: true, force: true });
+      if (stopped.code !== 0) throw new Error(`the daemon did not stop: ${stopped.stderr}`);
+    },
+  };
+}
+
+/** A port that was free a moment ago. */
+export async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return port;
+}
+
+/** Somebody else's server on a port. */
+export async function createStranger(port: number): Promise<{ close(): Promise<void>; readonly requests: number }> {
+  let requests = 0;
+  const server = http.createServer((_, response) => {
+    requests += 1;
+    response.end('not comet-cc');
+  });
+  await new Promise<void>((resolve) => {
+    server.listen(port, '127.0.0.1', resolve);
+  });
+  return {
+    get requests() {
+      return requests;
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+function started(child: ChildProcess, stdin: string | undefined): RunningCli {
+  let stdout = '';
+  let stderr = '';
+  child.stdout?.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
+    stderr += chunk;
+  });
+  child.stdin?.end(stdin ?? '');
+  const result = new Promise<CliResult>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));
+  });
+  return {
+    child,
+    result,
+    printed: (text) =>
+      new Promise((resolve, reject) => {
+        const look = (): void => {
+          if (stdout.includes(text)) resolve();
+        };
+        child.stdout?.on('data', look);
+        child.once('close', () => reject(new Error(`"${text}" was not printed: ${stdout}${stderr}`)));
+        look();
+      }),
+  };
+}
