@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { blocksOf, canonical, isObject, type Json } from './json.ts';
 import { blockTokens } from './tokens.ts';
 
@@ -52,7 +52,7 @@ export function runningTurn(body: Json): number {
 }
 
 export function digestOf(text: string): string {
-  return createHash('sha1').update(text).digest('base64');
+  return hash('sha1', text, 'base64');
 }
 
 export function digestBlock(role: string, block: Json): string {
