@@ -1,5 +1,5 @@
 import type { TurnText } from '../ports.ts';
-import { uniqueTokens } from './tokens.ts';
+import { topicTokens } from './terms.ts';
 
 /** A prompt up to this long may open like an answer; a longer one says itself what it is about. */
 const SHORT_WORDS = 8;
@@ -13,11 +13,11 @@ const TEXT_CHARS = 6_000;
  * How far a turn is from the turns before it: 0 the same words, 1 none in common, null where it says too little.
  */
 export function driftOf(turn: TurnText, before: readonly TurnText[]): number | null {
-  const asked = uniqueTokens(turn.user.slice(0, TEXT_CHARS));
+  const asked = topicTokens(turn.user.slice(0, TEXT_CHARS));
   const answers = asked.length <= SHORT_WORDS && CONTINUES.test(turn.user.trim());
   if (before.length === 0 || asked.length < LEAST_WORDS || answers) return null;
-  const known = new Set(before.flatMap((each) => uniqueTokens(topicText(each))));
-  const own = uniqueTokens(topicText(turn));
+  const known = new Set(before.flatMap((each) => topicTokens(topicText(each))));
+  const own = topicTokens(topicText(turn));
   const shared = (tokens: readonly string[]): number => tokens.filter((token) => known.has(token)).length;
   const closeness = Math.max(shared(asked) / asked.length, shared(own) / Math.max(1, own.length));
   return 1 - closeness;

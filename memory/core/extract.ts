@@ -15,8 +15,8 @@ import { uniqueTokens } from './tokens.ts';
 
 const SUMMARY_CHARS = 600;
 const CLAIM_CHARS = 200;
-const BROKEN_AT = 0.9;
-const SPLIT_AT = 0.94;
+const BROKEN_AT = 0.85;
+const SPLIT_AT = 0.9;
 const SAME = 0.7;
 const FACTS = 6;
 /** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */

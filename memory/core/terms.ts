@@ -14,6 +14,13 @@ const COMMON = new Set(
   ).split(' '),
 );
 
+const COMMON_TOKENS = new Set([...COMMON].flatMap((word) => tokenize(word)));
+
+/** Distinct tokens that say what a text is about. */
+export function topicTokens(text: string): string[] {
+  return uniqueTokens(text).filter((token) => !COMMON_TOKENS.has(token));
+}
+
 const AREAS: readonly (readonly [string, RegExp])[] = [
   ['database', /\b(?:database|postgres\w*|mysql|sqlite|sql|migrat\w+|schema|table|redis|mongo\w*)\b/i],
   ['authentication', /\b(?:auth\w*|login|oauth|jwt|token|session cookie|password|sso)\b/i],
