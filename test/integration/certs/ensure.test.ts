@@ -1,0 +1,311 @@
+import { X509Certificate } from 'node:crypto';
+import {
+  chmodSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  unlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { ensureCerts, leafSource, loadLeaf, proxyToken, removeCerts, userCaFile } from '../../../certs/index.ts';
+import { issue } from '../../../certs/leaf.ts';
+import { publish } from '../../../certs/store.ts';
+import { type HomePaths, homePaths } from '../../../common/paths.ts';
+
+const DAY_MS = 86_400_000;
+const nowMs = Date.now();
+
+let dir: string;
+let paths: HomePaths;
+let formerUmask: number;
+
+beforeEach(() => {
+  formerUmask = process.umask(0o022);
+  dir = mkdtempSync(path.join(os.tmpdir(), 'comet-certs-'));
+  paths = homePaths(path.join(dir, 'home'));
+});
+
+afterEach(() => {
+  process.umask(formerUmask);
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const at = (name: string): string => path.join(paths.certsDir, name);
+const ensure = (ms = nowMs, userExtraCaFile: string | null = null) =>
+  ensureCerts(paths, { nowMs: ms, userExtraCaFile });
+const rootsIn = (file: string): string[] =>
+  (readFileSync(file, 'utf8').match(/-----BEGIN[^-]+-----[^-]+-----END[^-]+-----/g) ?? []).map(
+    (pem) => new X509Certificate(pem).fingerprint256,
+  );
+
+/** A certificate of the user's own, in a file. */
+async function userCa(name: string): Promise<{ readonly file: string; readonly fingerprint: string }> {
+  const file = path.join(dir, name);
+  const { rootPem } = await issue('corp.example', nowMs);
+  writeFileSync(file, `# corporate\n${rootPem}`);
+  return { file, fingerprint: new X509Certificate(rootPem).fingerprint256 };
+}
+
+describe('ensureCerts', () => {
+  it('makes everything private, and leaves no key of the root and no temporary directory', async () => {
+    const certs = await ensure();
+    expect(certs.change).toBe('issued');
+    expect(readdirSync(paths.certsDir).sort()).toEqual([
+      'bundle.json',
+      'bundle.pem',
+      'leaf.key',
+      'leaf.pem',
+      'root.pem',
+    ]);
+    expect(readdirSync(paths.home)).toEqual(['certs']);
+    expect(statSync(paths.certsDir).mode & 0o777).toBe(0o700);
+    for (const name of readdirSync(paths.certsDir)) expect(statSync(at(name)).mode & 0o777, name).toBe(0o600);
+    const root = new X509Certificate(readFileSync(at('root.pem')));
+    expect(certs.fingerprint).toBe(root.fingerprint256);
+    const keys = readdirSync(paths.certsDir).filter((name) => readFileSync(at(name), 'utf8').includes('PRIVATE KEY'));
+    expect(keys).toEqual(['leaf.key']);
+  });
+
+  it('keeps what is good, byte for byte', async () => {
+    await ensure();
+    const before = readFileSync(at('leaf.pem'), 'utf8');
+    expect((await ensure(nowMs + 300 * DAY_MS)).change).toBe('kept');
+    expect(readFileSync(at('leaf.pem'), 'utf8')).toBe(before);
+    expect(existsSync(at('next'))).toBe(false);
+  });
+
+  it('lets racing first uses agree on one generation', async () => {
+    await Promise.all(Array.from({ length: 6 }, () => ensure()));
+    expect(loadLeaf(paths, nowMs).kind).toBe('usable');
+    expect(readdirSync(paths.home)).toEqual(['certs']);
+  });
+
+  it('publishes the next root a month ahead, and serves its leaf on the last day', async () => {
+    const first = await ensure();
+    const late = nowMs + 370 * DAY_MS;
+    expect((await ensure(late)).change).toBe('kept');
+    const roots = rootsIn(at('bundle.pem'));
+    expect(roots).toHaveLength(2);
+    expect(roots[0]).toBe(first.fingerprint);
+    expect((await ensure(late + DAY_MS)).change).toBe('kept');
+    expect(rootsIn(at('bundle.pem'))).toEqual(roots);
+    const lastDay = first.notAfterMs - DAY_MS / 2;
+    const renewed = await ensure(lastDay);
+    expect(renewed).toMatchObject({ change: 'renewed', fingerprint: roots[1] });
+    expect(loadLeaf(paths, lastDay).kind).toBe('usable');
+    expect(rootsIn(at('bundle.pem'))).toEqual([roots[1]]);
+  });
+
+  it('issues anew when the leaf has expired', async () => {
+    const first = await ensure();
+    const later = first.notAfterMs + DAY_MS;
+    expect(loadLeaf(paths, later)).toMatchObject({ kind: 'refused', reason: 'expired' });
+    const second = await ensure(later);
+    expect(second.change).toBe('issued');
+    expect(second.fingerprint).not.toBe(first.fingerprint);
+    expect(loadLeaf(paths, later).kind).toBe('usable');
+  });
+
+  it('replaces nothing that others may have touched, and says so', async () => {
+    await ensure();
+    chmodSync(at('leaf.key'), 0o644);
+    await expect(ensure()).rejects.toMatchObject({
+      code: 'unsafe_file',
+      message: expect.stringContaining('open_mode'),
+    });
+    await ensureCerts(paths, { nowMs, userExtraCaFile: null, reissue: true });
+    expect(loadLeaf(paths, nowMs).kind).toBe('usable');
+  });
+
+  it('does not burn a generation when the clock was set back', async () => {
+    await ensure();
+    await expect(ensure(nowMs - 365 * DAY_MS)).rejects.toThrow(/clock/);
+    expect(loadLeaf(paths, nowMs).kind).toBe('usable');
+  });
+});
+
+describe('the leaf', () => {
+  it.each([
+    ['missing key', 'missing', () => unlinkSync(at('leaf.key'))],
+    ['missing root', 'missing', () => unlinkSync(at('root.pem'))],
+    ['world-readable key', 'open_mode', () => chmodSync(at('leaf.key'), 0o644)],
+    ['group-readable certificate', 'open_mode', () => chmodSync(at('leaf.pem'), 0o640)],
+    ['directory others may write', 'open_mode', () => chmodSync(paths.certsDir, 0o777)],
+    [
+      'key behind a link',
+      'symlink',
+      () => {
+        renameSync(at('leaf.key'), path.join(dir, 'k'));
+        symlinkSync(path.join(dir, 'k'), at('leaf.key'));
+      },
+    ],
+    [
+      'bundle behind a link',
+      'symlink',
+      () => {
+        renameSync(at('bundle.pem'), path.join(dir, 'b'));
+        symlinkSync(path.join(dir, 'b'), at('bundle.pem'));
+      },
+    ],
+    [
+      'directory behind a link',
+      'symlink',
+      () => {
+        renameSync(paths.certsDir, path.join(dir, 'c'));
+        symlinkSync(path.join(dir, 'c'), paths.certsDir);
+      },
+    ],
+    [
+      'directory for a key',
+      'not_a_file',
+      () => {
+        unlinkSync(at('leaf.key'));
+        mkdirSync(at('leaf.key'));
+      },
+    ],
+    ['truncated certificate', 'damaged', () => writeFileSync(at('leaf.pem'), '-----BEGIN CERTIFICATE-----\nMIIB')],
+  ] as const)('is not served with a %s', async (_, reason, spoil) => {
+    await ensure();
+    spoil();
+    const heard: string[] = [];
+    const source = leafSource({ paths, now: () => nowMs, onRefused: (state) => heard.push(state.reason) });
+    expect(source.leaf()).toBeNull();
+    expect(heard).toEqual([reason]);
+  });
+
+  it('is not served with the key or the root of another generation', async () => {
+    await ensure();
+    const other = await issue('api.anthropic.com', nowMs);
+    const root = readFileSync(at('root.pem'));
+    writeFileSync(at('root.pem'), other.rootPem);
+    expect(loadLeaf(paths, nowMs)).toMatchObject({ kind: 'refused', reason: 'damaged' });
+    writeFileSync(at('root.pem'), root);
+    writeFileSync(at('leaf.key'), other.leaf.keyPem);
+    expect(loadLeaf(paths, nowMs)).toMatchObject({ kind: 'refused', reason: 'key_mismatch' });
+  });
+
+  it.runIf(process.getuid?.() === 0)('is not served when another user owns the key', async () => {
+    await ensure();
+    const { chownSync } = await import('node:fs');
+    chownSync(at('leaf.key'), 65_534, 65_534);
+    expect(loadLeaf(paths, nowMs)).toMatchObject({ kind: 'refused', reason: 'foreign_owner' });
+  });
+
+  it('comes as files and as text', async () => {
+    await ensure();
+    const leaf = leafSource({ paths, now: () => nowMs }).leaf();
+    expect(leaf).toMatchObject({ keyFile: at('leaf.key'), certFile: at('leaf.pem') });
+    expect(leaf?.key).toBe(readFileSync(at('leaf.key'), 'utf8'));
+  });
+});
+
+describe('a crash', () => {
+  it('while a generation is written leaves the old one', async () => {
+    await ensure();
+    const before = readFileSync(at('leaf.pem'), 'utf8');
+    const writes = publish(paths.certsDir, async (fresh) => {
+      writeFileSync(path.join(fresh, 'leaf.key'), 'half');
+      throw new Error('power cut');
+    });
+    await expect(writes).rejects.toThrow('power cut');
+    expect(readFileSync(at('leaf.pem'), 'utf8')).toBe(before);
+    expect(readdirSync(paths.home)).toEqual(['certs']);
+  });
+
+  it('between the two renames leaves none, and the next use starts anew and clears up', async () => {
+    await ensure();
+    const old = `${paths.certsDir}.0123456789ab.old`;
+    renameSync(paths.certsDir, old);
+    const fresh = `${paths.certsDir}.0123456789ab.tmp`;
+    cpSync(old, fresh, { recursive: true });
+    for (const leftover of [old, fresh]) utimesSync(leftover, (nowMs - DAY_MS) / 1_000, (nowMs - DAY_MS) / 1_000);
+    expect(loadLeaf(paths, nowMs)).toMatchObject({ kind: 'refused', reason: 'missing' });
+    expect((await ensure()).change).toBe('issued');
+    expect(readdirSync(paths.home)).toEqual(['certs']);
+  });
+});
+
+describe('the bundle', () => {
+  it("holds our root first and the user's own certificates after it, labelled", async () => {
+    const own = await userCa('corp.pem');
+    const certs = await ensure(nowMs, own.file);
+    expect(certs.bundle).toEqual({ file: at('bundle.pem'), userFile: own.file, problems: [] });
+    expect(rootsIn(at('bundle.pem'))).toEqual([certs.fingerprint, own.fingerprint]);
+    expect(readFileSync(at('bundle.pem'), 'utf8')).toContain(`# from ${own.file}`);
+  });
+
+  it('is not nested when the environment already names it, also through a link', async () => {
+    const own = await userCa('corp.pem');
+    const certs = await ensure(nowMs, own.file);
+    symlinkSync(at('bundle.pem'), path.join(dir, 'link.pem'));
+    for (const named of [at('bundle.pem'), path.join(dir, 'link.pem'), null]) {
+      expect((await ensure(nowMs, named)).bundle.userFile).toBe(own.file);
+      expect(rootsIn(at('bundle.pem'))).toEqual([certs.fingerprint, own.fingerprint]);
+    }
+    expect(await userCaFile(paths)).toBe(own.file);
+  });
+
+  it("keeps the user's file through a new generation", async () => {
+    const own = await userCa('corp.pem');
+    const first = await ensure(nowMs, own.file);
+    const second = await ensure(first.notAfterMs + 1, null);
+    expect(rootsIn(at('bundle.pem'))).toEqual([second.fingerprint, own.fingerprint]);
+  });
+
+  it('goes on without a file that is missing or holds nothing, and says so', async () => {
+    const gone = path.join(dir, 'gone.pem');
+    expect((await ensure(nowMs, gone)).bundle.problems).toEqual([expect.stringContaining('gone.pem')]);
+    writeFileSync(gone, 'nothing');
+    expect((await ensure(nowMs, gone)).bundle.problems).toEqual([expect.stringContaining('no PEM certificate')]);
+    expect(rootsIn(at('bundle.pem'))).toHaveLength(1);
+  });
+
+  it('leaves out what does not parse and every private key, and keeps the rest', async () => {
+    const own = await userCa('corp.pem');
+    const good = readFileSync(own.file, 'utf8');
+    const { leaf } = await issue('corp.example', nowMs);
+    writeFileSync(own.file, `-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n${leaf.keyPem}${good}`);
+    const { bundle, fingerprint } = await ensure(nowMs, own.file);
+    expect(bundle.problems).toEqual([expect.stringContaining('1 certificates do not parse')]);
+    expect(rootsIn(at('bundle.pem'))).toEqual([fingerprint, own.fingerprint]);
+    expect(readFileSync(at('bundle.pem'), 'utf8')).not.toContain('PRIVATE');
+  });
+});
+
+it('removes all it wrote', async () => {
+  await ensure();
+  expect(await removeCerts(paths)).toEqual([paths.certsDir]);
+  expect(readdirSync(paths.home)).toEqual([]);
+  expect(await removeCerts(paths)).toEqual([]);
+});
+
+describe('the proxy token', () => {
+  it('is made once, private, for all racers alike', async () => {
+    const tokens = await Promise.all(Array.from({ length: 8 }, () => proxyToken(paths)));
+    expect(new Set(tokens).size).toBe(1);
+    expect(tokens[0]).toMatch(/^[\w-]{43}$/);
+    expect(statSync(paths.proxyTokenFile).mode & 0o777).toBe(0o600);
+    expect(statSync(paths.runDir).mode & 0o777).toBe(0o700);
+  });
+
+  it('is refused where others could read it or put it', async () => {
+    await proxyToken(paths);
+    chmodSync(paths.proxyTokenFile, 0o644);
+    await expect(proxyToken(paths)).rejects.toMatchObject({ code: 'unsafe_file' });
+    unlinkSync(paths.proxyTokenFile);
+    symlinkSync(path.join(dir, 'elsewhere'), paths.proxyTokenFile);
+    await expect(proxyToken(paths)).rejects.toMatchObject({ code: 'unsafe_file' });
+    expect(existsSync(path.join(dir, 'elsewhere'))).toBe(false);
+  });
+});

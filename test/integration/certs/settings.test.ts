@@ -1,0 +1,178 @@
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { editSettings, planSettings, revertSettings } from '../../../certs/index.ts';
+import { type HomePaths, homePaths } from '../../../common/paths.ts';
+
+const OURS = { HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
+
+let dir: string;
+let file: string;
+let paths: HomePaths;
+
+beforeEach(() => {
+  dir = mkdtempSync(path.join(os.tmpdir(), 'comet-settings-'));
+  mkdirSync(path.join(dir, '.claude'));
+  file = path.join(dir, '.claude', 'settings.json');
+  paths = homePaths(path.join(dir, 'home'));
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const read = (): string => readFileSync(file, 'utf8');
+const edit = async () => editSettings(paths, await planSettings(file, OURS));
+
+describe('editing', () => {
+  it('shows what it would change, and changes nothing before it is told', async () => {
+    writeFileSync(file, '{"env":{"HTTPS_PROXY":"http://corp:3128"}}');
+    const plan = await planSettings(file, OURS);
+    expect(plan.changes).toEqual([
+      { name: 'HTTPS_PROXY', from: 'http://corp:3128', to: OURS.HTTPS_PROXY },
+      { name: 'NODE_EXTRA_CA_CERTS', from: undefined, to: OURS.NODE_EXTRA_CA_CERTS },
+    ]);
+    expect(read()).toBe('{"env":{"HTTPS_PROXY":"http://corp:3128"}}');
+    expect(existsSync(paths.home)).toBe(false);
+  });
+
+  it('keeps order, indentation, line ends and everything else', async () => {
+    writeFileSync(file, '{\r\n\t"model": "opus",\r\n\t"env": {\r\n\t\t"A": "1"\r\n\t},\r\n\t"hooks": {}\r\n}\r\n');
+    await edit();
+    expect(read()).toBe(
+      `{\r\n\t"model": "opus",\r\n\t"env": {\r\n\t\t"A": "1",\r\n\t\t"HTTPS_PROXY": "${OURS.HTTPS_PROXY}",\r\n\t\t"NODE_EXTRA_CA_CERTS": "${OURS.NODE_EXTRA_CA_CERTS}"\r\n\t},\r\n\t"hooks": {}\r\n}\r\n`,
+    );
+  });
+
+  it('keeps a private backup, and lets nobody else read the token', async () => {
+    writeFileSync(file, '{}', { mode: 0o644 });
+    chmodSync(file, 0o644);
+    const { backup } = await edit();
+    expect(readFileSync(backup ?? '', 'utf8')).toBe('{}');
+    expect(statSync(backup ?? '').mode & 0o777).toBe(0o600);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    await revertSettings(paths);
+    expect(statSync(file).mode & 0o777).toBe(0o644);
+  });
+
+  it('does not overwrite an older backup of that name', async () => {
+    writeFileSync(file, '{}');
+    writeFileSync(`${file}.before-comet-cc`, 'precious');
+    expect((await edit()).backup).toBe(`${file}.before-comet-cc.1`);
+    expect(readFileSync(`${file}.before-comet-cc`, 'utf8')).toBe('precious');
+  });
+
+  it.each(['{ // a comment\n}', '{"a":1,}', '', '[]', '"text"', '{"env":[]}', '{"env":"x"}', '\ufeff{}'])(
+    'leaves %j untouched and says so',
+    async (text) => {
+      writeFileSync(file, text);
+      await expect(planSettings(file, OURS)).rejects.toMatchObject({
+        code: 'config_invalid',
+        message: expect.stringContaining(file),
+      });
+      expect(read()).toBe(text);
+      expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
+    },
+  );
+
+  it('refuses when the file changed after the plan, or was edited before', async () => {
+    writeFileSync(file, '{}');
+    const plan = await planSettings(file, OURS);
+    writeFileSync(file, '{"a":1}');
+    await expect(editSettings(paths, plan)).rejects.toMatchObject({ code: 'config_invalid' });
+    expect(read()).toBe('{"a":1}');
+    await edit();
+    await expect(edit()).rejects.toMatchObject({ code: 'config_invalid' });
+  });
+});
+
+describe('reverting', () => {
+  it.each([
+    '{"env": { "HTTPS_PROXY" : "http://corp:3128" },\n "numbers": [1.0, 2e3], "x": "\\u00e9"}',
+    '{}',
+    '{\n    "permissions": {"allow": ["a", "b"]}\n}\n',
+    '{"env":{}}',
+  ])('gives back %j byte for byte, with no trace', async (text) => {
+    writeFileSync(file, text);
+    await edit();
+    expect(read()).not.toBe(text);
+    expect(await revertSettings(paths)).toBe(file);
+    expect(read()).toBe(text);
+    expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
+    expect(readdirSync(paths.home)).toEqual([]);
+    expect(await revertSettings(paths)).toBeNull();
+  });
+
+  it('removes a file that was not there before', async () => {
+    await edit();
+    expect(JSON.parse(read())).toEqual({ env: OURS });
+    await revertSettings(paths);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  it("restores the user's values and keeps what was changed since", async () => {
+    writeFileSync(file, '{"env":{"HTTPS_PROXY":"http://corp:3128"}}');
+    await edit();
+    const now = JSON.parse(read()) as { env: Record<string, string> };
+    writeFileSync(file, JSON.stringify({ ...now, model: 'opus', env: { ...now.env, B: '2' } }));
+    await revertSettings(paths);
+    expect(JSON.parse(read())).toEqual({ env: { HTTPS_PROXY: 'http://corp:3128', B: '2' }, model: 'opus' });
+  });
+
+  it('leaves a variable alone that the user has set to something else', async () => {
+    writeFileSync(file, '{}');
+    await edit();
+    writeFileSync(file, read().replace(OURS.HTTPS_PROXY, 'http://mine:1'));
+    await revertSettings(paths);
+    expect(JSON.parse(read())).toEqual({ env: { HTTPS_PROXY: 'http://mine:1' } });
+  });
+
+  it('takes an env away that it had added, and no other', async () => {
+    writeFileSync(file, '{"a":1}');
+    await edit();
+    writeFileSync(file, `${read()}\n`);
+    await revertSettings(paths);
+    expect(JSON.parse(read())).toEqual({ a: 1 });
+  });
+
+  it('leaves a file alone that no longer parses, and can be asked again', async () => {
+    writeFileSync(file, '{}');
+    await edit();
+    const edited = read();
+    writeFileSync(file, `${edited}//`);
+    await expect(revertSettings(paths)).rejects.toMatchObject({ code: 'config_invalid' });
+    writeFileSync(file, edited);
+    await revertSettings(paths);
+    expect(read()).toBe('{}');
+  });
+
+  it('is content with a file that is gone', async () => {
+    writeFileSync(file, '{}');
+    await edit();
+    rmSync(file);
+    expect(await revertSettings(paths)).toBe(file);
+    expect(readdirSync(path.dirname(file))).toEqual([]);
+  });
+});
+
+it('follows a link to where the settings really are, and leaves the link', async () => {
+  const real = path.join(dir, 'dotfiles.json');
+  writeFileSync(real, '{}');
+  symlinkSync(real, file);
+  await edit();
+  expect(lstatSync(file).isSymbolicLink()).toBe(true);
+  expect(JSON.parse(readFileSync(real, 'utf8'))).toEqual({ env: OURS });
+  await revertSettings(paths);
+  expect(readFileSync(real, 'utf8')).toBe('{}');
+});
