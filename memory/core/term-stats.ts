@@ -1,0 +1,98 @@
+import type { IndexFilter } from '../ports.ts';
+
+export interface IndexedRow {
+  readonly row_id: string;
+  readonly node_id: string;
+  readonly session_id: string;
+  readonly project: string;
+}
+
+/** Which rows are indexed, and in how many of them each token stands, per session. Held in memory. */
+export interface TermStats {
+  add(row: IndexedRow, tokens: ReadonlySet<string>): void;
+  /** `tokens` must be those it was added with. Unknown rows are no error. */
+  remove(rowId: string, tokens: ReadonlySet<string>): void;
+  has(rowId: string): boolean;
+  rowsOf(nodeId: string): readonly string[];
+  nodeIds(): ReadonlySet<string>;
+  count(): number;
+  clear(): void;
+  /** See `NodeIndex.termWeights`. */
+  weights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
+}
+
+interface Group {
+  readonly session_id: string;
+  readonly project: string;
+  rows: number;
+}
+
+export function createTermStats(): TermStats {
+  const groups = new Map<string, Group>();
+  const rows = new Map<string, { readonly node_id: string; readonly group: Group }>();
+  const byNode = new Map<string, Set<string>>();
+  const frequencies = new Map<string, Map<Group, number>>();
+
+  function groupOf({ session_id, project }: IndexedRow): Group {
+    const key = JSON.stringify([session_id, project]);
+    const known = groups.get(key) ?? { session_id, project, rows: 0 };
+    groups.set(key, known);
+    return known;
+  }
+
+  function countTokens(tokens: ReadonlySet<string>, group: Group, step: 1 | -1): void {
+    for (const token of tokens) {
+      const inGroups = frequencies.get(token) ?? new Map<Group, number>();
+      const left = (inGroups.get(group) ?? 0) + step;
+      if (left > 0) inGroups.set(group, left);
+      else inGroups.delete(group);
+      if (inGroups.size > 0) frequencies.set(token, inGroups);
+      else frequencies.delete(token);
+    }
+  }
+
+  return {
+    add(row, tokens) {
+      const group = groupOf(row);
+      group.rows += 1;
+      rows.set(row.row_id, { node_id: row.node_id, group });
+      const siblings = byNode.get(row.node_id) ?? new Set();
+      byNode.set(row.node_id, siblings.add(row.row_id));
+      countTokens(tokens, group, 1);
+    },
+    remove(rowId, tokens) {
+      const row = rows.get(rowId);
+      if (row === undefined) return;
+      rows.delete(rowId);
+      row.group.rows -= 1;
+      const siblings = byNode.get(row.node_id);
+      siblings?.delete(rowId);
+      if (siblings?.size === 0) byNode.delete(row.node_id);
+      countTokens(tokens, row.group, -1);
+    },
+    has: (rowId) => rows.has(rowId),
+    rowsOf: (nodeId) => [...(byNode.get(nodeId) ?? [])],
+    nodeIds: () => new Set(byNode.keys()),
+    count: () => rows.size,
+    clear() {
+      for (const held of [groups, rows, byNode, frequencies]) held.clear();
+    },
+    weights(tokens, filter) {
+      let total = 0;
+      for (const group of groups.values()) if (fits(group, filter)) total += group.rows;
+      const weights = new Map<string, number>();
+      for (const token of tokens) {
+        let df = 0;
+        for (const [group, count] of frequencies.get(token) ?? []) if (fits(group, filter)) df += count;
+        weights.set(token, Math.log(1 + (total - df + 0.5) / (df + 0.5)));
+      }
+      return weights;
+    },
+  };
+}
+
+function fits(group: Group, { project, sessionId }: IndexFilter): boolean {
+  return (
+    (project === undefined || group.project === project) && (sessionId === undefined || group.session_id === sessionId)
+  );
+}

@@ -1,0 +1,173 @@
+import { expect, test } from 'vitest';
+import type { IndexRow, NodeIndex } from '../../memory/ports.ts';
+
+export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {}): IndexRow {
+  return {
+    row_id: `node:${id}`,
+    kind: 'node',
+    node_id: id,
+    session_id: 's-1',
+    project: 'shop',
+    turn: '',
+    origin: 'user',
+    created_at_ms: 1_760_000_000_000,
+    text: summary,
+    summary,
+    trigger: '',
+    ...over,
+  };
+}
+
+export function turnRow(nodeId: string, turn: string, text: string, over: Partial<IndexRow> = {}): IndexRow {
+  return nodeRow(nodeId, text, { row_id: `turn:${turn}`, kind: 'turn', turn, origin: 'tool', ...over });
+}
+
+const everything = { filter: {}, limit: 10 };
+const idsOf = (hits: readonly { row: IndexRow }[]): string[] => hits.map(({ row }) => row.row_id);
+
+/** What every NodeIndex must keep; `make` gives an empty one. */
+export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
+  async function filled(rows: readonly IndexRow[]): Promise<NodeIndex> {
+    const index = await make();
+    await index.upsert(rows);
+    return index;
+  }
+
+  test('an empty index finds nothing and says so', async () => {
+    const index = await make();
+    expect(await index.search('anything', everything)).toEqual({ fts: [], raw: [], summary: [], trigger: [] });
+    expect(await index.count()).toBe(0);
+    expect(await index.nodeIds()).toEqual(new Set());
+    await index.close();
+  });
+
+  test('each lane sees the rows it is for, and gives them back as they came', async () => {
+    const node = nodeRow('a', 'staging database listens on port 5433', { trigger: 'When I connect to staging' });
+    const turn = turnRow('a', 't1', 'psql: 데이터베이스 o\'clock "5433"\nsecond line');
+    const index = await filled([node, turn]);
+    const { fts, raw, summary, trigger } = await index.search('staging 데이터베이스', everything);
+    expect(fts.map(({ row }) => row)).toEqual([node]);
+    expect(raw.map(({ row }) => row)).toEqual([turn]);
+    expect(new Set(idsOf(summary))).toEqual(new Set(['node:a', 'turn:t1']));
+    expect(trigger.map(({ row }) => row)).toEqual([node]);
+    await index.close();
+  });
+
+  test('the best match comes first, however few of many rows are asked for', async () => {
+    const noise = Array.from({ length: 30 }, (_, at) => nodeRow(`n${at}`, `the port number of service ${at}`));
+    const index = await make();
+    for (const row of noise) await index.upsert([row]);
+    await index.upsert([nodeRow('x', 'reconnectTimeout of the websocket port is 4500 ms')]);
+    const { fts, summary } = await index.search('reconnect timeout port', { filter: {}, limit: 3 });
+    expect(fts).toHaveLength(3);
+    expect(idsOf(fts)[0]).toBe('node:x');
+    expect(idsOf(summary)[0]).toBe('node:x');
+    const scores = fts.map(({ score }) => score);
+    expect(scores).toEqual([...scores].sort((left, right) => right - left));
+    await index.close();
+  });
+
+  test('cosines stand on the vector lanes: the very same text scores 1', async () => {
+    const index = await filled([nodeRow('a', 'prefer pnpm over npm', { trigger: 'When I install packages' })]);
+    const { summary } = await index.search('prefer pnpm over npm', everything);
+    expect(summary[0]?.score).toBeCloseTo(1, 4);
+    await index.close();
+  });
+
+  test('a filter keeps other projects and sessions out, whatever their names hold', async () => {
+    const names = ["o'brien", "x' OR '1'='1", 'shop'];
+    const index = await filled(
+      names.map((project, at) => nodeRow(`n${at}`, 'deploy key', { project, session_id: `s'${at}` })),
+    );
+    for (const [at, project] of names.entries()) {
+      const { fts, summary } = await index.search('deploy key', { filter: { project }, limit: 10 });
+      expect([idsOf(fts), idsOf(summary)]).toEqual([[`node:n${at}`], [`node:n${at}`]]);
+    }
+    const { fts } = await index.search('deploy key', { filter: { sessionId: "s'1" }, limit: 10 });
+    expect(idsOf(fts)).toEqual(['node:n1']);
+    expect((await index.search('deploy key', { filter: { project: 'none' }, limit: 10 })).fts).toEqual([]);
+    await index.close();
+  });
+
+  test('a row of a known id replaces the old one', async () => {
+    const index = await filled([nodeRow('a', 'cache lives in redis'), nodeRow('b', 'queue lives in rabbit')]);
+    await index.upsert([nodeRow('a', 'cache lives in kafka'), nodeRow('c', 'mail goes through postfix')]);
+    expect(await index.count()).toBe(3);
+    expect((await index.search('redis', everything)).fts).toEqual([]);
+    expect(idsOf((await index.search('kafka', everything)).fts)).toEqual(['node:a']);
+    expect(index.termWeights(['redis', 'kafka'], {}).get('redis')).toBeGreaterThan(
+      index.termWeights(['kafka'], {}).get('kafka') as number,
+    );
+    await index.close();
+  });
+
+  test('removing a node removes its turns too', async () => {
+    const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'alpha raw'), nodeRow('b', 'alpha beta')]);
+    await index.removeNodes(['a', 'unknown', "o'x"]);
+    expect(await index.nodeIds()).toEqual(new Set(['b']));
+    expect(await index.count()).toBe(1);
+    const { fts, raw, summary } = await index.search('alpha', everything);
+    expect([idsOf(fts), idsOf(raw), idsOf(summary)]).toEqual([['node:b'], [], ['node:b']]);
+    await index.removeNodes([]);
+    await index.close();
+  });
+
+  test('after all that was indexed first is gone, the best still comes first', async () => {
+    const index = await filled([nodeRow('old', 'port of old')]);
+    for (let at = 0; at < 20; at += 1) await index.upsert([nodeRow(`n${at}`, `port ${at === 17 ? 'needle' : at}`)]);
+    await index.removeNodes(['old']);
+    expect(idsOf((await index.search('needle port', { filter: {}, limit: 3 })).fts)[0]).toBe('node:n17');
+    await index.close();
+  });
+
+  test('term weights are inverse document frequencies over the rows of the filter', async () => {
+    const index = await filled([
+      nodeRow('a', 'port host', { project: 'one' }),
+      nodeRow('b', 'port port', { project: 'one', session_id: 's-2' }),
+      nodeRow('c', 'host', { project: 'two' }),
+    ]);
+    const idf = (rows: number, df: number): number => Math.log(1 + (rows - df + 0.5) / (df + 0.5));
+    expect([...index.termWeights(['port', 'host', 'nowhere'], { project: 'one' })]).toEqual([
+      ['port', idf(2, 2)],
+      ['host', idf(2, 1)],
+      ['nowhere', idf(2, 0)],
+    ]);
+    expect(index.termWeights(['port'], { sessionId: 's-2' }).get('port')).toBe(idf(1, 1));
+    expect(index.termWeights(['port'], {}).get('port')).toBe(idf(3, 2));
+    await index.close();
+  });
+
+  test('upserts at the same time all arrive', async () => {
+    const index = await make();
+    await Promise.all(
+      Array.from({ length: 60 }, (_, at) =>
+        index.upsert([nodeRow(`n${at}`, `word${'abcdefgh'[at % 8]}${'klmnopqr'[at >> 3]} common`)]),
+      ),
+    );
+    expect(await index.count()).toBe(60);
+    expect(idsOf((await index.search('wordcp', everything)).fts)).toEqual(['node:n42']);
+    await index.close();
+  });
+
+  test('a query without words finds nothing, a very long one finds its rarest', async () => {
+    const index = await filled([
+      nodeRow('a', 'zebrafish config'),
+      ...['b', 'c'].map((id) => nodeRow(id, 'common words')),
+    ]);
+    expect(await index.search('… !!!', everything)).toEqual({ fts: [], raw: [], summary: [], trigger: [] });
+    const long = `${'common words again and again '.repeat(300)} zebrafish`;
+    expect(idsOf((await index.search(long, everything)).fts)).toContain('node:a');
+    await index.close();
+  });
+
+  test('clear empties it, and it can be filled again', async () => {
+    const index = await filled([nodeRow('a', 'alpha')]);
+    await index.clear();
+    expect(await index.count()).toBe(0);
+    expect((await index.search('alpha', everything)).fts).toEqual([]);
+    await index.upsert([nodeRow('b', 'alpha')]);
+    expect(idsOf((await index.search('alpha', everything)).fts)).toEqual(['node:b']);
+    await index.close();
+    await index.close();
+  });
+}

@@ -1,0 +1,161 @@
+import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createHashEmbedder } from '../../../memory/adapters/hash-embedder.ts';
+import type { OpenedIndex } from '../../../memory/adapters/lance-index.ts';
+import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
+import type { Embedder } from '../../../memory/ports.ts';
+import { nodeIndexContract, nodeRow, turnRow } from '../../contract/node-index.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
+
+let problems: string[] = [];
+beforeEach(() => {
+  problems = [];
+});
+
+const open = (dir: string, embedder: Embedder = createHashEmbedder()): Promise<OpenedIndex> =>
+  openLanceIndex({ dir, embedder, now: Date.now, report: ({ message }) => problems.push(message) });
+
+async function filesBelow(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => entry.isFile()).map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+async function filled(dir: string, count = 20): Promise<void> {
+  const { index } = await open(dir);
+  for (let at = 0; at < count; at += 1)
+    await index.upsert([nodeRow(`n${at}`, `topic${at} common`), turnRow(`n${at}`, `t${at}`, `raw${at}`)]);
+  await index.close();
+}
+
+describe('the index in LanceDB', () => {
+  nodeIndexContract(async () => (await open(path.join(await tempDir(), 'index'))).index);
+});
+
+test('what was indexed is there again after opening anew, with its term weights', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const first = await open(dir);
+  expect(first).toMatchObject({ rebuilt: true, reason: 'new' });
+  await first.index.close();
+  await filled(dir);
+  const { index, rebuilt, reason } = await open(dir);
+  expect({ rebuilt, reason }).toEqual({ rebuilt: false, reason: '' });
+  expect(await index.count()).toBe(40);
+  expect((await index.nodeIds()).size).toBe(20);
+  expect(index.termWeights(['topic7', 'common'], {}).get('topic7')).toBeCloseTo(Math.log(1 + 39.5 / 1.5), 10);
+  expect((await index.search('topic7', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('n7');
+  await index.close();
+});
+
+test('another embedder means a new index', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await filled(dir);
+  const other: Embedder = { ...createHashEmbedder(), id: 'other-256' };
+  const { index, rebuilt, reason } = await open(dir, other);
+  expect(rebuilt).toBe(true);
+  expect(reason).toContain('hash-ngram-256-v1');
+  expect(await index.count()).toBe(0);
+  await index.upsert([nodeRow('a', 'alpha')]);
+  await index.close();
+  expect((await open(dir, other)).rebuilt).toBe(false);
+  const wider: Embedder = { ...createHashEmbedder(), id: 'wide', dimensions: 512 };
+  expect(await open(dir, wider)).toMatchObject({ rebuilt: true });
+});
+
+test('a vector of the wrong length is refused and nothing is written', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const { index } = await open(dir, {
+    ...createHashEmbedder(),
+    embed: async (texts) => texts.map(() => new Float32Array(3)),
+  });
+  await expect(index.upsert([nodeRow('a', 'alpha')])).rejects.toMatchObject({ code: 'index_failed' });
+  await expect(index.search('alpha', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });
+  expect(await index.count()).toBe(0);
+  await index.close();
+});
+
+test('whatever file is damaged or missing, opening gives a working index and keeps the damaged one', async () => {
+  const root = await tempDir();
+  const pristine = path.join(root, 'pristine');
+  await filled(pristine, 3);
+  const names = (await filesBelow(pristine)).map((file) => path.relative(pristine, file));
+  let setAside = 0;
+  for (const [at, name] of names.entries()) {
+    const dir = path.join(root, `copy-${at}`);
+    await cp(pristine, dir, { recursive: true });
+    if (at % 2 === 0) await rm(path.join(dir, name));
+    else await writeFile(path.join(dir, name), (await readFile(path.join(dir, name))).fill(0xa5));
+    const { index, rebuilt } = await open(dir);
+    if (rebuilt) setAside += (await readdir(`${dir}.damaged`).catch(() => [])).length > 0 ? 1 : 0;
+    else expect((await index.search('topic1', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('n1');
+    await index.upsert([nodeRow('fresh', 'freshly written')]);
+    expect((await index.search('freshly', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('fresh');
+    await index.close();
+    await rm(dir, { recursive: true, force: true });
+  }
+  expect(setAside).toBeGreaterThan(0);
+});
+
+test('an index that breaks while in use says so, can be cleared, or is made anew by the next start', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await filled(dir, 5);
+  const { index } = await open(dir);
+  await index.upsert([nodeRow('x', 'extra')]);
+  await rm(path.join(dir, 'rows.lance'), { recursive: true });
+  await expect(index.search('topic1', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });
+  expect(await open(dir)).toMatchObject({ rebuilt: true });
+  await index.clear();
+  await index.upsert([nodeRow('y', 'again')]);
+  expect((await index.search('again', { filter: {}, limit: 1 })).fts).toHaveLength(1);
+  await index.close();
+  await expect(index.search('again', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });
+});
+
+test('many single commits do not pile up fragments', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const { index } = await open(dir);
+  for (let at = 0; at < 230; at += 1) await index.upsert([nodeRow(`n${at}`, `topic${at} common`)]);
+  await index.close();
+  const data = (await filesBelow(dir)).filter((file) => file.includes(`${path.sep}data${path.sep}`));
+  expect(data.length).toBeLessThan(330);
+  expect(problems).toEqual([]);
+  const { index: again } = await open(dir);
+  expect(await again.count()).toBe(230);
+  await again.close();
+});
+
+test('a queue that runs over refuses rows instead of growing, and goes on', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const { index } = await open(dir);
+  const rows = Array.from({ length: 3_000 }, (_, at) => nodeRow(`n${at}`, `topic${at}`));
+  const first = index.upsert(rows);
+  const second = index.upsert(rows.map((row) => ({ ...row, row_id: `${row.row_id}-b` })));
+  await expect(second).rejects.toMatchObject({ code: 'index_failed' });
+  await first;
+  await index.upsert([nodeRow('late', 'late')]);
+  expect(await index.count()).toBe(3_001);
+  await index.close();
+});
+
+test('a second handle that opens the same directory does not lose rows', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await filled(dir, 2);
+  const [left, right] = [await open(dir), await open(dir)];
+  await Promise.all([
+    ...Array.from({ length: 5 }, (_, at) => left.index.upsert([nodeRow(`l${at}`, 'left')])),
+    ...Array.from({ length: 5 }, (_, at) => right.index.upsert([nodeRow(`r${at}`, 'right')])),
+  ]);
+  await left.index.close();
+  await right.index.close();
+  const { index } = await open(dir);
+  expect(await index.count()).toBe(14);
+  await index.close();
+});
+
+test('the directory is for its owner alone', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await filled(dir, 1);
+  expect((await stat(dir)).mode & 0o777).toBe(0o700);
+});
