@@ -1,109 +1,78 @@
-import { chmodSync, lstatSync, mkdirSync, renameSync, rmSync, type Stats } from 'node:fs';
+import { once } from 'node:events';
+import { chmodSync, lstatSync, renameSync, rmSync, type Stats } from 'node:fs';
 import net from 'node:net';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
+import { ensureDir } from '../../common/files.ts';
 
-export interface ControlOptions {
-  readonly path: string;
-  /** Answers one request; what it throws is answered as `{"error": …}`. */
-  readonly handle: (request: Readonly<Record<string, unknown>>) => Promise<object>;
-  /** Called once when the path is no longer our socket. */
-  readonly onLost: () => void;
-}
+type Handle = (request: Readonly<Record<string, unknown>>) => Promise<object>;
 
-const LINE_LIMIT = 4_096;
-const LINE_MS = 5_000;
 const WATCH_MS = 500;
 
 /**
  * Line JSON over a 0600 socket in a 0700 directory, one request for each connection.
  *
+ * @param onLost  called once when `file` is no longer our socket
  * @throws CometError `port_in_use` when a guard answers there, `unsafe_file` when the path is not ours to replace
  */
-export async function openControl(options: ControlOptions): Promise<{ close(): void }> {
-  const dir = path.dirname(options.path);
-  mkdirSync(dir, { recursive: true, mode: 0o700 });
-  const found = ownedBy(dir);
-  if (found === null || !found.isDirectory()) throw unsafe(dir);
-  chmodSync(dir, 0o700);
-  await clearStale(options.path);
-
-  const server = net.createServer((socket) => serve(socket, options.handle));
-  // Listened on under a name of its own and renamed: whoever connects never finds a half-made socket.
-  const made = `${options.path}.${process.pid}`;
+export async function openControl(file: string, handle: Handle, onLost: () => void): Promise<{ close(): void }> {
+  await ensureDir(path.dirname(file));
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
+    if (!ours(file)?.isSocket()) throw new CometError('unsafe_file', `${file} is not a socket of ours; remove it`);
+    if (await answers(file))
+      throw new CometError('port_in_use', `a guard of this home answers on ${file}; stop it first`);
+  }
+  // Made under a name of its own and renamed: whoever connects never finds a half-made socket.
+  const made = `${file}.${process.pid}`;
   rmSync(made, { force: true });
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(made, resolve);
-  });
+  const server = net.createServer((socket) => serve(socket, handle)).listen(made);
+  await once(server, 'listening');
   chmodSync(made, 0o600);
-  renameSync(made, options.path);
-  const inode = lstatSync(options.path).ino;
+  renameSync(made, file);
+  const inode = lstatSync(file).ino;
   const watch = setInterval(() => {
-    if (ownedBy(options.path)?.ino === inode) return;
+    if (ours(file)?.ino === inode) return;
     clearInterval(watch);
-    options.onLost();
+    onLost();
   }, WATCH_MS);
   return {
     close() {
       clearInterval(watch);
       server.close();
-      if (ownedBy(options.path)?.ino === inode) rmSync(options.path, { force: true });
+      if (ours(file)?.ino === inode) rmSync(file, { force: true });
     },
   };
 }
 
-async function clearStale(file: string): Promise<void> {
-  if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return;
-  if (!ownedBy(file)?.isSocket()) throw unsafe(file);
-  if (await answers(file)) {
-    throw new CometError('port_in_use', `another guard of this home answers on ${file}; stop it first`);
-  }
-  rmSync(file, { force: true });
+async function answers(file: string): Promise<boolean> {
+  const probe = net.connect(file);
+  const found = await once(probe, 'connect').catch(() => null);
+  probe.destroy();
+  return found !== null;
 }
 
-function answers(file: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const probe = net.connect(file);
-    probe.once('connect', () => {
-      probe.destroy();
-      resolve(true);
-    });
-    probe.once('error', () => resolve(false));
-  });
-}
-
-function ownedBy(file: string): Stats | null {
+function ours(file: string): Stats | null {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   return stats !== undefined && (process.getuid === undefined || stats.uid === process.getuid()) ? stats : null;
 }
 
-function unsafe(file: string): CometError {
-  return new CometError('unsafe_file', `${file} is not ours (owner or kind is wrong); remove it and start again`);
-}
-
-function serve(socket: net.Socket, handle: ControlOptions['handle']): void {
+function serve(socket: net.Socket, handle: Handle): void {
   let text = '';
-  socket.setEncoding('utf8');
-  socket.setTimeout(LINE_MS, () => socket.destroy());
+  socket.setEncoding('utf8').setTimeout(5_000, () => socket.destroy());
   socket.on('error', () => socket.destroy());
-  const onData = (chunk: string): void => {
+  socket.on('data', function onData(chunk: string) {
     text += chunk;
-    if (text.length > LINE_LIMIT) return void socket.destroy();
     const end = text.indexOf('\n');
+    if (end < 0 && text.length > 4_096) socket.destroy();
     if (end < 0) return;
-    socket.off('data', onData).resume();
-    socket.setTimeout(0);
+    socket.off('data', onData).resume().setTimeout(0);
     void answer(text.slice(0, end), handle).then((reply) => socket.end(`${JSON.stringify(reply)}\n`));
-  };
-  socket.on('data', onData);
+  });
 }
 
-async function answer(line: string, handle: ControlOptions['handle']): Promise<object> {
+async function answer(line: string, handle: Handle): Promise<object> {
   try {
-    const request: unknown = JSON.parse(line);
-    if (typeof request !== 'object' || request === null) return { error: 'a JSON object was expected' };
-    return await handle(request as Record<string, unknown>);
+    return await handle(Object(JSON.parse(line)));
   } catch (error) {
     return { error: (error as Error).message };
   }

@@ -1,94 +1,48 @@
+import { once } from 'node:events';
+import http from 'node:http';
 import net from 'node:net';
 
 /** Carries the secret that only the guard and its engine know. */
 export const SECRET_HEADER = 'x-comet-cc-guard';
 
 const HALF_CLOSED_MS = 600_000;
-const HEAD_LIMIT = 4_096;
 
-/** @throws what the socket threw, or ETIMEDOUT after `timeoutMs` */
-export function dial(host: string, port: number, timeoutMs: number): Promise<net.Socket> {
-  return new Promise((resolve, reject) => {
-    const socket = net.connect({
-      host,
-      port,
-      allowHalfOpen: true,
-      noDelay: true,
-      autoSelectFamilyAttemptTimeout: 1_000,
-    });
-    const timer = setTimeout(() => {
-      socket.destroy(Object.assign(new Error(`no connection to ${host} in ${timeoutMs} ms`), { code: 'ETIMEDOUT' }));
-    }, timeoutMs);
-    socket.once('connect', () => {
-      clearTimeout(timer);
-      socket.off('error', failed);
-      resolve(socket);
-    });
-    socket.once('error', failed);
-    function failed(error: Error): void {
-      clearTimeout(timer);
-      reject(error);
-    }
-  });
+function connect(host: string, port: number, timeoutMs: number): net.Socket {
+  const options = { host, port, allowHalfOpen: true, noDelay: true, autoSelectFamilyAttemptTimeout: 1_000 };
+  const late = Object.assign(new Error(`${host}:${port} did not answer in ${timeoutMs} ms`), { code: 'ETIMEDOUT' });
+  const socket = net.connect(options);
+  return socket.setTimeout(timeoutMs, () => socket.destroy(late));
 }
 
-export interface EngineDoor {
-  readonly port: number;
-  readonly secret: string;
-  /** `host:port` that the engine terminates. */
-  readonly authority: string;
-  readonly timeoutMs: number;
+/** @throws what the socket threw, or ETIMEDOUT */
+export async function dial(host: string, port: number, timeoutMs: number): Promise<net.Socket> {
+  const socket = connect(host, port, timeoutMs);
+  await once(socket, 'connect');
+  return socket.setTimeout(0);
 }
 
 /**
- * A connection to the engine that has answered CONNECT.
+ * A connection to the engine on which it has answered CONNECT; `declined` when it must not intercept now.
  *
- * @returns `declined` when the engine answered anything but 200: it must not intercept now
  * @throws when it could not be reached or did not answer in time
  */
-export async function dialEngine(door: EngineDoor): Promise<net.Socket | 'declined'> {
-  const startedAt = performance.now();
-  const socket = await dial('127.0.0.1', door.port, door.timeoutMs);
-  const left = Math.max(1, door.timeoutMs - (performance.now() - startedAt));
-  socket.write(
-    `CONNECT ${door.authority} HTTP/1.1\r\nHost: ${door.authority}\r\n${SECRET_HEADER}: ${door.secret}\r\n\r\n`,
-  );
-  const status = await readStatus(socket, left).catch((error: unknown) => {
-    socket.destroy();
-    throw error;
+export async function dialEngine(
+  port: number,
+  options: { readonly authority: string; readonly secret: string; readonly timeoutMs: number },
+): Promise<net.Socket | 'declined'> {
+  const request = http.request({
+    method: 'CONNECT',
+    path: options.authority,
+    headers: { host: options.authority, [SECRET_HEADER]: options.secret },
+    createConnection: () => connect('127.0.0.1', port, options.timeoutMs),
   });
-  if (status === 200) return socket;
+  request.end();
+  const [response, socket, head] = (await once(request, 'connect')) as [http.IncomingMessage, net.Socket, Buffer];
+  socket.setTimeout(0);
+  if (head.length > 0) socket.unshift(head);
+  if (response.statusCode === 200) return socket;
   socket.destroy();
   return 'declined';
-}
-
-function readStatus(socket: net.Socket, timeoutMs: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    let head = Buffer.alloc(0);
-    const timer = setTimeout(() => done(new Error('the engine did not answer')), timeoutMs);
-    const onData = (chunk: Buffer): void => {
-      head = Buffer.concat([head, chunk]);
-      const end = head.indexOf('\r\n\r\n');
-      if (end < 0) {
-        if (head.length > HEAD_LIMIT) done(new Error('the engine answered with too long a head'));
-        return;
-      }
-      const rest = head.subarray(end + 4);
-      socket.pause();
-      if (rest.length > 0) socket.unshift(rest);
-      const status = /^HTTP\/1\.1 (\d{3})/.exec(head.toString('latin1'));
-      done(null, Number(status?.[1] ?? 0));
-    };
-    const onClose = (): void => done(new Error('the engine closed the connection'));
-    function done(error: Error | null, status = 0): void {
-      clearTimeout(timer);
-      socket.off('data', onData).off('end', onClose).off('close', onClose).off('error', onClose);
-      socket.on('error', () => socket.destroy());
-      if (error === null) resolve(status);
-      else reject(error);
-    }
-    socket.on('data', onData).once('end', onClose).once('close', onClose).once('error', onClose);
-  });
 }
 
 /** Pipes both ways with backpressure; one side's end half-closes the other, its failure closes both. */

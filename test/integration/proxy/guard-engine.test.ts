@@ -48,7 +48,7 @@ async function startGuard(options: Partial<GuardOptions> = {}): Promise<Via> {
       COMET_CC_UPSTREAM_CA: theirs.caFile,
     },
     version: '0.0.0',
-    drainMs: 1_000,
+    timings: { drainMs: 1_000 },
     ...options,
   });
   return { port: await guard.listen(), connectHeaders: AUTH };
