@@ -68,7 +68,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     return outcome(passage, match?.plan ?? null, spliced);
   }
 
-  async function advanced(passage: Passage): Promise<RewriteOutcome> {
+  async function advanced(passage: Passage, signal: AbortSignal): Promise<RewriteOutcome> {
     if (passage.kind !== 'main' || passage.request.path === 'count_tokens') return replayed(passage);
     const { view, sessionId } = passage;
     const match = book.match(view, sessionId);
@@ -89,13 +89,22 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
     const record = recordOf(step.kind === 'extend' ? step.plan : null, plan, lastOf(view));
     if (changesNothing(record)) note(sessionId, record);
-    else {
-      await deps.plans.append(sessionId, record, true); // durable before its first use
-      book.apply(record);
-      if (record.kind === 'plan')
-        deps.log.info('epoch', { sessionId, epoch: plan.epoch, nodes: plan.cut?.nodeIds.length ?? 0 });
-    }
+    else await commit(sessionId, plan, record, signal);
     return outcome(passage, plan, spliced);
+  }
+
+  /** Durable before its first use. Throws where the request has gone out without it in the meantime. */
+  async function commit(sessionId: string, plan: EpochPlan, record: PlanRecord, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted();
+    await deps.plans.append(sessionId, record, true);
+    book.apply(record);
+    if (isLate(signal)) {
+      note(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
+      throw signal.reason;
+    }
+    if (record.kind === 'plan') {
+      deps.log.info('epoch', { sessionId, epoch: plan.epoch, nodes: plan.cut?.nodeIds.length ?? 0 });
+    }
   }
 
   function situate(
@@ -178,12 +187,12 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   }
 
   return {
-    async rewrite(request) {
+    async rewrite(request, signal) {
       const passage = understand(request);
       if (passage === null) return untouched(request);
       return inTurn(passage.sessionId, async () => {
         try {
-          return await advanced(passage);
+          return await advanced(passage, signal);
         } catch (error) {
           deps.log.warn('memory skipped; the plan in force is replayed', { requestId: request.requestId, error });
           return replayed(passage);
@@ -206,6 +215,11 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
 function untouched(request: MessagesRequest): RewriteOutcome {
   return { body: request.body, rewritten: false, seen() {} };
+}
+
+/** The deadline has passed, and a replay was sent in place of this rewrite; a client that left sent nothing. */
+function isLate(signal: AbortSignal): boolean {
+  return signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError';
 }
 
 function lastOf(view: ConversationView): string {

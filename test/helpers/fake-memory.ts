@@ -1,0 +1,42 @@
+import { createHash } from 'node:crypto';
+import type { CapturedTurn, Origin } from '../../common/turn.ts';
+import type { MemorySource } from '../../proxy/ports.ts';
+
+export interface FakeMemory extends MemorySource {
+  readonly captured: Map<string, CapturedTurn>;
+}
+
+/** A node for every captured turn at once, and a recall that depends on nothing but the prompt. */
+export function createFakeMemory(options: { readonly durable?: (end: string) => boolean } = {}): FakeMemory {
+  const captured = new Map<string, CapturedTurn>();
+  const isDurable = options.durable ?? (() => true);
+  const nodeOf = (end: string): string => `mem_20261101_000000_${end.slice(0, 6)}`;
+  const line = (nodeId: string, text: string, origin: Origin) => ({ nodeId, text: `- [${nodeId}] ${text}`, origin });
+  return {
+    captured,
+    capture(turns) {
+      for (const turn of turns) captured.set(turn.end, turn);
+    },
+    standIns: (ends) =>
+      new Map(ends.filter((end) => captured.has(end) && isDurable(end)).map((end) => [end, [nodeOf(end)]])),
+    prepare() {},
+    lines: (ids) => ids.map((id) => line(id, 'what was said in that turn, in one line', 'assistant')),
+    standing: async () => ({
+      brief: ['## Active Work Context', '- the client gets a retry'],
+      lines: [line('mem_20261101_000000_aaaaaa', 'the port is 8471', 'user')],
+    }),
+    async recall({ prompt, shown }) {
+      const digest = createHash('sha256').update(prompt).digest();
+      const origins: Origin[] = ['user', 'external', 'tool', 'assistant'];
+      const count = (digest[0] as number) % 3;
+      const hits = Array.from({ length: count }, (_, at) => {
+        const origin = origins[(digest[at + 1] as number) % 4] as Origin;
+        return {
+          line: line(`mem_20261101_000000_b0000${at}`, `${origin} said ${digest.toString('hex', 0, 4)}`, origin),
+          score: 1,
+        };
+      });
+      return hits.filter((hit) => !shown.has(hit.line.text));
+    },
+  };
+}
