@@ -1,8 +1,7 @@
 import { once } from 'node:events';
 import type { ServerResponse } from 'node:http';
-import type { Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import { constants, createBrotliCompress, createGzip } from 'node:zlib';
+import { type BrotliCompress, constants, createBrotliCompress, createGzip, type Gzip } from 'node:zlib';
 import type { Delivery } from './answer.ts';
 import { errorEvent, type StreamPart } from './sse.ts';
 
@@ -14,70 +13,47 @@ export async function holdBack(delivery: Delivery): Promise<void> {
   if (delivery.delayMs) await delay(delivery.delayMs);
 }
 
-/** Writes parts one by one, each flushed, following the delivery's wishes. */
+/** Writes parts one by one, each on the wire before the next, following the delivery's wishes. */
 export async function deliver(
   response: ServerResponse,
   parts: Iterable<StreamPart>,
   delivery: Delivery,
 ): Promise<Outcome> {
-  const sink = compressorOf(delivery) ?? response;
-  if (sink !== response) sink.pipe(response);
+  const gone = response.destroyed ? Promise.resolve() : once(response, 'close');
+  const encoder = createEncoder(delivery.compress);
+  const put = async (bytes: Buffer) => {
+    const size = delivery.chunkBytes ?? bytes.length;
+    for (let at = 0; at < bytes.length && !response.destroyed; at += size) {
+      await Promise.race([written(response, bytes.subarray(at, at + size)), gone]);
+    }
+  };
+  const { pause, cutAfterDeltas, errorAfterDeltas: failure } = delivery;
   let deltas = 0;
   for (const part of parts) {
-    const { pause, errorAfterDeltas: failure } = delivery;
     if (part.isDelta) {
-      if (pause && deltas === pause.afterDeltas) await pause.until;
-      if (deltas === delivery.cutAfterDeltas) return cut(response);
+      if (deltas === pause?.afterDeltas) await Promise.race([pause.until, gone]);
+      if (deltas === cutAfterDeltas) return cut(response);
       if (deltas === failure?.count) {
-        await write(sink, response, errorEvent(failure.type, failure.message), delivery);
-        return finish(sink, response);
+        await put(await encoder.encode(errorEvent(failure.type, failure.message)));
+        break;
       }
       deltas += 1;
     }
+    await put(await encoder.encode(part.text));
     if (response.destroyed) return 'aborted';
-    await write(sink, response, part.text, delivery);
   }
-  if (deltas <= (delivery.cutAfterDeltas ?? -1)) return cut(response);
-  return finish(sink, response);
-}
-
-type Sink = ServerResponse | ReturnType<typeof createGzip> | ReturnType<typeof createBrotliCompress>;
-
-function compressorOf(delivery: Delivery): Exclude<Sink, ServerResponse> | null {
-  if (delivery.compress === 'gzip') return createGzip();
-  if (delivery.compress !== 'br') return null;
-  return createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
-}
-
-async function write(sink: Sink, response: ServerResponse, text: string, delivery: Delivery): Promise<void> {
-  const bytes = Buffer.from(text);
-  const size = delivery.chunkBytes ?? bytes.length;
-  for (let at = 0; at < bytes.length; at += size) {
-    await accept(sink, response, bytes.subarray(at, at + size));
-    if ('flush' in sink && typeof sink.flush === 'function')
-      await flush(sink as Exclude<Sink, ServerResponse>, response);
-  }
-}
-
-async function accept(sink: Writable, response: ServerResponse, chunk: Buffer): Promise<void> {
-  if (response.destroyed || sink.write(chunk)) return;
-  await Promise.race([once(sink, 'drain'), once(response, 'close')]);
-}
-
-async function flush(sink: Exclude<Sink, ServerResponse>, response: ServerResponse): Promise<void> {
-  if (response.destroyed) return;
-  const { promise, resolve } = deferred();
-  sink.flush(resolve);
-  await Promise.race([promise, once(response, 'close')]);
-}
-
-async function finish(sink: Sink, response: ServerResponse): Promise<Outcome> {
-  if (response.destroyed) return 'aborted';
-  const closed = once(response, 'close');
-  const finished = once(response, 'finish');
-  sink.end();
-  await Promise.race([finished, closed]);
+  if (cutAfterDeltas !== undefined) return cut(response);
+  await put(await encoder.end());
+  response.end();
+  await gone;
   return response.writableFinished ? 'complete' : 'aborted';
+}
+
+/** Resolves when the bytes have left this process, or never will. */
+function written(response: ServerResponse, bytes: Buffer): Promise<void> {
+  return new Promise((resolve) => {
+    response.write(bytes, () => resolve());
+  });
 }
 
 function cut(response: ServerResponse): Outcome {
@@ -85,10 +61,32 @@ function cut(response: ServerResponse): Outcome {
   return 'cut';
 }
 
-function deferred(): { readonly promise: Promise<void>; readonly resolve: () => void } {
-  let resolve = () => {};
-  const promise = new Promise<void>((done) => {
-    resolve = done;
-  });
-  return { promise, resolve };
+interface Encoder {
+  /** The text and all before it can be decoded from what was returned so far. */
+  encode(text: string): Promise<Buffer>;
+  end(): Promise<Buffer>;
+}
+
+function createEncoder(compress: Delivery['compress']): Encoder {
+  if (!compress) return { encode: async (text) => Buffer.from(text), end: async () => Buffer.alloc(0) };
+  const zlib: Gzip | BrotliCompress =
+    compress === 'gzip' ? createGzip() : createBrotliCompress({ params: { [constants.BROTLI_PARAM_QUALITY]: 1 } });
+  const chunks: Buffer[] = [];
+  zlib.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const take = () => Buffer.concat(chunks.splice(0));
+  return {
+    async encode(text) {
+      zlib.write(text);
+      await new Promise<void>((resolve) => {
+        zlib.flush(() => resolve());
+      });
+      return take();
+    },
+    async end() {
+      const ended = once(zlib, 'end');
+      zlib.end();
+      await ended;
+      return take();
+    },
+  };
 }

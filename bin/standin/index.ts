@@ -59,12 +59,14 @@ export async function createStandin(options: StandinOptions = {}): Promise<Stand
 
   const handle = async (incoming: IncomingMessage, response: ServerResponse) => {
     const atMs = clock.now();
-    const bytes = await readBody(incoming, MAX_BYTES);
-    const request = record(incoming, bytes, { index: requests.length, atMs });
+    const upload = await readBody(incoming, MAX_BYTES);
+    const request = record(incoming, upload.bytes, { index: requests.length, atMs });
+    if (upload.end === 'aborted') request.end = 'aborted';
     requests.push(request);
     announce();
+    if (upload.end === 'aborted') return;
     try {
-      if (bytes) await answerRequest({ judge, brain, headers }, request, response);
+      if (upload.end === 'whole') await answerRequest({ judge, brain, headers }, request, response);
       else await refuseSize(request, response);
     } catch (error) {
       await fail(request, response, error);
@@ -123,14 +125,14 @@ function waitFor(
 
 function record(
   incoming: IncomingMessage,
-  bytes: Buffer | null,
+  bytes: Buffer,
   at: { readonly index: number; readonly atMs: number },
 ): ServedRequest {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(incoming.headers)) headers[name] = String(value);
   const path = incoming.url ?? '/';
   const kind = kindOf(incoming.method ?? '', path);
-  const body = kind === 'other' || !bytes ? null : parse(bytes);
+  const body = kind === 'other' ? null : parse(bytes);
   return {
     ...at,
     method: incoming.method ?? '',
@@ -138,7 +140,7 @@ function record(
     kind,
     rawHeaders: incoming.rawHeaders,
     headers,
-    bytes: bytes ?? Buffer.alloc(0),
+    bytes,
     body,
     model: String(body?.model ?? ''),
     sessionId: sessionOf(headers, body),

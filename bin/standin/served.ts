@@ -24,7 +24,7 @@ export interface ServedRequest {
   readonly rawHeaders: readonly string[];
   /** Lower-case names, repeated ones joined by a comma. */
   readonly headers: Readonly<Record<string, string>>;
-  /** The body as received; '' of a body over the limit. */
+  /** The body as received: empty when over the limit, what had come when the client left. */
   readonly bytes: Buffer;
   /** Null when it is no JSON object. */
   readonly body: Json | null;

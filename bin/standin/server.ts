@@ -38,14 +38,25 @@ async function shut(server: http.Server): Promise<void> {
   await closed;
 }
 
-/** The whole body, or null when it is over the limit (the rest is read and thrown away, so that the answer arrives). */
-export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Buffer | null> {
+export interface Upload {
+  /** Empty when the body is over the limit; what had come when the client left. */
+  readonly bytes: Buffer;
+  readonly end: 'whole' | 'too_large' | 'aborted';
+}
+
+/** Reads to the end also beyond the limit, throwing the rest away, so that the answer arrives. */
+export async function readBody(request: IncomingMessage, limitBytes: number): Promise<Upload> {
   const chunks: Buffer[] = [];
   let length = 0;
-  for await (const chunk of request as AsyncIterable<Buffer>) {
-    length += chunk.length;
-    if (length <= limitBytes) chunks.push(chunk);
-    else chunks.length = 0;
+  try {
+    for await (const chunk of request as AsyncIterable<Buffer>) {
+      length += chunk.length;
+      if (length <= limitBytes) chunks.push(chunk);
+      else chunks.length = 0;
+    }
+  } catch (error) {
+    if (!request.errored && !request.destroyed) throw error;
+    return { bytes: Buffer.concat(chunks), end: 'aborted' };
   }
-  return length <= limitBytes ? Buffer.concat(chunks) : null;
+  return { bytes: Buffer.concat(chunks), end: length <= limitBytes ? 'whole' : 'too_large' };
 }
