@@ -1,0 +1,151 @@
+import type { Config } from '../common/config.ts';
+import type { Origin } from '../common/turn.ts';
+import { passesGate, type QueryWeights, UNSEEN, weighEvidence, weighQuery } from './core/gate.ts';
+import { memoryLine, RAW_CHARS, type RawLine } from './core/memory-line.ts';
+import type { MemoryNode } from './core/node.ts';
+import { contentTokens, recallQuery } from './core/query.ts';
+import { type Candidate, fuse, isNearDuplicate, LANE_WEIGHTS, type LaneWeights } from './core/recall.ts';
+import { bestSnippet } from './core/snippet.ts';
+import type { Memory, RecallHit, RecallRequest } from './face.ts';
+import type { IndexFilter, NodeIndex } from './ports.ts';
+
+export interface RecallerDeps {
+  readonly index: NodeIndex;
+  /** The node of an id from memory; null where the index is behind. */
+  readonly nodeOf: (nodeId: string) => MemoryNode | null;
+  /** Text and origin of a turn by its `end`, redacted; null where it is not known. */
+  readonly turnText: (end: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
+  /** Project key of a directory, '' for null. */
+  readonly projectOf: (directory: string | null) => string;
+  readonly config: Pick<Config['recall'], 'scope' | 'topK' | 'minCoverage' | 'minSimilarity'>;
+  readonly weights?: LaneWeights;
+}
+
+export interface TurnOfMemory {
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+export interface Recaller {
+  /**
+   * What fits the prompt, best first; empty when nothing does.
+   *
+   * @throws the signal's reason as soon as it aborts; CometError `index_failed`
+   */
+  recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
+  /** The same without the gate: whoever asks in so many words is shown the nearest there is. */
+  search: Memory['search'];
+}
+
+/** Hits asked of each lane. */
+const LANE_LIMIT = 40;
+/** Turns of one node that are read for the line to show. */
+const TURNS_READ = 4;
+
+interface Search {
+  readonly query: string;
+  readonly filter: IndexFilter;
+  readonly limit: number;
+  readonly gated: boolean;
+  readonly skips: (node: MemoryNode) => boolean;
+  readonly shown: ReadonlySet<string>;
+}
+
+export function createRecaller(deps: RecallerDeps): Recaller {
+  const { index, nodeOf, projectOf, config } = deps;
+
+  async function find({ query, filter, limit, gated, skips, shown }: Search): Promise<RecallHit[]> {
+    const tokens = contentTokens(query);
+    if (tokens.length === 0) return [];
+    const hits = await index.search(query, { filter, limit: LANE_LIMIT });
+    const weights = weighQuery(tokens, index.termWeights([...tokens, UNSEEN], filter));
+    const found: RecallHit[] = [];
+    for (const candidate of fuse(hits, deps.weights ?? LANE_WEIGHTS)) {
+      if (found.length === limit) break;
+      const node = nodeOf(candidate.nodeId);
+      if (node === null || node.superseded_by !== null || skips(node)) continue;
+      const raw = await rawLine(candidate, node, weights, deps);
+      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), raw?.context ?? ''];
+      const evidence = weighEvidence(weights, texts, candidate.similarity);
+      if (
+        gated ? !passesGate(evidence, config) : evidence.coverage === 0 && candidate.similarity < config.minSimilarity
+      ) {
+        continue;
+      }
+      const line = memoryLine(node, raw);
+      if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
+      const { score, lanes } = candidate;
+      found.push({ node, score, line, lanes, raw: raw === null ? null : { text: raw.text, turn: raw.turn } });
+    }
+    return found;
+  }
+
+  return {
+    async recall(request, signal) {
+      signal.throwIfAborted();
+      const query = recallQuery(request.prompt, request.recent);
+      const { visibleTurns, shown } = request;
+      const visible = ({ turns }: MemoryNode): boolean =>
+        turns.length > 0 && turns.every((end) => visibleTurns.has(end));
+      const filter = scopeOf(config.scope, request.sessionId, projectOf(request.projectDir));
+      return beforeAbort(find({ query, filter, limit: config.topK, gated: true, skips: visible, shown }), signal);
+    },
+
+    search: (query, { top, sessionId, projectDir }) =>
+      find({
+        query,
+        filter: {
+          ...(sessionId === undefined ? {} : { sessionId }),
+          ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
+        },
+        limit: top,
+        gated: false,
+        skips: () => false,
+        shown: new Set(),
+      }),
+  };
+}
+
+/** Without a project nobody else's memories are near: the session alone. */
+function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
+  if (scope === 'all') return {};
+  return scope === 'session' || project === '' ? { sessionId } : { project };
+}
+
+/** The best line of the node's turns; those that a lane found come first. */
+async function rawLine(
+  { turns: found }: Candidate,
+  node: MemoryNode,
+  weights: QueryWeights,
+  { turnText }: RecallerDeps,
+): Promise<(RawLine & { readonly context: string }) | null> {
+  const known = new Map(found.map((row) => [row.turn, { text: row.text, origin: row.origin }]));
+  const ends = [...new Set([...known.keys(), ...node.turns])].slice(0, TURNS_READ);
+  let best: (RawLine & { readonly context: string; readonly worth: number }) | null = null;
+  for (const end of ends) {
+    const turn = known.get(end) ?? (await turnText(end));
+    const snippet = turn === null ? null : bestSnippet(turn.text, weights, RAW_CHARS);
+    if (turn === null || snippet === null || snippet.worth <= (best?.worth ?? 0)) continue;
+    best = { text: snippet.text, turn: end, origin: turn.origin, worth: snippet.worth, context: snippet.text };
+  }
+  return best;
+}
+
+function factTexts({ facts }: MemoryNode): string[] {
+  return facts.map(({ concept, value }) => `${concept} ${value}`);
+}
+
+async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    // The loser of the race must not end as an unhandled rejection.
+    void work.catch(() => undefined);
+  }
+}
