@@ -3,13 +3,12 @@ import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../common/errors.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { askGuard, type GuardStatus, guardStatus, waitHealthy } from './control.ts';
-import { portNonce } from './identity.ts';
 import { type Spawned, spawnGuard } from './spawn-guard.ts';
 
 /** A start or restart that has no healthy engine by then has failed. */
 const START_MS = 15_000;
 /** How long a rival that took the port first may need until its control socket answers. */
-const RIVAL_MS = 3_000;
+const RIVAL_MS = 2_000;
 const DRAIN_MS = 32_000;
 const SECOND_STOP_MS = 3_000;
 
@@ -55,7 +54,7 @@ export async function startDaemon(setup: DaemonSetup): Promise<Started> {
     return settled(setup.paths, { fresh: true, child, deadline });
   }
   if (await rivalAnswers(setup.paths)) return settled(setup.paths, { fresh: false, child: null, deadline });
-  throw await startFailure(setup, spawned);
+  throw startFailure(setup, spawned);
 }
 
 /**
@@ -106,18 +105,17 @@ async function rivalAnswers(paths: HomePaths): Promise<boolean> {
   return false;
 }
 
-async function startFailure(setup: DaemonSetup, spawned: Spawned): Promise<CometError> {
-  if (spawned.kind !== 'port_in_use') {
-    const why = spawned.kind === 'failed' ? spawned.message : 'the guard did not start';
-    return new CometError('daemon_unhealthy', `the daemon could not start: ${why}`);
-  }
+function startFailure(setup: DaemonSetup, spawned: Exclude<Spawned, { kind: 'listening' }>): CometError {
+  if (spawned.kind === 'failed')
+    return new CometError('daemon_unhealthy', `the daemon could not start: ${spawned.message}`);
   const port = spawned.port || setup.port;
-  if ((await portNonce(port, setup.token)) !== null) {
+  if (port < 1024 && /EACCES/.test(spawned.message)) {
     return new CometError(
-      'daemon_unhealthy',
-      `a daemon of this home has port ${port} but lost its control socket; end it, then run comet-cc start`,
+      'port_in_use',
+      `port ${port} needs more rights; choose one above 1023: comet-cc start --port N`,
     );
   }
+  // Whoever it is, our token is not shown to them to find out.
   return new CometError(
     'port_in_use',
     `port ${port} is used by another program, which is left alone; choose another: comet-cc start --port ${port + 1}, or set COMET_CC_PORT`,

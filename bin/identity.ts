@@ -1,7 +1,8 @@
 import http from 'node:http';
 
 /**
- * The nonce of the guard behind `port`: together they are a daemon's identity.
+ * The nonce of the guard behind `port`: together they are a daemon's identity. The token is shown to whoever listens,
+ * so ask only for a port that the guard's own socket named.
  *
  * @returns null when nothing listens there, or what listens does not know our token
  */
@@ -23,18 +24,9 @@ export function portNonce(port: number, token: string, timeoutMs = 2_000): Promi
       });
       response.on('end', () => {
         const body = Buffer.concat(chunks).toString('utf8').trim();
-        resolve(response.statusCode === 200 && body !== '' ? nonceIn(body) : null);
+        resolve(response.statusCode === 200 && body !== '' ? body : null);
       });
       response.on('error', () => resolve(null));
     });
   });
-}
-
-function nonceIn(body: string): string {
-  try {
-    const value = JSON.parse(body) as { nonce?: unknown } | string;
-    return typeof value === 'object' && typeof value.nonce === 'string' ? value.nonce : String(value);
-  } catch {
-    return body;
-  }
 }

@@ -7,12 +7,13 @@ import type { HomePaths } from '../common/paths.ts';
 
 export type Spawned =
   | { readonly kind: 'listening'; readonly port: number; readonly child: ChildProcess }
-  | { readonly kind: 'port_in_use'; readonly port: number }
+  | { readonly kind: 'port_in_use'; readonly port: number; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
 
 /** What the guard tells whoever forked it. */
 type GuardMessage =
-  | { readonly type: 'listening' | 'port_in_use' | 'healthy'; readonly port: number }
+  | { readonly type: 'listening' | 'healthy'; readonly port: number }
+  | { readonly type: 'port_in_use'; readonly port: number; readonly message?: string }
   | { readonly type: 'failed'; readonly message: string };
 
 export interface SpawnOptions {
@@ -76,7 +77,7 @@ function firstWord(child: ChildProcess, options: SpawnOptions): Promise<Spawned>
     child.on('message', (message) => {
       const word = message as GuardMessage;
       if (word.type === 'listening' || word.type === 'healthy') settle({ kind: 'listening', port: word.port, child });
-      else if (word.type === 'port_in_use') settle({ kind: 'port_in_use', port: word.port });
+      else if (word.type === 'port_in_use') settle({ ...word, kind: 'port_in_use', message: word.message ?? '' });
       else if (word.type === 'failed') settle({ kind: 'failed', message: word.message });
     });
   });

@@ -29,6 +29,7 @@ const NOTHING = {
 export async function statusReport(context: Context, guard: GuardStatus | null): Promise<StatusReport> {
   if (guard === null) return await stoppedReport(context);
   const engine = guard.engine.state === 'healthy' ? await engineStatus(context) : null;
+  const known = engine ?? { ...NOTHING, llm: idleModel(context.env['COMET_CC_LLM'] ?? '') };
   return {
     running: true,
     pid: guard.pid,
@@ -37,18 +38,13 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     engine: guard.engine,
     upstream: guard.upstream,
     uptime_ms: guard.uptime_ms,
+    requests: known.requests,
+    tokens: known.tokens,
+    queue: known.queue,
+    llm: known.llm,
+    nodes: known.nodes,
+    problems: known.problems,
     tunnels: guard.tunnels,
-    ...NOTHING,
-    ...(engine === null
-      ? { llm: idleModel(context.env['COMET_CC_LLM'] ?? '') }
-      : {
-          requests: engine.requests,
-          tokens: engine.tokens,
-          queue: engine.queue,
-          llm: engine.llm,
-          nodes: engine.nodes,
-          problems: engine.problems,
-        }),
   };
 }
 
@@ -62,9 +58,9 @@ async function stoppedReport(context: Context): Promise<StatusReport> {
     engine: { state: 'stopped', pid: null, restarts: 0 },
     upstream: config.upstream,
     uptime_ms: 0,
-    tunnels: { open: 0, total: 0, failed_open: 0 },
     ...NOTHING,
     llm: idleModel(config.llm),
+    tunnels: { open: 0, total: 0, failed_open: 0 },
   };
 }
 

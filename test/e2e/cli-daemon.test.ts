@@ -1,0 +1,180 @@
+import { execFile } from 'node:child_process';
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { createStranger, createTestHome, freePort, type TestHome } from '../helpers/cli.ts';
+
+interface Status {
+  readonly running: boolean;
+  readonly pid: number | null;
+  readonly proxy: { readonly port: number };
+  readonly engine: { readonly state: string; readonly pid: number | null; readonly restarts: number };
+}
+
+let home: TestHome;
+
+beforeEach(async () => {
+  home = await createTestHome();
+});
+
+afterEach(async () => {
+  await home.close();
+});
+
+describe('start, stop, restart', () => {
+  it('starts once: a second start finds the same daemon', async () => {
+    const first = (await home.json(['start', '--json'])) as Status;
+    const second = (await home.json(['start', '--json'])) as Status;
+    expect(first.running).toBe(true);
+    expect(first.engine.state).toBe('healthy');
+    expect(second.pid).toBe(first.pid);
+    expect(second.engine.pid).toBe(first.engine.pid);
+  });
+
+  it('leaves one daemon of many racing starts, all of which succeed', async () => {
+    const starts = await Promise.all(Array.from({ length: 4 }, () => home.run(['start', '--json'])));
+    expect(starts.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(4).fill({ code: 0, stderr: '' }));
+    const pids = starts.map(({ stdout }) => (JSON.parse(stdout) as Status).pid);
+    expect(new Set(pids).size).toBe(1);
+  });
+
+  it('leaves one daemon when racing starts may pick any port', async () => {
+    const env = { COMET_CC_PORT: '0' };
+    const starts = await Promise.all([0, 1].map(() => home.run(['start', '--json'], { env })));
+    expect(starts.map(({ code }) => code)).toEqual([0, 0]);
+    const ports = starts.map(({ stdout }) => (JSON.parse(stdout) as Status).proxy.port);
+    expect(new Set(ports).size).toBe(1);
+    expect(ports[0]).toBeGreaterThan(0);
+  });
+
+  it('names a port that a stranger uses, leaves the stranger alone, and exits 1', async () => {
+    const stranger = await createStranger(Number(home.env['COMET_CC_PORT']));
+    try {
+      const { code, stdout, stderr } = await home.run(['start']);
+      expect(code).toBe(1);
+      expect(stdout).toBe('');
+      expect(stderr).toContain(`port ${home.env['COMET_CC_PORT']} is used by another program`);
+      expect((await fetch(`http://127.0.0.1:${home.env['COMET_CC_PORT']}/`)).status).toBe(200);
+    } finally {
+      await stranger.close();
+    }
+  });
+
+  it('frees port and sockets on stop, and a second stop is harmless', async () => {
+    await home.json(['start', '--json']);
+    expect((await home.run(['stop'])).code).toBe(0);
+    await expect(stat(path.join(home.home, 'run', 'guard.sock'))).rejects.toThrow('ENOENT');
+    await expect(stat(path.join(home.home, 'run', 'engine.sock'))).rejects.toThrow('ENOENT');
+    const stranger = await createStranger(Number(home.env['COMET_CC_PORT']));
+    await stranger.close();
+    const again = await home.run(['stop']);
+    expect(again).toMatchObject({ code: 0, stdout: 'comet-cc is not running\n' });
+  });
+
+  it('keeps its port over a restart even where none is fixed', async () => {
+    const env = { COMET_CC_PORT: '0' };
+    const before = (await home.json(['start', '--json'], { env })) as Status;
+    const after = (await home.json(['restart', '--json'], { env })) as Status;
+    expect(after.proxy.port).toBe(before.proxy.port);
+    expect(after.pid).not.toBe(before.pid);
+    expect(after.engine.state).toBe('healthy');
+  });
+
+  it('moves to the port that restart is given, and says so when start is given one', async () => {
+    await home.json(['start', '--json']);
+    const port = await freePort();
+    const told = await home.run(['start', '--port', String(port)]);
+    expect(told.code).toBe(0);
+    expect(told.stderr).toContain(`comet-cc restart --port ${port}`);
+    const moved = (await home.json(['restart', '--port', String(port), '--json'])) as Status;
+    expect(moved.proxy.port).toBe(port);
+  });
+
+  it('stays in the foreground when asked, and ends with it', async () => {
+    const running = home.spawn(['start', '--foreground']);
+    await running.printed('comet-cc runs on');
+    expect(((await home.json(['status', '--json'])) as Status).engine.state).toBe('healthy');
+    running.child.kill('SIGTERM');
+    expect((await running.result).code).toBe(0);
+    expect((await home.run(['status'])).code).toBe(3);
+  });
+
+  it('takes over what a killed daemon left behind', async () => {
+    const { pid, engine } = (await home.json(['start', '--json'])) as Status;
+    process.kill(pid as number, 'SIGKILL');
+    process.kill(engine.pid as number, 'SIGKILL');
+    const next = (await home.json(['start', '--json'])) as Status;
+    expect(next.engine.state).toBe('healthy');
+    expect(next.pid).not.toBe(pid);
+  });
+
+  it('refuses a control socket that is none, and touches it not', async () => {
+    await mkdir(path.join(home.home, 'run'), { recursive: true, mode: 0o700 });
+    const elsewhere = path.join(home.user, 'precious');
+    await writeFile(elsewhere, 'precious');
+    await symlink(elsewhere, path.join(home.home, 'run', 'guard.sock'));
+    const { code, stderr } = await home.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('guard.sock is not a socket of this user');
+    expect(await readFile(elsewhere, 'utf8')).toBe('precious');
+    await promisify(execFile)('rm', [path.join(home.home, 'run', 'guard.sock')]);
+  });
+
+  it('says that a home is too long for a socket', async () => {
+    const { code, stderr } = await home.run(['start'], {
+      env: { COMET_CC_HOME: path.join(home.user, 'x'.repeat(100)) },
+    });
+    expect(code).toBe(1);
+    expect(stderr).toContain('COMET_CC_HOME is too long for a Unix socket');
+  });
+});
+
+describe('status', () => {
+  it('has the same shape, and exit code 3, while no daemon runs', async () => {
+    const { code, stdout } = await home.run(['status', '--json']);
+    expect(code).toBe(3);
+    expect(JSON.parse(stdout)).toMatchObject({
+      running: false,
+      pid: null,
+      proxy: { port: Number(home.env['COMET_CC_PORT']) },
+      engine: { state: 'stopped', pid: null, restarts: 0 },
+      requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
+    });
+    await expect(stat(home.home)).rejects.toThrow('ENOENT');
+  });
+
+  it('has the promised shape, and every file is private and without the token, while it does', async () => {
+    await home.json(['start', '--json']);
+    expect(await home.json(['status', '--json'])).toMatchObject({
+      running: true,
+      pid: expect.any(Number),
+      version: expect.stringMatching(/^\d+\.\d+\.\d+/),
+      proxy: { url: `http://127.0.0.1:${home.env['COMET_CC_PORT']}`, port: Number(home.env['COMET_CC_PORT']) },
+      engine: { state: 'healthy', pid: expect.any(Number), restarts: 0 },
+      upstream: 'http://127.0.0.1:9',
+      uptime_ms: expect.any(Number),
+      requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
+      tokens: { original: 0, sent: 0, net_saved: 0 },
+      queue: { sensor: 0, compacter: 0, indexer: 0 },
+      llm: { backend: 'local', calls_today: 0, tokens_today: 0, deferred: 0 },
+    });
+    const open = await promisify(execFile)('find', [home.home, '-perm', '/077', '-print']);
+    expect(open.stdout).toBe('');
+    const token = (await readFile(path.join(home.home, 'run', 'proxy-token'), 'utf8')).trim();
+    expect(token).toMatch(/^[\w-]{43}$/);
+    for (const name of await readdir(path.join(home.home, 'logs'))) {
+      expect(await readFile(path.join(home.home, 'logs', name), 'utf8')).not.toContain(token);
+    }
+  });
+
+  it('brings a killed engine back behind the same port', async () => {
+    const before = (await home.json(['start', '--json'])) as Status;
+    process.kill(before.engine.pid as number, 'SIGKILL');
+    // start returns once the engine is healthy again.
+    let after = (await home.json(['start', '--json'])) as Status;
+    while (after.engine.pid === before.engine.pid) after = (await home.json(['start', '--json'])) as Status;
+    expect(after.pid).toBe(before.pid);
+    expect(after.engine).toMatchObject({ state: 'healthy', restarts: 1 });
+  });
+});

@@ -1,0 +1,149 @@
+import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createStranger, createTestHome, type TestHome } from '../helpers/cli.ts';
+
+const PRINT_ENV = ['node', '-e', 'console.log(JSON.stringify({ env: process.env, argv: process.argv.slice(1) }))'];
+
+interface Seen {
+  readonly env: Readonly<Record<string, string>>;
+  readonly argv: readonly string[];
+}
+
+describe('run', () => {
+  let home: TestHome;
+
+  beforeAll(async () => {
+    home = await createTestHome();
+  });
+
+  afterAll(async () => {
+    await home.close();
+  });
+
+  const seen = async (args: readonly string[], env: Record<string, string> = {}): Promise<Seen> => {
+    const { code, stdout, stderr } = await home.run(['run', ...args], { env });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: '' });
+    return JSON.parse(stdout) as Seen;
+  };
+
+  it('starts the daemon and gives the command what it needs to go through it', async () => {
+    const { env } = await seen(['--', ...PRINT_ENV, 'a', '--', '--json']);
+    expect(env['HTTPS_PROXY']).toMatch(
+      new RegExp(`^http://comet-cc:[\\w-]{43}@127\\.0\\.0\\.1:${home.env['COMET_CC_PORT']}$`),
+    );
+    expect(env['https_proxy']).toBeUndefined();
+    expect(env['CLAUDE_CODE_GATEWAY_HINT_HEADERS']).toBe('1');
+    expect(await readFile(env['NODE_EXTRA_CA_CERTS'] as string, 'utf8')).toContain('BEGIN CERTIFICATE');
+    expect(await home.json(['status', '--json'])).toMatchObject({ running: true, engine: { state: 'healthy' } });
+  });
+
+  it('passes arguments on as they are, options and a later -- included', async () => {
+    const { argv } = await seen([...PRINT_ENV, '--', '--json', '-p', 'two words', '--', '--help']);
+    expect(argv).toEqual(['--json', '-p', 'two words', '--', '--help']);
+  });
+
+  it('replaces a lower-case proxy variable, which would win over ours', async () => {
+    const { env } = await seen(PRINT_ENV, { https_proxy: 'http://proxy.example:3128' });
+    expect(env['https_proxy']).toBe(env['HTTPS_PROXY']);
+  });
+
+  it.each([0, 7, 255])('ends with the exit code %i of the command', async (code) => {
+    expect((await home.run(['run', 'node', '-e', `process.exit(${code})`])).code).toBe(code);
+  });
+
+  it('ends with 128 + n when signal n ended the command', async () => {
+    expect((await home.run(['run', 'sh', '-c', 'kill -KILL $$'])).code).toBe(137);
+  });
+
+  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)('passes %s on', async (signal) => {
+    const script = `process.on('${signal}', () => { console.log('got it'); process.exit(3); }); setInterval(() => {}, 1000); console.log('ready')`;
+    const running = home.spawn(['run', 'node', '-e', script]);
+    await running.printed('ready');
+    running.child.kill(signal);
+    const { code, stdout } = await running.result;
+    expect({ code, stdout }).toEqual({ code: 3, stdout: 'ready\ngot it\n' });
+  });
+
+  it('gives stdin to the command', async () => {
+    const { stdout } = await home.run(['run', 'cat'], { stdin: 'from stdin' });
+    expect(stdout).toBe('from stdin');
+  });
+
+  it('says 127 for a command that does not exist', async () => {
+    const { code, stderr } = await home.run(['run', 'no-such-command-here']);
+    expect(code).toBe(127);
+    expect(stderr).toContain('no-such-command-here was not found');
+  });
+
+  it('leaves the arguments of claude alone unless its settings name another proxy', async () => {
+    const claude = path.join(home.user, 'claude');
+    await writeFile(
+      claude,
+      '#!/usr/bin/env node\nconsole.log(JSON.stringify({ env: process.env, argv: process.argv.slice(2) }))\n',
+    );
+    await chmod(claude, 0o755);
+    expect((await seen([claude, '-p', 'hello'])).argv).toEqual(['-p', 'hello']);
+
+    await mkdir(path.join(home.user, '.claude'));
+    await writeFile(
+      path.join(home.user, '.claude', 'settings.json'),
+      JSON.stringify({ env: { HTTPS_PROXY: 'http://proxy.example:3128' } }),
+    );
+    const { argv, env } = await seen([claude, '-p', 'hello']);
+    expect(argv).toEqual(['--settings', expect.stringContaining('claude-settings.json'), '-p', 'hello']);
+    const settings = JSON.parse(await readFile(argv[1] as string, 'utf8')) as { env: Record<string, string> };
+    expect(settings.env['HTTPS_PROXY']).toBe(env['HTTPS_PROXY']);
+    expect(argv.join(' ')).not.toContain(new URL(env['HTTPS_PROXY'] as string).password);
+  });
+
+  it('starts a killed guard again on the same port while the command runs', async () => {
+    const running = home.spawn(['run', 'node', '-e', 'console.log("ready"); setInterval(() => {}, 1000)']);
+    await running.printed('ready');
+    const before = (await home.json(['status', '--json'])) as { pid: number; proxy: { port: number } };
+    process.kill(before.pid, 'SIGKILL');
+    const again = async (): Promise<{ pid: number; proxy: { port: number } }> => {
+      const { code, stdout } = await home.run(['status', '--json']);
+      return code === 0 ? JSON.parse(stdout) : await again();
+    };
+    const after = await again();
+    expect(after.pid).not.toBe(before.pid);
+    expect(after.proxy.port).toBe(before.proxy.port);
+    running.child.kill('SIGTERM');
+    await running.result;
+  });
+});
+
+describe('run without a daemon', () => {
+  it('says in one line that it cannot start and runs the command as if comet-cc were not there', async () => {
+    const home = await createTestHome();
+    const stranger = await createStranger(Number(home.env['COMET_CC_PORT']));
+    try {
+      const { code, stdout, stderr } = await home.run(['run', ...PRINT_ENV]);
+      expect(code).toBe(0);
+      const { env } = JSON.parse(stdout) as Seen;
+      expect(env['HTTPS_PROXY']).toBeUndefined();
+      expect(env['NODE_EXTRA_CA_CERTS']).toBeUndefined();
+      expect(stderr.trim().split('\n')).toHaveLength(1);
+      expect(stderr).toContain('is used by another program');
+      expect(stderr).toContain('running node without memory');
+    } finally {
+      await stranger.close();
+      await home.close();
+    }
+  });
+
+  it('does so for a configuration that does not validate, which it names', async () => {
+    const home = await createTestHome();
+    try {
+      await mkdir(home.home, { mode: 0o700 });
+      await writeFile(path.join(home.home, 'config.json'), JSON.stringify({ trim: { mode: 'always' } }));
+      const { code, stderr } = await home.run(['run', 'node', '-e', 'process.exit(5)']);
+      expect(code).toBe(5);
+      expect(stderr).toContain('config.json');
+      expect(stderr).toContain('trim.mode');
+    } finally {
+      await home.close();
+    }
+  });
+});

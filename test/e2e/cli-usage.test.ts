@@ -1,0 +1,107 @@
+import { mkdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+
+const COMMANDS = [
+  ...[
+    'run',
+    'start',
+    'stop',
+    'restart',
+    'status',
+    'logs',
+    'doctor',
+    'env',
+    'install-ca',
+    'uninstall-ca',
+    'flush',
+    'demo',
+  ],
+  ...['memory', 'memory ls', 'memory show', 'memory search', 'memory rm', 'memory restore'],
+  ...['session', 'session ls', 'session brief'],
+];
+
+let home: TestHome;
+
+beforeAll(async () => {
+  home = await createTestHome();
+});
+
+afterAll(async () => {
+  await home.close();
+});
+
+describe('help', () => {
+  it('shows an example for every command, on stdout, with exit code 0', { timeout: 60_000 }, async () => {
+    for (const command of COMMANDS) {
+      const { code, stdout, stderr } = await home.run([...command.split(' '), '--help']);
+      expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
+      expect(stdout).toMatch(/\nExamples?:\n {2}(eval|comet-cc)/);
+    }
+  });
+
+  it('prints the version', async () => {
+    expect((await home.run(['--version'])).stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+  });
+});
+
+describe('wrong usage', () => {
+  it.each([
+    ['no command', []],
+    ['an unknown command', ['remember']],
+    ['an unknown subcommand', ['memory', 'forgett']],
+    ['an unknown flag', ['status', '--jsonn']],
+    ['a missing argument', ['memory', 'show']],
+    ['a value outside its choices', ['memory', 'show', 'mem_1', '--depth', '3']],
+    ['a shell that is not known', ['env', '--shell', 'tcsh']],
+    ['a port that is none', ['start', '--port', '70000']],
+    ['a time that is none', ['memory', 'ls', '--since', 'yesterday']],
+    ['a number that is none', ['memory', 'ls', '--limit', '0']],
+    ['an importance that is none', ['memory', 'ls', '--importance', 'urgent']],
+  ])('%s ends with 2 and writes nothing to stdout', async (_, args) => {
+    const { code, stdout, stderr } = await home.run(args);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: '' });
+    expect(stderr).not.toBe('');
+  });
+});
+
+describe('without a daemon', () => {
+  it.each([
+    ['memory', 'ls'],
+    ['memory', 'show', 'mem_1'],
+    ['memory', 'search', 'anything'],
+    ['memory', 'rm', 'mem_1', '--yes'],
+    ['memory', 'restore', 's1'],
+    ['session', 'ls'],
+    ['session', 'brief'],
+    ['flush'],
+  ])('%s %s ends with 3 and says what to run', async (...args) => {
+    const { code, stdout, stderr } = await home.run(args);
+    expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
+    expect(stderr).toContain('comet-cc start');
+  });
+});
+
+describe('a configuration that does not validate', () => {
+  it('is named with file, key and what was expected', async () => {
+    await mkdir(home.home, { recursive: true, mode: 0o700 });
+    const file = path.join(home.home, 'config.json');
+    await writeFile(file, JSON.stringify({ recall: { topK: 'many' } }));
+    const { code, stderr } = await home.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toContain(file);
+    expect(stderr).toContain('recall.topK');
+    expect(stderr).toContain('expected number');
+    const doctor = await home.run(['doctor', '--json']);
+    expect(JSON.parse(doctor.stdout).checks).toContainEqual(expect.objectContaining({ id: 'config', ok: false }));
+    await writeFile(file, '{}');
+  });
+
+  it('is named with its variable when it comes from the environment', async () => {
+    const { code, stderr } = await home.run(['start'], { env: { COMET_CC_UPSTREAM: 'http://example.com' } });
+    expect(code).toBe(1);
+    expect(stderr).toContain('COMET_CC_');
+    expect(stderr).toContain('upstream');
+  });
+});
