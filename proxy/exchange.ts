@@ -25,7 +25,7 @@ export interface ProxyStats {
   total: number;
   rewritten: number;
   passed_through: number;
-  /** Forwarded as received because the rewriter threw or was late. */
+  /** Replayed or forwarded as received because the rewriter threw or was late. */
   failed_open: number;
 }
 
@@ -117,8 +117,17 @@ async function rewrite(
     return { outcome, sent: outcome.rewritten ? 'rewritten' : 'passed_through' };
   } catch (error) {
     if (gone.aborted) throw error;
-    deps.log.warn('memory skipped; the request goes as received', { requestId: message.requestId, error });
-    return { outcome: null, sent: 'failed_open' };
+    deps.log.warn('memory skipped; the request goes as replayed', { requestId: message.requestId, error });
+    return { outcome: replay(deps, message), sent: 'failed_open' };
+  }
+}
+
+function replay(deps: ExchangeDeps, message: MessagesRequest): RewriteOutcome | null {
+  try {
+    return deps.rewriter.replay(message);
+  } catch (error) {
+    deps.log.error('replay failed; the request goes as received', { requestId: message.requestId, error });
+    return null;
   }
 }
 

@@ -125,8 +125,21 @@ export function openRequest(secure: tls.TLSSocket, send: Send): http.ClientReque
     method: send.method ?? 'POST',
     path: send.path ?? '/v1/messages?beta=true',
     headers: headers as unknown as http.OutgoingHttpHeaders,
-    createConnection: () => secure,
+    agent: agentOf(secure),
   });
+}
+
+const agents = new WeakMap<tls.TLSSocket, http.Agent>();
+
+/** Keeps to the one connection, request after request. */
+function agentOf(secure: tls.TLSSocket): http.Agent {
+  let agent = agents.get(secure);
+  if (agent === undefined) {
+    agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+    Object.assign(agent, { createConnection: () => secure });
+    agents.set(secure, agent);
+  }
+  return agent;
 }
 
 /** One whole request and its response over an own connection. */
@@ -141,7 +154,8 @@ export async function ask(via: Via, ca: string, send: Send): Promise<Reply> {
 
 export async function askOn(secure: tls.TLSSocket, send: Send): Promise<Reply> {
   const body = send.body === undefined ? null : Buffer.from(send.body);
-  const length = body === null ? [] : ['Content-Length', String(body.length)];
+  const chunked = send.headers?.some((name) => name.toLowerCase() === 'transfer-encoding');
+  const length = body === null || chunked ? [] : ['Content-Length', String(body.length)];
   const request = openRequest(secure, { ...send, headers: [...(send.headers ?? []), ...length] });
   request.end(body ?? undefined);
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
