@@ -1,6 +1,6 @@
 import { modelTraits } from '../../proxy/wire/models.ts';
 import { canonical, isObject, type Json } from './json.ts';
-import { digestOf, type Item, isThinking, runningTurn } from './stream.ts';
+import { digestOf, type Item } from './stream.ts';
 
 /** Prompt tokens of one request, as the API reports them. */
 export interface PromptUsage {
@@ -15,6 +15,7 @@ export interface CacheRequest {
   readonly account: string;
   readonly model: string;
   readonly body: Json;
+  /** What the model sees. */
   readonly items: readonly Item[];
   /** Start of the request; TTLs run from here. */
   readonly atMs: number;
@@ -92,7 +93,7 @@ interface Breakpoint {
 }
 
 function layOut(request: CacheRequest) {
-  const items = visible(request);
+  const { items } = request;
   const positions: Position[] = [];
   const breakpoints: Breakpoint[] = [];
   let key = digestOf(`${request.account}\n${request.model}\n${canonical(request.body.speed ?? null)}`);
@@ -114,13 +115,6 @@ function layOut(request: CacheRequest) {
     breakpoints.push({ at: last, ttl: typeof auto.ttl === 'string' ? auto.ttl : '5m' });
   }
   return { positions, breakpoints };
-}
-
-/** Models that keep the running turn's thinking only do not see the older. */
-function visible({ model, body, items }: CacheRequest): readonly Item[] {
-  if (modelTraits(model).keepsThinking) return items;
-  const from = runningTurn(body);
-  return items.filter((item) => item.part !== 'messages' || item.message >= from || !isThinking(item.block));
 }
 
 /** What invalidates the messages but neither tools nor system: prompt-caching page, Aug 2026. */

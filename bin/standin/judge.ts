@@ -6,7 +6,7 @@ import { parseBetas, shapeRequest } from '../../proxy/wire/shape.ts';
 import type { AnswerBlock } from './answer.ts';
 import { createPromptCache, type PromptUsage, promptCost } from './cache.ts';
 import { isObject, type Json } from './json.ts';
-import { type Item, itemsOf } from './stream.ts';
+import { type Item, isThinking, itemsOf, runningTurn } from './stream.ts';
 import { createThinkingLedger, type ThinkingRequest } from './thinking.ts';
 
 export interface JudgeOptions {
@@ -64,7 +64,7 @@ export function createJudge(options: JudgeOptions = {}): Judge {
       const outcome = ledger.check(thinking);
       if (outcome.refusal) return { refusal: outcome.refusal };
       const { model } = thinking;
-      const items = thinking.items.filter((item) => !outcome.drops.has(item.path));
+      const items = visible(thinking, body, outcome.drops);
       const tooLong = checkLength(model, items);
       if (tooLong) return { refusal: tooLong };
       const account = accountOf(request.headers);
@@ -108,6 +108,14 @@ function thinkingRequest(body: Json, betas: readonly string[]): ThinkingRequest 
     betas,
     dropOnMismatch: isObject(binding) && binding.prefix_mismatch_behavior === 'drop_block',
   };
+}
+
+/** Without dropped thinking, and without that of older turns on models that keep the running turn's only. */
+function visible({ model, items }: ThinkingRequest, body: Json, drops: ReadonlySet<string>): readonly Item[] {
+  const from = modelTraits(model).keepsThinking ? 0 : runningTurn(body);
+  return items.filter(
+    (item) => !drops.has(item.path) && (item.part !== 'messages' || item.message >= from || !isThinking(item.block)),
+  );
 }
 
 function checkMaxTokens(body: Json): Refusal | null {

@@ -364,6 +364,7 @@ describe('the listener', () => {
       response.resume();
       await once(response, 'close');
     }
+    await standin.waitFor((request) => request.index === 2 && request.end !== 'pending');
     agent.destroy();
     expect(ports.size).toBe(1);
     expect(standin.requests.map((request) => request.end)).toEqual(['complete', 'complete', 'complete']);
