@@ -55,9 +55,10 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Pro
   await store.removeLeftovers(paths.certsDir, nowMs - HOUR_MS);
   const userFile = await resolveUserFile(paths, options.userExtraCaFile);
   const nextDir = path.join(paths.certsDir, 'next');
+  const judged = store.standing(paths.certsDir);
   const state = loadLeaf(paths, nowMs);
   const replace = (write: (dir: string) => Promise<void>): Promise<void> =>
-    store.publish(paths.certsDir, async (dir) => {
+    store.publish(paths.certsDir, judged, async (dir) => {
       await write(dir);
       await writeBundleInto(dir, userFile);
     });
@@ -72,7 +73,9 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Pro
     await replace(async (dir) => store.writeGeneration(dir, await issue(host, nowMs)));
     change = 'issued';
   } else if (remainingMs < OVERLAP_MS && store.loadLeaf(nextDir, nowMs).kind !== 'usable') {
-    await store.publish(nextDir, async (dir) => store.writeGeneration(dir, await issue(host, nowMs)));
+    await store.publish(nextDir, store.standing(nextDir), async (dir) =>
+      store.writeGeneration(dir, await issue(host, nowMs)),
+    );
   }
   return { ...describeCerts(paths, host), change, bundle: await writeBundle(paths, userFile) };
 }

@@ -1,9 +1,9 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { lstatSync, readFileSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, rename, rm } from 'node:fs/promises';
+import { lstatSync, readFileSync, renameSync } from 'node:fs';
+import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { createExclusive, ensureDir, type FileDoubt, inspectPrivateFile, syncDir } from '../common/files.ts';
+import { createExclusive, type FileDoubt, inspectPrivateFile, syncDir } from '../common/files.ts';
 import type { Issued } from './leaf.ts';
 
 const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;
@@ -45,30 +45,39 @@ export function loadLeaf(dir: string, nowMs: number): LeafState {
   }
 }
 
+/** Which generation stands in `certsDir`; null when none does. */
+export function standing(certsDir: string): number | null {
+  return lstatSync(certsDir, { throwIfNoEntry: false })?.ino ?? null;
+}
+
 /**
- * Puts a whole new generation in the place of `certsDir`. A crash at any point leaves the old one, the new one
- * or none; of racing first ones, one stays.
+ * Puts a whole new generation in the place of the one that was judged. A crash at any point leaves the old one,
+ * the new one or none. When another process was faster, its generation stays and ours is dropped.
  *
- * @param write  writes all that belongs to it into the directory it is given
+ * @param judged  what `standing` said before it was found wanting
+ * @param write   writes all that belongs to it into the directory it is given
  */
-export async function publish(certsDir: string, write: (dir: string) => Promise<void>): Promise<void> {
-  await ensureDir(path.dirname(certsDir));
+export async function publish(
+  certsDir: string,
+  judged: number | null,
+  write: (dir: string) => Promise<void>,
+): Promise<void> {
   const fresh = `${certsDir}.${randomBytes(6).toString('hex')}.tmp`;
   const former = fresh.replace(/tmp$/, 'old');
   await mkdir(fresh, { mode: 0o700 });
   try {
     await write(fresh);
     await syncDir(fresh);
-    const replaced = await renameIfPresent(certsDir, former);
-    try {
-      await rename(fresh, certsDir);
-    } catch (error) {
-      if (!isTaken(error)) throw error;
-    }
+    // In one breath, so that nobody finds nothing there for longer than two renames take.
+    if (standing(certsDir) !== judged) return;
+    if (judged !== null) renameSync(certsDir, former);
+    renameSync(fresh, certsDir);
     await syncDir(path.dirname(certsDir));
-    if (replaced) await rm(former, { recursive: true, force: true });
+  } catch (error) {
+    if (!isOvertaken(error)) throw error;
   } finally {
     await rm(fresh, { recursive: true, force: true });
+    await rm(former, { recursive: true, force: true });
   }
 }
 
@@ -114,18 +123,10 @@ function inspectDir(dir: string): FileDoubt | null {
   }
 }
 
-async function renameIfPresent(from: string, to: string): Promise<boolean> {
-  try {
-    await rename(from, to);
-    return true;
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false;
-    throw error;
-  }
-}
-
-function isTaken(error: unknown): boolean {
-  return ['ENOTEMPTY', 'EEXIST', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '');
+// Only another process renames these: it took the place, or the directory that we were about to move.
+function isOvertaken(error: unknown): boolean {
+  const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
+  return syscall === 'rename' && ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code);
 }
 
 async function namesIn(dir: string): Promise<string[]> {

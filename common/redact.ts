@@ -26,15 +26,14 @@ export function createRedactor(options: { readonly markKey: Buffer }): Redactor 
     const digest = createHmac('sha256', options.markKey).update(secret, 'utf8').digest('hex');
     return `[REDACTED:${type}:${digest.slice(0, 8)}]`;
   };
-  const text = (input: string): string => {
-    const { spans } = findSecrets(input, 0);
-    return replace(
+  const redactText = (input: string): string =>
+    replace(
       input,
-      spans.map((span) => ({ ...span, by: mark(span.type, input.slice(span.start, span.end)) })),
+      findSecrets(input, 0).spans.map((span) => ({ ...span, by: mark(span.type, input.slice(span.start, span.end)) })),
     );
-  };
+  const text = (input: string): string => untilSettled(input, redactText);
   const json = (input: string): { text: string; redacted: boolean } => {
-    const output = isJson(input) ? redactLiterals(input, mark) : text(input);
+    const output = isJson(input) ? untilSettled(input, (it) => redactLiterals(it, mark)) : text(input);
     return { text: output, redacted: output !== input };
   };
   return { text, json };
@@ -47,6 +46,19 @@ export function createRedactor(options: { readonly markKey: Buffer }): Redactor 
  */
 export async function markKey(paths: HomePaths): Promise<Buffer> {
   return Buffer.from(await readOrCreateSecret(paths.markKeyFile, () => randomBytes(32).toString('hex')), 'hex');
+}
+
+// A mark is an edge of its own: it can set free what was glued to the secret before it.
+const MOST_PASSES = 8;
+
+function untilSettled(input: string, pass: (text: string) => string): string {
+  let output = input;
+  for (let i = 0; i < MOST_PASSES; i += 1) {
+    const next = pass(output);
+    if (next === output) break;
+    output = next;
+  }
+  return output;
 }
 
 interface Replacement {

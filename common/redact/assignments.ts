@@ -25,7 +25,7 @@ export function findAssignments(text: string): Span[] {
   for (const match of text.matchAll(HEADER)) {
     const value = match[1] ?? '';
     const end = match.index + match[0].length;
-    if (looksSecret(value) && !isCode(text[end])) spans.push({ start: end - value.length, end, type: 'authorization' });
+    if (looksSecret(value) && !isCode(text[end])) spans.push({ start: end - value.length, end, type: 'auth-header' });
   }
   return spans;
 }

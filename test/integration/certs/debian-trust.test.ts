@@ -1,6 +1,8 @@
+import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
+  cpSync,
   existsSync,
   lstatSync,
   mkdirSync,
@@ -21,8 +23,11 @@ import { homePaths } from '../../../common/paths.ts';
 
 const isRoot = process.getuid?.() === 0;
 const hasTool = existsSync('/usr/sbin/update-ca-certificates');
-// The real store belongs to whoever runs the tests; only a disposable machine may lend it.
-const mayUseRealStore = isRoot && hasTool && process.env['CI'] !== undefined;
+const hooksDir = '/etc/ca-certificates/update.d';
+// The real store belongs to whoever runs the tests; only a disposable machine may lend it, and only where
+// nothing else hangs on it (a Java key store is never the same twice) and an update changes nothing by itself.
+const mayUseRealStore =
+  isRoot && hasTool && process.env['CI'] !== undefined && readdirSync(hooksDir).length === 0 && isSettled();
 
 let dir: string;
 let rootFile: string;
@@ -38,6 +43,19 @@ afterEach(async () => {
   await removeCerts(homePaths(path.join(dir, 'home')));
   rmSync(dir, { recursive: true, force: true });
 });
+
+/** Whether `update-ca-certificates --fresh` leaves the real store as it is; tried on a copy. */
+function isSettled(): boolean {
+  const copy = mkdtempSync(path.join(os.tmpdir(), 'comet-store-'));
+  try {
+    cpSync('/etc/ssl/certs', copy, { recursive: true, verbatimSymlinks: true });
+    const before = snapshot(copy);
+    execFileSync('update-ca-certificates', ['--fresh', '--etccertsdir', copy, '--hooksdir', copy], { stdio: 'ignore' });
+    return snapshot(copy).join('\n') === before.join('\n');
+  } finally {
+    rmSync(copy, { recursive: true, force: true });
+  }
+}
 
 /** Every name below `root` with what it holds or points to. */
 function snapshot(root: string): string[] {

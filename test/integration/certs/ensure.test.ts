@@ -20,7 +20,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ensureCerts, leafSource, loadLeaf, proxyToken, removeCerts, userCaFile } from '../../../certs/index.ts';
 import { issue } from '../../../certs/leaf.ts';
-import { publish } from '../../../certs/store.ts';
+import { publish, standing } from '../../../certs/store.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 
 const DAY_MS = 86_400_000;
@@ -85,9 +85,13 @@ describe('ensureCerts', () => {
     expect(existsSync(at('next'))).toBe(false);
   });
 
-  it('lets racing first uses agree on one generation', async () => {
-    await Promise.all(Array.from({ length: 6 }, () => ensure()));
-    expect(loadLeaf(paths, nowMs).kind).toBe('usable');
+  it('lets racing first uses and racing renewals agree on one generation', async () => {
+    const first = await Promise.all(Array.from({ length: 6 }, () => ensure()));
+    expect(new Set(first.map((certs) => certs.fingerprint)).size).toBe(1);
+    const later = nowMs + 400 * DAY_MS;
+    const second = await Promise.all(Array.from({ length: 6 }, () => ensure(later)));
+    expect(new Set(second.map((certs) => certs.fingerprint)).size).toBe(1);
+    expect(loadLeaf(paths, later).kind).toBe('usable');
     expect(readdirSync(paths.home)).toEqual(['certs']);
   });
 
@@ -214,7 +218,7 @@ describe('a crash', () => {
   it('while a generation is written leaves the old one', async () => {
     await ensure();
     const before = readFileSync(at('leaf.pem'), 'utf8');
-    const writes = publish(paths.certsDir, async (fresh) => {
+    const writes = publish(paths.certsDir, standing(paths.certsDir), async (fresh) => {
       writeFileSync(path.join(fresh, 'leaf.key'), 'half');
       throw new Error('power cut');
     });
