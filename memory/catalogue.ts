@@ -1,0 +1,93 @@
+import type { MemoryNode } from './core/node.ts';
+import { isPointer } from './core/replace.ts';
+
+const TAGS = 60;
+
+/** Every node, in memory; what the disk holds is the truth, this is its mirror. */
+export interface Catalogue {
+  put(nodes: readonly MemoryNode[]): void;
+  remove(ids: readonly string[]): void;
+  /** The node, or the one that took its place. */
+  current(id: string): MemoryNode | undefined;
+  /** Exactly this node, pointers included. */
+  get(id: string): MemoryNode | undefined;
+  /** Ids that begin with this, pointers included. */
+  matching(prefix: string): readonly string[];
+  /** Stand-ins that point to this node. */
+  pointersTo(id: string): readonly MemoryNode[];
+  /** Nodes that stand for the turn of this name. */
+  standingFor(end: string): readonly string[];
+  /** Without pointers, newest first. */
+  all(): readonly MemoryNode[];
+  /** Tags of a project, most used first. */
+  tags(project: string): readonly string[];
+  size(): number;
+}
+
+export function createCatalogue(): Catalogue {
+  const nodes = new Map<string, MemoryNode>();
+  const byTurn = new Map<string, Set<string>>();
+  let sorted: readonly MemoryNode[] | null = null;
+
+  function forget(id: string): void {
+    for (const end of nodes.get(id)?.turns ?? []) {
+      const ids = byTurn.get(end);
+      ids?.delete(id);
+      if (ids?.size === 0) byTurn.delete(end);
+    }
+    nodes.delete(id);
+  }
+
+  function current(id: string): MemoryNode | undefined {
+    let node = nodes.get(id);
+    for (let hops = 0; node !== undefined && isPointer(node) && hops < 8; hops += 1) {
+      node = nodes.get(node.superseded_by as string);
+    }
+    return node !== undefined && isPointer(node) ? undefined : node;
+  }
+
+  function all(): readonly MemoryNode[] {
+    sorted ??= [...nodes.values()]
+      .filter((node) => !isPointer(node))
+      .sort((a, b) =>
+        a.created_at === b.created_at
+          ? b.valid_from.localeCompare(a.valid_from)
+          : b.created_at.localeCompare(a.created_at),
+      );
+    return sorted;
+  }
+
+  return {
+    put(fresh) {
+      sorted = null;
+      for (const node of fresh) {
+        forget(node.node_id);
+        nodes.set(node.node_id, node);
+        if (isPointer(node)) continue;
+        for (const end of node.turns) byTurn.set(end, (byTurn.get(end) ?? new Set()).add(node.node_id));
+      }
+    },
+    remove(ids) {
+      sorted = null;
+      for (const id of ids) forget(id);
+    },
+    current,
+    get: (id) => nodes.get(id),
+    matching: (prefix) => (nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix))),
+    pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
+    standingFor: (end) => [...(byTurn.get(end) ?? [])],
+    all,
+    tags(project) {
+      const counts = new Map<string, number>();
+      for (const node of all()) {
+        if (node.project !== project) continue;
+        for (const tag of node.topic_tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+      }
+      return [...counts]
+        .sort((a, b) => b[1] - a[1])
+        .slice(0, TAGS)
+        .map(([tag]) => tag);
+    },
+    size: () => all().length,
+  };
+}

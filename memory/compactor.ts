@@ -1,0 +1,104 @@
+import type { Catalogue } from './catalogue.ts';
+import { assembleBrief, assembleNodes } from './core/assemble.ts';
+import type { CompactionReason } from './core/compaction.ts';
+import { type MemoryNode, nodeId } from './core/node.ts';
+import { withoutTools } from './core/taint.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { Indexer } from './indexer.ts';
+import type { CompactionInput, CompactionResult, DraftNode, LanguageModel, TurnText } from './ports.ts';
+
+export interface Batch {
+  readonly sessionId: string;
+  readonly project: string;
+  readonly reason: CompactionReason;
+  /** Whole turns, oldest first. */
+  readonly turns: readonly TurnText[];
+}
+
+/** Makes nodes and briefs out of batches, whoever writes them. */
+export interface Compactor {
+  /** Nodes of the local model, durable and findable when this resolves. @throws when they cannot be written */
+  standIn(batch: Batch): Promise<readonly MemoryNode[]>;
+  /** What `model` makes of the batch; turns that it left out are filled in locally. */
+  ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<CompactionResult>;
+  nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
+  writeBrief(result: CompactionResult, batch: Batch): Promise<void>;
+  /** Writes the brief that the local model gives. */
+  writeLocalBrief(batch: Batch): Promise<void>;
+  /** Saves to disk, then to the catalogue, then to the index. */
+  settle(nodes: readonly MemoryNode[], batch: Batch): Promise<void>;
+}
+
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
+  readonly catalogue: Catalogue;
+  readonly indexer: Indexer;
+};
+
+const never = new AbortController().signal;
+
+export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, indexer }: Parts): Compactor {
+  async function inputOf(batch: Batch): Promise<CompactionInput> {
+    const old = await nodeFiles.readBrief(batch.sessionId);
+    const briefClaims = old === null ? [] : [...old.active, ...old.hints];
+    const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
+    const { project, turns } = batch;
+    return { project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
+  }
+
+  const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutTools) });
+
+  async function locally(batch: Batch): Promise<CompactionResult> {
+    return local.compact(await inputOf(untooled(batch)), never);
+  }
+
+  function newId(): string {
+    for (;;) {
+      const id = nodeId(clock.now(), randomHex());
+      if (catalogue.get(id) === undefined) return id;
+    }
+  }
+
+  function nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
+    const { sessionId, project, reason } = batch;
+    const shown = writtenBy === local.name ? untooled(batch).turns : batch.turns;
+    return assembleNodes(result.nodes, { sessionId, project, reason, writtenBy, nowMs: clock.now(), shown, newId });
+  }
+
+  async function settle(nodes: readonly MemoryNode[], batch: Batch): Promise<void> {
+    await nodeFiles.save(nodes);
+    catalogue.put(nodes);
+    indexer.upsert(nodes, batch.turns);
+  }
+
+  async function writeBrief(result: CompactionResult, batch: Batch): Promise<void> {
+    const old = await nodeFiles.readBrief(batch.sessionId);
+    const { sessionId, project, turns: shown } = batch;
+    await nodeFiles.writeBrief(assembleBrief(result.brief, { sessionId, project, nowMs: clock.now(), shown, old }));
+  }
+
+  return {
+    async standIn(batch) {
+      const nodes = nodesOf(await locally(batch), batch, local.name);
+      await settle(nodes, batch);
+      return nodes;
+    },
+    async ask(model, batch, signal) {
+      const result = await model.compact(await inputOf(batch), signal);
+      const covered = new Set(result.nodes.flatMap((node) => node.turns));
+      const missing = batch.turns.filter((turn) => !covered.has(turn.end));
+      const known = result.nodes.map((node): DraftNode => ({ ...node, turns: inOrder(node.turns, batch) }));
+      const nodes = known.filter((node) => node.turns.length > 0);
+      if (missing.length === 0) return { ...result, nodes };
+      const filled = await locally({ ...batch, turns: missing });
+      return { ...result, nodes: [...nodes, ...filled.nodes] };
+    },
+    nodesOf,
+    writeBrief,
+    writeLocalBrief: async (batch) => writeBrief(await locally(batch), untooled(batch)),
+    settle,
+  };
+}
+
+function inOrder(ends: readonly string[], batch: Batch): string[] {
+  return batch.turns.map((turn) => turn.end).filter((end) => ends.includes(end));
+}

@@ -1,0 +1,134 @@
+import { createHash } from 'node:crypto';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
+import type { Claim, DraftNode, IndexRow, StoredBrief, TurnText } from '../ports.ts';
+import { type SourcedClaim, settleBrief } from './brief.ts';
+import type { CompactionReason } from './compaction.ts';
+import { groundedOrigin } from './grounding.ts';
+import type { MemoryNode } from './node.ts';
+import { journalLocation } from './session-file.ts';
+import { withoutTools } from './taint.ts';
+
+const ROW_CHARS = 40_000;
+const CALL_CHARS = 200;
+const CALLS = 20;
+
+export interface Assembly {
+  readonly sessionId: string;
+  readonly project: string;
+  readonly reason: CompactionReason;
+  readonly writtenBy: string;
+  readonly nowMs: number;
+  /** What the writer was shown, oldest first. */
+  readonly shown: readonly TurnText[];
+  readonly newId: () => string;
+}
+
+/** A node for each draft. Its origin is what its text can be shown to rest on; only clean ones may be passive. */
+export function assembleNodes(drafts: readonly DraftNode[], assembly: Assembly): MemoryNode[] {
+  return drafts.map((draft) => assembleNode(draft, assembly));
+}
+
+function assembleNode(draft: DraftNode, { shown, ...assembly }: Assembly): MemoryNode {
+  const own = shown.filter((turn) => draft.turns.includes(turn.end));
+  const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
+  const grounded = texts.map((text) => groundedOrigin(text, draft.turns, shown));
+  const origin = lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
+  const turns = own.map((turn) => turn.end);
+  const now = new Date(assembly.nowMs).toISOString();
+  return {
+    node_id: assembly.newId(),
+    session_id: assembly.sessionId,
+    project: assembly.project,
+    depth_level: 1,
+    recall_mode: isCleanOrigin(origin) ? draft.recall_mode : 'active',
+    topic_tags: [...draft.topic_tags],
+    importance: draft.importance,
+    summary: draft.summary,
+    detailed_summary: null,
+    trigger: draft.trigger,
+    content_key: createHash('sha256').update(turns.join('\n')).digest('hex'),
+    raw_location: journalLocation(assembly.sessionId),
+    parent_node_id: null,
+    links: [],
+    source_links: [],
+    capsule: null,
+    origin,
+    valid_from: new Date(own[0]?.atMs ?? assembly.nowMs).toISOString(),
+    valid_to: null,
+    superseded_by: null,
+    compaction_reason: assembly.reason,
+    created_at: now,
+    strength: 1,
+    recall_count: 0,
+    last_recalled_at: null,
+    turns,
+    written_by: assembly.writtenBy,
+    facts: draft.facts.map((fact) => ({ ...fact, evidence: [...fact.evidence] })),
+  };
+}
+
+/**
+ * The new brief with an origin for each claim; claims of the old brief count as turns of the origin they had.
+ */
+export function assembleBrief(
+  brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] },
+  assembly: Pick<Assembly, 'sessionId' | 'project' | 'nowMs' | 'shown'> & { readonly old: StoredBrief | null },
+): StoredBrief {
+  const { old } = assembly;
+  const former = old === null ? [] : [...old.active, ...old.hints];
+  const shown = [...assembly.shown, ...former.flatMap(asTurns)];
+  const originOf = (claim: Claim) => {
+    const same = former.find((each) => each.text === claim.text);
+    return same?.origin ?? groundedOrigin(claim.text, claim.sources, shown);
+  };
+  return {
+    session_id: assembly.sessionId,
+    project: assembly.project,
+    updated_at: new Date(assembly.nowMs).toISOString(),
+    ...settleBrief(brief, originOf),
+  };
+}
+
+function asTurns({ text, sources, origin }: SourcedClaim): TurnText[] {
+  const parts = [{ kind: 'assistant' as const, origin, tool: '', text }];
+  return sources.map((end) => ({ end, atMs: 0, origin, user: '', parts }));
+}
+
+/** Rows of a node: itself, and each turn it stands for with what was said in it. */
+export function rowsOf(node: MemoryNode, texts: ReadonlyMap<string, TurnText>): IndexRow[] {
+  const shared = { node_id: node.node_id, session_id: node.session_id, project: node.project };
+  const facts = node.facts.map((fact) => `${fact.concept}: ${fact.value}`);
+  const row: IndexRow = {
+    ...shared,
+    row_id: node.node_id,
+    kind: 'node',
+    turn: '',
+    origin: node.origin,
+    created_at_ms: Date.parse(node.valid_from),
+    text: [node.summary, node.trigger, node.topic_tags.join(' '), ...facts].join('\n'),
+    summary: node.summary,
+    trigger: node.trigger,
+  };
+  const turns = node.turns.flatMap((end): IndexRow[] => {
+    const turn = texts.get(end);
+    const text = turn === undefined ? '' : saidText(turn);
+    if (turn === undefined || text === '') return [];
+    const { origin } = withoutTools(turn);
+    const own = { row_id: `turn:${end}`, kind: 'turn', turn: end, origin, created_at_ms: turn.atMs } as const;
+    return [{ ...shared, ...own, text, summary: text, trigger: '' }];
+  });
+  return [row, ...turns];
+}
+
+/** What user and assistant said, and what was called; the output of tools stays out of the index. */
+export function saidText(turn: TurnText): string {
+  const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
+  const calls = turn.parts
+    .filter((part) => part.kind === 'tool_use')
+    .slice(0, CALLS)
+    .map((part) => `${part.tool} ${part.text.slice(0, CALL_CHARS)}`);
+  return [turn.user, ...said, ...calls]
+    .filter((text) => text !== '')
+    .join('\n')
+    .slice(0, ROW_CHARS);
+}

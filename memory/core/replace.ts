@@ -1,0 +1,33 @@
+import type { MemoryNode } from './node.ts';
+
+/**
+ * Puts the model's nodes in the place of the stand-ins for the same turns. A stand-in's id goes to the node that has
+ * its first turn; where that node has an id already, the stand-in stays as a pointer to it, so no id is ever lost.
+ *
+ * @param fresh  nodes of the model, covering every turn of the stand-ins
+ * @returns      all nodes to save, the stand-ins that became pointers included
+ */
+export function replaceStandIns(
+  standIns: readonly MemoryNode[],
+  fresh: readonly MemoryNode[],
+  at: string,
+): MemoryNode[] {
+  const idOf = new Map<MemoryNode, string>();
+  const pointers: { readonly from: MemoryNode; readonly to: MemoryNode }[] = [];
+  for (const standIn of standIns) {
+    const heir = fresh.find((node) => node.turns.includes(standIn.turns[0] ?? '')) ?? fresh[0];
+    if (heir === undefined) continue;
+    if (idOf.has(heir)) pointers.push({ from: standIn, to: heir });
+    else idOf.set(heir, standIn.node_id);
+  }
+  const named = new Map(fresh.map((node) => [node, { ...node, node_id: idOf.get(node) ?? node.node_id }]));
+  return [
+    ...named.values(),
+    ...pointers.map(({ from, to }) => ({ ...from, superseded_by: named.get(to)?.node_id ?? null, valid_to: at })),
+  ];
+}
+
+/** A stand-in that only points to the node that took its place. */
+export function isPointer(node: MemoryNode): boolean {
+  return node.written_by === 'local' && node.superseded_by !== null;
+}

@@ -1,0 +1,35 @@
+import type { Clock } from '../common/clock.ts';
+import type { Config } from '../common/config.ts';
+import type { Log } from '../common/log.ts';
+import type { Redactor } from '../common/redact.ts';
+import type { Journal, LanguageModel, NodeFiles, NodeIndex } from './ports.ts';
+
+/** A model that can say how it is doing; `health` is what `status` shows. */
+export type ReportingModel = LanguageModel & {
+  health?(): { readonly callsToday: number; readonly tokensToday: number; readonly lastError: string };
+};
+
+/** All that memory is built from. It closes journal, index and both models; the embedder is its owner's. */
+export interface MemoryDeps {
+  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall'>;
+  readonly journal: Journal;
+  readonly nodeFiles: NodeFiles;
+  readonly index: NodeIndex;
+  /** Null when `config.llm` is not `claude`, or there is no such program. */
+  readonly model: ReportingModel | null;
+  readonly local: LanguageModel;
+  readonly redactor: Redactor;
+  /** Project key of a directory, see `adapters/git-project.ts`. */
+  readonly projectOf: (directory: string | null) => string;
+  /** Ends of turns that the user removed: they must not be captured again. */
+  readonly forgotten: Forgotten;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Fresh lower-case hex, at least six digits. */
+  readonly randomHex: () => string;
+}
+
+export interface Forgotten {
+  load(): Promise<readonly string[]>;
+  add(ends: readonly string[]): Promise<void>;
+}

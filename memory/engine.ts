@@ -1,0 +1,149 @@
+import { createCatalogue } from './catalogue.ts';
+import { createCompactor } from './compactor.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { Memory, MemoryStatus } from './face.ts';
+import { createIndexer } from './indexer.ts';
+import { createPipeline } from './pipeline.ts';
+import type { Problem } from './ports.ts';
+import { createQueries } from './queries.ts';
+import { createRecaller } from './recall.ts';
+import { removeNodes } from './removal.ts';
+import { createSensor } from './sensor.ts';
+import { createTexts } from './texts.ts';
+import { createTracker } from './tracker.ts';
+import { createTurnBook } from './turn-book.ts';
+import { createUpgrades } from './upgrades.ts';
+
+/**
+ * Memory over its ports. Resolves once the nodes on disk are known; sessions and index follow in the background,
+ * and `flush` waits for them.
+ *
+ * With `llm: off` no model reads or writes and nothing is compacted by itself: turns are kept, and nodes are made
+ * locally only where `prepare` or `flush` asks for them (or when 200 turns wait).
+ */
+export async function createMemory(deps: MemoryDeps): Promise<Memory> {
+  const { clock, forgotten, index, journal, local, log, model, nodeFiles, projectOf } = deps;
+  const tracker = createTracker();
+  const catalogue = createCatalogue();
+  const book = createTurnBook();
+  const texts = createTexts(journal, book);
+  const indexer = createIndexer({ index, catalogue, tracker, log });
+  const compactor = createCompactor({ ...deps, catalogue, indexer });
+  const upgrades = createUpgrades({ model, clock, catalogue, compactor, indexer, texts, tracker, log });
+  const sensor = createSensor(deps);
+  const pipeline = createPipeline({ ...deps, book, catalogue, compactor, upgrades, sensor, texts, tracker });
+  const queries = createQueries({ ...deps, book, catalogue, texts });
+  const recaller = createRecaller({
+    index,
+    nodeOf: (id) => catalogue.current(id) ?? null,
+    turnText: (end) => texts.said(end),
+    projectOf,
+    config: deps.config.recall,
+  });
+  const problems: Problem[] = [];
+  let closing: Promise<void> | null = null;
+
+  for (const end of await forgotten.load()) book.take(end);
+  const loaded = await nodeFiles.load();
+  catalogue.put(loaded.nodes);
+  problems.push(...loaded.problems);
+  const started = tracker.run('ingest', start);
+
+  /** Sessions newest first; then whatever the index lacks. */
+  async function start(): Promise<void> {
+    try {
+      for (const { sessionId } of await journal.sessions()) {
+        if (closing !== null) return;
+        await pipeline.hydrate(sessionId);
+      }
+      await indexer.reconcile(texts.ofSession);
+    } catch (error) {
+      problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
+      log.error('memory started without all of its history', { error });
+    }
+  }
+
+  async function settleAll(): Promise<void> {
+    await started;
+    await pipeline.compactTails();
+    await tracker.idle();
+  }
+
+  async function close(): Promise<void> {
+    sensor.close();
+    await pipeline.close();
+    await Promise.all([upgrades.close(), model?.close(), local.close()]);
+    await started;
+    await tracker.idle();
+    await Promise.all([journal.close(), index.close()]);
+  }
+
+  return {
+    ...queries,
+    capture(turns) {
+      try {
+        pipeline.capture(turns);
+      } catch (error) {
+        log.error('turns were not taken into memory', { error });
+      }
+    },
+    standIns(ends) {
+      const found = ends.map((end) => [end, [...new Set(book.forms(end).flatMap(catalogue.standingFor))]] as const);
+      return new Map(found.filter(([, ids]) => ids.length > 0));
+    },
+    prepare(sessionId, ends) {
+      if (closing === null) pipeline.prepare(sessionId, ends);
+    },
+    async standing(sessionId, projectDir) {
+      if (closing === null) pipeline.notice(sessionId, projectOf(projectDir));
+      return queries.standing(sessionId, projectDir);
+    },
+    recall(request, signal) {
+      const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
+      return recaller.recall({ ...request, visibleTurns }, signal);
+    },
+    search: (query, options) => recaller.search(query, options),
+    async sessions() {
+      await started;
+      return queries.sessions();
+    },
+    async remove(ids) {
+      await started;
+      const nodes = [...new Set(ids.map(queries.resolve))];
+      await removeNodes(nodes, { ...deps, book, catalogue, indexer, texts });
+      return nodes.map((node) => node.node_id);
+    },
+    flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
+    status: () => statusOf(),
+    close: () => (closing ??= close()),
+  };
+
+  function statusOf(): MemoryStatus {
+    const health = model?.health?.();
+    const queue = {
+      sensor: tracker.count('sensor'),
+      compacter: tracker.count('compacter'),
+      indexer: tracker.count('indexer'),
+    };
+    const llm = {
+      backend: deps.config.llm,
+      calls_today: health?.callsToday ?? 0,
+      tokens_today: health?.tokensToday ?? 0,
+      deferred: upgrades.deferred(),
+      last_error: health?.lastError ?? '',
+    };
+    return { queue, llm, nodes: catalogue.size(), problems };
+  }
+}
+
+async function inTime(work: Promise<void>, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, false);
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

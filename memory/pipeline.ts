@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto';
+import type { CapturedMessage, CapturedTurn } from '../common/turn.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Compactor } from './compactor.ts';
+import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
+import { readTurn } from './core/taint.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { JournalTurn, SensorReading, TurnText } from './ports.ts';
+import { elide } from './prompts/transcript.ts';
+import type { Sensor } from './sensor.ts';
+import type { Texts } from './texts.ts';
+import { createSerial, type Serial, type Tracker } from './tracker.ts';
+import type { TurnBook } from './turn-book.ts';
+import { isStandIn, type Upgrades } from './upgrades.ts';
+
+/** Turns that wait to be written; what does not fit is offered again with Claude Code's next request. */
+const PENDING_CHARS = 128_000_000;
+/** Tool traffic kept beside a buffered turn: the compacter reads whole turns from the journal. */
+const BUFFERED_TOOL_CHARS = 4_000;
+/** With `llm: off` nothing is compacted by itself, but memory stays bounded. */
+const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
+const SENSED = 5;
+/** Stand-ins older than this are not shown to the model any more after a restart. */
+const UPGRADE_MS = 7 * 86_400_000;
+
+/** From a captured turn to durable nodes; each session's turns in order, no session waiting for another. */
+export interface Pipeline {
+  capture(turns: readonly CapturedTurn[]): void;
+  prepare(sessionId: string, ends: readonly string[]): void;
+  /** A session is there: if it is new, the tails of its project are compacted. */
+  notice(sessionId: string, project: string): void;
+  /** Reads what the journal holds of a session; once. */
+  hydrate(sessionId: string): Promise<void>;
+  compactTails(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type PipelineParts = MemoryDeps & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly compactor: Compactor;
+  readonly upgrades: Upgrades;
+  readonly sensor: Sensor;
+  readonly texts: Texts;
+  readonly tracker: Tracker;
+};
+
+interface Session {
+  readonly id: string;
+  readonly serial: Serial;
+  project: string;
+  buffer: TurnText[];
+  hydration: Promise<void> | null;
+  sensing: boolean;
+  idle: NodeJS.Timeout | null;
+}
+
+export function createPipeline(parts: PipelineParts): Pipeline {
+  const { config, journal, redactor, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
+  const { texts, tracker } = parts;
+  const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
+  const sessions = new Map<string, Session>();
+  let pendingChars = 0;
+  let closed = false;
+
+  function sessionOf(id: string): Session {
+    const known = sessions.get(id);
+    if (known !== undefined) return known;
+    const onError = (error: unknown): void => log.error('a turn was not taken into memory', { sessionId: id, error });
+    const serial = createSerial(onError);
+    const session: Session = { id, serial, project: '', buffer: [], hydration: null, sensing: false, idle: null };
+    sessions.set(id, session);
+    return session;
+  }
+
+  const run = (session: Session, work: () => Promise<void>): Promise<void> =>
+    tracker.run('ingest', () => session.serial(work));
+
+  async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
+    await hydrate(session);
+    if (book.isRecorded(turn.end)) return;
+    const project = projectOf(turn.projectDir) || session.project;
+    let stored: JournalTurn;
+    try {
+      stored = await journal.append({ ...redacted(turn), project });
+    } catch (error) {
+      book.release(turn.end);
+      throw error;
+    }
+    session.project = project;
+    take(session, stored);
+    await decide(session);
+  }
+
+  /** Enters a durable turn into the book and, where no node stands for it, into the buffer. */
+  function take(session: Session, stored: JournalTurn): void {
+    const text = readTurn(stored);
+    const isNew = book.record(stored, text);
+    texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
+    if (isNew && !book.forms(text.end).some((end) => catalogue.standingFor(end).length > 0)) {
+      session.buffer.push(slim(text));
+    }
+  }
+
+  async function hydrate(session: Session): Promise<void> {
+    session.hydration ??= (async () => {
+      for (const stored of await journal.read(session.id)) {
+        session.project = stored.project || session.project;
+        take(session, stored);
+      }
+      requeueStandIns(session);
+    })();
+    await session.hydration;
+  }
+
+  /** The model was interrupted: it is asked again about each batch. */
+  function requeueStandIns(session: Session): void {
+    const since = new Date(clock.now() - UPGRADE_MS).toISOString();
+    const own = catalogue.all().filter((node) => node.session_id === session.id && isStandIn(node));
+    const recent = own.filter((node) => node.created_at >= since).toReversed();
+    for (const at of new Set(recent.map((node) => node.created_at))) {
+      upgrades.add(recent.filter((node) => node.created_at === at));
+    }
+  }
+
+  async function decide(session: Session): Promise<void> {
+    armIdle(session);
+    const overflow = decideCompaction(session.buffer.length, null, rule);
+    if (overflow.kind === 'compact') await compact(session, overflow.turns, overflow.because);
+    else if (needsReading(session.buffer.length, rule)) sense(session);
+  }
+
+  /** One reading at a time for each session, always of the newest turn; nobody waits for it. */
+  function sense(session: Session): void {
+    const turn = session.buffer.at(-1);
+    if (session.sensing || closed || turn === undefined) return;
+    session.sensing = true;
+    const buffer = session.buffer.slice(-1 - SENSED, -1);
+    const work = async (): Promise<void> => {
+      const reading = await sensor.sense({ buffer, turn });
+      session.sensing = false;
+      void run(session, () => apply(session, turn, reading));
+    };
+    void tracker.run('sensor', work);
+  }
+
+  async function apply(session: Session, turn: TurnText, reading: SensorReading): Promise<void> {
+    const at = session.buffer.indexOf(turn);
+    if (at < 0) return;
+    const decision = decideCompaction(at + 1, reading, rule);
+    if (decision.kind === 'compact') await compact(session, decision.turns, decision.because);
+    if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(session);
+  }
+
+  async function compact(session: Session, count: number, reason: CompactionReason): Promise<void> {
+    for (let left = Math.min(count, session.buffer.length); left > 0; ) {
+      const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
+      const batch = { sessionId: session.id, project: session.project, reason, turns };
+      const nodes = await compactor.standIn(batch);
+      session.buffer = session.buffer.slice(turns.length);
+      left -= turns.length;
+      if (!upgrades.add(nodes)) await compactor.writeLocalBrief(batch);
+    }
+  }
+
+  const compactTail = (session: Session): Promise<void> =>
+    run(session, async () => {
+      await hydrate(session);
+      await compact(session, session.buffer.length, 'forced');
+    });
+
+  function armIdle(session: Session): void {
+    if (session.idle !== null) clearTimeout(session.idle);
+    const { idleMs } = config.compaction;
+    if (config.llm === 'off' || idleMs === 0 || session.buffer.length === 0 || closed) return;
+    const silentMs = clock.now() - (session.buffer.at(-1)?.atMs ?? 0);
+    const waitMs = Math.min(idleMs, Math.max(0, idleMs - silentMs));
+    session.idle = setTimeout(() => void compactTail(session), waitMs).unref();
+  }
+
+  function offer(turn: CapturedTurn): void {
+    if (!book.take(turn.end)) return;
+    const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
+    if (pendingChars > 0 && pendingChars + chars > PENDING_CHARS) {
+      book.release(turn.end);
+      log.warn('too much waits to be written; a turn is left for later', { sessionId: turn.sessionId });
+      return;
+    }
+    pendingChars += chars;
+    const session = sessionOf(turn.sessionId);
+    void run(session, () => ingest(session, turn).finally(() => (pendingChars -= chars)));
+  }
+
+  function redacted(turn: CapturedTurn): CapturedTurn & { readonly redacted: boolean } {
+    const messages = turn.messages.map((message): CapturedMessage & { changed: boolean } => {
+      const { text, redacted: changed } = redactor.json(message.content);
+      // The digest of what was there before would let a short secret be guessed.
+      const sha256 = changed ? createHash('sha256').update(text).digest('hex') : message.sha256;
+      return { role: message.role, content: text, sha256, changed };
+    });
+    const plain = messages.map(({ changed: _, ...message }) => message);
+    return { ...turn, messages: plain, redacted: messages.some((message) => message.changed) };
+  }
+
+  return {
+    capture(turns) {
+      for (const turn of turns) {
+        if (closed) return;
+        notice(turn.sessionId, projectOf(turn.projectDir));
+        offer(turn);
+      }
+    },
+    prepare(sessionId, ends) {
+      const wanted = new Set(ends.flatMap((end) => book.forms(end)));
+      for (const id of new Set([sessionId, ...[...wanted].flatMap((end) => book.sessionOf(end) ?? [])])) {
+        const session = sessionOf(id);
+        void run(session, async () => {
+          await hydrate(session);
+          const last = session.buffer.findLastIndex((turn) => book.forms(turn.end).some((end) => wanted.has(end)));
+          await compact(session, last + 1, 'forced');
+        });
+      }
+    },
+    notice,
+    hydrate(sessionId) {
+      const session = sessionOf(sessionId);
+      return run(session, async () => {
+        await hydrate(session);
+        await decide(session);
+      });
+    },
+    compactTails: async () => void (await Promise.all([...sessions.values()].map(compactTail))),
+    async close() {
+      closed = true;
+      for (const session of sessions.values()) if (session.idle !== null) clearTimeout(session.idle);
+      if (config.llm !== 'off') await Promise.all([...sessions.values()].map(compactTail));
+      else await Promise.all([...sessions.values()].map((session) => session.serial(async () => {})));
+    },
+  };
+
+  function notice(sessionId: string, project: string): void {
+    if (sessions.has(sessionId)) return;
+    sessionOf(sessionId).project = project;
+    if (config.llm === 'off' || project === '') return;
+    for (const session of sessions.values()) {
+      if (session.project === project && session.buffer.length > 0) void compactTail(session);
+    }
+  }
+}
+
+function slim(turn: TurnText): TurnText {
+  const parts = turn.parts.map((part) => {
+    return part.kind === 'assistant' ? part : { ...part, text: elide(part.text, BUFFERED_TOOL_CHARS) };
+  });
+  return { ...turn, parts };
+}

@@ -1,0 +1,151 @@
+import { CometError } from '../common/errors.ts';
+import { isCleanOrigin } from '../common/turn.ts';
+import type { Catalogue } from './catalogue.ts';
+import { cleanBriefLines, renderBrief } from './core/brief.ts';
+import { memoryLine } from './core/memory-line.ts';
+import type { MemoryNode } from './core/node.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { Memory, MemoryLine, NodeFilter, RawMessage, SessionView, StandingMemory } from './face.ts';
+import type { JournalTurn, StoredBrief } from './ports.ts';
+import type { Texts } from './texts.ts';
+import type { TurnBook } from './turn-book.ts';
+
+/** All passive lines together. */
+const PASSIVE_CHARS = 2_000;
+const PASSIVE_LINES = 20;
+const BRIEFS_TRIED = 5;
+
+export type Queries = Pick<Memory, 'lines' | 'standing' | 'list' | 'show' | 'sessions' | 'brief' | 'restore'> & {
+  /** @throws CometError `not_found` or `ambiguous_id` */
+  resolve(prefix: string): MemoryNode;
+};
+
+type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly texts: Texts;
+};
+
+export function createQueries({ config, nodeFiles, projectOf, clock, book, catalogue, texts }: Parts): Queries {
+  function lines(ids: readonly string[]): readonly MemoryLine[] {
+    const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
+    return [...new Set(nodes)].map((node) => memoryLine(node, null));
+  }
+
+  async function briefFor(sessionId: string, project: string): Promise<StoredBrief | null> {
+    const own = await nodeFiles.readBrief(sessionId);
+    if (own !== null || project === '') return own;
+    const others = catalogue.all().filter((node) => node.project === project);
+    for (const id of [...new Set(others.map((node) => node.session_id))].slice(0, BRIEFS_TRIED)) {
+      const brief = await nodeFiles.readBrief(id);
+      if (brief !== null) return brief;
+    }
+    return null;
+  }
+
+  function passive(project: string): readonly MemoryLine[] {
+    const standing = catalogue
+      .all()
+      .filter((node) => node.project === project && node.recall_mode !== 'active' && isCleanOrigin(node.origin))
+      .filter((node) => node.superseded_by === null)
+      .toSorted((a, b) => rank(a) - rank(b))
+      .slice(0, PASSIVE_LINES);
+    const lines = standing.map((node) => memoryLine(node, null));
+    const spentBefore = (at: number): number => lines.slice(0, at).reduce((sum, line) => sum + line.text.length, 0);
+    return lines.filter((line, at) => spentBefore(at) + line.text.length <= PASSIVE_CHARS);
+  }
+
+  async function standing(sessionId: string, projectDir: string | null): Promise<StandingMemory> {
+    const project = projectOf(projectDir);
+    const brief = await briefFor(sessionId, project);
+    return { brief: brief === null ? [] : cleanBriefLines(brief), lines: project === '' ? [] : passive(project) };
+  }
+
+  function resolve(prefix: string): MemoryNode {
+    const nodes = new Set(prefix === '' ? [] : catalogue.matching(prefix).flatMap((id) => catalogue.current(id) ?? []));
+    const [node] = nodes;
+    if (node === undefined)
+      throw new CometError('not_found', `no memory begins with "${prefix}"; see comet-cc memory ls`);
+    if (nodes.size === 1) return node;
+    const some = [...nodes].slice(0, 3).map((each) => each.node_id);
+    throw new CometError(
+      'ambiguous_id',
+      `"${prefix}" fits ${nodes.size} memories (${some.join(', ')}, …); give more of it`,
+    );
+  }
+
+  function list(filter: NodeFilter): readonly MemoryNode[] {
+    const project = filter.projectDir === undefined ? undefined : projectOf(filter.projectDir);
+    const fits = (node: MemoryNode): boolean =>
+      (filter.all === true || node.parent_node_id === null) &&
+      (filter.sessionId === undefined || node.session_id === filter.sessionId) &&
+      (project === undefined || node.project === project) &&
+      (filter.tag === undefined || node.topic_tags.includes(filter.tag)) &&
+      (filter.importance === undefined || node.importance === filter.importance) &&
+      (filter.sinceMs === undefined || Date.parse(node.created_at) >= filter.sinceMs);
+    return catalogue.all().filter(fits).slice(0, filter.limit);
+  }
+
+  async function restore(sessionId: string): Promise<readonly RawMessage[]> {
+    const turns = await texts.turns(sessionId);
+    if (turns.length === 0)
+      throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
+    return messagesOf(turns).map(({ end: _, ...message }) => message);
+  }
+
+  return {
+    lines,
+    standing,
+    resolve,
+    list,
+    restore,
+    async show(id, depth) {
+      const node = resolve(id);
+      if (depth < 2) return node;
+      const own = new Set(node.turns.flatMap((end) => book.forms(end)));
+      const messages = messagesOf(await texts.turns(node.session_id)).filter(({ end }) => own.has(end));
+      return { ...node, raw: messages.map(({ end: _, ...message }) => message) };
+    },
+    async sessions() {
+      const views = [...book.sessions()].map(([id, facts]): SessionView => {
+        const nodes = catalogue.all().filter((node) => node.session_id === id);
+        return {
+          session_id: id,
+          project: facts.project,
+          status: clock.now() - facts.lastAtMs < config.compaction.idleMs ? 'active' : 'closed',
+          created_at: new Date(facts.firstAtMs).toISOString(),
+          updated_at: new Date(facts.lastAtMs).toISOString(),
+          turns: facts.turns,
+          node_ids: nodes.map((node) => node.node_id),
+        };
+      });
+      return views.sort((a, b) => b.updated_at.localeCompare(a.updated_at));
+    },
+    async brief(sessionId) {
+      const brief = await nodeFiles.readBrief(sessionId);
+      if (brief !== null) return renderBrief(brief);
+      if (book.session(sessionId) !== undefined) return '';
+      throw new CometError('not_found', `no session ${sessionId} is known; see comet-cc session ls`);
+    },
+  };
+}
+
+/** Messages in order of the session, numbered from 0, each with the name of its turn. */
+function messagesOf(turns: readonly JournalTurn[]): (RawMessage & { readonly end: string })[] {
+  return turns
+    .flatMap((turn) => turn.messages.map((message) => ({ ...message, end: turn.end })))
+    .map(({ role, content, sha256, end }, seq) => ({ seq, role, content: parsed(content), sha256, end }));
+}
+
+function parsed(content: string): unknown {
+  try {
+    return JSON.parse(content) as unknown;
+  } catch {
+    // What was not JSON when it came is shown as the text it is.
+    return content;
+  }
+}
+
+function rank(node: MemoryNode): number {
+  return ['HIGH', 'MED', 'LOW'].indexOf(node.importance);
+}

@@ -1,0 +1,71 @@
+import type { Origin } from '../common/turn.ts';
+import { saidText } from './core/assemble.ts';
+import { readTurn, withoutTools } from './core/taint.ts';
+import type { Journal, JournalTurn, TurnText } from './ports.ts';
+import type { TurnBook } from './turn-book.ts';
+
+const CACHED_CHARS = 16_000_000;
+
+export interface Said {
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+/** Raw turns as nodes know them: each turn once, in its latest form, under its first name. */
+export interface Texts {
+  turns(sessionId: string): Promise<readonly JournalTurn[]>;
+  ofSession(sessionId: string): Promise<readonly TurnText[]>;
+  /** What was said in a turn; from memory where it was used lately. */
+  said(end: string): Promise<Said | null>;
+  keep(turn: TurnText): void;
+  drop(ends: readonly string[]): void;
+}
+
+export function createTexts(journal: Journal, book: TurnBook): Texts {
+  const cache = new Map<string, Said>();
+  let chars = 0;
+
+  function drop(ends: readonly string[]): void {
+    for (const end of ends) {
+      chars -= cache.get(end)?.text.length ?? 0;
+      cache.delete(end);
+    }
+  }
+
+  function keep(turn: TurnText): void {
+    drop([turn.end]);
+    const said = { text: saidText(turn), origin: withoutTools(turn).origin };
+    cache.set(turn.end, said);
+    chars += said.text.length;
+    for (const oldest of cache.keys()) {
+      if (chars <= CACHED_CHARS) break;
+      drop([oldest]);
+    }
+  }
+
+  async function turns(sessionId: string): Promise<readonly JournalTurn[]> {
+    const latest = new Map<string, JournalTurn>();
+    for (const turn of await journal.read(sessionId)) {
+      const name = book.forms(turn.end)[0] ?? turn.end;
+      latest.set(name, { ...turn, end: name });
+    }
+    return [...latest.values()];
+  }
+
+  const ofSession = async (sessionId: string): Promise<readonly TurnText[]> => (await turns(sessionId)).map(readTurn);
+
+  return {
+    turns,
+    ofSession,
+    keep,
+    drop,
+    async said(end) {
+      const name = book.forms(end)[0] ?? end;
+      const sessionId = book.sessionOf(name);
+      if (!cache.has(name) && sessionId !== undefined) {
+        for (const turn of await ofSession(sessionId)) keep(turn);
+      }
+      return cache.get(name) ?? null;
+    },
+  };
+}

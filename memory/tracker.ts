@@ -1,0 +1,43 @@
+export type Work = 'ingest' | 'sensor' | 'compacter' | 'indexer';
+
+/** Knows what is under way, and when nothing is. */
+export interface Tracker {
+  run<T>(kind: Work, work: () => Promise<T>): Promise<T>;
+  count(kind: Work): number;
+  /** Resolves once nothing is under way. */
+  idle(): Promise<void>;
+}
+
+export function createTracker(): Tracker {
+  const counts: Record<Work, number> = { ingest: 0, sensor: 0, compacter: 0, indexer: 0 };
+  let waiting: (() => void)[] = [];
+  const busy = (): boolean => Object.values(counts).some((count) => count > 0);
+  return {
+    async run(kind, work) {
+      counts[kind] += 1;
+      try {
+        return await work();
+      } finally {
+        counts[kind] -= 1;
+        if (!busy()) {
+          const woken = waiting;
+          waiting = [];
+          for (const wake of woken) wake();
+        }
+      }
+    },
+    count: (kind) => counts[kind],
+    idle: () => (busy() ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()),
+  };
+}
+
+/** One piece of work after the other; a failure is reported and does not stop the next. */
+export type Serial = (work: () => Promise<void>) => Promise<void>;
+
+export function createSerial(onError: (error: unknown) => void): Serial {
+  let tail = Promise.resolve();
+  return (work) => {
+    tail = tail.then(work).catch(onError);
+    return tail;
+  };
+}

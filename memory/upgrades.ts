@@ -1,0 +1,126 @@
+import type { Log } from '../common/log.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { Batch, Compactor } from './compactor.ts';
+import type { CompactionReason } from './core/compaction.ts';
+import type { MemoryNode } from './core/node.ts';
+import { isPointer, replaceStandIns } from './core/replace.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { Indexer } from './indexer.ts';
+import { createModelGate } from './model-gate.ts';
+import type { Texts } from './texts.ts';
+import { createSerial, type Tracker } from './tracker.ts';
+
+const MOST_DEFERRED = 100;
+const ATTEMPTS = 3;
+
+/** The compacter's queue: stand-ins that wait for the model's nodes. */
+export interface Upgrades {
+  /** Queues the stand-ins of one batch; returns false where no model will come, so that the brief is up to others. */
+  add(standIns: readonly MemoryNode[]): boolean;
+  /** Stand-ins that stay until the model answers again. */
+  deferred(): number;
+  close(): Promise<void>;
+}
+
+interface Job {
+  readonly ids: readonly string[];
+  readonly sessionId: string;
+  readonly project: string;
+  readonly reason: CompactionReason;
+  attempts: number;
+}
+
+type Parts = Pick<MemoryDeps, 'model' | 'clock'> & {
+  readonly catalogue: Catalogue;
+  readonly compactor: Compactor;
+  readonly indexer: Indexer;
+  readonly texts: Texts;
+  readonly tracker: Tracker;
+  readonly log: Log;
+};
+
+export function createUpgrades(parts: Parts): Upgrades {
+  const { model, clock, catalogue, compactor, indexer, texts, tracker, log } = parts;
+  const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
+  const gate = createModelGate(clock);
+  const closing = new AbortController();
+  let deferred: Job[] = [];
+  let timer: NodeJS.Timeout | null = null;
+
+  const queue = (job: Job): void => void tracker.run('compacter', () => serial(() => work(job)));
+
+  function defer(job: Job): void {
+    if (closing.signal.aborted) return;
+    deferred = [...deferred, job].slice(-MOST_DEFERRED);
+    timer ??= setTimeout(retry, Math.max(1_000, gate.waitMs())).unref();
+  }
+
+  function retry(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    const jobs = deferred;
+    deferred = [];
+    for (const job of jobs) queue(job);
+  }
+
+  async function batchOf(job: Job): Promise<{ batch: Batch; standIns: MemoryNode[] }> {
+    const standIns = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isStandIn);
+    const ends = new Set(standIns.flatMap((node) => node.turns));
+    const turns = (await texts.ofSession(job.sessionId)).filter((turn) => ends.has(turn.end));
+    return { batch: { ...job, turns }, standIns };
+  }
+
+  async function work(job: Job): Promise<void> {
+    if (model === null || closing.signal.aborted) return;
+    if (!gate.isOpen()) return defer(job);
+    const { batch, standIns } = await batchOf(job);
+    if (batch.turns.length === 0) return;
+    try {
+      const result = await compactor.ask(model, batch, closing.signal);
+      gate.succeeded();
+      await replace(standIns, compactor.nodesOf(result, batch, model.name), batch);
+      await compactor.writeBrief(result, batch);
+      if (deferred.length > 0) retry();
+    } catch (error) {
+      if (closing.signal.aborted) return;
+      gate.failed();
+      job.attempts += 1;
+      log.warn('the compacter gave no nodes; local ones stand in', {
+        sessionId: job.sessionId,
+        attempts: job.attempts,
+        error,
+      });
+      await compactor.writeLocalBrief(batch);
+      if (job.attempts < ATTEMPTS) defer(job);
+    }
+  }
+
+  async function replace(standIns: readonly MemoryNode[], fresh: readonly MemoryNode[], batch: Batch): Promise<void> {
+    // Some may have been removed while the model was thinking; what is gone stays gone.
+    if (standIns.some((node) => catalogue.get(node.node_id) !== node)) return;
+    const nodes = replaceStandIns(standIns, fresh, new Date(clock.now()).toISOString());
+    await indexer.remove(standIns.map((node) => node.node_id));
+    await compactor.settle(nodes, batch);
+  }
+
+  return {
+    add(standIns) {
+      const first = standIns[0];
+      if (model === null || first === undefined || closing.signal.aborted) return false;
+      const { session_id: sessionId, project, compaction_reason: reason } = first;
+      queue({ ids: standIns.map((node) => node.node_id), sessionId, project, reason, attempts: 0 });
+      return gate.isOpen();
+    },
+    deferred: () => deferred.length,
+    async close() {
+      closing.abort(new Error('memory is closing'));
+      if (timer !== null) clearTimeout(timer);
+      await serial(async () => {});
+    },
+  };
+}
+
+/** Written without a model and not replaced yet. */
+export function isStandIn(node: MemoryNode): boolean {
+  return node.written_by === 'local' && !isPointer(node);
+}
