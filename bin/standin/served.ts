@@ -71,7 +71,7 @@ export function newestPrompt(body: Json): string {
   return message ? (textsOf(message).at(-1) ?? '') : '';
 }
 
-/** A message's own texts: no reminders, and none beside tool results. */
+/** A message's own texts: no reminders, nothing that a memory proxy put there, and none beside tool results. */
 export function textsOf(message: Json): readonly string[] {
   const blocks = blocksOf(message.content);
   if (blocks.some((block) => block.type === 'tool_result')) return [];
@@ -82,7 +82,7 @@ export function textsOf(message: Json): readonly string[] {
         .replace(/<system-reminder>[\s\S]*?<\/system-reminder>/g, '')
         .trim(),
     )
-    .filter((text) => text !== '');
+    .filter((text) => text !== '' && !text.startsWith('<comet-cc-memory'));
 }
 
 export function toolNames(body: Json): readonly string[] {
