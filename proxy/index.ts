@@ -20,6 +20,7 @@ export interface ProxyDeps {
   readonly rewriteDeadlineMs?: number;
   readonly bodyCapBytes?: number;
   readonly teeCapBytes?: number;
+  readonly handshakeMs?: number;
 }
 
 export interface Proxy {
@@ -52,6 +53,7 @@ export function createProxy(deps: ProxyDeps): Proxy {
     secret: deps.secret,
     certs: deps.certs,
     log: deps.log,
+    handshakeMs: deps.handshakeMs ?? 10_000,
     onRequest(incoming) {
       const run = runExchange(exchange, incoming, stats).finally(() => running.delete(run));
       running.add(run);

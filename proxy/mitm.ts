@@ -25,6 +25,8 @@ export interface MitmOptions {
   readonly secret: string;
   readonly certs: CertSource;
   readonly log: ProxyLog;
+  /** A TLS handshake that takes longer is closed. */
+  readonly handshakeMs: number;
   readonly onRequest: (incoming: Incoming) => void;
 }
 
@@ -36,7 +38,7 @@ export interface Mitm {
   close(): Promise<void>;
 }
 
-const TLS_OPTIONS = { handshakeTimeout: 10_000, connectionsCheckingInterval: 5_000, noDelay: true };
+const TLS_OPTIONS = { connectionsCheckingInterval: 5_000, noDelay: true };
 const HEADERS_MS = 60_000;
 
 type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
@@ -82,7 +84,9 @@ export function createMitm(options: MitmOptions): Mitm {
     const pair = served === null ? {} : { key: served.key, cert: served.cert };
     tls = await new Promise<TlsServer>((resolve) => {
       // The library binds a port for it; none is wanted, since connections are handed over.
-      proxy._createHttpsServer({ ...pair, ...TLS_OPTIONS }, (_port, server) => resolve(server));
+      proxy._createHttpsServer({ ...pair, ...TLS_OPTIONS, handshakeTimeout: options.handshakeMs }, (_port, server) =>
+        resolve(server),
+      );
     });
     // Not http's own close, which would also end its watch over slow headers.
     await new Promise((resolve) => NetServer.prototype.close.call(tls, resolve));
