@@ -1,12 +1,17 @@
+import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import { bundleFile, userCaFile } from '../certs/bundle.ts';
 import { systemClock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
 import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Redactor } from '../common/redact.ts';
+import { saidText } from '../memory/core/assemble.ts';
+import { withoutTools } from '../memory/core/taint.ts';
+import type { MemoryDeps, Recaller, RecallParts, ReportingModel } from '../memory/deps.ts';
 import type { Memory } from '../memory/face.ts';
-import type { LanguageModel } from '../memory/ports.ts';
+import type { NodeIndex, Problem } from '../memory/ports.ts';
 import { PROXY_NAMES } from './environment.ts';
 
 export interface MemoryParts {
@@ -18,18 +23,58 @@ export interface MemoryParts {
 }
 
 /**
- * Journal, files, index, models and recall, joined. Everything is loaded here and not before: a native part that
- * does not load on this machine must cost memory, never the proxy.
+ * Journal, files, index, models and recall, joined. All is loaded here and not before: a native part that does not
+ * load on this machine must cost memory, never the proxy.
  */
 export async function openMemory(parts: MemoryParts): Promise<Memory> {
+  const { config, paths, redactor, log } = parts;
   const { createMemory } = await import('../memory/index.ts');
-  throw new Error(String(createMemory));
+  const { openJournal } = await import('../memory/adapters/journal.ts');
+  const { openNodeFiles } = await import('../memory/adapters/node-files.ts');
+  const { openLanceIndex } = await import('../memory/adapters/lance-index.ts');
+  const { createWorkerEmbedder } = await import('../memory/adapters/worker-embedder.ts');
+  const { createLocalModel } = await import('../memory/adapters/local-model.ts');
+  const { createProjectOf } = await import('../memory/adapters/git-project.ts');
+  const { createForgottenFile } = await import('../memory/adapters/forgotten-file.ts');
+
+  const problems: Problem[] = [];
+  const report = (problem: Problem): void => {
+    problems.push(problem);
+    log.warn('the store has a problem', { ...problem });
+  };
+  const embedder = createWorkerEmbedder();
+  const opened = await openLanceIndex({ dir: paths.indexDir, embedder, now: systemClock.now, report });
+  if (opened.rebuilt && opened.reason !== 'new') log.warn('the index is rebuilt', { reason: opened.reason });
+  const memory = await createMemory({
+    config,
+    journal: await openJournal({ dir: paths.journalDir, report }),
+    nodeFiles: await openNodeFiles(paths),
+    index: opened.index,
+    model: await languageModel(parts),
+    local: createLocalModel(),
+    redactor,
+    projectOf: createProjectOf(systemClock.now),
+    forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
+    clock: systemClock,
+    log,
+    randomHex: () => randomBytes(8).toString('hex'),
+  });
+  return {
+    ...memory,
+    status: () => {
+      const status = memory.status();
+      return { ...status, problems: [...problems, ...status.problems] };
+    },
+    close: async () => {
+      await memory.close();
+      await embedder.close();
+    },
+  };
 }
 
-async function languageModel({ env, config, paths, redactor, log }: MemoryParts): Promise<LanguageModel | null> {
+async function languageModel({ env, config, paths, redactor, log }: MemoryParts): Promise<ReportingModel | null> {
   if (config.llm !== 'claude') return null;
   const { createClaudeCli } = await import('../memory/adapters/claude-cli.ts');
-  const { bundleFile, userCaFile } = await import('../certs/bundle.ts');
   const cwd = path.join(paths.runDir, 'model');
   await ensureDir(cwd);
   return createClaudeCli({

@@ -29,7 +29,9 @@ export async function openApiServer(socket: string, log: Log): Promise<ApiServer
   await clearStale(socket);
   let handlers: Handlers | null = null;
   const server = http.createServer((request, response) => {
-    answer(request, handlers).then(
+    const left = new AbortController();
+    response.once('close', () => left.abort());
+    answer(request, handlers, left.signal).then(
       ({ status, body }) => send(response, status, body),
       (error: unknown) => {
         const code = error instanceof CometError ? error.code : 'daemon_unhealthy';
@@ -62,6 +64,7 @@ export async function openApiServer(socket: string, log: Log): Promise<ApiServer
 async function answer(
   request: http.IncomingMessage,
   handlers: Handlers | null,
+  signal: AbortSignal,
 ): Promise<{ status: number; body: unknown }> {
   const operation = (request.url ?? '').replace(/^\/v1\//, '');
   if (!Object.hasOwn(operationInputs, operation)) {
@@ -75,10 +78,8 @@ async function answer(
     const issue = input.error.issues[0];
     throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
   }
-  const left = new AbortController();
-  request.once('close', () => left.abort());
   const run = handlers[operation as Operation] as (input: unknown, signal: AbortSignal) => unknown;
-  return { status: 200, body: { result: await run(input.data, left.signal) } };
+  return { status: 200, body: { result: await run(input.data, signal) } };
 }
 
 async function readBody(request: http.IncomingMessage): Promise<string> {

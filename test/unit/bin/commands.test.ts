@@ -1,0 +1,213 @@
+import { describe, expect, it } from 'vitest';
+import { checkLines } from '../../../bin/commands/doctor.ts';
+import { inOrder, logLine } from '../../../bin/commands/logs.ts';
+import { listLines, parseFilter } from '../../../bin/commands/memory/ls.ts';
+import { hitJson, hitLines } from '../../../bin/commands/memory/search.ts';
+import { nodeLines } from '../../../bin/commands/memory/show.ts';
+import { sessionLines } from '../../../bin/commands/session.ts';
+import { exitCodeOf } from '../../../bin/exit.ts';
+import { contentText } from '../../../bin/render.ts';
+import { createTerm, type Paint } from '../../../bin/term.ts';
+import { CometError, type ErrorCode } from '../../../common/errors.ts';
+import type { MemoryNode } from '../../../memory/core/node.ts';
+import type { RecallHit } from '../../../memory/face.ts';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const plain: Paint = (_, text) => text;
+
+const NODE: MemoryNode = {
+  node_id: 'mem_20261121_110000_a1b2c3',
+  session_id: 's1',
+  project: 'github.com/o/r',
+  depth_level: 1,
+  recall_mode: 'both',
+  topic_tags: ['deploy', 'ports'],
+  importance: 'HIGH',
+  summary: 'Staging listens on 4711;\nthe \u001b[31mfirewall allows it',
+  detailed_summary: null,
+  trigger: 'When I deploy to staging',
+  content_key: 'k',
+  raw_location: 'journal/s1.log',
+  parent_node_id: null,
+  links: [],
+  source_links: [],
+  capsule: null,
+  origin: 'user',
+  valid_from: '2026-11-21T11:00:00Z',
+  valid_to: null,
+  superseded_by: null,
+  compaction_reason: 'topic_shift',
+  created_at: '2026-11-21T11:00:00Z',
+  strength: 1,
+  recall_count: 0,
+  last_recalled_at: null,
+  turns: ['e1'],
+  written_by: 'local',
+  facts: [{ concept: 'staging port', value: '4711', polarity: 'positive', evidence: ['e1'] }],
+};
+
+const HIT: RecallHit = {
+  node: NODE,
+  score: 0.91,
+  line: { nodeId: NODE.node_id, text: 'line', origin: 'user' },
+  raw: { text: 'use port 4711 for staging', turn: 'e1' },
+  lanes: { fts: { rank: 1, score: 7.25 }, summary: { rank: 2, score: 0.4 } },
+};
+
+describe('exitCodeOf', () => {
+  it.each<[ErrorCode, number]>([
+    ['usage', 2],
+    ['ambiguous_id', 2],
+    ['daemon_down', 3],
+    ['not_found', 4],
+    ['port_in_use', 1],
+    ['config_invalid', 1],
+    ['daemon_unhealthy', 1],
+  ])('%s ends with %i', (code, exit) => {
+    expect(exitCodeOf(new CometError(code, 'message'))).toBe(exit);
+  });
+
+  it('anything unexpected ends with 1', () => {
+    expect(exitCodeOf(new Error('message'))).toBe(1);
+  });
+});
+
+describe('memory ls', () => {
+  it('turns flags into a filter; JSON has no limit unless one is given', () => {
+    expect(parseFilter({}, NOW)).toEqual({ limit: 50 });
+    expect(parseFilter({ json: true }, NOW)).toEqual({});
+    expect(
+      parseFilter(
+        { session: 's1', project: '/tmp/x/../y', tag: 't', importance: 'med', since: '1d', all: true, limit: '3' },
+        NOW,
+      ),
+    ).toEqual({
+      sessionId: 's1',
+      projectDir: '/tmp/y',
+      tag: 't',
+      importance: 'MED',
+      sinceMs: NOW - 86_400_000,
+      all: true,
+      limit: 3,
+    });
+  });
+
+  it('gives each memory one line that fits and moves no cursor', () => {
+    const [heading, line] = listLines([NODE], 80, NOW);
+    expect(heading).toMatch(/^ID +WHEN +IMP +SUMMARY$/);
+    expect(line).toBe('mem_20261121_110000_a1b2c3  1 h ago  HIGH  Staging listens on 4711; the [31mfir…');
+    expect(listLines([NODE], 200, NOW)[1]).toContain('deploy,ports');
+  });
+});
+
+describe('memory show', () => {
+  it('shows more with each depth', () => {
+    const raw = [{ seq: 1, role: 'user', content: 'use port 4711', sha256: 'x' }];
+    expect(nodeLines(NODE, 0, plain, NOW)).toHaveLength(3);
+    expect(nodeLines(NODE, 1, plain, NOW).join('\n')).toContain('- staging port: 4711');
+    expect(nodeLines({ ...NODE, raw }, 2, plain, NOW).join('\n')).toContain('1 user\nuse port 4711');
+  });
+
+  it('renders each kind of block', () => {
+    expect(
+      contentText([
+        { type: 'text', text: 'hello' },
+        { type: 'tool_use', name: 'Bash', input: { command: 'ls' } },
+        { type: 'tool_result', content: [{ type: 'text', text: 'a.ts' }] },
+        { type: 'image', source: {} },
+        { type: 'novel', x: 1 },
+      ]),
+    ).toEqual(['hello', '[Bash] {"command":"ls"}', '[result] a.ts', '[image]', '{"type":"novel","x":1}']);
+  });
+});
+
+describe('memory search', () => {
+  it('adds score, match and, where asked for, every lane to the node', () => {
+    expect(hitJson(HIT, false)).toMatchObject({ node_id: NODE.node_id, score: 0.91, match: { turn: 'e1' } });
+    expect(hitJson(HIT, false)).not.toHaveProperty('lanes');
+    expect(hitJson(HIT, true)).toMatchObject({
+      lanes: {
+        fts: { rank: 1, score: 7.25 },
+        summary: { rank: 2, score: 0.4 },
+        trigger: null,
+        raw: null,
+        entity: null,
+      },
+    });
+  });
+
+  it('prints the line that matched, and the lanes where asked for', () => {
+    expect(hitLines(HIT, true, { paint: plain, width: 80 }, NOW)).toEqual([
+      '0.910  mem_20261121_110000_a1b2c3  1 h ago  user',
+      '  Staging listens on 4711; the [31mfirewall allows it',
+      '  "use port 4711 for staging"',
+      '  fts #1 7.250, summary #2 0.400',
+    ]);
+  });
+});
+
+describe('session ls', () => {
+  it('counts turns and nodes', () => {
+    const session = {
+      session_id: 's1',
+      project: '/p',
+      status: 'active',
+      created_at: '',
+      updated_at: '2026-11-21T11:00:00Z',
+      turns: 12,
+      node_ids: ['a', 'b'],
+    } as const;
+    expect(sessionLines([session], 80, NOW)[1]).toBe('s1       1 h ago  active     12      2  /p');
+  });
+});
+
+describe('logs', () => {
+  it('reads a record, and leaves a foreign line alone but for what a terminal would obey', () => {
+    const record =
+      '{"at":"2026-11-21T11:00:00.000Z","level":"warn","process":"engine","message":"slow","durationMs":7}';
+    expect(logLine(record, plain)).toBe('2026-11-21T11:00:00.000Z warn  engine slow durationMs=7');
+    expect(logLine('Error: \u001b[2Jboom', plain)).toBe('Error: [2Jboom');
+    expect(logLine('{"at":', plain)).toBe('{"at":');
+  });
+
+  it('merges files by time, and a stack stays behind its record', () => {
+    const at = (time: string): string => `{"at":"${time}"}`;
+    expect(inOrder([[at('1'), 'stack', at('3')], [at('2')]])).toEqual([at('1'), 'stack', at('2'), at('3')]);
+  });
+});
+
+describe('doctor', () => {
+  it('gives what to do below what failed', () => {
+    expect(checkLines({ id: 'node', ok: true, detail: 'Node v20', fix: '' }, plain)).toEqual([
+      'ok   node      Node v20',
+    ]);
+    expect(checkLines({ id: 'port', ok: false, detail: 'taken', fix: 'another' }, plain)[1]).toContain('do: another');
+  });
+});
+
+describe('createTerm', () => {
+  const written: string[] = [];
+  const terminal = { isTTY: true, columns: 100, write: (text: string) => written.push(text) };
+  const pipe = { write: (text: string) => written.push(text) };
+
+  it('colours on a terminal, never with NO_COLOR, in a pipe or on a dumb terminal', () => {
+    expect(createTerm(terminal, terminal, {}).paint('red', 'x')).toBe('\u001b[31mx\u001b[39m');
+    for (const term of [
+      createTerm(terminal, terminal, { NO_COLOR: '1' }),
+      createTerm(terminal, terminal, { TERM: 'dumb' }),
+      createTerm(pipe, terminal, {}),
+    ]) {
+      expect(term.paint('red', 'x')).toBe('x');
+    }
+  });
+
+  it('shows progress only where stderr is a terminal, and cuts no line in a pipe', () => {
+    written.length = 0;
+    createTerm(terminal, pipe, {}).progress('…');
+    expect(written).toEqual([]);
+    createTerm(pipe, terminal, {}).progress('…');
+    expect(written).toEqual(['\r\u001b[2K…']);
+    expect(createTerm(pipe, pipe, {}).width).toBe(Number.POSITIVE_INFINITY);
+    expect(createTerm(terminal, pipe, {}).width).toBe(100);
+  });
+});
