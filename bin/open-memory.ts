@@ -7,11 +7,8 @@ import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Redactor } from '../common/redact.ts';
-import { saidText } from '../memory/core/assemble.ts';
-import { withoutTools } from '../memory/core/taint.ts';
-import type { MemoryDeps, Recaller, RecallParts, ReportingModel } from '../memory/deps.ts';
-import type { Memory } from '../memory/face.ts';
-import type { NodeIndex, Problem } from '../memory/ports.ts';
+import type { Memory, ReportingModel } from '../memory/index.ts';
+import type { Problem } from '../memory/ports.ts';
 import { PROXY_NAMES } from './environment.ts';
 
 export interface MemoryParts {
