@@ -1,3 +1,4 @@
+import { beforeAbort } from './abort.ts';
 import type { MemoryDeps } from './deps.ts';
 import { createModelGate } from './model-gate.ts';
 import type { SensorInput, SensorReading } from './ports.ts';
@@ -20,7 +21,7 @@ export function createSensor({
     async sense(input) {
       if (model !== null && gate.isOpen() && !closing.signal.aborted) {
         try {
-          const reading = await model.sense(input, closing.signal);
+          const reading = await beforeAbort(model.sense(input, closing.signal), closing.signal);
           gate.succeeded();
           return reading;
         } catch (error) {

@@ -1,4 +1,5 @@
 import type { Log } from '../common/log.ts';
+import { beforeAbort } from './abort.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Batch, Compactor } from './compactor.ts';
 import type { CompactionReason } from './core/compaction.ts';
@@ -76,7 +77,7 @@ export function createUpgrades(parts: Parts): Upgrades {
     const { batch, standIns } = await batchOf(job);
     if (batch.turns.length === 0) return;
     try {
-      const result = await compactor.ask(model, batch, closing.signal);
+      const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
       gate.succeeded();
       await replace(standIns, compactor.nodesOf(result, batch, model.name), batch);
       await compactor.writeBrief(result, batch);

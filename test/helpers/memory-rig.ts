@@ -1,0 +1,65 @@
+import { randomBytes } from 'node:crypto';
+import { Config } from '../../common/config.ts';
+import { silentLog } from '../../common/log.ts';
+import { createRedactor } from '../../common/redact.ts';
+import { createHashEmbedder } from '../../memory/adapters/hash-embedder.ts';
+import { createLocalModel } from '../../memory/adapters/local-model.ts';
+import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
+import { createMemoryJournal } from '../../memory/adapters/memory-journal.ts';
+import type { MemoryNode } from '../../memory/core/node.ts';
+import { createMemory, type Memory, type MemoryDeps } from '../../memory/index.ts';
+import type { Journal, NodeFiles, NodeIndex, StoredBrief } from '../../memory/ports.ts';
+
+/** What outlives a memory: open another one on the same disk to restart. */
+export interface Disk {
+  readonly journal: Journal;
+  readonly nodeFiles: NodeFiles;
+  readonly nodes: Map<string, MemoryNode>;
+  readonly briefs: Map<string, StoredBrief>;
+  readonly forgotten: string[];
+  index: NodeIndex;
+  nowMs: number;
+}
+
+export function createDisk(): Disk {
+  const nodes = new Map<string, MemoryNode>();
+  const briefs = new Map<string, StoredBrief>();
+  const journal = { ...createMemoryJournal(), close: async () => {} };
+  const nodeFiles: NodeFiles = {
+    load: async () => ({ nodes: [...nodes.values()], problems: [] }),
+    save: async (fresh) => {
+      for (const node of fresh) nodes.set(node.node_id, structuredClone(node));
+    },
+    remove: async (ids) => {
+      for (const id of ids) nodes.delete(id);
+    },
+    readBrief: async (sessionId) => briefs.get(sessionId) ?? null,
+    writeBrief: async (brief) => void briefs.set(brief.session_id, brief),
+  };
+  const index = freshIndex();
+  return { journal, nodeFiles, nodes, briefs, forgotten: [], index, nowMs: 1_800_000_000_000 };
+}
+
+export function freshIndex(): NodeIndex {
+  return { ...createMemoryIndex(createHashEmbedder()), close: async () => {} };
+}
+
+export type RigOptions = Partial<MemoryDeps> & { readonly llm?: Config['llm']; readonly idleMs?: number };
+
+export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over }: RigOptions = {}): Promise<Memory> {
+  return createMemory({
+    config: Config.parse({ llm, compaction: { idleMs } }),
+    journal: disk.journal,
+    nodeFiles: disk.nodeFiles,
+    index: disk.index,
+    model: null,
+    local: createLocalModel(),
+    redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
+    projectOf: (directory) => directory ?? '',
+    forgotten: { load: async () => disk.forgotten, add: async (ends) => void disk.forgotten.push(...ends) },
+    clock: { now: () => disk.nowMs },
+    log: silentLog,
+    randomHex: () => randomBytes(4).toString('hex'),
+    ...over,
+  });
+}
