@@ -1,66 +1,151 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
-import path from 'node:path';
+import { once } from 'node:events';
+import type { IncomingMessage } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createGuard, type Guard, type GuardOptions } from '../../../proxy/guard.ts';
-import { makeTestCerts, type TestCerts } from '../../helpers/certs.ts';
-import { ask, CLIENT, type StandIn, startStandIn, type Via } from '../../helpers/wire.ts';
+import { control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
+import { sseMessage } from '../../helpers/sse.ts';
+import { ask, CLIENT, openRequest, secureThrough, type Via } from '../../helpers/wire.ts';
 
-const TOKEN = 'token-of-the-tests-0123456789';
-const AUTH = `Proxy-Authorization: Basic ${Buffer.from(`comet-cc:${TOKEN}`).toString('base64')}\r\n`;
-const REAL = path.resolve('test/fixtures/engines/real.mjs');
-
-let ours: TestCerts;
-let theirs: TestCerts;
-let standIn: StandIn;
-let home: string;
-let guard: Guard | null = null;
+let world: World;
+let release: (() => void) | null = null;
 
 beforeAll(async () => {
-  ours = makeTestCerts(['api.anthropic.com']);
-  theirs = makeTestCerts(['api.anthropic.com', 'localhost', '127.0.0.1']);
-  home = mkdtempSync(path.join(os.tmpdir(), 'cc-test-'));
-  standIn = await startStandIn(theirs, (_request, response, body) => response.end(body));
-});
-
-afterEach(async () => {
-  await guard?.stop();
-  guard = null;
-});
-
-afterAll(async () => {
-  await standIn.close();
-  for (const dir of [ours.dir, theirs.dir, home]) rmSync(dir, { recursive: true });
-});
-
-async function startGuard(options: Partial<GuardOptions> = {}): Promise<Via> {
-  guard = createGuard({
-    port: 0,
-    upstream: standIn.origin,
-    token: TOKEN,
-    socketPath: path.join(home, 'run', 'guard.sock'),
-    enginePath: REAL,
-    engineEnv: {
-      ...process.env,
-      TEST_KEY: ours.keyFile,
-      TEST_CERT: ours.certFile,
-      COMET_CC_UPSTREAM: standIn.origin,
-      COMET_CC_UPSTREAM_CA: theirs.caFile,
-    },
-    version: '0.0.0',
-    timings: { drainMs: 1_000 },
-    ...options,
+  world = await makeWorld((request, response, body) => {
+    if (request.url !== '/v1/messages?stream') return void response.end(body);
+    const bytes = sseMessage('one, two');
+    response.writeHead(200, { 'content-type': 'text/event-stream' });
+    response.write(bytes.subarray(0, 500));
+    release = () => void response.end(bytes.subarray(500));
   });
-  return { port: await guard.listen(), connectHeaders: AUTH };
+});
+afterEach(() => world.stopAll());
+afterAll(() => world.close());
+
+const body = '{"model":"x"}';
+const asked = (via: Via, ca: string) => ask(via, ca, { headers: CLIENT, body });
+
+async function openStream(via: Via) {
+  const secure = await secureThrough(via, world.ours.ca);
+  secure.on('error', () => {});
+  const request = openRequest(secure, { path: '/v1/messages?stream', headers: CLIENT });
+  request.on('error', () => {}).end('{}');
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  const chunks: Buffer[] = [];
+  response.on('data', (chunk: Buffer) => chunks.push(chunk));
+  const ended = new Promise<Buffer>((resolve, reject) => {
+    response.once('end', () => resolve(Buffer.concat(chunks))).once('error', reject);
+  });
+  ended.catch(() => {});
+  await once(response, 'data');
+  return { ended, secure };
 }
 
+const pidOf = async (): Promise<number> => {
+  const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":5000}');
+  return (status as { engine: { pid: number } }).engine.pid;
+};
+
 describe('guard and engine', () => {
-  it('carries a request through guard, engine, TLS and upstream', async () => {
-    const via = await startGuard();
-    const reply = await ask(via, ours.ca, { headers: CLIENT, body: '{"model":"x"}' });
-    expect(reply.status).toBe(200);
-    expect(reply.body.toString()).toBe('{"model":"x"}');
-    expect(guard?.status().engine.state).toBe('healthy');
-    expect(guard?.status().tunnels).toMatchObject({ total: 1, failed_open: 0 });
+  it('carry a request through CONNECT, TLS and upstream', async () => {
+    const { guard, via } = await world.start();
+    expect((await asked(via, world.ours.ca)).body.toString()).toBe(body);
+    expect(guard.status()).toMatchObject({
+      engine: { state: 'healthy', restarts: 0 },
+      tunnels: { total: 1, failed_open: 0 },
+    });
+  });
+
+  it('hold a CONNECT for the restarted engine after a kill', async () => {
+    const { guard, via } = await world.start();
+    process.kill(await pidOf(), 'SIGKILL');
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+    expect(guard.status()).toMatchObject({ engine: { restarts: 1 }, tunnels: { failed_open: 0 } });
+  });
+
+  it('close the stream that a killed engine had, and take the retry', async () => {
+    const { via } = await world.start();
+    const pid = await pidOf();
+    const stream = await openStream(via);
+    process.kill(pid, 'SIGKILL');
+    await expect(stream.ended).rejects.toThrow();
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+  });
+
+  it('tunnel to the real host when the engine is not there in time', async () => {
+    const { guard, via } = await world.start({ enginePath: engineScript('never-ready'), timings: { holdMs: 300 } });
+    const startedAt = performance.now();
+    expect((await asked(via, world.theirs.ca)).body.toString()).toBe(body);
+    expect(performance.now() - startedAt).toBeGreaterThan(290);
+    expect(guard.status().tunnels).toMatchObject({ total: 1, failed_open: 1 });
+  });
+
+  it('tunnel when the engine takes a connection and never answers', async () => {
+    const { guard, via } = await world.start({ enginePath: engineScript('mute'), timings: { holdMs: 300 } });
+    await pidOf();
+    expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    expect(guard.status().tunnels.failed_open).toBe(1);
+  });
+
+  it('tunnel while the engine hangs, and use it again when it is back', async () => {
+    const { guard, via } = await world.start({ timings: { holdMs: 1_500 } });
+    const pid = await pidOf();
+    process.kill(pid, 'SIGSTOP');
+    expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    expect(guard.status().engine).toMatchObject({ state: 'late', pid, restarts: 0 });
+    process.kill(pid, 'SIGCONT');
+    expect(await pidOf()).toBe(pid);
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+  });
+
+  it('kill an engine that hangs for good, and start another', async () => {
+    const { via, guard } = await world.start({ timings: { hungMs: 1_300, holdMs: 5_000 } });
+    process.kill(await pidOf(), 'SIGSTOP');
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+    expect(guard.status().engine.restarts).toBe(1);
+  });
+
+  it('stop restarting an engine that dies again and again, tunnel at once, and try again later', async () => {
+    const timings = { crashWindowMs: 2_000, holdMs: 20_000 };
+    const { guard, via } = await world.start({ enginePath: engineScript('crash'), timings });
+    const startedAt = performance.now();
+    const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":10000}');
+    expect(status).toMatchObject({ engine: { state: 'crash_loop', restarts: 5 } });
+    expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    expect(performance.now() - startedAt).toBeLessThan(8_000);
+    expect(guard.status().tunnels.failed_open).toBe(1);
+    await expect.poll(() => guard.status().engine.restarts, { timeout: 8_000 }).toBeGreaterThan(5);
+  });
+
+  it('restart the engine when asked, without taking it for a crash', async () => {
+    const { guard, via } = await world.start();
+    const pid = await pidOf();
+    expect(await control(world.socketPath, '{"op":"restart_engine"}')).toEqual({ ok: true });
+    expect((await asked(via, world.ours.ca)).status).toBe(200);
+    expect(guard.status().engine).toMatchObject({ state: 'healthy', restarts: 1 });
+    expect(guard.status().engine.pid).not.toBe(pid);
+  });
+
+  it('finish a running stream when asked to stop, while new work tunnels', async () => {
+    const { guard, via } = await world.start();
+    await pidOf();
+    const stream = await openStream(via);
+    expect(await control(world.socketPath, '{"op":"stop"}')).toEqual({ ok: true });
+    await expect.poll(() => guard.status().engine.state).toBe('stopped');
+    expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    release?.();
+    expect((await stream.ended).equals(sseMessage('one, two'))).toBe(true);
+    await guard.closed;
+    await expect(asked(via, world.ours.ca)).rejects.toThrow();
+  });
+
+  it('end within a second when asked to stop twice', async () => {
+    const { guard, via } = await world.start();
+    await pidOf();
+    const stream = await openStream(via);
+    await control(world.socketPath, '{"op":"stop"}');
+    const startedAt = performance.now();
+    await control(world.socketPath, '{"op":"stop"}');
+    await guard.closed;
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    await expect(stream.ended).rejects.toThrow();
   });
 });
