@@ -56,7 +56,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
         if (closing !== null) return;
         await pipeline.hydrate(sessionId);
       }
-      await indexer.reconcile(texts.ofSession);
+      await indexer.reconcile(texts.ofSession, () => closing !== null);
     } catch (error) {
       problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
       log.error('memory started without all of its history', { error });
@@ -71,8 +71,9 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
 
   async function close(): Promise<void> {
     sensor.close();
+    const upgradesEnded = upgrades.close();
     await pipeline.close();
-    await Promise.all([upgrades.close(), model?.close(), local.close()]);
+    await Promise.all([upgradesEnded, model?.close(), local.close()]);
     await started;
     await tracker.idle();
     await Promise.all([journal.close(), index.close()]);

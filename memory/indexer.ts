@@ -10,7 +10,7 @@ export interface Indexer {
   upsert(nodes: readonly MemoryNode[], texts: readonly TurnText[]): void;
   remove(ids: readonly string[]): Promise<void>;
   /** Brings the index in step with the catalogue: the disk wins. */
-  reconcile(textsOf: (sessionId: string) => Promise<readonly TurnText[]>): Promise<void>;
+  reconcile(textsOf: (sessionId: string) => Promise<readonly TurnText[]>, isStopping: () => boolean): Promise<void>;
 }
 
 export interface IndexerDeps {
@@ -40,12 +40,13 @@ export function createIndexer({ index, catalogue, tracker, log }: IndexerDeps): 
   return {
     upsert: (nodes, texts) => void write(nodes, texts),
     remove,
-    async reconcile(textsOf) {
+    async reconcile(textsOf, isStopping) {
       const known = await index.nodeIds();
       const stale = [...known].filter((id) => catalogue.current(id)?.node_id !== id);
       if (stale.length > 0) await remove(stale);
       const missing = catalogue.all().filter((node) => !known.has(node.node_id));
       for (const sessionId of new Set(missing.map((node) => node.session_id))) {
+        if (isStopping()) return;
         const nodes = missing.filter((node) => node.session_id === sessionId);
         await write(nodes, await textsOf(sessionId));
       }

@@ -1,12 +1,12 @@
-import { createHash } from 'node:crypto';
-import type { CapturedMessage, CapturedTurn } from '../common/turn.ts';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { CapturedTurn } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Compactor } from './compactor.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
+import { redactTurn, slimTurn } from './intake.ts';
 import type { JournalTurn, SensorReading, TurnText } from './ports.ts';
-import { elide } from './prompts/transcript.ts';
 import type { Sensor } from './sensor.ts';
 import type { Texts } from './texts.ts';
 import { createSerial, type Serial, type Tracker } from './tracker.ts';
@@ -15,8 +15,6 @@ import { isStandIn, type Upgrades } from './upgrades.ts';
 
 /** Turns that wait to be written; what does not fit is offered again with Claude Code's next request. */
 const PENDING_CHARS = 128_000_000;
-/** Tool traffic kept beside a buffered turn: the compacter reads whole turns from the journal. */
-const BUFFERED_TOOL_CHARS = 4_000;
 /** With `llm: off` nothing is compacted by itself, but memory stays bounded. */
 const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
 const SENSED = 5;
@@ -82,7 +80,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const project = projectOf(turn.projectDir) || session.project;
     let stored: JournalTurn;
     try {
-      stored = await journal.append({ ...redacted(turn), project });
+      stored = await journal.append({ ...redactTurn(turn, redactor), project });
     } catch (error) {
       book.release(turn.end);
       throw error;
@@ -98,7 +96,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     if (isNew && !book.forms(text.end).some((end) => catalogue.standingFor(end).length > 0)) {
-      session.buffer.push(slim(text));
+      session.buffer.push(slimTurn(text));
     }
   }
 
@@ -107,6 +105,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       for (const stored of await journal.read(session.id)) {
         session.project = stored.project || session.project;
         take(session, stored);
+        // Long histories are read beside running streams.
+        await nextTick();
       }
       requeueStandIns(session);
     })();
@@ -191,17 +191,6 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     void run(session, () => ingest(session, turn).finally(() => (pendingChars -= chars)));
   }
 
-  function redacted(turn: CapturedTurn): CapturedTurn & { readonly redacted: boolean } {
-    const messages = turn.messages.map((message): CapturedMessage & { changed: boolean } => {
-      const { text, redacted: changed } = redactor.json(message.content);
-      // The digest of what was there before would let a short secret be guessed.
-      const sha256 = changed ? createHash('sha256').update(text).digest('hex') : message.sha256;
-      return { role: message.role, content: text, sha256, changed };
-    });
-    const plain = messages.map(({ changed: _, ...message }) => message);
-    return { ...turn, messages: plain, redacted: messages.some((message) => message.changed) };
-  }
-
   return {
     capture(turns) {
       for (const turn of turns) {
@@ -246,11 +235,4 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       if (session.project === project && session.buffer.length > 0) void compactTail(session);
     }
   }
-}
-
-function slim(turn: TurnText): TurnText {
-  const parts = turn.parts.map((part) => {
-    return part.kind === 'assistant' ? part : { ...part, text: elide(part.text, BUFFERED_TOOL_CHARS) };
-  });
-  return { ...turn, parts };
 }

@@ -19,6 +19,7 @@ const BROKEN_AT = 0.85;
 const SPLIT_AT = 0.9;
 const SAME = 0.7;
 const FACTS = 6;
+const OLD_CLAIMS = 6;
 /** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
 const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
@@ -91,7 +92,7 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
   return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;
 }
 
-/** What the user asked last, verbatim, and standing wishes, those of the old brief first. */
+/** What the user asked last, verbatim, then what the old brief held; standing wishes apart, the newest kept. */
 function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult['brief'] {
   const active = turns.slice(-4).flatMap((turn): Claim[] => {
     const text = sentencesOf({ ...turn, parts: [] })[0]?.text ?? '';
@@ -104,7 +105,8 @@ function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult
   );
   const standing = [...briefClaims.filter(({ text }) => STANDING.test(text)), ...wishes];
   const hints = [...new Map(standing.map((claim) => [claim.text, claim])).values()].slice(-8);
-  return { active: active.toReversed(), hints };
+  const open = briefClaims.filter(({ text }) => !STANDING.test(text) && !active.some((claim) => claim.text === text));
+  return { active: [...active.toReversed(), ...open.slice(0, OLD_CLAIMS)], hints };
 }
 
 function weightOf(turn: TurnText): number {

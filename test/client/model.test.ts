@@ -1,0 +1,124 @@
+import { accessSync, constants, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import {
+  createStandin,
+  echoBrain,
+  type ServedRequest,
+  type Standin,
+  structuredBrain,
+} from '../../bin/standin/index.ts';
+import { silentLog } from '../../common/log.ts';
+import { createClaudeCli } from '../../memory/adapters/claude-cli.ts';
+import { readTurn } from '../../memory/core/taint.ts';
+import { talk } from '../helpers/turns.ts';
+
+const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
+const root = process.env['COMET_CC_TEST_CLAUDE_DIR'] ?? path.join(cache, 'comet-cc-test', 'claude-2.1.197');
+const bin = path.join(root, `node_modules/@anthropic-ai/claude-code-${process.platform}-${process.arch}/claude`);
+const dirs: string[] = [];
+const standins: Standin[] = [];
+afterEach(async () => {
+  for (const standin of standins.splice(0)) await standin.close();
+  for (const dir of dirs.splice(0)) rmSync(dir, { recursive: true, force: true });
+});
+
+function isThere(file: string): boolean {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function modelOver(standin: Standin) {
+  standins.push(standin);
+  const home = mkdtempSync(path.join(os.tmpdir(), 'comet-cc-client-'));
+  dirs.push(home);
+  mkdirSync(path.join(home, 'neutral'), { mode: 0o700 });
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    ANTHROPIC_API_KEY: 'dummy-key',
+    ANTHROPIC_BASE_URL: standin.origin,
+    CLAUDE_CODE_MAX_RETRIES: '0',
+  };
+  return createClaudeCli({
+    bin,
+    models: {
+      sensor: 'haiku',
+      compacter: 'sonnet',
+      sensorTimeoutMs: 25_000,
+      compacterTimeoutMs: 25_000,
+      maxChildren: 2,
+    },
+    environment: { env, bundleFile: '/none', userCa: '', userProxy: {} },
+    cwd: path.join(home, 'neutral'),
+    redact: (text) => text,
+    now: () => Date.now(),
+    log: silentLog,
+  });
+}
+
+const inference = (standin: Standin): ServedRequest[] => standin.requests.filter(({ body }) => body?.['messages']);
+const turn = readTurn(talk('The staging database listens on port 5433.', 'Noted.'));
+const calm = new AbortController().signal;
+
+describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => {
+  test('answers in our schema, in one small request without tools of its own, marked as ours', async () => {
+    const reading = { logic_flow: 'MAINTAIN', load_level: 2, redundancy_detected: false };
+    const standin = await createStandin({ brain: structuredBrain(() => reading, echoBrain) });
+    const model = await modelOver(standin);
+    expect(await model.sense({ buffer: [], turn }, calm)).toEqual(reading);
+    const [first] = inference(standin);
+    expect(first?.bytes.length).toBeLessThan(8_000);
+    expect(standin.refused).toEqual([]);
+    expect(JSON.stringify(first?.headers)).toContain('x-comet-cc-child');
+    expect(model.health()).toMatchObject({ callsToday: 1, lastFailure: null });
+    expect(model.health().tokensToday).toBeGreaterThan(0);
+  });
+
+  test('compacts with nodes, facts and a brief', async () => {
+    const node = {
+      summary: 'staging database listens on port 5433',
+      trigger: 'When I connect to the staging database',
+      topic_tags: ['database'],
+      importance: 'HIGH',
+      recall_mode: 'active',
+      turns: ['t1'],
+      facts: [{ concept: 'staging database port', value: '5433', polarity: 'positive', evidence: ['t1'] }],
+    };
+    const answer = { nodes: [node], brief: { active: [{ text: 'staging on 5433', sources: ['t1'] }], hints: [] } };
+    const standin = await createStandin({ brain: structuredBrain(() => answer, echoBrain) });
+    const result = await (await modelOver(standin)).compact(
+      { project: 'p', turns: [turn], knownTags: [], brief: '' },
+      calm,
+    );
+    expect(result.nodes[0]?.turns).toEqual([turn.end]);
+    expect(result.brief.active).toEqual([{ text: 'staging on 5433', sources: [turn.end] }]);
+    expect(standin.refused).toEqual([]);
+  });
+
+  test('is recognised when its quota is spent', async () => {
+    const error = {
+      kind: 'error',
+      status: 429,
+      type: 'rate_limit_error',
+      message: 'This request would exceed the limit',
+    };
+    const standin = await createStandin({ brain: () => error as never });
+    const model = await modelOver(standin);
+    await expect(model.sense({ buffer: [], turn }, calm)).rejects.toMatchObject({ code: 'model_failed' });
+    expect(model.health().lastFailure).toBe('rate_limited');
+  });
+
+  test('is recognised when it is not logged in', async () => {
+    const error = { kind: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' };
+    const standin = await createStandin({ brain: () => error as never });
+    const model = await modelOver(standin);
+    await expect(model.sense({ buffer: [], turn }, calm)).rejects.toMatchObject({ code: 'model_failed' });
+    expect(model.health().lastFailure).toBe('not_logged_in');
+  });
+});
