@@ -65,7 +65,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const node = nodeOf(candidate.nodeId);
       if (node === null || node.superseded_by !== null || skips(node)) continue;
       const raw = await rawLine(candidate, node, weights, deps);
-      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), raw?.context ?? ''];
+      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), raw?.text ?? ''];
       const evidence = weighEvidence(weights, texts, candidate.similarity);
       if (
         gated ? !passesGate(evidence, config) : evidence.coverage === 0 && candidate.similarity < config.minSimilarity
@@ -118,15 +118,15 @@ async function rawLine(
   node: MemoryNode,
   weights: QueryWeights,
   { turnText }: RecallerDeps,
-): Promise<(RawLine & { readonly context: string }) | null> {
+): Promise<RawLine | null> {
   const known = new Map(found.map((row) => [row.turn, { text: row.text, origin: row.origin }]));
   const ends = [...new Set([...known.keys(), ...node.turns])].slice(0, TURNS_READ);
-  let best: (RawLine & { readonly context: string; readonly worth: number }) | null = null;
+  let best: (RawLine & { readonly worth: number }) | null = null;
   for (const end of ends) {
     const turn = known.get(end) ?? (await turnText(end));
     const snippet = turn === null ? null : bestSnippet(turn.text, weights, RAW_CHARS);
     if (turn === null || snippet === null || snippet.worth <= (best?.worth ?? 0)) continue;
-    best = { text: snippet.text, turn: end, origin: turn.origin, worth: snippet.worth, context: snippet.text };
+    best = { text: snippet.text, turn: end, origin: turn.origin, worth: snippet.worth };
   }
   return best;
 }

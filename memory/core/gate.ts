@@ -16,6 +16,9 @@ export interface GateRules {
 }
 
 export interface Evidence {
+  /** How many of the query's terms stand in the memory, and how many it has. */
+  readonly terms: number;
+  readonly asked: number;
   /** Share of the query's worth that stands in the memory, 0 to 1. */
   readonly coverage: number;
   /** The same worth, counted in terms that stand in one row only. */
@@ -31,6 +34,9 @@ const UNSEEN_SHARE = 0.5;
 const DOUBT_SHARE = 0.6;
 /** Common words alone ("run the tests") say nothing, however many of them agree. */
 const MIN_INFORMATION = 0.75;
+/** One word of many that agrees by chance must be most of what was asked. */
+const ASKED_MANY = 3;
+const LONE_TERM_COVERAGE = 0.6;
 /** A token no text holds, to learn what an unseen one weighs. */
 export const UNSEEN = '\0';
 
@@ -56,8 +62,11 @@ export function coveredWorth({ terms }: QueryWeights, tokens: ReadonlySet<string
 }
 
 export function weighEvidence(query: QueryWeights, texts: readonly string[], similarity: number): Evidence {
-  const worth = coveredWorth(query, new Set(texts.flatMap((text) => tokenize(text))));
+  const tokens = new Set(texts.flatMap((text) => tokenize(text)));
+  const worth = coveredWorth(query, tokens);
   return {
+    terms: [...query.terms.keys()].filter((term) => tokens.has(term)).length,
+    asked: query.terms.size,
     coverage: query.total === 0 ? 0 : worth / query.total,
     information: query.single === 0 ? 0 : worth / query.single,
     similarity,
@@ -67,8 +76,10 @@ export function weighEvidence(query: QueryWeights, texts: readonly string[], sim
 /**
  * The absolute gate: ranking always has a winner, so whether anything fits at all is decided here.
  */
-export function passesGate({ coverage, information, similarity }: Evidence, rules: GateRules): boolean {
+export function passesGate(evidence: Evidence, rules: GateRules): boolean {
+  const { terms, asked, coverage, information, similarity } = evidence;
   if (information < MIN_INFORMATION) return false;
+  if (terms < 2 && asked >= ASKED_MANY && coverage < LONE_TERM_COVERAGE) return false;
   if (coverage >= rules.minCoverage) return true;
   return coverage >= rules.minCoverage * DOUBT_SHARE && similarity >= rules.minSimilarity;
 }

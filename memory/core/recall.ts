@@ -6,7 +6,8 @@ export type Lane = keyof LaneHits;
 /** How much each lane's best hit counts. */
 export type LaneWeights = Readonly<Record<Lane, number>>;
 
-export const LANE_WEIGHTS: LaneWeights = { fts: 1, raw: 1, summary: 0.5, trigger: 0.25 };
+/** Fitted with the hashed vectors on long dialogues; a better embedder deserves more than a quarter. */
+export const LANE_WEIGHTS: LaneWeights = { fts: 0.5, raw: 1, summary: 0.25, trigger: 0.1 };
 
 export interface Candidate {
   readonly nodeId: string;
@@ -29,7 +30,7 @@ export function fuse(hits: LaneHits, weights: LaneWeights): Candidate[] {
     const best = hits[lane][0]?.score ?? 0;
     if (best <= 0) continue;
     for (const [at, hit] of hits[lane].entries()) {
-      const draft = nodes.get(hit.row.node_id) ?? { lanes: {}, similarity: 0, turns: new Map() };
+      const draft: Draft = nodes.get(hit.row.node_id) ?? { lanes: {}, similarity: 0, turns: new Map() };
       nodes.set(hit.row.node_id, draft);
       draft.lanes[lane] ??= { rank: at + 1, score: hit.score, share: hit.score / best };
       if (lane === 'summary' || lane === 'trigger') draft.similarity = Math.max(draft.similarity, hit.score);

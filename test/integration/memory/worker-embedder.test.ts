@@ -1,34 +1,20 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
-import { execa } from 'execa';
+import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hashVector } from '../../../memory/adapters/hash-embedder.ts';
 import { createWorkerEmbedder } from '../../../memory/adapters/worker-embedder.ts';
 import { embedderContract } from '../../contract/embedder.ts';
+import { compileInto } from '../../helpers/compiled.ts';
 
-const root = fileURLToPath(new URL('../../../', import.meta.url));
 let out: string;
 let script: URL;
 
 // Compiled here, so that the test sees this source and not the last build's.
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
-  const config = path.join(out, 'tsconfig.json');
-  const compilerOptions = {
-    rootDir: root,
-    outDir: out,
-    noEmit: false,
-    typeRoots: [path.join(root, 'node_modules/@types')],
-  };
-  const files = [path.join(root, 'memory/adapters/embedder-worker.ts')];
-  await writeFile(path.join(out, 'package.json'), '{"type":"module"}');
-  await writeFile(
-    config,
-    JSON.stringify({ extends: path.join(root, 'tsconfig.json'), compilerOptions, files, include: [] }),
-  );
-  await execa(path.join(root, 'node_modules/.bin/tsc'), ['-p', config]);
+  await compileInto(out, ['memory/adapters/embedder-worker.ts']);
   script = pathToFileURL(path.join(out, 'memory/adapters/embedder-worker.js'));
 });
 

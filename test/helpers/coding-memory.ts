@@ -1,0 +1,66 @@
+import { Config } from '../../common/config.ts';
+import type { MemoryNode } from '../../memory/core/node.ts';
+import type { IndexRow, NodeIndex } from '../../memory/ports.ts';
+import { createRecaller, type Recaller } from '../../memory/recall.ts';
+import { EPISODES } from '../fixtures/coding-history.ts';
+import { makeNode } from './nodes.ts';
+
+export const PROJECT = '/home/dev/shop';
+
+export interface CodingMemory {
+  readonly recaller: Recaller;
+  readonly nodes: readonly MemoryNode[];
+  /** Id of the node made of an episode. */
+  idOf(name: string): string;
+}
+
+/** The made-up history in `index`, one node and its turns for each episode. */
+export async function codingMemory(index: NodeIndex): Promise<CodingMemory> {
+  const turns = new Map<string, string>();
+  const nodes = EPISODES.map((episode, at) => {
+    const ends = episode.turns.map((text, turn) => {
+      const end = `${episode.name}-${turn}`;
+      turns.set(end, text);
+      return end;
+    });
+    return makeNode({
+      node_id: `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`,
+      session_id: `s-${Math.floor(at / 8)}`,
+      summary: episode.summary,
+      trigger: episode.trigger,
+      topic_tags: [...episode.tags],
+      turns: ends,
+    });
+  });
+  await index.upsert(nodes.flatMap((node) => rowsOf(node, turns)));
+  const recaller = createRecaller({
+    index,
+    nodeOf: (id) => nodes.find((node) => node.node_id === id) ?? null,
+    turnText: (end) => ({ text: turns.get(end) ?? '', origin: 'assistant' }),
+    projectOf: (directory) => directory ?? '',
+    config: Config.parse({}).recall,
+  });
+  const idOf = (name: string): string => nodes[EPISODES.findIndex((episode) => episode.name === name)]?.node_id ?? '';
+  return { recaller, nodes, idOf };
+}
+
+export function rowsOf(node: MemoryNode, turns: ReadonlyMap<string, string>): IndexRow[] {
+  const { node_id, session_id, project, origin, summary, trigger, topic_tags } = node;
+  const shared = { node_id, session_id, project, created_at_ms: Date.parse(node.created_at) };
+  const text = [summary, trigger, ...topic_tags].join('\n');
+  const nodeRow: IndexRow = { ...shared, row_id: node_id, kind: 'node', turn: '', origin, text, summary, trigger };
+  const turnRows = node.turns.map((turn): IndexRow => {
+    const raw = turns.get(turn) ?? '';
+    return {
+      ...shared,
+      row_id: `t:${turn}`,
+      kind: 'turn',
+      turn,
+      origin: 'assistant',
+      text: raw,
+      summary: raw,
+      trigger: '',
+    };
+  });
+  return [nodeRow, ...turnRows];
+}
