@@ -1,0 +1,174 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { createStandin, type Standin } from '../../bin/standin/index.ts';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { daemonUpstream } from '../helpers/live-conversation.ts';
+import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
+
+interface Node {
+  readonly node_id: string;
+  readonly session_id: string;
+  readonly summary: string;
+  readonly created_at: string;
+  readonly turns: readonly string[];
+}
+
+interface Raw {
+  readonly seq: number;
+  readonly role: string;
+  readonly content: unknown;
+  readonly sha256: string;
+}
+
+const TURNS = 9;
+const SERVICES = ['billing', 'search', 'mail', 'login', 'export', 'thumbnail', 'audit', 'webhook', 'report'];
+
+let standin: Standin;
+let home: TestHome;
+let plan: ConversationPlan;
+let steps: readonly Step[];
+let nodes: readonly Node[];
+
+beforeAll(async () => {
+  standin = await createStandin();
+  home = await createTestHome({
+    COMET_CC_UPSTREAM: standin.origin,
+    COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
+    COMET_CC_TRIM_KEEP_TOKENS: '500',
+  });
+  await home.json(['start', '--json']);
+  const filler = 'The deployment notes for this service follow the usual pattern. '.repeat(30);
+  const [turn] = seededPlan(5, { turns: 1, models: ['claude-opus-4-8'], rounds: 0 }).turns;
+  plan = {
+    ...seededPlan(5, { turns: 1, models: ['claude-opus-4-8'], rounds: 0 }),
+    turns: SERVICES.map((service, at) => ({
+      ...(turn as NonNullable<typeof turn>),
+      image: false,
+      note: null,
+      rounds: [],
+      prompt: `We decided that the ${service} service listens on port ${4711 + at}. ${filler}`,
+    })),
+  };
+  const upstream = await daemonUpstream(home);
+  steps = await growConversation(plan, async (request) => {
+    // A person takes longer from one prompt to the next than the store needs; this client does not.
+    if (request.turn === TURNS - 2) expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
+    return await upstream(request);
+  });
+  expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
+  nodes = (await home.json(['memory', 'ls', '--json'])) as Node[];
+}, 60_000);
+
+afterAll(async () => {
+  await home.close();
+  await standin.close();
+});
+
+describe('a conversation through the daemon', () => {
+  it('goes through whole: nothing refused, nothing lost, less sent than received', async () => {
+    expect(steps).toHaveLength(TURNS);
+    expect(steps.every(({ reply }) => reply.refusal === null)).toBe(true);
+    expect(standin.refused).toEqual([]);
+    const { requests, tokens } = (await home.json(['status', '--json'])) as {
+      requests: Record<string, number>;
+      tokens: Record<string, number>;
+    };
+    expect(requests).toMatchObject({ total: TURNS, failed_open: 0 });
+    expect(requests['rewritten']).toBeGreaterThan(0);
+    expect(tokens['sent']).toBeGreaterThan(0);
+    expect(tokens['sent']).toBeLessThan(tokens['original'] as number);
+    expect(tokens['net_saved']).toBe((tokens['original'] as number) - (tokens['sent'] as number));
+  });
+
+  it('keeps its plan over a restart: the same request goes upstream as the same bytes', async () => {
+    const before = standin.requests.at(-1);
+    await home.json(['restart', '--json']);
+    const last = steps.at(-1)?.request;
+    const reply = await (await daemonUpstream(home))(last as NonNullable<typeof last>);
+    expect(reply.refusal).toBeNull();
+    expect(standin.requests.at(-1)?.bytes.equals(before?.bytes as Buffer)).toBe(true);
+  });
+});
+
+describe('memory', () => {
+  it('ls lists what was said, newest first, by session, project, time and number', async () => {
+    expect(nodes.length).toBeGreaterThan(0);
+    expect(
+      [...nodes].sort((a, b) => b.created_at.localeCompare(a.created_at)).map(({ created_at }) => created_at),
+    ).toEqual(nodes.map(({ created_at }) => created_at));
+    const ls = async (...flags: string[]): Promise<readonly Node[]> =>
+      (await home.json(['memory', 'ls', '--json', ...flags])) as Node[];
+    expect(await ls('--session', plan.sessionId)).toEqual(nodes);
+    expect(await ls('--session', 'another')).toEqual([]);
+    expect(await ls('--project', plan.cwd)).toEqual(nodes);
+    expect(await ls('--project', '/elsewhere')).toEqual([]);
+    expect(await ls('--since', '1h')).toEqual(nodes);
+    expect(await ls('--limit', '1')).toEqual(nodes.slice(0, 1));
+    const { stdout } = await home.run(['memory', 'ls']);
+    expect(stdout.trimEnd().split('\n')).toHaveLength(nodes.length + 1);
+    expect(stdout).not.toContain('\u001b');
+  });
+
+  it('show gives the verbatim messages at depth 2', async () => {
+    const [node] = nodes as readonly [Node];
+    const shown = (await home.json(['memory', 'show', node.node_id, '--depth', '2', '--json'])) as Node & {
+      raw: Raw[];
+    };
+    expect(shown.node_id).toBe(node.node_id);
+    expect(shown.raw.length).toBeGreaterThan(0);
+    expect(shown.raw[0]).toMatchObject({
+      seq: expect.any(Number),
+      role: 'user',
+      sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
+    });
+    expect(JSON.stringify(shown.raw)).toContain('service listens on port');
+    expect((await home.run(['memory', 'show', node.node_id, '--links'])).stdout).toContain(node.node_id);
+  });
+
+  it('takes any unambiguous start of an id; 2 when it is ambiguous, 4 when there is none', async () => {
+    const [node] = nodes as readonly [Node];
+    const start = node.node_id.slice(0, -2);
+    expect((await home.run(['memory', 'show', start])).stdout).toContain(node.node_id);
+    expect((await home.run(['memory', 'show', 'mem_1999'])).code).toBe(4);
+    if (nodes.length > 1) expect((await home.run(['memory', 'show', 'mem_'])).code).toBe(2);
+  });
+
+  it('search finds what a question asks for, with its lanes where asked', async () => {
+    const query = 'which port does the thumbnail service use';
+    const hits = (await home.json(['memory', 'search', query, '--top', '3', '--explain', '--json'])) as (Node & {
+      score: number;
+      match: { text: string } | null;
+      lanes: Record<string, unknown>;
+    })[];
+    expect(hits.length).toBeGreaterThan(0);
+    expect(hits.length).toBeLessThanOrEqual(3);
+    expect(JSON.stringify(hits[0])).toContain('thumbnail');
+    expect(Object.keys(hits[0]?.lanes ?? {})).toEqual(['fts', 'summary', 'trigger', 'raw', 'entity']);
+    expect((await home.run(['memory', 'search', query])).stdout).toContain(hits[0]?.node_id);
+  });
+
+  it('restore gives every message of the session, in order, as it was sent', async () => {
+    const messages = (await home.json(['memory', 'restore', plan.sessionId.slice(0, 8), '--json'])) as Raw[];
+    expect(messages.map(({ seq }) => seq)).toEqual([...messages.map(({ seq }) => seq)].sort((a, b) => a - b));
+    const texts = JSON.stringify(messages);
+    for (const service of SERVICES) expect(texts).toContain(`the ${service} service listens on port`);
+    expect((await home.run(['memory', 'restore', 'no-such-session'])).code).toBe(4);
+  });
+
+  it('session ls and brief know the session', async () => {
+    expect(await home.json(['session', 'ls', '--json'])).toMatchObject([{ session_id: plan.sessionId, turns: TURNS }]);
+    expect(await home.json(['session', 'brief', '--json'])).toMatchObject({ session_id: plan.sessionId });
+    expect((await home.run(['session', 'brief', plan.sessionId])).code).toBe(0);
+  });
+
+  it('rm asks nobody without a terminal, removes with --yes, and removes nothing where one id is wrong', async () => {
+    const [node] = nodes as readonly [Node];
+    const unasked = await home.run(['memory', 'rm', node.node_id]);
+    expect(unasked.code).toBe(2);
+    expect(unasked.stderr).toContain('--yes');
+    expect((await home.run(['memory', 'rm', node.node_id, 'mem_1999', '--yes'])).code).toBe(4);
+    expect((await home.run(['memory', 'show', node.node_id])).code).toBe(0);
+    const removed = await home.run(['memory', 'rm', node.node_id, '--yes']);
+    expect(removed).toMatchObject({ code: 0, stdout: `removed ${node.node_id}\n` });
+    expect((await home.run(['memory', 'show', node.node_id])).code).toBe(4);
+  });
+});
