@@ -1,3 +1,3 @@
-export type { Forgotten, MemoryDeps, ReportingModel } from './deps.ts';
+export type { MemoryDeps, ReportingModel } from './deps.ts';
 export { createMemory } from './engine.ts';
 export type * from './face.ts';

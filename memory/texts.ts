@@ -6,7 +6,7 @@ import type { TurnBook } from './turn-book.ts';
 
 const CACHED_CHARS = 16_000_000;
 
-export interface Said {
+interface Said {
   readonly text: string;
   readonly origin: Origin;
 }

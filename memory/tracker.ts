@@ -1,4 +1,4 @@
-export type Work = 'ingest' | 'sensor' | 'compacter' | 'indexer';
+type Work = 'ingest' | 'sensor' | 'compacter' | 'indexer';
 
 /** Knows what is under way, and when nothing is. */
 export interface Tracker {

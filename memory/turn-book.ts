@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { JournalTurn, TurnText } from './ports.ts';
 
-export interface SessionFacts {
+interface SessionFacts {
   readonly project: string;
   readonly firstAtMs: number;
   readonly lastAtMs: number;

@@ -33,8 +33,8 @@ const QUIET = {
   DISABLE_ERROR_REPORTING: '1',
 };
 
-export const CHILD_MARK = 'COMET_CC_CHILD';
-export const CHILD_HEADER = 'x-comet-cc-child: 1';
+const CHILD_MARK = 'COMET_CC_CHILD';
+const CHILD_HEADER = 'x-comet-cc-child: 1';
 
 export interface ChildEnvOptions {
   /** The environment that the daemon was started with. */

@@ -32,7 +32,7 @@ export interface ClaudeCliOptions {
 }
 
 /** What `status` and `doctor` say about the model. Tokens are those of today (UTC). */
-export interface ModelHealth {
+interface ModelHealth {
   readonly callsToday: number;
   readonly tokensToday: number;
   readonly lastFailure: FailureKind | null;

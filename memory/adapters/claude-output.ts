@@ -47,7 +47,7 @@ export function readClaudeOutput(stdout: string, stderr: string): ClaudeOutput {
   return { kind: 'failure', failure: result.is_error ? failureOf(detail) : 'failed', detail, tokens };
 }
 
-export function failureOf(said: string): FailureKind {
+function failureOf(said: string): FailureKind {
   if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(said)) {
     return 'not_logged_in';
   }

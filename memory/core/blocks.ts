@@ -65,7 +65,7 @@ export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
 
-export function isBlock(value: unknown): value is Block {
+function isBlock(value: unknown): value is Block {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 

@@ -19,7 +19,7 @@ export function groundedOrigin(text: string, sources: readonly string[], shown: 
 }
 
 /** Everything of a turn that its reader was shown. */
-export function wholeText(turn: TurnText): string {
+function wholeText(turn: TurnText): string {
   return [turn.user, ...turn.parts.map((part) => part.text)].join('\n');
 }
 

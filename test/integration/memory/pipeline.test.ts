@@ -217,6 +217,29 @@ describe('the model', () => {
     expect(await memory.brief('s1')).toContain('Deploys happen on Fridays only.');
   });
 
+  test('that answers again later replaces what stood in for it meanwhile', async () => {
+    const disk = createDisk();
+    let isDown = true;
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: (input) => {
+        if (isDown) throw new Error('rate limited');
+        return oneNode(input, input.turns.map((turn) => turn.user).join('; '));
+      },
+    });
+    const memory = await start(disk, { model });
+    memory.capture(turns().slice(0, 2));
+    await memory.flush(5_000);
+    expect(memory.status().llm.deferred).toBe(1);
+    isDown = false;
+    disk.nowMs += 61_000;
+    memory.capture(turns().slice(2));
+    await memory.flush(5_000);
+    expect(memory.status().llm.deferred).toBe(0);
+    expect(new Set(memory.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
+    expect(memory.standIns(ends(turns())).size).toBe(3);
+  });
+
   test('that was interrupted by a restart is asked again', async () => {
     const disk = createDisk();
     const first = await start(disk, {
