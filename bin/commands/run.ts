@@ -38,7 +38,8 @@ async function route(context: Context, command: string, args: readonly string[])
     return await throughDaemon(context, command, args);
   } catch (error) {
     context.term.progress('');
-    context.term.say(`comet-cc: ${messageOf(error)} — running ${command} without memory`);
+    const [why] = messageOf(error).split('\n');
+    context.term.say(`comet-cc: ${why}; running ${command} without memory`);
     const bundle = path.join(context.paths.certsDir, 'bundle.pem');
     const env = isOurProxy(context.env['HTTPS_PROXY']) ? withoutOurs(context.env, bundle, null) : context.env;
     return { child: { command, args, env }, setup: null };

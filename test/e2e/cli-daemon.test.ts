@@ -2,8 +2,11 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createStranger, createTestHome, freePort, type TestHome } from '../helpers/cli.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 interface Status {
   readonly running: boolean;
@@ -127,6 +130,36 @@ describe('start, stop, restart', () => {
     });
     expect(code).toBe(1);
     expect(stderr).toContain('COMET_CC_HOME is too long for a Unix socket');
+  });
+});
+
+describe('an engine that cannot start', () => {
+  it('is said by start, doctor and memory, and keeps no command from running', async () => {
+    const socket = path.join(home.home, 'run', 'engine.sock');
+    await mkdir(path.dirname(socket), { recursive: true, mode: 0o700 });
+    await writeFile(socket, '');
+    const { code, stderr } = await home.run(['start']);
+    expect(code).toBe(1);
+    expect(stderr).toContain('Claude Code goes on without memory');
+    expect(stderr).toContain('comet-cc doctor');
+    const { checks } = JSON.parse((await home.run(['doctor', '--json'])).stdout) as { checks: { id: string }[] };
+    expect(checks.find(({ id }) => id === 'engine')).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('crash loop'),
+    });
+    expect((await home.run(['memory', 'ls'])).code).toBe(1);
+    expect((await home.run(['run', 'node', '-e', 'process.exit(6)'])).code).toBe(6);
+    expect((await home.run(['logs'])).stdout).toContain('engine.sock is not a socket of this user');
+  });
+});
+
+describe('logs', () => {
+  it('goes on with what is written when told to follow', async () => {
+    const following = home.spawn(['logs', '-f']);
+    await home.json(['start', '--json']);
+    await following.printed('the engine is ready');
+    following.child.kill('SIGINT');
+    await following.result;
   });
 });
 

@@ -1,8 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 interface Node {
   readonly node_id: string;
@@ -56,7 +59,7 @@ beforeAll(async () => {
   });
   expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
   nodes = (await home.json(['memory', 'ls', '--json'])) as Node[];
-}, 60_000);
+});
 
 afterAll(async () => {
   await home.close();

@@ -1,7 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const COMMANDS = [
   ...[
@@ -33,7 +36,7 @@ afterAll(async () => {
 });
 
 describe('help', () => {
-  it('shows an example for every command, on stdout, with exit code 0', { timeout: 60_000 }, async () => {
+  it('shows an example for every command, on stdout, with exit code 0', async () => {
     for (const command of COMMANDS) {
       const { code, stdout, stderr } = await home.run([...command.split(' '), '--help']);
       expect({ command, code, stderr }).toEqual({ command, code: 0, stderr: '' });
