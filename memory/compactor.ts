@@ -22,6 +22,7 @@ export interface Compactor {
   /** What `model` makes of the batch; turns that it left out are filled in locally. */
   ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<CompactionResult>;
   nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
+  /** Nothing where a later batch of the session has been compacted already. */
   writeBrief(result: CompactionResult, batch: Batch): Promise<void>;
   /** Writes the brief that the local model gives. */
   writeLocalBrief(batch: Batch): Promise<void>;
@@ -70,7 +71,14 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
     indexer.upsert(nodes, batch.turns);
   }
 
+  /** A batch that waited for its model must not bring an older brief back. */
+  function isNewest({ sessionId, turns }: Batch): boolean {
+    const lastMs = turns.at(-1)?.atMs ?? 0;
+    return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
+  }
+
   async function writeBrief(result: CompactionResult, batch: Batch): Promise<void> {
+    if (!isNewest(batch)) return;
     const old = await nodeFiles.readBrief(batch.sessionId);
     const { sessionId, project, turns: shown } = batch;
     await nodeFiles.writeBrief(assembleBrief(result.brief, { sessionId, project, nowMs: clock.now(), shown, old }));

@@ -73,9 +73,12 @@ export function createUpgrades(parts: Parts): Upgrades {
 
   async function work(job: Job): Promise<void> {
     if (model === null || closing.signal.aborted) return;
-    if (!gate.isOpen()) return defer(job);
     const { batch, standIns } = await batchOf(job);
     if (batch.turns.length === 0) return;
+    if (!gate.isOpen()) {
+      await compactor.writeLocalBrief(batch);
+      return defer(job);
+    }
     try {
       const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
       gate.succeeded();

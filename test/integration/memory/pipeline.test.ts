@@ -236,6 +236,7 @@ describe('the model', () => {
     memory.capture(turns().slice(2));
     await memory.flush(5_000);
     expect(memory.status().llm.deferred).toBe(0);
+    expect(await memory.brief('s1')).toContain('Payment retries');
     expect(new Set(memory.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
     expect(memory.standIns(ends(turns())).size).toBe(3);
   });
