@@ -56,6 +56,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     log,
     randomHex: () => randomBytes(8).toString('hex'),
   });
+  await warmUp(memory, log);
   return {
     ...memory,
     status: () => {
@@ -67,6 +68,15 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
       await embedder.close();
     },
   };
+}
+
+/** The first search starts the embedding thread and reads the index: no prompt shall wait for that. */
+async function warmUp(memory: Memory, log: Log): Promise<void> {
+  try {
+    await memory.search('first words', { top: 1 });
+  } catch (error) {
+    log.warn('the first search failed', { error });
+  }
 }
 
 async function languageModel({ env, config, paths, redactor, log }: MemoryParts): Promise<ReportingModel | null> {
