@@ -18,6 +18,7 @@ export type ErrorCode =
   | 'model_timeout'
   | 'upstream_failed'
   | 'rewrite_refused'
+  | 'demo_failed'
   | 'usage';
 
 /** The one error class. `message` says what failed and what to do next; `cause` keeps what was thrown below. */

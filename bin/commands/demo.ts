@@ -6,9 +6,11 @@ export function registerDemo(program: Command, context: Context): void {
     .command('demo')
     .description('a whole conversation through the real proxy; needs no login and no network')
     .option('--keep', 'leave its temporary home behind')
+    .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc demo')
-    .action(async (flags: { keep?: boolean }) => {
+    .action(async (flags: { keep?: boolean; json?: boolean }) => {
       const { runDemo } = await import('../demo/index.ts');
-      await runDemo({ keep: flags.keep ?? false, term: context.term });
+      const { env, term } = context;
+      await runDemo({ env, term, keep: flags.keep ?? false, json: flags.json ?? false });
     });
 }

@@ -1,0 +1,141 @@
+import { CometError } from '../../common/errors.ts';
+import { isObject, type Json } from '../standin/json.ts';
+import { STATIC_PROMPT, TOOL_LIST } from './prompt.ts';
+import { PROJECT_DIR, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
+import { postThrough, type Way } from './tunnel.ts';
+
+/** One request as it left the client. */
+export interface SentRequest {
+  readonly body: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly prompt: string;
+}
+
+export interface Client {
+  /** Plays one turn, tool rounds included; resolves with the text of the last answer. @throws CometError */
+  play(turn: StoryTurn): Promise<string>;
+}
+
+const MODEL = 'claude-opus-5-5';
+const BETAS =
+  'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24';
+const CONTROL = { type: 'ephemeral', ttl: '1h' };
+const REMINDER = "<system-reminder>\n# currentDate\nToday's date is 2026-11-02.\n</system-reminder>\n";
+const DEFERRED = 'The following deferred tools are available via ToolSearch:\nNotebookEdit\nWebSearch';
+// More rounds than any turn of the story has: a model that calls tools for ever is a defect.
+const MOST_ROUNDS = 12;
+
+/**
+ * Behaves on the wire like Claude Code 2.1.197 with a subscription: the whole history each time, history as strings,
+ * the newest user message as blocks with the third breakpoint, thinking kept with its signatures.
+ */
+export function createClient(way: Way, session: StorySession, onRequest: (request: SentRequest) => void): Client {
+  const history: Json[] = [];
+  const headers = headersOf(session.id);
+
+  const ask = async (prompt: string): Promise<readonly Json[]> => {
+    const body = Buffer.from(JSON.stringify(bodyOf(session.id, history)));
+    onRequest({ body, headers, prompt });
+    const answered = await postThrough(way, '/v1/messages?beta=true', headers, body);
+    if (answered.message !== null) return answered.message.content;
+    throw new CometError('upstream_failed', `a request came back with status ${answered.status}: ${answered.text}`);
+  };
+
+  return {
+    async play(turn) {
+      history.push(...promptMessages(turn.prompt, history.length === 0));
+      for (let at = 0; at < MOST_ROUNDS; at += 1) {
+        const content = await ask(turn.prompt);
+        history.push({ role: 'assistant', content });
+        const calls = content.filter((block) => block.type === 'tool_use');
+        if (calls.length === 0) return textOf(content);
+        history.push({ role: 'user', content: resultsOf(calls, turn.rounds[at]) });
+      }
+      throw new CometError('upstream_failed', 'the stand-in never ended its tool calls');
+    },
+  };
+}
+
+function promptMessages(prompt: string, first: boolean): readonly Json[] {
+  const text = { type: 'text', text: prompt };
+  if (!first) return [{ role: 'user', content: [text] }];
+  return [
+    { role: 'user', content: [{ type: 'text', text: REMINDER }, text] },
+    { role: 'system', content: DEFERRED },
+  ];
+}
+
+/** The tools "run": the story knows what each prints. */
+function resultsOf(calls: readonly Json[], round: StoryRound | undefined): readonly Json[] {
+  return calls.map((call, at) => {
+    const tool = round?.tools[at];
+    return {
+      tool_use_id: call.id,
+      type: 'tool_result',
+      content: tool?.result ?? '',
+      ...(tool?.isError && { is_error: true }),
+    };
+  });
+}
+
+function bodyOf(sessionId: string, history: readonly Json[]): Json {
+  return {
+    model: MODEL,
+    messages: asSent(history),
+    system: systemBlocks(history.length),
+    tools: TOOL_LIST,
+    metadata: { user_id: JSON.stringify({ device_id: 'd'.repeat(64), account_uuid: '', session_id: sessionId }) },
+    max_tokens: 64_000,
+    thinking: { type: 'adaptive' },
+    context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+    output_config: { effort: 'high' },
+    stream: true,
+  };
+}
+
+function asSent(history: readonly Json[]): readonly Json[] {
+  const newest = history.findLastIndex((message) => message.role === 'user');
+  return history.map((message, index) => {
+    if (message.role !== 'user' || !Array.isArray(message.content)) return message;
+    const blocks = message.content.filter(isObject);
+    if (index === newest) {
+      const last = blocks.length - 1;
+      return {
+        ...message,
+        content: blocks.map((block, at) => (at === last ? { ...block, cache_control: CONTROL } : block)),
+      };
+    }
+    return blocks.length === 1 && blocks[0]?.type === 'text' ? { ...message, content: blocks[0].text } : message;
+  });
+}
+
+function systemBlocks(messages: number): readonly Json[] {
+  const attribution = `x-anthropic-billing-header: cc_version=2.1.197.476; cc_entrypoint=cli; cch=${String(messages).padStart(5, '0')};`;
+  const environment = `# Environment\nYou have been invoked in the following environment:\n - Primary working directory: ${PROJECT_DIR}\n - Is a git repository: true\n - Platform: linux\n`;
+  return [
+    { type: 'text', text: attribution },
+    { type: 'text', text: "You are Claude Code, Anthropic's official CLI for Claude." },
+    { type: 'text', text: STATIC_PROMPT, cache_control: { ...CONTROL, scope: 'global' } },
+    { type: 'text', text: environment, cache_control: CONTROL },
+  ];
+}
+
+function headersOf(sessionId: string): Readonly<Record<string, string>> {
+  return {
+    'anthropic-beta': BETAS,
+    'anthropic-version': '2023-06-01',
+    // Nobody's key: the stand-in asks for none, and tells accounts apart by it.
+    'x-api-key': 'demo',
+    'content-type': 'application/json',
+    'user-agent': 'claude-cli/2.1.197 (external, cli)',
+    'x-app': 'cli',
+    'x-claude-code-session-id': sessionId,
+  };
+}
+
+function textOf(content: readonly Json[]): string {
+  return content
+    .filter((block) => block.type === 'text')
+    .map((block) => String(block.text))
+    .join('\n');
+}

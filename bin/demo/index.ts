@@ -1,0 +1,91 @@
+import { CometError } from '../../common/errors.ts';
+import type { Term } from '../term.ts';
+import { type Found, storyBrain } from './brain.ts';
+import { type Outcome, outcomeOf } from './outcome.ts';
+import { createStoryClock, playStory } from './play.ts';
+import { createProgress, printOutcome } from './report.ts';
+import { openStage, type Stage } from './stage.ts';
+import { STORY } from './story.ts';
+import { createDirect } from './tally.ts';
+
+export interface DemoOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly term: Term;
+  /** The temporary home stays; the daemon is stopped all the same. */
+  readonly keep: boolean;
+  readonly json: boolean;
+}
+
+/**
+ * Plays the story through guard, engine, TLS and store before the stand-in, and says what came of it.
+ *
+ * @throws CometError `demo_failed` when something was refused, nothing was cut or a question stayed unanswered
+ */
+export async function runDemo(options: DemoOptions): Promise<void> {
+  const { term, json } = options;
+  const startedMs = Date.now();
+  const progress = createProgress(term, json);
+  const clock = createStoryClock();
+  const direct = createDirect();
+  const found = new Map<string, Found>();
+  const asked = new Map<string, Buffer>();
+  const brain = storyBrain(STORY, (question, at) => at !== null && found.set(question.prompt, at));
+  const opening = openStage({ ...options, brain, clock });
+  const stopListening = closeOnSignal(opening, term);
+  try {
+    progress.say('making certificates, starting guard and engine');
+    const stage = await opening;
+    let outcome: Outcome;
+    try {
+      await playStory(stage, STORY, {
+        clock,
+        onRequest: (request) => {
+          direct.add(request, clock.now());
+          asked.set(request.prompt, request.body);
+        },
+        onTurn: progress.turn,
+      });
+      progress.say('waiting for memory');
+      outcome = await outcomeOf(stage, {
+        direct: direct.bill(),
+        found,
+        asked,
+        story: STORY,
+        keep: options.keep,
+        startedMs,
+      });
+    } finally {
+      progress.say('cleaning up');
+      await stage.close();
+      progress.end();
+    }
+    if (json) term.json(outcome);
+    else printOutcome(outcome, term);
+    if (!outcome.ok) throw new CometError('demo_failed', `the demo did not go well: ${outcome.problems.join('; ')}`);
+  } finally {
+    progress.end();
+    stopListening();
+  }
+}
+
+/** Ctrl-C leaves nothing behind, whenever it comes. */
+function closeOnSignal(opening: Promise<Stage>, term: Term): () => void {
+  const leave = (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', code: number) => (): void => {
+    term.progress('');
+    term.say(`comet-cc: ${signal}, cleaning up`);
+    const closed = opening.then((stage) => stage.close());
+    closed.then(
+      () => process.exit(code),
+      () => process.exit(code),
+    );
+  };
+  const handlers = [
+    ['SIGINT', leave('SIGINT', 130)],
+    ['SIGTERM', leave('SIGTERM', 143)],
+    ['SIGHUP', leave('SIGHUP', 129)],
+  ] as const;
+  for (const [signal, handler] of handlers) process.once(signal, handler);
+  return () => {
+    for (const [signal, handler] of handlers) process.off(signal, handler);
+  };
+}

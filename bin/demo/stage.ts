@@ -1,0 +1,102 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import net, { type AddressInfo } from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import type { Clock } from '../../common/clock.ts';
+import { loadConfig } from '../../common/config.ts';
+import { CometError } from '../../common/errors.ts';
+import { ensureDir } from '../../common/files.ts';
+import { type HomePaths, homePaths } from '../../common/paths.ts';
+import { type EngineClient, engineClient } from '../api/client.ts';
+import type { Context } from '../context.ts';
+import { startDaemon, stopDaemon } from '../daemon.ts';
+import { PROXY_NAMES } from '../environment.ts';
+import { prepareDaemon } from '../prepare.ts';
+import { type Brain, createStandin, type Standin } from '../standin/index.ts';
+import type { Term } from '../term.ts';
+import type { Way } from './tunnel.ts';
+
+/** What a demo plays on: a home of its own, the real guard and engine, and the stand-in behind them. */
+export interface Stage {
+  readonly paths: HomePaths;
+  readonly way: Way;
+  readonly standin: Standin;
+  readonly engine: EngineClient;
+  /** Ends the daemon and the stand-in in any case, and removes the home unless it is kept. Idempotent. */
+  close(): Promise<void>;
+}
+
+export interface StageOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly term: Term;
+  readonly brain: Brain;
+  /** The prompt cache's. */
+  readonly clock: Clock;
+  readonly keep: boolean;
+}
+
+/** @throws CometError `daemon_unhealthy` or `port_in_use` when guard or engine do not come up; nothing is left then */
+export async function openStage(options: StageOptions): Promise<Stage> {
+  // Short: the path of a Unix socket has about a hundred bytes.
+  const home = await mkdtemp(path.join(os.tmpdir(), 'comet-demo-'));
+  const paths = homePaths(home);
+  const standin = await createStandin({ brain: options.brain, clock: options.clock });
+  let closing: Promise<void> | null = null;
+  const closeAll = async (): Promise<void> => {
+    try {
+      await stopDaemon(paths);
+    } finally {
+      await standin.close();
+      if (!options.keep) await rm(home, { recursive: true, force: true });
+    }
+  };
+  const close = (): Promise<void> => {
+    closing ??= closeAll();
+    return closing;
+  };
+  try {
+    const way = await startHere(paths, standin, options);
+    return { paths, way, standin, engine: engineClient(paths.engineSocket), close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function startHere(paths: HomePaths, standin: Standin, { env, term }: StageOptions): Promise<Way> {
+  await ensureDir(paths.home);
+  const own = {
+    ...withoutUsers(env),
+    COMET_CC_HOME: paths.home,
+    COMET_CC_PORT: String(await freePort()),
+    COMET_CC_UPSTREAM: standin.origin,
+    COMET_CC_LLM: 'local',
+  };
+  const context: Context = { env: own, paths, term, config: async (flags = {}) => loadConfig(own, flags).config };
+  const setup = await prepareDaemon(context, {});
+  const { status, problem } = await startDaemon(setup);
+  if (problem !== null) throw new CometError('daemon_unhealthy', problem);
+  return { port: status.port, token: setup.token, ca: await readFile(setup.bundle, 'utf8') };
+}
+
+/** Neither the user's settings of this program nor the user's way out of the machine have a part in the demo. */
+function withoutUsers(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const dropped = new Set<string>([...PROXY_NAMES, 'NODE_EXTRA_CA_CERTS', 'NODE_OPTIONS']);
+  return Object.fromEntries(
+    Object.entries(env).filter(([name]) => !dropped.has(name) && !name.startsWith('COMET_CC_')),
+  );
+}
+
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => {
+    server.close(resolve);
+  });
+  return port;
+}
