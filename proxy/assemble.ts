@@ -3,7 +3,7 @@ import type { SseEvent } from './sse.ts';
 
 type Json = Record<string, unknown>;
 
-export interface Assembled {
+interface Assembled {
   /** Null until `message_start`, and for good when a part of it could not be read. */
   readonly message: AssistantMessage | null;
   /** `message_stop` arrived. */

@@ -4,7 +4,7 @@ import { createAssembler, messageFromJson } from './assemble.ts';
 import type { AssistantMessage } from './ports.ts';
 import { createSseDecoder } from './sse.ts';
 
-export interface Captured {
+interface Captured {
   readonly message: AssistantMessage | null;
   /** It could be read, is an event stream, and has no `message_stop`. */
   readonly cut: boolean;

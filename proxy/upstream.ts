@@ -8,7 +8,7 @@ import { CometError } from '../common/errors.ts';
 /** Names and values in turn, as they stood on the wire. */
 export type RawHeaders = readonly string[];
 
-export interface UpstreamRequest {
+interface UpstreamRequest {
   readonly method: string;
   readonly path: string;
   /** Without hop-by-hop headers; `content-length` only where `body` is a stream of known length. */
@@ -17,7 +17,7 @@ export interface UpstreamRequest {
 }
 
 /** Exactly one of `onEnd` and `onError` is called, and nothing after it. */
-export interface UpstreamHandler {
+interface UpstreamHandler {
   onHead(status: number, reason: string, headers: RawHeaders): void;
   /** False asks for a pause until `resume`. */
   onData(chunk: Buffer): boolean;
@@ -25,7 +25,7 @@ export interface UpstreamHandler {
   onError(error: Error): void;
 }
 
-export interface Forwarding {
+interface Forwarding {
   resume(): void;
   /** Closes the connection; `onError` follows unless all was over. */
   abort(): void;

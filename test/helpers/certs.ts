@@ -57,7 +57,8 @@ function newCert(commonName: string) {
   });
   const cert = forge.pki.createCertificate();
   cert.publicKey = forge.pki.publicKeyFromPem(pair.publicKey);
-  cert.serialNumber = `00${randomBytes(15).toString('hex')}`;
+  // A first byte below 0x80 that is not 0: DER takes neither a negative serial nor needless padding.
+  cert.serialNumber = `01${randomBytes(15).toString('hex')}`;
   cert.validity.notBefore = new Date(Date.now() - 86_400_000);
   cert.validity.notAfter = new Date(Date.now() + 86_400_000);
   cert.setSubject([{ name: 'commonName', value: commonName }]);

@@ -31,7 +31,7 @@ export const SECRET = 'the-secret-of-the-guard';
 let certs: { ours: TestCerts; theirs: TestCerts } | null = null;
 
 /** Made once for each test file. */
-export function rigCerts(): { ours: TestCerts; theirs: TestCerts } {
+function rigCerts(): { ours: TestCerts; theirs: TestCerts } {
   certs ??= { ours: makeTestCerts(['api.anthropic.com']), theirs: makeTestCerts(['127.0.0.1', 'localhost']) };
   return certs;
 }

@@ -5,7 +5,7 @@ import net, { type AddressInfo } from 'node:net';
 import tls from 'node:tls';
 import type { TestCerts } from './certs.ts';
 
-export interface Received {
+interface Received {
   readonly method: string;
   readonly url: string;
   readonly rawHeaders: readonly string[];
