@@ -20,6 +20,8 @@ const SPLIT_AT = 0.9;
 const SAME = 0.7;
 const FACTS = 6;
 const OLD_CLAIMS = 6;
+/** Prompts that begin alike for so long are the same prompt. */
+const COMPARED_CHARS = 4_000;
 /** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
 const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
@@ -30,7 +32,7 @@ export function senseLocally({ buffer, turn }: SensorInput): SensorReading {
   return {
     logic_flow: drift !== null && drift >= BROKEN_AT ? 'BROKEN' : 'MAINTAIN',
     load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
-    redundancy_detected: buffer.some((each) => overlap(each.user, turn.user) >= 0.8),
+    redundancy_detected: buffer.some((each) => overlap(opening(each), opening(turn)) >= 0.8),
   };
 }
 
@@ -107,6 +109,10 @@ function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult
   const hints = [...new Map(standing.map((claim) => [claim.text, claim])).values()].slice(-8);
   const open = briefClaims.filter(({ text }) => !STANDING.test(text) && !active.some((claim) => claim.text === text));
   return { active: [...active.toReversed(), ...open.slice(0, OLD_CLAIMS)], hints };
+}
+
+function opening(turn: TurnText): string {
+  return turn.user.slice(0, COMPARED_CHARS);
 }
 
 function weightOf(turn: TurnText): number {

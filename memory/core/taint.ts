@@ -5,7 +5,7 @@ import { commandOrigin, toolOrigin } from './tool-origin.ts';
 
 /** How Claude Code begins the summary that replaces a compacted history: a model wrote it, from unknown sources. */
 const CONTINUATION = 'This session is being continued from a previous conversation';
-const USER_SHELL = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>([\s\S]*?)<\/\1>/g;
+const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g;
 
 interface Reading {
   readonly projectDir: string | null;
@@ -53,9 +53,23 @@ function readUserText(text: string, reading: Reading): void {
     add(reading, { kind: 'assistant', origin: 'external', tool: '', text });
     return;
   }
-  const shell = /^<(?:bash-|local-command-)/.test(text);
-  const typed = shell ? text.replace(USER_SHELL, (_, tag, body) => readShell(tag, body, reading)).trim() : text;
+  const typed = /^<(?:bash-|local-command-)/.test(text) ? readShellTags(text, reading) : text;
   if (typed !== '') reading.user.push(typed);
+}
+
+/** What is left of the text once each whole shell tag has been read; an unclosed one ends the reading. */
+function readShellTags(text: string, reading: Reading): string {
+  const left: string[] = [];
+  let at = 0;
+  for (const match of text.matchAll(SHELL_TAG)) {
+    const [open, tag] = match as unknown as [string, string];
+    if (match.index < at) continue;
+    const end = text.indexOf(`</${tag}>`, match.index);
+    if (end < 0) break;
+    left.push(text.slice(at, match.index), readShell(tag, text.slice(match.index + open.length, end), reading));
+    at = end + tag.length + 3;
+  }
+  return [...left, text.slice(at)].join('').trim();
 }
 
 /** A `!command` of the user: typed by the user, answered by a program. */

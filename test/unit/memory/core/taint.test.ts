@@ -81,6 +81,16 @@ describe('what a model is shown of a turn', () => {
   });
 });
 
+test.each(['<bash-stdout>', '<system-reminder>', '<comet-cc-memory>\n'])(
+  'a megabyte of %j is read in linear time',
+  (unit) => {
+    const text = unit.repeat(1_000_000 / unit.length);
+    const startedMs = performance.now();
+    readTurn(turnOf(text, [message('user', text), say(text)]));
+    expect(performance.now() - startedMs).toBeLessThan(3_000);
+  },
+);
+
 describe('where a tool result comes from', () => {
   const use = (name: string, input: unknown) => ({ type: 'tool_use', id: 'a', name, input });
 
