@@ -28,7 +28,7 @@ export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv):
   };
 }
 
-export function proxyUrl(access: Pick<ProxyAccess, 'port' | 'token'>): string {
+function proxyUrl(access: Pick<ProxyAccess, 'port' | 'token'>): string {
   return `http://${PROXY_USER}:${access.token}@127.0.0.1:${access.port}`;
 }
 

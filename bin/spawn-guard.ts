@@ -26,7 +26,7 @@ export interface SpawnOptions {
 
 const GUARD = fileURLToPath(new URL('./guard-main.js', import.meta.url));
 
-export function guardLogFile(paths: HomePaths): string {
+function guardLogFile(paths: HomePaths): string {
   return path.join(paths.logsDir, 'guard.log');
 }
 

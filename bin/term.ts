@@ -14,7 +14,7 @@ export interface Term {
   progress(text: string): void;
 }
 
-export type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
+type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 export type Paint = (style: Style, text: string) => string;
 
 const CODES: Record<Style, readonly [number, number]> = {

@@ -9,14 +9,14 @@ import { fileURLToPath } from 'node:url';
 
 export const CLI = fileURLToPath(new URL('../../dist/bin/comet-cc.js', import.meta.url));
 
-export interface CliResult {
+interface CliResult {
   readonly code: number | null;
   readonly signal: NodeJS.Signals | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-export interface RunningCli {
+interface RunningCli {
   readonly child: ChildProcess;
   readonly result: Promise<CliResult>;
   /** Resolves once stdout holds `text`. */
@@ -37,7 +37,7 @@ export interface TestHome {
   close(): Promise<void>;
 }
 
-export interface CliOptions {
+interface CliOptions {
   /** Added to the clean environment; undefined takes a variable out. */
   readonly env?: Readonly<Record<string, string | undefined>>;
   readonly stdin?: string;

@@ -5,6 +5,7 @@ import { listLines, parseFilter } from '../../../bin/commands/memory/ls.ts';
 import { hitJson, hitLines } from '../../../bin/commands/memory/search.ts';
 import { nodeLines } from '../../../bin/commands/memory/show.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
+import { statusLines } from '../../../bin/commands/status.ts';
 import { exitCodeOf } from '../../../bin/exit.ts';
 import { contentText } from '../../../bin/render.ts';
 import { createTerm, type Paint } from '../../../bin/term.ts';
@@ -173,6 +174,47 @@ describe('logs', () => {
   it('merges files by time, and a stack stays behind its record', () => {
     const at = (time: string): string => `{"at":"${time}"}`;
     expect(inOrder([[at('1'), 'stack', at('3')], [at('2')]])).toEqual([at('1'), 'stack', at('2'), at('3')]);
+  });
+});
+
+describe('status', () => {
+  const report = {
+    running: true,
+    pid: 7,
+    version: '0.1.0',
+    proxy: { url: 'http://127.0.0.1:8443', port: 8443 },
+    engine: { state: 'healthy', pid: 8, restarts: 0 },
+    upstream: 'https://api.anthropic.com',
+    uptime_ms: 61_000,
+    requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
+    tokens: { original: 100_000, sent: 40_000, net_saved: 60_000 },
+    queue: { sensor: 1, compacter: 0, indexer: 0 },
+    llm: { backend: 'claude', calls_today: 3, tokens_today: 4_500, deferred: 0, last_error: '' },
+    nodes: 12,
+    problems: [],
+    tunnels: { open: 0, total: 0, failed_open: 0 },
+  } as const;
+
+  it('says in a few lines what is going on', () => {
+    const lines = statusLines(report, plain).join('\n');
+    expect(lines).toContain('up 1 min');
+    expect(lines).toContain('1,200: 1,000 rewritten, 200 passed through, 0 failed open');
+    expect(lines).toContain('100,000 received, 40,000 sent (60 %), net saved 60,000');
+  });
+
+  it('adds what is wrong: the engine, the model, the store', () => {
+    const lines = statusLines(
+      {
+        ...report,
+        engine: { ...report.engine, state: 'crash_loop' },
+        llm: { ...report.llm, last_error: 'not_logged_in: run claude' },
+        problems: [{ file: 'memory/nodes/x.md', message: 'importance: HIGH, MED or LOW' }],
+      },
+      plain,
+    ).join('\n');
+    expect(lines).toContain('comet-cc doctor');
+    expect(lines).toContain('not_logged_in');
+    expect(lines).toContain('memory/nodes/x.md: importance');
   });
 });
 
