@@ -40,7 +40,9 @@ export interface Recaller {
 /** Hits asked of each lane. */
 const LANE_LIMIT = 40;
 /** Turns of one node that are read for the line to show. */
-const TURNS_READ = 4;
+const TURNS_READ = 3;
+/** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
+const LOOKED_AT = 3;
 
 interface Search {
   readonly query: string;
@@ -60,10 +62,11 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const hits = await index.search(query, { filter, limit: LANE_LIMIT });
     const weights = weighQuery(tokens, index.termWeights([...tokens, UNSEEN], filter));
     const found: RecallHit[] = [];
-    for (const candidate of fuse(hits, deps.weights ?? LANE_WEIGHTS)) {
+    const ranked = fuse(hits, deps.weights ?? LANE_WEIGHTS).filter(({ nodeId }) => wanted(nodeOf(nodeId), skips));
+    for (const candidate of ranked.slice(0, limit * LOOKED_AT)) {
       if (found.length === limit) break;
       const node = nodeOf(candidate.nodeId);
-      if (node === null || node.superseded_by !== null || skips(node)) continue;
+      if (node === null) continue;
       const raw = await rawLine(candidate, node, weights, deps);
       const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), raw?.text ?? ''];
       const evidence = weighEvidence(weights, texts, candidate.similarity);
@@ -104,6 +107,10 @@ export function createRecaller(deps: RecallerDeps): Recaller {
         shown: new Set(),
       }),
   };
+}
+
+function wanted(node: MemoryNode | null, skips: (node: MemoryNode) => boolean): boolean {
+  return node !== null && node.superseded_by === null && !skips(node);
 }
 
 /** Without a project nobody else's memories are near: the session alone. */

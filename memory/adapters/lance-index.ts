@@ -1,5 +1,6 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
 import { queryTerms } from '../core/query-terms.ts';
@@ -54,12 +55,14 @@ async function openSound({ dir, embedder }: LanceIndexOptions): Promise<Sound | 
     const table = await openLanceTable(dir, embedder.dimensions);
     if (table === null) return 'new';
     const stats = createTermStats();
-    for (const row of await table.scan()) {
+    for (const [at, row] of (await table.scan()).entries()) {
+      // Thousands of turns are counted here; whoever shares the thread must not wait for all of them.
+      if (at % 200 === 199) await setImmediate();
       if (row.embedder_id !== embedder.id) {
         table.close();
         return `made by the embedder ${row.embedder_id}`;
       }
-      stats.add(row, new Set(row.tokens.split(' ')));
+      stats.add(row, row.tokens.split(' '));
     }
     await probe(table, embedder.dimensions);
     return { table, stats };

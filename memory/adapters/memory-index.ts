@@ -24,7 +24,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     const entry = entries.get(rowId);
     if (entry === undefined) return;
     entries.delete(rowId);
-    stats.remove(rowId, new Set(entry.counts.keys()));
+    stats.remove(rowId, [...entry.counts.keys()]);
   }
 
   function fullText(terms: readonly string[], pool: readonly Entry[], limit: number): LaneHit[] {
@@ -54,7 +54,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
         drop(row.row_id);
         const entry = { row, counts, length: tokens.length, summary, trigger: row.trigger === '' ? null : trigger };
         entries.set(row.row_id, entry);
-        stats.add(row, new Set(tokens));
+        stats.add(row, tokens);
       }
     },
     async removeNodes(nodeIds) {

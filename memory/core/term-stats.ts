@@ -9,9 +9,10 @@ export interface IndexedRow {
 
 /** Which rows are indexed, and in how many of them each token stands, per session. Held in memory. */
 export interface TermStats {
-  add(row: IndexedRow, tokens: ReadonlySet<string>): void;
+  /** `tokens` may repeat. */
+  add(row: IndexedRow, tokens: readonly string[]): void;
   /** `tokens` must be those it was added with. Unknown rows are no error. */
-  remove(rowId: string, tokens: ReadonlySet<string>): void;
+  remove(rowId: string, tokens: readonly string[]): void;
   has(rowId: string): boolean;
   rowsOf(nodeId: string): readonly string[];
   nodeIds(): ReadonlySet<string>;
@@ -27,11 +28,18 @@ interface Group {
   rows: number;
 }
 
+interface Frequency {
+  /** Number of the count that saw the token last: repeated tokens of one row are known by it. */
+  seen: number;
+  readonly groups: Map<Group, number>;
+}
+
 export function createTermStats(): TermStats {
   const groups = new Map<string, Group>();
   const rows = new Map<string, { readonly node_id: string; readonly group: Group }>();
   const byNode = new Map<string, Set<string>>();
-  const frequencies = new Map<string, Map<Group, number>>();
+  const frequencies = new Map<string, Frequency>();
+  let counted = 0;
 
   function groupOf({ session_id, project }: IndexedRow): Group {
     const key = JSON.stringify([session_id, project]);
@@ -40,15 +48,24 @@ export function createTermStats(): TermStats {
     return known;
   }
 
-  function countTokens(tokens: ReadonlySet<string>, group: Group, step: 1 | -1): void {
+  // Runs over every word of the history when the index opens; a Set for each row would double its time.
+  function countTokens(tokens: readonly string[], group: Group, step: 1 | -1): void {
+    counted += 1;
     for (const token of tokens) {
-      const inGroups = frequencies.get(token) ?? new Map<Group, number>();
-      const left = (inGroups.get(group) ?? 0) + step;
-      if (left > 0) inGroups.set(group, left);
-      else inGroups.delete(group);
-      if (inGroups.size > 0) frequencies.set(token, inGroups);
-      else frequencies.delete(token);
+      let frequency = frequencies.get(token);
+      if (frequency === undefined) {
+        if (step < 0) continue;
+        frequency = { seen: 0, groups: new Map() };
+        frequencies.set(token, frequency);
+      }
+      if (frequency.seen === counted) continue;
+      frequency.seen = counted;
+      const left = (frequency.groups.get(group) ?? 0) + step;
+      if (left > 0) frequency.groups.set(group, left);
+      else frequency.groups.delete(group);
     }
+    if (step > 0) return;
+    for (const token of tokens) if (frequencies.get(token)?.groups.size === 0) frequencies.delete(token);
   }
 
   return {
@@ -83,7 +100,7 @@ export function createTermStats(): TermStats {
       const weights = new Map<string, number>();
       for (const token of tokens) {
         let df = 0;
-        for (const [group, count] of frequencies.get(token) ?? []) if (fits(group, filter)) df += count;
+        for (const [group, count] of frequencies.get(token)?.groups ?? []) if (fits(group, filter)) df += count;
         weights.set(token, Math.log(1 + (total - df + 0.5) / (df + 0.5)));
       }
       return weights;
