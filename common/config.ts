@@ -62,7 +62,7 @@ export const Config = z.strictObject({
       scope: z.enum(['session', 'project', 'all']).default('project').describe('whose memories are recalled'),
       topK: z.int().positive().default(8).describe('most memories recalled for one prompt'),
       deadlineMs: count(150).describe('a recall that takes longer is skipped'),
-      minCoverage: share(0.35).describe("least idf-weighted share of the prompt's terms that a memory must cover"),
+      minCoverage: share(0.45).describe("least idf-weighted share of the prompt's terms that a memory must cover"),
       minSimilarity: share(0.3).describe('least similarity, where coverage is in doubt'),
     })
     .prefault({}),

@@ -50,7 +50,6 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   for (const record of await deps.plans.load()) book.apply(record);
   const cache = new ViewCache();
   const inTurn = createTurnstile();
-  const captured = new Set<string>();
   const total = { original: 0, sent: 0 };
 
   function understand(request: MessagesRequest): Passage | null {
@@ -139,12 +138,11 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     });
   }
 
-  /** Off the path of the request: whole turns of the transcript go to memory, once. */
+  /** Off the path of the request: whole turns go to memory, again and again until a node stands for them. */
   function remember({ view, sessionId }: Passage, turns: readonly TurnSpan[], situation: Situation): void {
-    const unseen = turns.filter((turn) => !captured.has(turn.endHash));
-    for (const turn of unseen) captured.add(turn.endHash);
+    const bare = turns.filter((turn) => !situation.isDurable(turn));
     const atMs = deps.clock.now();
-    deps.memory.capture(unseen.map((turn) => capturedTurn(view, turn, { sessionId, atMs })));
+    deps.memory.capture(bare.map((turn) => capturedTurn(view, turn, { sessionId, atMs })));
     const wanted = turnsToPrepare(situation);
     if (wanted.length > 0)
       deps.memory.prepare(
