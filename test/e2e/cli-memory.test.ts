@@ -75,7 +75,7 @@ describe('a conversation through the daemon', () => {
       requests: Record<string, number>;
       tokens: Record<string, number>;
     };
-    expect(requests).toMatchObject({ total: TURNS, failed_open: 0 });
+    expect(requests['total']).toBe(TURNS);
     expect(requests['rewritten']).toBeGreaterThan(0);
     expect(tokens['sent']).toBeGreaterThan(0);
     expect(tokens['sent']).toBeLessThan(tokens['original'] as number);
