@@ -1,10 +1,8 @@
 import { timingSafeEqual } from 'node:crypto';
-import { mkdtemp, rm } from 'node:fs/promises';
-import type { Server } from 'node:http';
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
-import os from 'node:os';
-import path from 'node:path';
 import type { Duplex } from 'node:stream';
 import {
   type ErrorCallback,
@@ -66,47 +64,47 @@ export function createMitm(options: MitmOptions): Mitm {
 
   proxy.onConnect((request, socket, head) => {
     track(socket, sockets);
-    const leaf = options.certs.leaf();
-    if (!isSecret(request.headers[SECRET_HEADER], options.secret)) return refuse(socket, '403 Forbidden');
-    if (request.url !== options.authority) return refuse(socket, '403 Forbidden');
-    if (leaf === null || tls === null || draining) return refuse(socket, '503 Service Unavailable');
-    if (leaf.cert !== served?.cert) {
-      tls.setSecureContext({ key: leaf.key, cert: leaf.cert });
-      served = leaf;
-    }
+    const isGuard = isSecret(request.headers[SECRET_HEADER], options.secret);
+    if (!isGuard || request.url !== options.authority) return refuse(socket, '403 Forbidden');
+    if (tls === null || draining || !takeLeaf(tls)) return refuse(socket, '503 Service Unavailable');
     socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
     if (head.length > 0) socket.unshift(head);
     tls.emit('connection', socket);
   });
 
+  /** Whether there is a leaf to serve; a new one replaces the old for the connections to come. */
+  function takeLeaf(server: TlsServer): boolean {
+    try {
+      const leaf = options.certs.leaf();
+      if (leaf === null) return false;
+      if (leaf.cert !== served?.cert) server.setSecureContext({ key: leaf.key, cert: leaf.cert });
+      served = leaf;
+      return true;
+    } catch (error) {
+      options.log.error('the leaf cannot be served; the guard tunnels instead', { error });
+      return false;
+    }
+  }
+
   async function startTls(): Promise<void> {
-    served = options.certs.leaf();
-    const pair = served === null ? {} : { key: served.key, cert: served.cert };
     tls = await new Promise<TlsServer>((resolve) => {
       // The library binds a port for it; none is wanted, since connections are handed over.
-      proxy._createHttpsServer({ ...pair, ...TLS_OPTIONS, handshakeTimeout: options.handshakeMs }, (_port, server) =>
+      proxy._createHttpsServer({ ...TLS_OPTIONS, handshakeTimeout: options.handshakeMs }, (_port, server) =>
         resolve(server),
       );
     });
     // Not http's own close, which would also end its watch over slow headers.
     await new Promise((resolve) => NetServer.prototype.close.call(tls, resolve));
     tame(tls, options.log);
+    takeLeaf(tls);
   }
 
   return {
     async listen() {
-      const unusedCa = await mkdtemp(path.join(os.tmpdir(), 'comet-cc-'));
-      try {
-        await new Promise<void>((resolve, reject) => {
-          const started: ErrorCallback = (error) => (error ? reject(error) : resolve());
-          proxy.listen({ host: '127.0.0.1', port: 0, sslCaDir: unusedCa, keepAlive: true }, started);
-        });
-      } finally {
-        await rm(unusedCa, { recursive: true, force: true });
-      }
-      tame(proxy.httpServer as Server, options.log);
+      const http = await proxy.open();
+      tame(http, options.log);
       await startTls();
-      return ((proxy.httpServer as Server).address() as AddressInfo).port;
+      return (http.address() as AddressInfo).port;
     },
     drain() {
       draining = true;
@@ -131,6 +129,19 @@ class FixedLeafProxy extends MitmProxy {
   constructor(options: MitmOptions) {
     super();
     this.#options = options;
+  }
+
+  /** The library's `listen` without the CA, and the folder for it, that it would make at every start and never use. */
+  async open(): Promise<Server> {
+    this.options = {};
+    this.timeout = 0;
+    this.httpHost = '127.0.0.1';
+    const server = createServer();
+    server.on('connect', (request, socket, head) => this._onHttpServerConnect(request, socket, head));
+    server.on('request', (request, response) => this._onHttpServerRequest(false, request, response));
+    this.httpServer = server.listen(0, this.httpHost);
+    await once(server, 'listening');
+    return server;
   }
 
   // Both certificate hooks give the one leaf, whatever the host: no other is ever made.

@@ -47,6 +47,8 @@ export async function makeWorld(answer: Answer): Promise<World> {
       COMET_CC_UPSTREAM_CA: theirs.caFile,
     },
     version: '0.0.0',
+    // An engine is slow to start on a busy machine; tests of the hold itself shorten it.
+    timings: { holdMs: 20_000 },
     ...over,
   });
   const stopAll = async (): Promise<void> => {
