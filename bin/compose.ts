@@ -49,7 +49,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     level: config.logLevel,
     process: 'engine',
     sink: fileSink(engineLogFile(paths)),
-    redact: redactor.text,
+    redact: (line) => redactor.json(line).text,
     now: systemClock.now,
   });
   // First of all: whoever holds this socket is the home's one writer.
