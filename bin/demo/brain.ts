@@ -27,7 +27,7 @@ export function storyBrain(
     if (isQuestion(turn)) {
       const found = findAnswer(body, turn);
       onFound(turn, found);
-      return said(found === null ? UNKNOWN : `From what I was sent: ${found.line}`);
+      return said(found === null ? UNKNOWN : quoted(found.line, turn));
     }
     const round = turn.rounds[roundOf(body)];
     return { kind: 'message', blocks: round === undefined ? closing(turn) : calling(round) };
@@ -79,6 +79,17 @@ function placed(channel: Channel, text: string): Placed[] {
 
 function resultText(block: Json): string {
   return typeof block.content === 'string' ? block.content : '';
+}
+
+/** The words that answer, without the rest of their line. */
+function quoted(line: string, question: Question): string {
+  const pieces = line.split(/; | — |(?<=[.!?]) /).filter((piece) => question.right.test(piece));
+  return (
+    pieces
+      .at(0)
+      ?.replace(/^- \[.*?\) /, '')
+      .replace(/^user says: /, 'You said: ') ?? line
+  );
 }
 
 function nodeOf(line: string): string | null {

@@ -31,13 +31,13 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const asked = new Map<string, Buffer>();
   const brain = storyBrain(STORY, (question, at) => at !== null && found.set(question.prompt, at));
   const opening = openStage({ ...options, brain, clock });
-  const stopListening = closeOnSignal(opening, term);
+  const signals = closeOnSignal(opening, term);
   try {
     progress.say('making certificates, starting guard and engine');
     const stage = await opening;
     let outcome: Outcome;
     try {
-      await playStory(stage, STORY, {
+      const answers = await playStory(stage, STORY, {
         clock,
         onRequest: (request) => {
           direct.add(request, clock.now());
@@ -49,6 +49,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
       outcome = await outcomeOf(stage, {
         direct: direct.bill(),
         found,
+        answers,
         asked,
         story: STORY,
         keep: options.keep,
@@ -62,30 +63,39 @@ export async function runDemo(options: DemoOptions): Promise<void> {
     if (json) term.json(outcome);
     else printOutcome(outcome, term);
     if (!outcome.ok) throw new CometError('demo_failed', `the demo did not go well: ${outcome.problems.join('; ')}`);
+  } catch (error) {
+    // What fails then fails because everything is being closed; the process ends as soon as that is done.
+    if (signals.received()) await new Promise<never>(() => {});
+    throw error;
   } finally {
     progress.end();
-    stopListening();
+    signals.stop();
   }
 }
 
-/** Ctrl-C leaves nothing behind, whenever it comes. */
-function closeOnSignal(opening: Promise<Stage>, term: Term): () => void {
-  const leave = (signal: 'SIGINT' | 'SIGTERM' | 'SIGHUP', code: number) => (): void => {
+const SIGNALS = { SIGINT: 130, SIGTERM: 143, SIGHUP: 129 } as const;
+
+/** Ctrl-C leaves nothing behind, whenever and however often it comes. */
+function closeOnSignal(opening: Promise<Stage>, term: Term): { received(): boolean; stop(): void } {
+  let leaving = false;
+  const leave = async (code: number): Promise<void> => {
+    if (leaving) return;
+    leaving = true;
     term.progress('');
-    term.say(`comet-cc: ${signal}, cleaning up`);
-    const closed = opening.then((stage) => stage.close());
-    closed.then(
-      () => process.exit(code),
-      () => process.exit(code),
-    );
+    term.say('comet-cc: interrupted, cleaning up');
+    try {
+      const stage = await opening;
+      await stage.close();
+    } finally {
+      process.exit(code);
+    }
   };
-  const handlers = [
-    ['SIGINT', leave('SIGINT', 130)],
-    ['SIGTERM', leave('SIGTERM', 143)],
-    ['SIGHUP', leave('SIGHUP', 129)],
-  ] as const;
-  for (const [signal, handler] of handlers) process.once(signal, handler);
-  return () => {
-    for (const [signal, handler] of handlers) process.off(signal, handler);
+  const handlers = Object.entries(SIGNALS).map(([signal, code]) => [signal, () => void leave(code)] as const);
+  for (const [signal, handler] of handlers) process.on(signal, handler);
+  return {
+    received: () => leaving,
+    stop: () => {
+      if (!leaving) for (const [signal, handler] of handlers) process.off(signal, handler);
+    },
   };
 }

@@ -30,6 +30,8 @@ export interface Outcome {
 
 export interface Answered {
   readonly question: string;
+  /** What came back to the client. */
+  readonly answer: string;
   readonly answered: boolean;
   readonly node_id: string | null;
   /** Of that node; null where there is none by that id. */
@@ -45,6 +47,7 @@ export interface Evidence {
   readonly found: ReadonlyMap<string, Found>;
   /** The client's own body by the prompt it asked. */
   readonly asked: ReadonlyMap<string, Buffer>;
+  readonly answers: ReadonlyMap<string, string>;
   readonly story: readonly StorySession[];
   readonly keep: boolean;
   readonly startedMs: number;
@@ -59,9 +62,11 @@ export async function outcomeOf(stage: Stage, evidence: Evidence): Promise<Outco
     .flatMap((session) => session.turns.filter(isQuestion))
     .map((question): Answered => {
       const found = evidence.found.get(question.prompt) ?? null;
+      const answer = evidence.answers.get(question.prompt) ?? '';
       return {
         question: question.prompt,
-        answered: found !== null,
+        answer,
+        answered: question.right.test(answer),
         node_id: found?.nodeId ?? null,
         summary: nodes.find((node) => node.node_id === found?.nodeId)?.summary ?? null,
         channel: found?.channel ?? null,

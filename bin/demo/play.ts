@@ -29,7 +29,12 @@ export function createStoryClock(): StoryClock {
   };
 }
 
-/** Plays every session of the story through the stage. @throws CometError where a request does not come back */
+/**
+ * Plays every session of the story through the stage.
+ *
+ * @returns the last answer to each prompt, as it came back to the client
+ * @throws CometError where a request does not come back
+ */
 export async function playStory(
   stage: Stage,
   story: readonly StorySession[],
@@ -38,7 +43,8 @@ export async function playStory(
     readonly onRequest: (request: SentRequest) => void;
     readonly onTurn: (played: Played) => void;
   },
-): Promise<void> {
+): Promise<ReadonlyMap<string, string>> {
+  const answers = new Map<string, string>();
   const of = story.reduce((sum, session) => sum + session.turns.length, 0);
   let turns = 0;
   for (const [at, session] of story.entries()) {
@@ -51,11 +57,13 @@ export async function playStory(
     });
     for (const [done, turn] of session.turns.entries()) {
       await settle(stage, session.id, done);
-      await client.play(turn);
+      options.clock.advance(turn.pauseMs ?? 0);
+      answers.set(turn.prompt, await client.play(turn));
       turns += 1;
       options.onTurn({ turns, of, session: at + 1 });
     }
   }
+  return answers;
 }
 
 /** A person reads an answer before the next prompt; memory has all that time. Late is no failure. */

@@ -55,7 +55,7 @@ export function printOutcome(outcome: Outcome, term: Term): void {
 
 function opening({ turns, sessions, requests, duration_ms }: Outcome, width: number): string[] {
   return wrapped(
-    `A scripted coding conversation of ${turns} turns in ${sessions} sessions (${requests} requests), played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, before a stand-in of the API that refuses and bills like the real one.`,
+    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests) with a lunch break and a night in it, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, before a stand-in of the API that refuses and bills like the real one.`,
     width,
   );
 }
@@ -89,10 +89,11 @@ function answeredLines(answered: Answered, number: number, width: number, { pain
   const [first = '', ...more] = inner(answered.question);
   const title = [`${number}. ${first.trimStart()}`, ...more].map((line) => paint('bold', line));
   if (answered.line === null || answered.channel === null)
-    return [...title, `${indent}${paint('red', 'not answered')}`];
+    return [...title, ...inner(answered.answer).map((line) => paint('red', line))];
   const sent = answered.in_client_request ? 'trimmed from what Claude Code sent' : 'not in what Claude Code sent';
   return [
     ...title,
+    ...inner(oneLine(answered.answer)),
     ...inner(`${CHANNELS[answered.channel]}; ${sent}:`),
     ...inner(oneLine(answered.line)).map((line) => paint('green', line)),
     ...(answered.node_id === null
@@ -103,10 +104,19 @@ function answeredLines(answered: Answered, number: number, width: number, { pain
 
 function closing({ home }: Outcome, width: number): string[] {
   const cost = wrapped(
-    'Cost counts a cached token as the model prices it: 0.05 when read, 2 when written for an hour. Memory was written without a model here; with Claude Code, claude -p writes it on your own plan.',
+    'Cost counts a cached token as the model is priced: 0.05 when read, 2 when written for an hour. Memory was written without a model here; with Claude Code, claude -p writes it on your own plan.',
     width,
   );
-  if (home === null) return cost;
+  if (home === null) {
+    return [
+      ...cost,
+      '',
+      ...wrapped(
+        'The memories are gone with their temporary home; to look around in them: comet-cc demo --keep',
+        width,
+      ),
+    ];
+  }
   const keep = [`Kept: ${home} (the daemon is stopped). Look inside with:`];
   const starting = `  export COMET_CC_HOME=${home} COMET_CC_LLM=local`;
   return [...cost, '', ...keep, starting, '  comet-cc start --port 0 && comet-cc memory ls', '  comet-cc stop'];

@@ -64,13 +64,18 @@ export async function openStage(options: StageOptions): Promise<Stage> {
 }
 
 async function startHere(paths: HomePaths, standin: Standin, { env, term }: StageOptions): Promise<Way> {
-  await ensureDir(paths.home);
+  const temp = path.join(paths.home, 'tmp');
+  for (const dir of [paths.home, temp]) await ensureDir(dir);
   const own = {
     ...withoutUsers(env),
     COMET_CC_HOME: paths.home,
     COMET_CC_PORT: String(await freePort()),
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_LLM: 'local',
+    // The demo shows what is recalled; how busy this machine is just now is another matter.
+    COMET_CC_RECALL_DEADLINE_MS: '1500',
+    // The store's native part leaves empty folders where temporary files go.
+    TMPDIR: temp,
   };
   const context: Context = { env: own, paths, term, config: async (flags = {}) => loadConfig(own, flags).config };
   const setup = await prepareDaemon(context, {});
