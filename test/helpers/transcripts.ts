@@ -83,7 +83,8 @@ const BETAS =
   'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24';
 const PIXEL = { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' };
 
-function makeRequest(
+/** The request for a transcript whose newest message is the prompt. */
+export function makeRequest(
   plan: ConversationPlan,
   history: readonly Json[],
   at: {
