@@ -1,3 +1,4 @@
+import { messageText } from './prompt.ts';
 import type { ConversationView } from './view.ts';
 
 /**
@@ -37,8 +38,17 @@ export function classify(
     return { kind: 'other', because: 'subagent' };
   if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
   if (!view.hasTools) return { kind: 'other', because: 'no tools' };
-  if (SIDE_PROMPTS.some((text) => lastPrompt.startsWith(text))) return { kind: 'side', because: 'side prompt' };
+  const asked = lastPrompt || besideResults(view);
+  if (SIDE_PROMPTS.some((text) => asked.startsWith(text))) return { kind: 'side', because: 'side prompt' };
   return { kind: 'main', because: 'main loop' };
+}
+
+/** `/compact` may ask in the message that answers the last tool call. Only what may hold a side prompt is decoded. */
+function besideResults(view: ConversationView): string {
+  const index = view.infos.findLastIndex((info) => info.role === 'user');
+  const at = view.scan.messages[index];
+  const bytes = at === undefined ? null : view.body.subarray(at.start, at.end);
+  return bytes !== null && SIDE_PROMPTS.some((text) => bytes.includes(text)) ? messageText(view, index) : '';
 }
 
 /** Header, then either form of `metadata.user_id`; '' when the request names no session. */
