@@ -1,0 +1,112 @@
+import { existsSync } from 'node:fs';
+import { mkdir, mkdtemp, readdir, readFile, rm, stat } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa, type Result } from 'execa';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Outcome } from '../../bin/demo/outcome.ts';
+import { freePort } from '../helpers/cli.ts';
+
+const root = fileURLToPath(new URL('../..', import.meta.url));
+const PATIENCE_MS = 180_000;
+const MAY_SHIP = [
+  /^package\.json$/,
+  /^(README|CHANGELOG)\.md$/,
+  /^LICENSE$/,
+  /^docs\/([\w-]+\/)*[\w-]+\.md$/,
+  /^dist\/(bin|certs|common|hooks|memory|proxy)\/([\w-]+\/)*[\w-]+\.js$/,
+];
+
+let temp = '';
+let user = '';
+let tarball = '';
+let paths: readonly string[] = [];
+
+beforeAll(async () => {
+  temp = await mkdtemp(path.join(os.tmpdir(), 'cc-pack-'));
+  user = path.join(temp, 'u');
+  await mkdir(user);
+  // Without scripts: a build here would rewrite dist below the other tests.
+  const { stdout } = await npm(['pack', '--ignore-scripts', '--json', '--pack-destination', temp], root);
+  const [packed] = JSON.parse(stdout) as [{ filename: string; files: { path: string }[] }];
+  tarball = path.join(temp, packed.filename);
+  paths = packed.files.map((file) => file.path);
+});
+
+afterAll(async () => {
+  await rm(temp, { recursive: true, force: true });
+});
+
+describe('the package', () => {
+  it('ships what runs and its papers, and no source, test or build setting', () => {
+    expect(paths.filter((file) => !MAY_SHIP.some((pattern) => pattern.test(file)))).toEqual([]);
+    for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md', 'docs/DEPENDENCIES.md']) expect(paths).toContain(file);
+    for (const entry of ['bin/comet-cc', 'bin/guard-main', 'bin/engine-main', 'memory/adapters/embedder-worker']) {
+      expect(paths).toContain(`dist/${entry}.js`);
+    }
+  });
+
+  it('names no file of a source map and no folder of the machine it was built on', async () => {
+    const texts = await Promise.all(paths.map((file) => readFile(path.join(root, file), 'utf8')));
+    const telling = paths.filter((_, at) => texts[at]?.includes(root) || texts[at]?.includes('sourceMappingURL='));
+    expect(telling).toEqual([]);
+  });
+});
+
+// The dependencies come from the npm registry, so this one test is left out where none answers.
+describe.skipIf(!(await registryAnswers()))('the package, installed globally', () => {
+  it(
+    'runs, shows its demo, and leaves nothing but its home when it is taken away',
+    async () => {
+      const prefix = path.join(temp, 'prefix');
+      await npm(['install', '--global', '--prefix', prefix, '--prefer-offline', '--no-audit', '--no-fund', tarball]);
+      const bin = path.join(prefix, 'bin', 'comet-cc');
+      expect((await stat(bin)).mode & 0o111).toBe(0o111);
+      expect(await readFile(bin, 'utf8')).toMatch(/^#!\/usr\/bin\/env node\n/);
+
+      const own = await ownEnvironment();
+      const run = (...args: string[]): Promise<Result> => execa(bin, args, { ...own, reject: false });
+      expect(await run('--version')).toMatchObject({ exitCode: 0, stdout: await versionHere() });
+      expect(await run('status')).toMatchObject({ exitCode: 3, stdout: '' });
+      const demo = await run('demo', '--json');
+      expect(demo).toMatchObject({ exitCode: 0, stderr: '' });
+      expect(JSON.parse(String(demo.stdout)) as Outcome).toMatchObject({ ok: true, refused: 0 });
+      const env = JSON.parse(String((await run('env', '--shell', 'json')).stdout)) as Record<string, string>;
+      expect(env['NODE_EXTRA_CA_CERTS']).toBe(path.join(user, '.comet-cc/certs/bundle.pem'));
+      expect(existsSync(env['NODE_EXTRA_CA_CERTS'] as string)).toBe(true);
+
+      await npm(['uninstall', '--global', '--prefix', prefix, 'comet-cc']);
+      expect(await filesBelow(prefix)).toEqual([]);
+      expect(await readdir(user)).toEqual(['.comet-cc', 't']);
+      expect(await readdir(path.join(user, 't'))).toEqual([]);
+    },
+    PATIENCE_MS,
+  );
+});
+
+function npm(args: readonly string[], cwd = os.tmpdir()): Promise<{ stdout: string }> {
+  return execa('npm', args, { cwd });
+}
+
+async function registryAnswers(): Promise<boolean> {
+  const asked = ['view', 'commander', 'version', '--fetch-retries=0', '--fetch-timeout=5000'];
+  return (await execa('npm', asked, { reject: false, timeout: 15_000 })).exitCode === 0;
+}
+
+/** A user of whom nothing is set but where the programs are. */
+async function ownEnvironment() {
+  const tmp = path.join(user, 't');
+  await mkdir(tmp);
+  const env = { PATH: process.env['PATH'], HOME: user, TMPDIR: tmp, COMET_CC_PORT: String(await freePort()) };
+  return { env, extendEnv: false, cwd: user };
+}
+
+async function versionHere(): Promise<string> {
+  return (JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as { version: string }).version;
+}
+
+async function filesBelow(folder: string): Promise<string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries.filter((entry) => !entry.isDirectory()).map((entry) => path.join(entry.parentPath, entry.name));
+}
