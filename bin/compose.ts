@@ -13,6 +13,7 @@ import { openPlanStore } from '../proxy/plan-store.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
 import { createHandlers } from './api/handlers.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
+import { cutRule } from './cut-rule.ts';
 import { lateMemory } from './late-memory.ts';
 import { openMemory } from './open-memory.ts';
 import { VERSION } from './version.ts';
@@ -108,8 +109,7 @@ export function engineLogFile(paths: HomePaths): string {
 }
 
 function rewriterConfig({ trim, inject, recall }: Config): RewriterConfig {
-  const { mode, ...cut } = trim;
-  return { ...inject, memoryDeadlineMs: recall.deadlineMs, cut: mode === 'off' ? null : cut };
+  return { ...inject, memoryDeadlineMs: recall.deadlineMs, cut: cutRule(trim) };
 }
 
 function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {

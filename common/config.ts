@@ -39,11 +39,15 @@ export const Config = z.strictObject({
     .prefault({}),
   trim: z
     .strictObject({
-      mode: z.enum(['auto', 'off']).default('auto').describe('whether conversations are trimmed'),
-      triggerTokens: count(24_000).describe('history above this, in tokens, is worth a cut'),
+      mode: z
+        .enum(['auto', 'aggressive', 'gentle', 'off'])
+        .default('auto')
+        .describe('auto cuts when it pays, aggressive whenever it may, gentle later and less'),
+      triggerTokens: count(10_000).describe('history above this, in tokens, is worth a cut'),
       keepTurns: z.int().min(3).default(3).describe('newest complete turns that stay verbatim'),
       keepTokens: count(6_000).describe('newest tokens that stay verbatim'),
-      minDropShare: share(0.5).describe('least share of the history that a cut must drop'),
+      minDropShare: share(0.2).describe('least share of the history that a cut must drop'),
+      pressureShare: share(0.8).describe("share of the model's context window above which a cut waits for nothing"),
     })
     .prefault({}),
   inject: z

@@ -6,7 +6,7 @@ import type { MemorySource, MessagesRequest, ProxyLog, ResponseSeen, RewriteOutc
 import { classify, type RequestClass, sessionOf } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, type Situation, turnsToPrepare } from './wire/epoch.ts';
-import { type EpochPlan, isEmptyPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
+import { type EpochPlan, isEmptyPlan, type Match, PlanBook, type PlanRecord, type PlanUse } from './wire/plan.ts';
 import { messageText } from './wire/prompt.ts';
 import { checkReceived, selfCheck } from './wire/self-check.ts';
 import { parseBetas } from './wire/shape.ts';
@@ -77,7 +77,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
     const step = decideStep(situation);
     if (step.kind === 'replay') {
-      if (match !== null) note(sessionId, { kind: 'served', planId: match.plan.id, served: lastOf(view) });
+      if (match !== null)
+        note(sessionId, { kind: 'served', planId: match.plan.id, ...servedBy(view, deps.clock.now()) });
       return replayed(passage);
     }
     const said = await recollect(deps.memory, { view, sessionId, step }, deps.config, deps.log);
@@ -86,7 +87,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const spliced = splice(view, plan);
     if (spliced === null || !isAccepted(passage, plan, spliced)) return replayed(passage);
 
-    const record = recordOf(step.kind === 'extend' ? step.plan : null, plan, lastOf(view));
+    const record = recordOf(step.kind === 'extend' ? step.plan : null, plan, servedBy(view, deps.clock.now()));
     if (changesNothing(record)) note(sessionId, record);
     else await commit(sessionId, plan, record, signal);
     return outcome(passage, plan, spliced);
@@ -119,6 +120,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       knownSession: book.knowsSession(sessionId),
       isDurable: (turn) => durable.has(turn.endHash),
       rule: deps.config.cut,
+      nowMs: deps.clock.now(),
+      ownTokens: deps.config.preambleTokens + deps.config.systemTokens,
     };
   }
 
@@ -220,15 +223,15 @@ function isLate(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError';
 }
 
-function lastOf(view: ConversationView): string {
-  return view.lineage.at(-1) as string;
+function servedBy(view: ConversationView, atMs: number): { served: string; use: PlanUse } {
+  return { served: view.lineage.at(-1) as string, use: { atMs, model: view.model, effort: view.effort } };
 }
 
-function recordOf(extended: EpochPlan | null, plan: EpochPlan, served: string): PlanRecord {
-  if (extended === null) return { kind: 'plan', plan, served };
+function recordOf(extended: EpochPlan | null, plan: EpochPlan, served: ReturnType<typeof servedBy>): PlanRecord {
+  if (extended === null) return { kind: 'plan', plan, ...served };
   const injections = plan.injections.slice(extended.injections.length);
-  if (injections.length === 0) return { kind: 'served', planId: plan.id, served };
-  return { kind: 'injections', planId: plan.id, injections, served };
+  if (injections.length === 0) return { kind: 'served', planId: plan.id, ...served };
+  return { kind: 'injections', planId: plan.id, injections, ...served };
 }
 
 function changesNothing(record: PlanRecord): boolean {

@@ -1,19 +1,35 @@
+import { type CachePrices, cutCost } from './economy.ts';
+import { eligibleThrough, type KeepRule } from './keep.ts';
 import type { TurnSpan } from './turns.ts';
 
-export interface CutRule {
+export interface CutRule extends KeepRule {
   /** History above this many tokens is worth a cut. */
   readonly triggerTokens: number;
-  readonly keepTurns: number;
-  readonly keepTokens: number;
   /** Least share of the history that a cut must drop. */
   readonly minDropShare: number;
+  /** A warm cut waits until the turns it drops have cost this many times what it costs; 0: never waits. */
+  readonly margin: number;
+  /** Share of the model's context window above which a cut waits for nothing. */
+  readonly pressureShare: number;
+}
+
+/** What is known of the prompt cache and of everything around the turns. */
+export interface CutScene {
+  readonly cold: boolean;
+  readonly prices: CachePrices;
+  /** Tokens that a cut writes anew beside the kept turns: head, preamble, system block. */
+  readonly aroundTokens: number;
+  /** Tokens of the whole request as it would go out uncut, and what the model takes. */
+  readonly requestTokens: number;
+  readonly contextTokens: number;
 }
 
 export type CutDecision =
-  | { readonly kind: 'keep'; readonly because: 'small' | 'too_few_turns' | 'not_durable' | 'too_little' }
+  | { readonly kind: 'keep'; readonly because: 'small' | 'too_few_turns' | 'not_durable' | 'too_little' | 'not_paid' }
   | {
       readonly kind: 'cut';
-      /** Turns `[0, through)` are absorbed, those before `from` were already. */
+      readonly because: 'cold' | 'paid' | 'pressure';
+      /** Turns `[0, through)` are absorbed, those before `absorbed` were already. */
       readonly through: number;
       readonly droppedTokens: number;
       readonly keptTokens: number;
@@ -25,10 +41,11 @@ export interface CutInput {
   /** Turns that the plan in force absorbs already. */
   readonly absorbed: number;
   readonly isDurable: (turn: TurnSpan) => boolean;
+  readonly scene: CutScene;
 }
 
 /** One leading range of whole turns, the newest left alone, and only turns that durable nodes stand for. */
-export function decideCut({ turns, absorbed, isDurable }: CutInput, rule: CutRule): CutDecision {
+export function decideCut({ turns, absorbed, isDurable, scene }: CutInput, rule: CutRule): CutDecision {
   const history = sum(turns.slice(absorbed));
   if (history < rule.triggerTokens) return { kind: 'keep', because: 'small' };
   const eligible = eligibleThrough(turns, rule);
@@ -37,23 +54,23 @@ export function decideCut({ turns, absorbed, isDurable }: CutInput, rule: CutRul
   while (through < eligible && isDurable(turns[through] as TurnSpan)) through += 1;
   if (through === absorbed) return { kind: 'keep', because: 'not_durable' };
   const droppedTokens = sum(turns.slice(absorbed, through));
+  const keptTokens = history - droppedTokens;
   if (droppedTokens < rule.minDropShare * history) {
     return { kind: 'keep', because: through < eligible ? 'not_durable' : 'too_little' };
   }
-  return { kind: 'cut', through, droppedTokens, keptTokens: history - droppedTokens };
+  const because = whyNow({ turns, absorbed, scene, keptTokens }, rule);
+  if (because === null) return { kind: 'keep', because: 'not_paid' };
+  return { kind: 'cut', because, through, droppedTokens, keptTokens };
 }
 
-/** How many leading turns may go: all but the newest `keepTurns` complete ones and `keepTokens` of them. */
-export function eligibleThrough(turns: readonly TurnSpan[], rule: CutRule): number {
-  let kept = 0;
-  let tokens = 0;
-  let through = Math.max(0, turns.length - 1);
-  while (through > 0 && (kept < rule.keepTurns || tokens < rule.keepTokens)) {
-    through -= 1;
-    kept += 1;
-    tokens += turns[through]?.tokens ?? 0;
-  }
-  return through;
+type Moment = Omit<CutInput, 'isDurable'> & { readonly keptTokens: number };
+
+function whyNow({ turns, absorbed, scene, keptTokens }: Moment, rule: CutRule): 'cold' | 'paid' | 'pressure' | null {
+  if (scene.cold) return 'cold';
+  if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return 'pressure';
+  const rewrittenTokens = scene.aroundTokens + keptTokens;
+  const cost = cutCost({ turns, absorbed, rewrittenTokens, prices: scene.prices }, rule);
+  return cost.carried >= rule.margin * cost.once ? 'paid' : null;
 }
 
 function sum(turns: readonly TurnSpan[]): number {

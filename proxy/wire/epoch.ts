@@ -1,5 +1,7 @@
-import { type CutDecision, type CutInput, type CutRule, decideCut, eligibleThrough } from './cut.ts';
+import { type CutDecision, type CutInput, type CutRule, decideCut } from './cut.ts';
+import { eligibleThrough } from './keep.ts';
 import { type EpochPlan, locate, type Match } from './plan.ts';
+import { type SceneInput, sceneOf } from './scene.ts';
 import { freshPromptAt, splitTurns, type TurnSpan } from './turns.ts';
 import type { ConversationView } from './view.ts';
 
@@ -28,6 +30,9 @@ export interface Situation {
   readonly knownSession: boolean;
   readonly isDurable: (turn: TurnSpan) => boolean;
   readonly rule: CutRule | null;
+  readonly nowMs: number;
+  /** Most that preamble and system block take, tokens. */
+  readonly ownTokens: number;
 }
 
 /** What to do about one request of the main loop. */
@@ -64,9 +69,11 @@ export function turnsToPrepare({ view, match, rule, isDurable }: Situation): Tur
   return turns.slice(absorbed, eligibleThrough(turns, rule)).filter((turn) => !isDurable(turn));
 }
 
-function cutInput({ view, isDurable }: Situation, plan: EpochPlan): CutInput {
+function cutInput({ view, match, isDurable, nowMs, ownTokens }: Situation, plan: EpochPlan): CutInput {
   const turns = splitTurns(view);
-  return { turns, absorbed: absorbedTurns(turns, plan, view), isDurable };
+  const absorbed = absorbedTurns(turns, plan, view);
+  const scene: SceneInput = { view, turns, absorbed, lastUse: match?.lastUse ?? null, nowMs, ownTokens };
+  return { turns, absorbed, isDurable, scene: sceneOf(scene) };
 }
 
 function absorbedTurns(turns: readonly TurnSpan[], plan: EpochPlan | null, view: ConversationView): number {

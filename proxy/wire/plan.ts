@@ -40,35 +40,44 @@ export interface EpochPlan {
   readonly broken: false | 'thinking' | 'structure';
 }
 
+/** What the prompt cache holds a prefix by, beside its bytes. */
+export interface PlanUse {
+  readonly atMs: number;
+  readonly model: string;
+  readonly effort: string;
+}
+
 /** A plan together with where in the request it applies. */
 export interface Match {
   readonly plan: EpochPlan;
   /** Index of the newest message that this plan was already used for. */
   readonly servedAt: number;
+  readonly lastUse: PlanUse;
+}
+
+interface Served {
+  readonly served: string;
+  readonly use: PlanUse;
 }
 
 export type PlanRecord =
-  | { readonly kind: 'plan'; readonly plan: EpochPlan; readonly served: string }
-  | {
-      readonly kind: 'injections';
-      readonly planId: string;
-      readonly injections: readonly Injection[];
-      readonly served: string;
-    }
-  | { readonly kind: 'served'; readonly planId: string; readonly served: string }
+  | ({ readonly kind: 'plan'; readonly plan: EpochPlan } & Served)
+  | ({ readonly kind: 'injections'; readonly planId: string; readonly injections: readonly Injection[] } & Served)
+  | ({ readonly kind: 'served'; readonly planId: string } & Served)
   | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' };
 
 /** All plans by the lineages they were used for. Records applied in order give the same book again. */
 export class PlanBook {
   readonly #plans = new Map<string, EpochPlan>();
   readonly #servedBy = new Map<string, string[]>();
+  readonly #uses = new Map<string, PlanUse>();
   readonly #sessions = new Set<string>();
 
   apply(record: PlanRecord): void {
     if (record.kind === 'plan') {
       this.#plans.set(record.plan.id, record.plan);
       this.#note(record.plan);
-      this.#serve(record.served, record.plan.id);
+      this.#serve(record, record.plan.id);
       return;
     }
     const plan = this.#plans.get(record.planId);
@@ -79,16 +88,17 @@ export class PlanBook {
       this.#plans.set(plan.id, grown);
       this.#note(grown);
     }
-    if (record.kind !== 'broken') this.#serve(record.served, plan.id);
+    if (record.kind !== 'broken') this.#serve(record, plan.id);
   }
 
   #note(plan: EpochPlan): void {
     if (!isEmptyPlan(plan)) this.#sessions.add(plan.sessionId);
   }
 
-  #serve(lineage: string, planId: string): void {
-    const others = (this.#servedBy.get(lineage) ?? []).filter((id) => id !== planId);
-    this.#servedBy.set(lineage, [...others, planId]);
+  #serve({ served, use }: Served, planId: string): void {
+    const others = (this.#servedBy.get(served) ?? []).filter((id) => id !== planId);
+    this.#servedBy.set(served, [...others, planId]);
+    this.#uses.set(planId, use);
   }
 
   /** Whether anything was ever rewritten in this session: then its thinking may be bound to bytes of ours. */
@@ -109,7 +119,7 @@ export class PlanBook {
       const own = plans.filter((plan) => plan.sessionId === sessionId);
       const shared = firstAnswer >= 0 && index >= firstAnswer;
       const plan = own.at(-1) ?? (shared ? plans.at(-1) : undefined);
-      if (plan !== undefined) return { plan, servedAt: index };
+      if (plan !== undefined) return { plan, servedAt: index, lastUse: this.#uses.get(plan.id) as PlanUse };
     }
     return null;
   }

@@ -8,6 +8,8 @@ export interface TurnSpan {
   readonly key: string;
   readonly endHash: string;
   readonly tokens: number;
+  /** Answers it got: as many requests carried what came before it. */
+  readonly requests: number;
 }
 
 type Conversation = Pick<ConversationView, 'infos' | 'lineage'>;
@@ -25,9 +27,10 @@ export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
   });
   return starts.map((start, position) => {
     const end = starts[position + 1] ?? infos.length;
-    let tokens = 0;
-    for (let index = start; index < end; index += 1) tokens += infos[index]?.tokens ?? 0;
-    return { start, end, key: lineage[start] as string, endHash: lineage[end - 1] as string, tokens };
+    const own = infos.slice(start, end);
+    const tokens = own.reduce((total, info) => total + info.tokens, 0);
+    const requests = own.filter((info) => info.role === 'assistant').length;
+    return { start, end, key: lineage[start] as string, endHash: lineage[end - 1] as string, tokens, requests };
   });
 }
 

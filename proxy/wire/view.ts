@@ -29,6 +29,8 @@ export interface ConversationView {
   readonly lineage: readonly string[];
   readonly model: string;
   readonly manualThinking: boolean;
+  /** `output_config.effort`, '' when the request names none; a change empties the message cache. */
+  readonly effort: string;
   /** This very request carries a `role: "system"` message, so the model takes them. */
   readonly takesSystemMessages: boolean;
   readonly hasTools: boolean;
@@ -103,6 +105,7 @@ function describe(body: Buffer, scan: BodyScan, cache: ViewCache): ConversationV
     return at === undefined ? undefined : parseSlice(body, at);
   };
   const thinking = field('thinking') as { type?: unknown } | undefined;
+  const output = field('output_config') as { effort?: unknown } | undefined;
   const metadata = field('metadata') as { user_id?: unknown } | undefined;
   const systemAt = scan.fields.get('system');
   const toolsAt = scan.fields.get('tools');
@@ -113,6 +116,7 @@ function describe(body: Buffer, scan: BodyScan, cache: ViewCache): ConversationV
     lineage,
     model: String(field('model') ?? ''),
     manualThinking: thinking?.type === 'enabled',
+    effort: typeof output?.effort === 'string' ? output.effort : '',
     takesSystemMessages: infos.some((info) => info.role === 'system'),
     hasTools: toolsAt !== undefined && toolsAt.end - toolsAt.start > 2,
     maxTokens: Number(field('max_tokens') ?? 0),

@@ -35,6 +35,7 @@ beforeAll(async () => {
   standin = await createStandin();
   home = await createTestHome({
     COMET_CC_UPSTREAM: standin.origin,
+    COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
     COMET_CC_TRIM_KEEP_TOKENS: '500',
   });

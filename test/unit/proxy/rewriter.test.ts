@@ -22,7 +22,7 @@ import {
 type Json = Record<string, unknown>;
 
 const config: RewriterConfig = {
-  cut: { triggerTokens: 300, keepTurns: 3, keepTokens: 50, minDropShare: 0.2 },
+  cut: { triggerTokens: 300, keepTurns: 3, keepTokens: 50, minDropShare: 0.2, margin: 0, pressureShare: 0.8 },
   retrieval: 'auto',
   retrievalTokens: 600,
   systemTokens: 900,
@@ -245,6 +245,7 @@ describe('the rewriter', () => {
     const foreign: PlanRecord = {
       kind: 'plan',
       served: 'f'.repeat(64),
+      use: { atMs: 0, model: 'm', effort: '' },
       plan: {
         id: 'old',
         sessionId,

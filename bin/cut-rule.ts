@@ -1,0 +1,16 @@
+import type { Config } from '../common/config.ts';
+import type { CutRule } from '../proxy/wire/cut.ts';
+
+/** Patience of each mode: how many times its price a warm cut must have been worth, and how much more it leaves. */
+const MODES = {
+  auto: { margin: 1, keep: 1 },
+  aggressive: { margin: 0, keep: 1 },
+  gentle: { margin: 2, keep: 2 },
+} as const;
+
+/** Null where nothing is to be trimmed. */
+export function cutRule({ mode, ...trim }: Config['trim']): CutRule | null {
+  if (mode === 'off') return null;
+  const { margin, keep } = MODES[mode];
+  return { ...trim, margin, keepTurns: trim.keepTurns * keep, keepTokens: trim.keepTokens * keep };
+}
