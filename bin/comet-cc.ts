@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
+import { CometError } from '../common/errors.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDoctor } from './commands/doctor.ts';
 import { registerEnv } from './commands/env.ts';
@@ -30,8 +31,19 @@ async function main(argv: readonly string[], context: Context): Promise<number> 
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     context.term.progress('');
     context.term.say(`comet-cc: ${messageOf(error)}`);
+    const why = await configProblem(error, context);
+    if (why !== '') context.term.say(`comet-cc: ${why}`);
     return exitCodeOf(error);
   }
+}
+
+/** A daemon that is not there cannot be started either while the configuration does not validate. */
+async function configProblem(error: unknown, context: Context): Promise<string> {
+  if (!(error instanceof CometError) || !['daemon_down', 'daemon_unhealthy'].includes(error.code)) return '';
+  return await context.config().then(
+    () => '',
+    (reason: unknown) => messageOf(reason),
+  );
 }
 
 function createProgram(context: Context): Command {

@@ -3,6 +3,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../common/errors.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { askGuard, type GuardStatus, guardStatus, waitHealthy } from './control.ts';
+import { socketTooLong } from './socket-length.ts';
 import { type Spawned, spawnGuard } from './spawn-guard.ts';
 
 /** A start or restart that has no healthy engine by then has failed. */
@@ -42,7 +43,8 @@ export async function startDaemon(setup: DaemonSetup): Promise<Started> {
   const deadline = Date.now() + START_MS;
   const running = await guardStatus(setup.paths.guardSocket);
   if (running !== null) return settled(setup.paths, { fresh: false, child: null, deadline });
-  checkSocketLength(setup.paths);
+  const tooLong = socketTooLong(setup.paths);
+  if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
   const spawned = await spawnGuard({
     paths: setup.paths,
     env: setup.env,
@@ -129,13 +131,4 @@ async function gone(paths: HomePaths, running: GuardStatus, timeoutMs: number): 
     if (now === null || now.nonce !== running.nonce) return true;
   }
   return false;
-}
-
-function checkSocketLength(paths: HomePaths): void {
-  const longest = Math.max(Buffer.byteLength(paths.guardSocket), Buffer.byteLength(paths.engineSocket));
-  if (process.platform === 'win32' || longest <= 103) return;
-  throw new CometError(
-    'config_invalid',
-    `COMET_CC_HOME is too long for a Unix socket (${longest} of 103 bytes): choose a shorter one`,
-  );
 }

@@ -10,7 +10,7 @@ const share = (fallback: number) => z.number().min(0).default(fallback);
 /** Loopback `http://`, or `https://` anywhere, without a path. */
 const upstreamOrigin = z
   .string()
-  .refine(isUpstreamOrigin, 'an https:// origin (http:// only for 127.0.0.1, ::1 or localhost)');
+  .refine(isUpstreamOrigin, 'expected an https:// origin (http:// only for 127.0.0.1, ::1 or localhost)');
 
 /** The one schema: defaults, types, help text and the README's table come from it. */
 export const Config = z.strictObject({
@@ -88,7 +88,7 @@ export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = 
   const home = homeOf(env);
   const file = path.join(home, 'config.json');
   const fromFile = checked(readJson(file), file);
-  const fromEnv = checked(merge(fromFile, envTwins(env)), 'the environment (COMET_CC_…)');
+  const fromEnv = checked(merge(fromFile, envTwins(env)), 'the environment', variableOf);
   return { config: checked(merge(fromEnv, overrides), 'the command line'), home };
 }
 
@@ -148,8 +148,11 @@ function readJson(file: string): Record<string, unknown> {
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return {};
-    throw new CometError('config_invalid', `${file} cannot be read; check its permissions`, { cause: error });
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    // A home that is no folder is said by whoever needs one.
+    if (code === 'ENOENT' || code === 'ENOTDIR') return {};
+    const expected = code === 'EISDIR' ? 'is a folder; a file was expected' : `cannot be read (${code})`;
+    throw new CometError('config_invalid', `${file} ${expected}; mend or remove it`, { cause: error });
   }
   try {
     return JSON.parse(text) as Record<string, unknown>;
@@ -158,13 +161,26 @@ function readJson(file: string): Record<string, unknown> {
   }
 }
 
-function checked(value: unknown, source: string): Config {
+function checked(value: unknown, source: string, nameOf = (keys: readonly string[]): string => keys.join('.')): Config {
   const result = Config.safeParse(value);
   if (result.success) return result.data;
-  const problems = result.error.issues.map((issue) => `${issue.path.join('.') || '(top level)'}: ${issue.message}`);
+  const problems = result.error.issues.flatMap((issue) => {
+    const at = issue.path.map(String);
+    if (issue.code !== 'unrecognized_keys') return `${at.length > 0 ? nameOf(at) : '(top level)'}: ${expected(issue)}`;
+    return issue.keys.map((key) => `${nameOf([...at, key])}: no such key; expected one of ${keysAt(at).join(', ')}`);
+  });
   throw new CometError('config_invalid', `${source} does not validate: ${problems.join('; ')}`, {
     cause: result.error,
   });
+}
+
+function expected({ message }: { readonly message: string }): string {
+  return message.replace(/^(Invalid (input|option)|Too (small|big)): /, '');
+}
+
+function keysAt(at: readonly string[]): string[] {
+  const below = at.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), Config.parse({}));
+  return isRecord(below) ? Object.keys(below) : [];
 }
 
 function merge(base: Record<string, unknown>, over: object): Record<string, unknown> {

@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import type { HomePaths } from '../../common/paths.ts';
+import { socketTooLong } from '../socket-length.ts';
 import { bad, type Check, good } from './check.ts';
 
 const LEAST_NODE = [20, 19] as const;
@@ -23,6 +24,12 @@ export function checkPlatform(platform: string, arch: string): Check {
 
 /** Nobody else may read the home, or any folder right below it. */
 export async function checkHome(paths: HomePaths): Promise<Check> {
+  const home = await lstat(paths.home).catch(() => null);
+  if (home !== null && !home.isDirectory() && !home.isSymbolicLink()) {
+    return bad('home', `${paths.home} is no folder`, 'move it away, or set COMET_CC_HOME to a folder of your own');
+  }
+  const tooLong = socketTooLong(paths);
+  if (tooLong !== null) return bad('home', tooLong.detail, tooLong.fix);
   const folders = [paths.home, paths.certsDir, paths.journalDir, paths.indexDir, paths.logsDir, paths.runDir];
   const doubts: string[] = [];
   for (const folder of folders) {

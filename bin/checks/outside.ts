@@ -13,12 +13,15 @@ export async function checkClaude(bin: string, env: NodeJS.ProcessEnv): Promise<
     const { stdout } = await promisify(execFile)(bin, ['--version'], {
       env,
       timeout: VERSION_MS,
+      // Whoever hangs may ignore the polite signal, too.
+      killSignal: 'SIGKILL',
       maxBuffer: 64 * 1024,
     });
     return good('claude', `${bin}: ${oneLine(stdout)}`);
   } catch (error) {
-    const missing = (error as NodeJS.ErrnoException).code === 'ENOENT';
-    const detail = missing ? `${bin} was not found` : `${bin} --version failed`;
+    const { code, killed } = error as NodeJS.ErrnoException & { readonly killed?: boolean };
+    const failed = killed === true ? `did not answer within ${VERSION_MS / 1_000} s` : `failed (${code ?? 'unknown'})`;
+    const detail = code === 'ENOENT' ? `${bin} was not found` : `${bin} --version ${failed}`;
     return bad('claude', detail, 'install Claude Code, or set COMET_CC_CLAUDE_BIN to where it is');
   }
 }

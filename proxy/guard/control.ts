@@ -22,8 +22,9 @@ export async function openControl(file: string, handle: Handle, onLost: () => vo
     if (await answers(file))
       throw new CometError('port_in_use', `a guard of this home answers on ${file}; stop it first`);
   }
-  // Made under a name of its own and renamed: whoever connects never finds a half-made socket.
-  const made = `${file}.${process.pid}`;
+  // Made under a name of its own and renamed: whoever connects never finds a half-made socket. No longer than the
+  // final name, which is all that callers measure.
+  const made = path.join(path.dirname(file), `.${process.pid}`);
   rmSync(made, { force: true });
   const server = net.createServer((socket) => serve(socket, handle)).listen(made);
   await once(server, 'listening');
