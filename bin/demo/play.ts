@@ -57,7 +57,6 @@ export async function playStory(
     });
     for (const [done, turn] of session.turns.entries()) {
       await settle(stage, session.id, done);
-      options.clock.advance(turn.pauseMs ?? 0);
       answers.set(turn.prompt, await client.play(turn));
       turns += 1;
       options.onTurn({ turns, of, session: at + 1 });

@@ -55,7 +55,7 @@ export function printOutcome(outcome: Outcome, term: Term): void {
 
 function opening({ turns, sessions, requests, duration_ms }: Outcome, width: number): string[] {
   return wrapped(
-    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests) with a lunch break and a night in it, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, before a stand-in of the API that refuses and bills like the real one.`,
+    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests), a night between them, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, before a stand-in of the API that refuses and bills like the real one.`,
     width,
   );
 }

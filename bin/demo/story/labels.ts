@@ -1,13 +1,9 @@
 import { hits, rows, serviceLog, source, testRun } from '../outputs.ts';
 import { bash, edit, grep, read, type StoryTurn } from './turn.ts';
 
-/** A lunch break: longer than the cache keeps anything. */
-const LUNCH_MS = 75 * 60_000;
-
 /** Labels are slow to render. */
 export const labelTurns: readonly StoryTurn[] = [
   {
-    pauseMs: LUNCH_MS,
     prompt: 'Rendering a shipping label takes almost two seconds. Where does the time go?',
     rounds: [
       { tools: [bash('npx tsx scripts/profile-label.ts', rows(['step', 'calls', 'total_ms', 'self_ms'], 40))] },

@@ -19,8 +19,6 @@ export interface StoryTurn {
   readonly prompt: string;
   readonly rounds: readonly StoryRound[];
   readonly thinking?: string;
-  /** Since the request before it; none when left out. */
-  readonly pauseMs?: number;
   /** Null: the model has to find it in what it was sent. */
   readonly answer: string | null;
 }
