@@ -47,6 +47,16 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     brief: async (sessionId) => (await whenOpen()).brief(sessionId),
     restore: async (sessionId) => (await whenOpen()).restore(sessionId),
     flush: async (timeoutMs) => (await whenOpen()).flush(timeoutMs),
+    section: async (id) => (await whenOpen()).section(id),
+    edit: async (id, change) => (await whenOpen()).edit(id, change),
+    pin: async (ids, isPinned) => (await whenOpen()).pin(ids, isPinned),
+    exportAll: async (format) => (await whenOpen()).exportAll(format),
+    importAll: async (text) => (await whenOpen()).importAll(text),
+    snapshots: async () => (await whenOpen()).snapshots(),
+    rollback: async (snapshot) => (await whenOpen()).rollback(snapshot),
+    reindex: async () => (await whenOpen()).reindex(),
+    stats: async () => (await whenOpen()).stats(),
+    why: async (id) => (await whenOpen()).why(id),
     status: () => memory?.status() ?? closedStatus(backend, problem),
     close: async () => {
       await settled;
@@ -61,5 +71,6 @@ function closedStatus(backend: string, problem: string): MemoryStatus {
     llm: { backend, calls_today: 0, tokens_today: 0, deferred: 0, last_error: '' },
     nodes: 0,
     problems: [{ file: 'memory', message: problem }],
+    reindex: null,
   };
 }

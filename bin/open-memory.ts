@@ -11,6 +11,8 @@ import type { Memory, ReportingModel } from '../memory/index.ts';
 import type { Problem } from '../memory/ports.ts';
 import { PROXY_NAMES } from './environment.ts';
 
+const SNAPSHOTS = 20;
+
 export interface MemoryParts {
   readonly env: NodeJS.ProcessEnv;
   readonly config: Config;
@@ -32,6 +34,8 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { createWorkerEmbedder } = await import('../memory/adapters/worker-embedder.ts');
   const { createLocalModel } = await import('../memory/adapters/local-model.ts');
   const { createProjectOf } = await import('../memory/adapters/git-project.ts');
+  const { createNodeWatch } = await import('../memory/adapters/node-watch.ts');
+  const { openSnapshotFiles } = await import('../memory/adapters/snapshot-files.ts');
   const { createForgottenFile } = await import('../memory/adapters/forgotten-file.ts');
 
   const problems: Problem[] = [];
@@ -52,6 +56,14 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     redactor,
     projectOf: createProjectOf(systemClock.now),
     forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
+    dismissed: createForgottenFile(path.join(paths.journalDir, 'dismissed')),
+    snapshots: await openSnapshotFiles({
+      dir: paths.snapshotsDir,
+      most: SNAPSHOTS,
+      now: systemClock.now,
+      randomHex: () => randomBytes(8).toString('hex'),
+    }),
+    watch: createNodeWatch({ ...paths, report }),
     clock: systemClock,
     log,
     randomHex: () => randomBytes(8).toString('hex'),

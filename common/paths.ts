@@ -9,6 +9,7 @@ export interface HomePaths {
   readonly journalDir: string;
   readonly nodesDir: string;
   readonly briefsDir: string;
+  readonly snapshotsDir: string;
   readonly plansDir: string;
   readonly ledgerDir: string;
   readonly indexDir: string;
@@ -36,6 +37,7 @@ export function homePaths(home: string): HomePaths {
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),
     briefsDir: at('memory', 'briefs'),
+    snapshotsDir: at('memory', 'snapshots'),
     plansDir: at('plans'),
     ledgerDir: at('ledger'),
     indexDir: at('index'),

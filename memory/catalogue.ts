@@ -17,6 +17,8 @@ export interface Catalogue {
   pointersTo(id: string): readonly MemoryNode[];
   /** Nodes that stand for the turn of this name. */
   standingFor(end: string): readonly string[];
+  /** Pointers included, in no order. */
+  every(): readonly MemoryNode[];
   /** Without pointers, newest first. */
   all(): readonly MemoryNode[];
   /** Tags of a project, most used first. */
@@ -76,6 +78,7 @@ export function createCatalogue(): Catalogue {
     matching: (prefix) => (nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix))),
     pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
     standingFor: (end) => [...(byTurn.get(end) ?? [])],
+    every: () => [...nodes.values()],
     all,
     tags(project) {
       const counts = new Map<string, number>();

@@ -4,8 +4,8 @@ import type { CompactionReason } from './core/compaction.ts';
 import { type MemoryNode, nodeId } from './core/node.ts';
 import { withoutTools } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
-import type { Indexer } from './indexer.ts';
 import type { CompactionInput, CompactionResult, DraftNode, LanguageModel, TurnText } from './ports.ts';
+import type { Store } from './store.ts';
 
 export interface Batch {
   readonly sessionId: string;
@@ -26,18 +26,16 @@ export interface Compactor {
   writeBrief(result: CompactionResult, batch: Batch): Promise<void>;
   /** Writes the brief that the local model gives. */
   writeLocalBrief(batch: Batch): Promise<void>;
-  /** Saves to disk, then to the catalogue, then to the index. */
-  settle(nodes: readonly MemoryNode[], batch: Batch): Promise<void>;
 }
 
 type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
   readonly catalogue: Catalogue;
-  readonly indexer: Indexer;
+  readonly store: Store;
 };
 
 const never = new AbortController().signal;
 
-export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, indexer }: Parts): Compactor {
+export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, store }: Parts): Compactor {
   async function inputOf(batch: Batch): Promise<CompactionInput> {
     const old = await nodeFiles.readBrief(batch.sessionId);
     const briefClaims = old === null ? [] : [...old.active, ...old.hints];
@@ -65,12 +63,6 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
     return assembleNodes(result.nodes, { sessionId, project, reason, writtenBy, nowMs: clock.now(), shown, newId });
   }
 
-  async function settle(nodes: readonly MemoryNode[], batch: Batch): Promise<void> {
-    await nodeFiles.save(nodes);
-    catalogue.put(nodes);
-    indexer.upsert(nodes, batch.turns);
-  }
-
   /** A batch that waited for its model must not bring an older brief back. */
   function isNewest({ sessionId, turns }: Batch): boolean {
     const lastMs = turns.at(-1)?.atMs ?? 0;
@@ -87,7 +79,7 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
   return {
     async standIn(batch) {
       const nodes = nodesOf(await locally(batch), batch, local.name);
-      await settle(nodes, batch);
+      await store.save(nodes, batch.turns);
       return nodes;
     },
     async ask(model, batch, signal) {
@@ -103,7 +95,6 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
     nodesOf,
     writeBrief,
     writeLocalBrief: async (batch) => writeBrief(await locally(batch), untooled(batch)),
-    settle,
   };
 }
 

@@ -2,14 +2,14 @@ import type { Clock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { Redactor } from '../common/redact.ts';
-import type { Journal, LanguageModel, NodeFiles, NodeIndex } from './ports.ts';
+import type { Journal, LanguageModel, NodeFiles, NodeIndex, NodeWatch, Snapshots } from './ports.ts';
 
 /** A model that can say how it is doing; `health` is what `status` shows. */
 export type ReportingModel = LanguageModel & {
   health?(): { readonly callsToday: number; readonly tokensToday: number; readonly lastError: string };
 };
 
-/** All that memory is built from. It closes journal, index and both models; the embedder is its owner's. */
+/** All that memory is built from. It closes journal, index, watch and both models; the embedder is its owner's. */
 export interface MemoryDeps {
   readonly config: Pick<Config, 'llm' | 'compaction' | 'recall'>;
   readonly journal: Journal;
@@ -23,6 +23,11 @@ export interface MemoryDeps {
   readonly projectOf: (directory: string | null) => string;
   /** Ends of turns that the user removed: they must not be captured again. */
   readonly forgotten: Forgotten;
+  /** Ends of turns whose nodes the user took out of the files: they stay in the journal, no node is made of them. */
+  readonly dismissed: Forgotten;
+  readonly snapshots: Snapshots;
+  /** Null where nobody edits by hand. */
+  readonly watch: NodeWatch | null;
   readonly clock: Clock;
   readonly log: Log;
   /** Fresh lower-case hex, at least six digits. */

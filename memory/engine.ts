@@ -1,14 +1,18 @@
 import { createCatalogue } from './catalogue.ts';
 import { createCompactor } from './compactor.ts';
 import type { MemoryDeps } from './deps.ts';
+import { createEditing } from './editing.ts';
 import type { Memory, MemoryStatus } from './face.ts';
 import { createIndexer } from './indexer.ts';
+import { createInsight } from './insight.ts';
 import { createPipeline } from './pipeline.ts';
 import type { Problem } from './ports.ts';
 import { createQueries } from './queries.ts';
 import { createRecaller } from './recall.ts';
 import { removeNodes } from './removal.ts';
 import { createSensor } from './sensor.ts';
+import { createSnapshooter } from './snapshooter.ts';
+import { createStore } from './store.ts';
 import { createTexts } from './texts.ts';
 import { createTracker } from './tracker.ts';
 import { createTurnBook } from './turn-book.ts';
@@ -22,17 +26,22 @@ import { createUpgrades } from './upgrades.ts';
  * locally only where `prepare` or `flush` asks for them (or when 200 turns wait).
  */
 export async function createMemory(deps: MemoryDeps): Promise<Memory> {
-  const { clock, forgotten, index, journal, local, log, model, nodeFiles, projectOf } = deps;
+  const { clock, forgotten, index, journal, local, log, model, projectOf, watch } = deps;
   const tracker = createTracker();
   const catalogue = createCatalogue();
   const book = createTurnBook();
   const texts = createTexts(journal, book);
-  const indexer = createIndexer({ index, catalogue, tracker, log });
-  const compactor = createCompactor({ ...deps, catalogue, indexer });
-  const upgrades = createUpgrades({ model, clock, catalogue, compactor, indexer, texts, tracker, log });
+  const indexer = createIndexer({ index, catalogue, textsOf: texts.ofSession, tracker, log });
+  const store = createStore({ ...deps, catalogue, indexer });
+  const compactor = createCompactor({ ...deps, catalogue, store });
+  const upgrades = createUpgrades({ model, clock, catalogue, compactor, store, texts, tracker, log });
   const sensor = createSensor(deps);
-  const pipeline = createPipeline({ ...deps, book, catalogue, compactor, upgrades, sensor, texts, tracker });
+  const pipeline = createPipeline({ ...deps, book, catalogue, compactor, upgrades, sensor, store, texts, tracker });
   const queries = createQueries({ ...deps, book, catalogue, texts });
+  const { resolve } = queries;
+  const snapshooter = createSnapshooter({ ...deps, catalogue });
+  const editing = createEditing({ ...deps, catalogue, snapshooter, store, resolve });
+  const insight = createInsight({ ...deps, book, catalogue, store, texts, resolve });
   const recaller = createRecaller({
     index,
     nodeOf: (id) => catalogue.current(id) ?? null,
@@ -42,12 +51,12 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   });
   const problems: Problem[] = [];
   let closing: Promise<void> | null = null;
+  let reindexing: MemoryStatus['reindex'] = null;
 
   for (const end of await forgotten.load()) book.take(end);
-  const loaded = await nodeFiles.load();
-  catalogue.put(loaded.nodes);
-  problems.push(...loaded.problems);
+  await store.open();
   const started = tracker.run('ingest', start);
+  const watching = tracker.run('ingest', startWatching);
 
   /** Sessions newest first; then whatever the index lacks. */
   async function start(): Promise<void> {
@@ -56,31 +65,75 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
         if (closing !== null) return;
         await pipeline.hydrate(sessionId);
       }
-      await indexer.reconcile(texts.ofSession, () => closing !== null);
+      await indexer.reconcile(() => closing !== null);
     } catch (error) {
       problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
       log.error('memory started without all of its history', { error });
     }
   }
 
+  async function startWatching(): Promise<void> {
+    await watch?.start((files) => void tracker.run('ingest', () => follow(files)));
+    // What was edited before the first file was watched.
+    if (watch !== null) await follow();
+  }
+
+  /** What others changed on disk. */
+  async function follow(files?: readonly string[]): Promise<void> {
+    try {
+      await store.refresh(files);
+    } catch (error) {
+      log.error('a hand edit could not be read', { files, error });
+    }
+  }
+
+  async function reindex(): Promise<number> {
+    await started;
+    await follow();
+    try {
+      await indexer.rebuild((done, total) => {
+        reindexing = { done, total };
+      });
+    } finally {
+      reindexing = null;
+    }
+    return catalogue.size();
+  }
+
+  async function remove(ids: readonly string[]): Promise<readonly string[]> {
+    await started;
+    await follow();
+    const nodes = [...new Set(ids.map(resolve))];
+    await snapshooter.take('rm');
+    await removeNodes(nodes, { ...deps, book, catalogue, indexer, snapshooter, store, texts });
+    return nodes.map((node) => node.node_id);
+  }
+
   async function settleAll(): Promise<void> {
     await started;
+    await watching;
+    await follow();
     await pipeline.compactTails();
     await tracker.idle();
   }
 
   async function close(): Promise<void> {
+    await watching;
+    await watch?.close();
     sensor.close();
     const upgradesEnded = upgrades.close();
     await pipeline.close();
     await Promise.all([upgradesEnded, model?.close(), local.close()]);
     await started;
+    await store.exclusive(async () => {});
     await tracker.idle();
     await Promise.all([journal.close(), index.close()]);
   }
 
   return {
     ...queries,
+    ...editing,
+    ...insight,
     capture(turns) {
       try {
         pipeline.capture(turns);
@@ -108,12 +161,8 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       await started;
       return queries.sessions();
     },
-    async remove(ids) {
-      await started;
-      const nodes = [...new Set(ids.map(queries.resolve))];
-      await removeNodes(nodes, { ...deps, book, catalogue, indexer, texts });
-      return nodes.map((node) => node.node_id);
-    },
+    remove,
+    reindex,
     flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
     status: () => statusOf(),
     close: () => (closing ??= close()),
@@ -133,7 +182,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       deferred: upgrades.deferred(),
       last_error: health?.lastError ?? '',
     };
-    return { queue, llm, nodes: catalogue.size(), problems };
+    return { queue, llm, nodes: catalogue.size(), problems: [...problems, ...store.problems()], reindex: reindexing };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { CapturedTurn, Origin } from '../common/turn.ts';
+import type { ArchiveFormat } from './core/archive.ts';
 import type { MemoryNode } from './core/node.ts';
-import type { Problem } from './ports.ts';
+import type { Problem, SnapshotInfo } from './ports.ts';
 
 /** A node as one line of tier 1, ready to be injected: redacted, one line, no fence or tag of ours inside. */
 export interface MemoryLine {
@@ -88,6 +89,70 @@ export interface MemoryStatus {
   };
   readonly nodes: number;
   readonly problems: readonly Problem[];
+  /** Nodes written so far, while `reindex` runs. */
+  readonly reindex: { readonly done: number; readonly total: number } | null;
+}
+
+/** A node's whole section, or single fields given as texts. */
+export type NodeChange =
+  | { readonly text: string /** The section that was edited. */; readonly base: string }
+  | { readonly set: Readonly<Record<string, string>> };
+
+export interface ImportReport {
+  readonly added: number;
+  readonly replaced: number;
+  readonly unchanged: number;
+  readonly briefs: number;
+}
+
+export interface RollbackReport {
+  /** Nodes that were put back as they were. */
+  readonly restored: number;
+  readonly removed: number;
+  readonly briefs: number;
+  /** The snapshot that undoes it. */
+  readonly undo: string;
+}
+
+export interface MemoryStats {
+  readonly nodes: number;
+  readonly pinned: number;
+  readonly stand_ins: number;
+  readonly facts: number;
+  readonly sessions: number;
+  readonly projects: number;
+  readonly turns: number;
+  readonly oldest: string | null;
+  readonly newest: string | null;
+  readonly by_importance: Readonly<Record<string, number>>;
+  readonly by_recall_mode: Readonly<Record<string, number>>;
+  readonly by_origin: Readonly<Record<string, number>>;
+  readonly by_writer: Readonly<Record<string, number>>;
+  /** Most used first, at most 20. */
+  readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
+  readonly index: { readonly nodes: number; readonly rows: number };
+  readonly snapshots: number;
+  readonly problems: number;
+}
+
+/** Where a node comes from. */
+export interface NodeReason {
+  readonly node_id: string;
+  readonly summary: string;
+  readonly origin: Origin;
+  readonly written_by: string;
+  readonly compaction_reason: string;
+  readonly turns: readonly {
+    readonly turn: string;
+    /** Null where its raw text is not kept. */
+    readonly at: string | null;
+    readonly origin: Origin | null;
+    readonly prompt: string;
+    /** Tools whose results lowered the origin. */
+    readonly tools: readonly string[];
+  }[];
+  /** Ids that lead here. */
+  readonly aliases: readonly string[];
 }
 
 /** The public face of memory. Nothing here is awaited on the path of a request but `recall`, under a deadline. */
@@ -125,5 +190,25 @@ export interface Memory {
   /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
   flush(timeoutMs: number): Promise<boolean>;
   status(): MemoryStatus;
+
+  /** The node's section as its file has it. @throws as `show` */
+  section(id: string): Promise<{ readonly id: string; readonly text: string }>;
+  /** @throws as `show`; CometError `node_invalid` naming the key and what was expected, and nothing is changed */
+  edit(id: string, change: NodeChange): Promise<MemoryNode>;
+  /** Pinned nodes are always shown in their project. @throws as `edit` */
+  pin(ids: readonly string[], isPinned: boolean): Promise<readonly MemoryNode[]>;
+  /** Nodes and briefs, without raw turns. */
+  exportAll(format: ArchiveFormat): Promise<string>;
+  /** Takes an export back, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
+  importAll(text: string): Promise<ImportReport>;
+  /** Newest first. */
+  snapshots(): Promise<readonly SnapshotInfo[]>;
+  /** @throws CometError `not_found` or `ambiguous_id` */
+  rollback(snapshot: string): Promise<RollbackReport>;
+  /** Writes the whole index again from the files; returns how many nodes. */
+  reindex(): Promise<number>;
+  stats(): Promise<MemoryStats>;
+  /** @throws as `show` */
+  why(id: string): Promise<NodeReason>;
   close(): Promise<void>;
 }

@@ -1,55 +1,86 @@
 import type { Log } from '../common/log.ts';
 import type { Catalogue } from './catalogue.ts';
 import { rowsOf } from './core/assemble.ts';
+import { contentDigest } from './core/digest.ts';
+import { grouped } from './core/grouped.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { NodeIndex, TurnText } from './ports.ts';
 import { createSerial, type Tracker } from './tracker.ts';
 
 /** The index's one writer. Nobody waits for it, and what it cannot write the next start writes. */
 export interface Indexer {
-  upsert(nodes: readonly MemoryNode[], texts: readonly TurnText[]): void;
+  /** Where `texts` is left out, the turns are read from the journal. */
+  upsert(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void;
   remove(ids: readonly string[]): Promise<void>;
   /** Brings the index in step with the catalogue: the disk wins. */
-  reconcile(textsOf: (sessionId: string) => Promise<readonly TurnText[]>, isStopping: () => boolean): Promise<void>;
+  reconcile(isStopping: () => boolean): Promise<void>;
+  /** Empties it and fills it again from the catalogue. @throws what the index throws */
+  rebuild(progress: (done: number, total: number) => void): Promise<void>;
+  /** See `NodeIndex.purge`, after all that waits. @throws what the index throws */
+  purge(): Promise<void>;
 }
 
 export interface IndexerDeps {
   readonly index: NodeIndex;
   readonly catalogue: Catalogue;
+  readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
   readonly tracker: Tracker;
   readonly log: Log;
 }
 
-export function createIndexer({ index, catalogue, tracker, log }: IndexerDeps): Indexer {
+export function createIndexer({ index, catalogue, textsOf, tracker, log }: IndexerDeps): Indexer {
   const serial = createSerial((error) => log.error('index not written; the next start rebuilds it', { error }));
+  const queued = (work: () => Promise<void>): Promise<void> => tracker.run('indexer', () => serial(work));
 
-  const write = (nodes: readonly MemoryNode[], texts: readonly TurnText[]): Promise<void> =>
-    tracker.run('indexer', () =>
-      serial(async () => {
-        const byEnd = new Map(texts.map((turn) => [turn.end, turn]));
-        // A node may have been removed or replaced while it waited here.
-        const live = nodes.filter((node) => catalogue.get(node.node_id) === node);
-        const rows = live.flatMap((node) => rowsOf(node, byEnd));
-        if (rows.length > 0) await index.upsert(rows);
-      }),
-    );
+  async function write(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
+    for (const [sessionId, own] of bySession(nodes)) {
+      // A node may have been removed or replaced while it waited here.
+      if (!own.some(isLive)) continue;
+      const byEnd = new Map((texts ?? (await textsOf(sessionId))).map((turn) => [turn.end, turn]));
+      const rows = own.filter(isLive).flatMap((node) => rowsOf(node, byEnd));
+      if (rows.length > 0) await index.upsert(rows);
+    }
+  }
 
-  const remove = (ids: readonly string[]): Promise<void> =>
-    tracker.run('indexer', () => serial(() => index.removeNodes(ids)));
+  const isLive = (node: MemoryNode): boolean => catalogue.get(node.node_id) === node;
+
+  /** Waits for its turn like the rest, but whoever asked is told when it fails. */
+  function asked(work: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      void queued(() => work().then(resolve, reject));
+    });
+  }
 
   return {
-    upsert: (nodes, texts) => void write(nodes, texts),
-    remove,
-    async reconcile(textsOf, isStopping) {
-      const known = await index.nodeIds();
-      const stale = [...known].filter((id) => catalogue.current(id)?.node_id !== id);
-      if (stale.length > 0) await remove(stale);
-      const missing = catalogue.all().filter((node) => !known.has(node.node_id));
-      for (const sessionId of new Set(missing.map((node) => node.session_id))) {
+    upsert: (nodes, texts) => void queued(() => write(nodes, texts)),
+    remove: (ids) => queued(() => index.removeNodes(ids)),
+    async reconcile(isStopping) {
+      const known = await index.entries();
+      const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
+      const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
+      const emptied = wrong.filter((node) => known.has(node.node_id)).map((node) => node.node_id);
+      if (stale.length + emptied.length > 0) await queued(() => index.removeNodes([...stale, ...emptied]));
+      for (const [, nodes] of bySession(wrong)) {
         if (isStopping()) return;
-        const nodes = missing.filter((node) => node.session_id === sessionId);
-        await write(nodes, await textsOf(sessionId));
+        await queued(() => write(nodes));
       }
     },
+    rebuild: (progress) =>
+      asked(async () => {
+        await index.clear();
+        const all = catalogue.all();
+        let done = 0;
+        for (const [, nodes] of bySession(all)) {
+          progress(done, all.length);
+          await write(nodes);
+          done += nodes.length;
+        }
+        progress(all.length, all.length);
+      }),
+    purge: () => asked(() => index.purge()),
   };
+}
+
+function bySession(nodes: readonly MemoryNode[]): Map<string, MemoryNode[]> {
+  return grouped(nodes, (node) => node.session_id);
 }

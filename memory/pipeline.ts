@@ -3,15 +3,17 @@ import type { CapturedTurn } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Compactor } from './compactor.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
+import { isStandIn } from './core/stand-in.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
 import { redactTurn, slimTurn } from './intake.ts';
 import type { JournalTurn, SensorReading, TurnText } from './ports.ts';
 import type { Sensor } from './sensor.ts';
+import type { Store } from './store.ts';
 import type { Texts } from './texts.ts';
 import { createSerial, type Serial, type Tracker } from './tracker.ts';
 import type { TurnBook } from './turn-book.ts';
-import { isStandIn, type Upgrades } from './upgrades.ts';
+import type { Upgrades } from './upgrades.ts';
 
 /** Turns that wait to be written; what does not fit is offered again with Claude Code's next request. */
 const PENDING_CHARS = 128_000_000;
@@ -39,6 +41,7 @@ export type PipelineParts = MemoryDeps & {
   readonly compactor: Compactor;
   readonly upgrades: Upgrades;
   readonly sensor: Sensor;
+  readonly store: Store;
   readonly texts: Texts;
   readonly tracker: Tracker;
 };
@@ -55,7 +58,7 @@ interface Session {
 
 export function createPipeline(parts: PipelineParts): Pipeline {
   const { config, journal, redactor, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
-  const { texts, tracker } = parts;
+  const { store, texts, tracker } = parts;
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const sessions = new Map<string, Session>();
   let pendingChars = 0;
@@ -95,7 +98,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const text = readTurn(stored);
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
-    if (isNew && !book.forms(text.end).some((end) => catalogue.standingFor(end).length > 0)) {
+    const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
+    if (isNew && !book.forms(text.end).some(isCovered)) {
       session.buffer.push(slimTurn(text));
     }
   }

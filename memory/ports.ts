@@ -113,13 +113,50 @@ export interface Problem {
 
 /** The truth: one markdown file for each session with a section for each of its nodes. */
 export interface NodeFiles {
-  /** Reads all; a section that does not validate is named in `problems` and left as it is on disk. */
-  load(): Promise<{ readonly nodes: readonly MemoryNode[]; readonly problems: readonly Problem[] }>;
+  /**
+   * Reads all; a section that does not validate is named in `problems` and left as it is on disk. Files that did not
+   * change since the last time give the very same nodes. With `only`, no other file is looked at.
+   */
+  load(
+    only?: readonly string[],
+  ): Promise<{ readonly nodes: readonly MemoryNode[]; readonly problems: readonly Problem[] }>;
   /** Inserts or replaces by `node_id`; durable when it resolves. Nodes may be of several sessions. */
   save(nodes: readonly MemoryNode[]): Promise<void>;
-  remove(nodeIds: readonly string[]): Promise<void>;
+  /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `ends`. */
+  remove(nodeIds: readonly string[], ends?: readonly string[]): Promise<void>;
   readBrief(sessionId: string): Promise<StoredBrief | null>;
   writeBrief(brief: StoredBrief): Promise<void>;
+  /** Every brief that can be read, ordered by session. */
+  briefs(): Promise<readonly StoredBrief[]>;
+}
+
+/** Tells when files were changed by someone else. */
+export interface NodeWatch {
+  /**
+   * Resolves when nothing that happens from now on is missed. `changed` is given the markdown files that were written,
+   * moved or removed, once they have come to rest; our own writes are among them.
+   */
+  start(changed: (files: readonly string[]) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface SnapshotInfo {
+  readonly id: string;
+  readonly at: string;
+  /** What was about to happen: `edit`, `rm`, `import` or `rollback`. */
+  readonly reason: string;
+  readonly bytes: number;
+}
+
+/** Memory as it stood before a change, a bounded number of times. */
+export interface Snapshots {
+  /** Newest first. */
+  list(): Promise<readonly SnapshotInfo[]>;
+  write(reason: string, text: string): Promise<SnapshotInfo>;
+  /** @throws CometError `not_found` */
+  read(id: string): Promise<string>;
+  /** Passes each through `change`; what comes back takes its place, and nothing of what was there stays. */
+  rewrite(change: (text: string) => string): Promise<void>;
 }
 
 export interface StoredBrief {
@@ -142,6 +179,8 @@ export interface IndexRow {
   readonly turn: string;
   readonly origin: Origin;
   readonly created_at_ms: number;
+  /** `contentDigest` of the node on its own row; '' on turn rows. */
+  readonly digest: string;
   /** What full text sees, before tokenising. */
   readonly text: string;
   /** What the summary vector is made of (a turn's own text on turn rows). */
@@ -169,6 +208,11 @@ export interface LaneHits {
   readonly trigger: readonly LaneHit[];
 }
 
+export interface IndexEntry {
+  readonly digest: string;
+  readonly turns: readonly string[];
+}
+
 /** Rebuildable from the files. One writer. */
 export interface NodeIndex {
   upsert(rows: readonly IndexRow[]): Promise<void>;
@@ -178,6 +222,10 @@ export interface NodeIndex {
   /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's rows. */
   termWeights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
   nodeIds(): Promise<ReadonlySet<string>>;
+  /** For each node its digest ('' where only rows of its turns are left) and the ends of its turn rows. */
+  entries(): Promise<ReadonlyMap<string, IndexEntry>>;
+  /** Nothing of what was removed or replaced stays on disk when this resolves. */
+  purge(): Promise<void>;
   count(): Promise<number>;
   clear(): Promise<void>;
   close(): Promise<void>;

@@ -3,6 +3,8 @@ import type { MemoryNode } from './core/node.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Indexer } from './indexer.ts';
 import type { Claim } from './ports.ts';
+import type { Snapshooter } from './snapshooter.ts';
+import type { Store } from './store.ts';
 import type { Texts } from './texts.ts';
 import type { TurnBook } from './turn-book.ts';
 
@@ -10,15 +12,18 @@ type Parts = Pick<MemoryDeps, 'journal' | 'nodeFiles' | 'forgotten'> & {
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly indexer: Indexer;
+  readonly snapshooter: Snapshooter;
+  readonly store: Store;
   readonly texts: Texts;
 };
 
 /**
- * Takes every trace of these nodes away: pointers to them, index rows, raw turns, claims of briefs that rest on
- * them. What is begun and interrupted can be repeated.
+ * Takes every trace of these nodes away: sections and set-aside copies of them, pointers to them, index rows and their
+ * bytes, raw turns, claims of briefs that rest on them, and all of it in snapshots. What is begun and interrupted can
+ * be repeated.
  */
 export async function removeNodes(nodes: readonly MemoryNode[], parts: Parts): Promise<void> {
-  const { book, catalogue, forgotten, indexer, journal, nodeFiles, texts } = parts;
+  const { book, catalogue, forgotten, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
   const ends = [...new Set(nodes.flatMap((node) => node.turns).flatMap((end) => [end, ...book.forms(end)]))];
   await forgotten.add(ends);
   for (const end of ends) book.take(end);
@@ -26,19 +31,32 @@ export async function removeNodes(nodes: readonly MemoryNode[], parts: Parts): P
   texts.drop(ends);
   for (const sessionId of new Set(nodes.map((node) => node.session_id)))
     await cleanBrief(sessionId, new Set(ends), nodeFiles);
-  const ids = nodes.flatMap((node) => [
-    node.node_id,
-    ...catalogue.pointersTo(node.node_id).map((each) => each.node_id),
-  ]);
-  const relinked = catalogue
-    .all()
-    .filter((node) => !ids.includes(node.node_id) && node.links.some((id) => ids.includes(id)));
-  await nodeFiles.remove(ids);
-  catalogue.remove(ids);
-  const without = relinked.map((node) => ({ ...node, links: node.links.filter((id) => !ids.includes(id)) }));
-  if (without.length > 0) await nodeFiles.save(without);
-  catalogue.put(without);
-  await indexer.remove(ids);
+  await store.exclusive(async (held) => {
+    const ids = nodes.flatMap((node) => [
+      node.node_id,
+      ...catalogue.pointersTo(node.node_id).map((each) => each.node_id),
+    ]);
+    const gone = new Set(ids);
+    const relinked = catalogue.every().filter((node) => !gone.has(node.node_id) && mentions(node, gone));
+    await held.remove(ids, ends);
+    await held.save(relinked.map((node) => withoutLinks(node, gone)));
+    await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
+  });
+  await indexer.purge();
+}
+
+function mentions({ links, parent_node_id, superseded_by }: MemoryNode, gone: ReadonlySet<string>): boolean {
+  return links.some((id) => gone.has(id)) || gone.has(parent_node_id ?? '') || gone.has(superseded_by ?? '');
+}
+
+function withoutLinks(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
+  const kept = (id: string | null): string | null => (gone.has(id ?? '') ? null : id);
+  return {
+    ...node,
+    links: node.links.filter((id) => !gone.has(id)),
+    parent_node_id: kept(node.parent_node_id),
+    superseded_by: kept(node.superseded_by),
+  };
 }
 
 function bySession(ends: readonly string[], nodes: readonly MemoryNode[], book: TurnBook): Map<string, string[]> {

@@ -4,10 +4,11 @@ import type { Catalogue } from './catalogue.ts';
 import type { Batch, Compactor } from './compactor.ts';
 import type { CompactionReason } from './core/compaction.ts';
 import type { MemoryNode } from './core/node.ts';
-import { isPointer, replaceStandIns } from './core/replace.ts';
+import { replaceStandIns } from './core/replace.ts';
+import { isStandIn } from './core/stand-in.ts';
 import type { MemoryDeps } from './deps.ts';
-import type { Indexer } from './indexer.ts';
 import { createModelGate } from './model-gate.ts';
+import type { Store } from './store.ts';
 import type { Texts } from './texts.ts';
 import { createSerial, type Tracker } from './tracker.ts';
 
@@ -34,14 +35,14 @@ interface Job {
 type Parts = Pick<MemoryDeps, 'model' | 'clock'> & {
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;
-  readonly indexer: Indexer;
+  readonly store: Store;
   readonly texts: Texts;
   readonly tracker: Tracker;
   readonly log: Log;
 };
 
 export function createUpgrades(parts: Parts): Upgrades {
-  const { model, clock, catalogue, compactor, indexer, texts, tracker, log } = parts;
+  const { model, clock, catalogue, compactor, store, texts, tracker, log } = parts;
   const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
   const gate = createModelGate(clock);
   const closing = new AbortController();
@@ -100,11 +101,12 @@ export function createUpgrades(parts: Parts): Upgrades {
   }
 
   async function replace(standIns: readonly MemoryNode[], fresh: readonly MemoryNode[], batch: Batch): Promise<void> {
-    // Some may have been removed while the model was thinking; what is gone stays gone.
-    if (standIns.some((node) => catalogue.get(node.node_id) !== node)) return;
-    const nodes = replaceStandIns(standIns, fresh, new Date(clock.now()).toISOString());
-    await indexer.remove(standIns.map((node) => node.node_id));
-    await compactor.settle(nodes, batch);
+    await store.exclusive(async (held) => {
+      await held.refresh();
+      // Some may have been removed or edited while the model was thinking; what is gone stays gone.
+      if (standIns.some((node) => catalogue.get(node.node_id) !== node)) return;
+      await held.save(replaceStandIns(standIns, fresh, new Date(clock.now()).toISOString()), batch.turns);
+    });
   }
 
   return {
@@ -122,9 +124,4 @@ export function createUpgrades(parts: Parts): Upgrades {
       await serial(async () => {});
     },
   };
-}
-
-/** Written without a model and not replaced yet. */
-export function isStandIn(node: MemoryNode): boolean {
-  return node.written_by === 'local' && !isPointer(node);
 }

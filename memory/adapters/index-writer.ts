@@ -23,6 +23,8 @@ export interface IndexWriter {
   upsert(rows: readonly IndexRow[]): Promise<void>;
   removeNodes(nodeIds: readonly string[]): Promise<void>;
   clear(): Promise<void>;
+  /** See `NodeIndex.purge`. */
+  purge(): Promise<void>;
   /** Puts right what an earlier run left behind; in the background. */
   tidy(): void;
   /** Resolves when nothing is in work; never rejects. */
@@ -152,6 +154,12 @@ export function createIndexWriter({ table, embedder, stats, now, report }: Index
         await table.clear();
         stats.clear();
         unindexed.clear();
+      }),
+    purge: () =>
+      alone(async () => {
+        await table.rewrite();
+        unindexed.clear();
+        sinceOptimize = 0;
       }),
     tidy() {
       void alone(async () => {

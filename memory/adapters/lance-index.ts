@@ -133,6 +133,12 @@ function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: Lance
     search: (query, options) => guarded('read', () => search(query, options)),
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
     nodeIds: async () => stats.nodeIds(),
+    entries: async () => stats.entries(),
+    purge: () =>
+      guarded('rewritten', async () => {
+        await rm(`${dir}.damaged`, { recursive: true, force: true });
+        await writer.purge();
+      }),
     count: async () => stats.count(),
     clear: () =>
       guarded('cleared', async () => {

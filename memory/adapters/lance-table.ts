@@ -14,7 +14,10 @@ export interface StoredRow extends IndexRow {
   readonly trigger_vector: Float32Array | null;
 }
 
-export type ScannedRow = Pick<StoredRow, 'row_id' | 'node_id' | 'session_id' | 'project' | 'tokens' | 'embedder_id'>;
+export type ScannedRow = Pick<
+  StoredRow,
+  'row_id' | 'node_id' | 'session_id' | 'project' | 'turn' | 'digest' | 'tokens' | 'embedder_id'
+>;
 
 export interface RowFilter extends IndexFilter {
   readonly kind?: IndexRow['kind'];
@@ -29,6 +32,8 @@ export interface LanceTable {
   scan(rowIds?: readonly string[]): Promise<ScannedRow[]>;
   fullText(terms: readonly string[], filter: RowFilter, limit: number): Promise<LaneHit[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<LaneHit[]>;
+  /** Copies every row into a fresh table and drops the old one: rows deleted before leave nothing on disk. */
+  rewrite(): Promise<void>;
   /** Begins anew without a row, also where the old one cannot be read. */
   clear(): Promise<void>;
   /** Whether every row is in the full-text index. */
@@ -39,15 +44,19 @@ export interface LanceTable {
   close(): void;
 }
 
-const TABLE = 'rows';
-const SCANNED = ['row_id', 'node_id', 'session_id', 'project', 'tokens', 'embedder_id'];
-const SHOWN = 'row_id kind node_id session_id project turn origin created_at_ms text summary trigger'.split(' ');
+/** One of them at a time; both only while one is copied into the other. */
+const TABLES = ['rows', 'rows2'] as const;
+const COPIED_AT_ONCE = 1_000;
+const SCANNED = 'row_id node_id session_id project turn digest tokens embedder_id'.split(' ');
+const SHOWN = 'row_id kind node_id session_id project turn origin created_at_ms digest text summary trigger'.split(' ');
 
 /** Null when there is no table yet. @throws when it cannot be read or was made for other vectors */
 export async function openLanceTable(dir: string, dimensions: number): Promise<LanceTable | null> {
   const connection = await connect(dir, { readConsistencyInterval: 0 });
-  if (!(await connection.tableNames()).includes(TABLE)) return null;
-  const table = await connection.openTable(TABLE);
+  const names = await tableNames(connection);
+  if (names.length > 1) throw new Error('a rewrite did not come to its end');
+  if (names[0] === undefined) return null;
+  const table = await connection.openTable(names[0]);
   const found = (await table.schema()).fields.map(({ name, type }) => `${name} ${type}`).join();
   const expected = schemaFor(dimensions)
     .fields.map(({ name, type }) => `${name} ${type}`)
@@ -59,12 +68,22 @@ export async function openLanceTable(dir: string, dimensions: number): Promise<L
 /** Drops what is there. */
 export async function createLanceTable(dir: string, dimensions: number): Promise<LanceTable> {
   const connection = await connect(dir, { readConsistencyInterval: 0 });
-  if ((await connection.tableNames()).includes(TABLE)) await connection.dropTable(TABLE);
-  return tableOn({ dir, dimensions }, connection, await emptyTable(connection, dimensions));
+  for (const name of await tableNames(connection)) await connection.dropTable(name);
+  return tableOn({ dir, dimensions }, connection, await emptyTable(connection, TABLES[0], dimensions));
 }
 
-async function emptyTable(connection: Connection, dimensions: number): Promise<Table> {
-  const table = await connection.createEmptyTable(TABLE, schemaFor(dimensions));
+async function tableNames(connection: Connection): Promise<string[]> {
+  const names = await connection.tableNames();
+  return TABLES.filter((name) => names.includes(name));
+}
+
+async function emptyTable(connection: Connection, name: string, dimensions: number): Promise<Table> {
+  const table = await connection.createEmptyTable(name, schemaFor(dimensions));
+  await indexTokens(table);
+  return table;
+}
+
+async function indexTokens(table: Table): Promise<void> {
   // Our tokeniser did the work already; everything that would change its tokens is off.
   const config = Index.fts({
     baseTokenizer: 'whitespace',
@@ -76,7 +95,6 @@ async function emptyTable(connection: Connection, dimensions: number): Promise<T
     maxTokenLength: 512,
   });
   await table.createIndex('tokens', { config });
-  return table;
 }
 
 function tableOn(
@@ -87,8 +105,24 @@ function tableOn(
   let connection = firstConnection;
   let table = firstTable;
 
+  const reading = new Set<Promise<unknown>>();
+
+  async function read(query: { toArray(): Promise<unknown[]> }): Promise<unknown[]> {
+    const rows = query.toArray();
+    const settled = rows.then(
+      () => undefined,
+      () => undefined,
+    );
+    reading.add(settled);
+    try {
+      return await rows;
+    } finally {
+      reading.delete(settled);
+    }
+  }
+
   const hits = async (query: { toArray(): Promise<unknown[]> }, scoreOf: (row: Scored) => number): Promise<LaneHit[]> =>
-    ((await query.toArray()) as Scored[])
+    ((await read(query)) as Scored[])
       .map((row) => ({ row: shownRow(row), score: scoreOf(row) }))
       .filter(({ score }) => score > 0)
       .sort((left, right) => right.score - left.score);
@@ -122,10 +156,26 @@ function tableOn(
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine').where(whereOf(filter));
       return hits(query.select([...SHOWN, '_distance']).limit(limit), ({ _distance }) => 1 - (_distance ?? 1));
     },
+    async rewrite() {
+      const old = table;
+      const fresh = await emptyTable(connection, TABLES.find((name) => name !== old.name) as string, dimensions);
+      const rows = await old.countRows();
+      for (let offset = 0; offset < rows; offset += COPIED_AT_ONCE) {
+        await fresh.add(await old.query().limit(COPIED_AT_ONCE).offset(offset).toArrow());
+      }
+      if ((await fresh.countRows()) !== rows) throw new Error('not every row could be copied');
+      if (rows > 0) await fresh.optimize();
+      table = fresh;
+      // A search that began on the old table still reads its files.
+      await Promise.all(reading);
+      old.close();
+      await connection.dropTable(old.name);
+    },
     async clear() {
+      const { name } = table;
       table.close();
-      await rm(path.join(dir, `${TABLE}.lance`), { recursive: true, force: true });
-      table = await emptyTable(connection, dimensions);
+      await rm(path.join(dir, `${name}.lance`), { recursive: true, force: true });
+      table = await emptyTable(connection, name, dimensions);
     },
     async isSettled() {
       const stats = await table.indexStats('tokens_idx');
@@ -137,7 +187,7 @@ function tableOn(
     async reopen() {
       const [oldConnection, oldTable] = [connection, table];
       connection = await connect(dir, { readConsistencyInterval: 0 });
-      table = await connection.openTable(TABLE);
+      table = await connection.openTable(oldTable.name);
       oldTable.close();
       oldConnection.close();
     },
@@ -152,8 +202,9 @@ type Scored = IndexRow & { readonly _score?: number; readonly _distance?: number
 
 /** A plain object: Arrow's rows are views that keep their whole batch alive. */
 function shownRow(row: Scored): IndexRow {
-  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, text, summary, trigger } = row;
-  return { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, text, summary, trigger };
+  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, digest } = row;
+  const { text, summary, trigger } = row;
+  return { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, digest, text, summary, trigger };
 }
 
 function asRecord(row: StoredRow): Record<string, unknown> {
@@ -164,7 +215,8 @@ function schemaFor(dimensions: number): Schema {
   const text = (name: string): Field => new Field(name, new Utf8(), false);
   const vector = (name: string): Field =>
     new Field(name, new FixedSizeList(dimensions, new Field('item', new Float32(), true)), true);
-  const texts = 'row_id kind node_id session_id project turn origin text summary trigger tokens embedder_id'.split(' ');
+  const texts =
+    'row_id kind node_id session_id project turn origin digest text summary trigger tokens embedder_id'.split(' ');
   return new Schema([
     ...texts.map(text),
     new Field('created_at_ms', new Float64(), false),

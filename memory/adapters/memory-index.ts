@@ -75,6 +75,8 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     },
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
     nodeIds: async () => stats.nodeIds(),
+    entries: async () => stats.entries(),
+    purge: async () => {},
     count: async () => stats.count(),
     async clear() {
       entries.clear();

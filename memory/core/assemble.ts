@@ -3,6 +3,7 @@ import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Claim, DraftNode, IndexRow, StoredBrief, TurnText } from '../ports.ts';
 import { type SourcedClaim, settleBrief } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
+import { contentDigest } from './digest.ts';
 import { groundedOrigin } from './grounding.ts';
 import type { MemoryNode } from './node.ts';
 import { journalLocation } from './session-file.ts';
@@ -105,6 +106,7 @@ export function rowsOf(node: MemoryNode, texts: ReadonlyMap<string, TurnText>): 
     turn: '',
     origin: node.origin,
     created_at_ms: Date.parse(node.valid_from),
+    digest: contentDigest(node),
     text: [node.summary, node.trigger, node.topic_tags.join(' '), ...facts].join('\n'),
     summary: node.summary,
     trigger: node.trigger,
@@ -114,7 +116,14 @@ export function rowsOf(node: MemoryNode, texts: ReadonlyMap<string, TurnText>): 
     const text = turn === undefined ? '' : saidText(turn);
     if (turn === undefined || text === '') return [];
     const { origin } = withoutTools(turn);
-    const own = { row_id: `turn:${end}`, kind: 'turn', turn: end, origin, created_at_ms: turn.atMs } as const;
+    const own = {
+      row_id: `turn:${end}`,
+      kind: 'turn',
+      turn: end,
+      origin,
+      created_at_ms: turn.atMs,
+      digest: '',
+    } as const;
     return [{ ...shared, ...own, text, summary: text, trigger: '' }];
   });
   return [row, ...turns];

@@ -41,7 +41,7 @@ const FIELD = /^- ([a-z_]+):(.*)$/s;
 /** Texts that get a block of their own where they can be read back from one. */
 const BLOCKS = { Summary: 'summary', Trigger: 'trigger', Detail: 'detailed_summary', Capsule: 'capsule' } as const;
 const LISTED = [
-  'depth_level recall_mode importance topic_tags origin written_by compaction_reason created_at valid_from valid_to',
+  'depth_level recall_mode pinned_from importance topic_tags origin written_by compaction_reason created_at valid_from valid_to',
   'superseded_by parent_node_id links source_links strength recall_count last_recalled_at turns content_key',
   'raw_location',
 ].flatMap((line) => line.split(' ')) as (keyof MemoryNode)[];
@@ -62,6 +62,11 @@ export function parseDocument(text: string): NodeDocument | string {
   const { session_id, project } = front.values;
   if (typeof session_id !== 'string' || session_id === '') return 'session_id: expected a session id';
   if (typeof project !== 'string') return 'project: expected a text';
+  return { head: { session_id, project }, ...splitSections(text) };
+}
+
+/** Cuts a text at its second-level headings, whatever stands before the first. */
+export function splitSections(text: string): Pick<NodeDocument, 'lead' | 'sections'> {
   const lines = text.split('\n');
   const starts = lines.flatMap((line, at) => (line.startsWith('## ') ? [at] : []));
   const piece = (from: number, to: number | undefined): string => {
@@ -73,12 +78,12 @@ export function parseDocument(text: string): NodeDocument | string {
     raw: piece(start, starts[at + 1]),
     line: start + 1,
   }));
-  return { head: { session_id, project }, lead: piece(0, starts[0]), sections };
+  return { lead: piece(0, starts[0]), sections };
 }
 
 export function renderSection(node: MemoryNode): string {
   const inHeading = isOneLine(node.summary);
-  const fields = LISTED.map((key) => [key, node[key]] as const);
+  const fields = LISTED.filter((key) => node[key] !== undefined).map((key) => [key, node[key]] as const);
   const awkward: (readonly [string, unknown])[] = [];
   const blocks: string[] = [];
   for (const [title, key] of Object.entries(BLOCKS)) {

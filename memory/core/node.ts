@@ -19,6 +19,8 @@ export const MemoryNode = z.object({
   project: z.string(),
   depth_level: z.int().nonnegative(),
   recall_mode: z.enum(['passive', 'active', 'both']),
+  /** The recall mode that `unpin` gives back; there only while the node is pinned. */
+  pinned_from: z.enum(['passive', 'active', 'both']).optional(),
   topic_tags: z.array(z.string()),
   importance: z.enum(['HIGH', 'MED', 'LOW']),
   summary: z.string().min(1),

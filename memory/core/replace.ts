@@ -1,4 +1,5 @@
 import type { MemoryNode } from './node.ts';
+import { pinnedLike } from './pin.ts';
 
 /**
  * Puts the model's nodes in the place of the stand-ins for the same turns. A stand-in's id goes to the node that has
@@ -20,7 +21,17 @@ export function replaceStandIns(
     if (idOf.has(heir)) pointers.push({ from: standIn, to: heir });
     else idOf.set(heir, standIn.node_id);
   }
-  const named = new Map(fresh.map((node) => [node, { ...node, node_id: idOf.get(node) ?? node.node_id }]));
+  const pinOf = (heir: MemoryNode): MemoryNode | undefined =>
+    standIns.find(
+      (standIn) => standIn.pinned_from !== undefined && heir.turns.some((end) => standIn.turns.includes(end)),
+    );
+  const named = new Map(
+    fresh.map((node) => {
+      const former = pinOf(node);
+      const heir = { ...node, node_id: idOf.get(node) ?? node.node_id };
+      return [node, former === undefined ? heir : pinnedLike(heir, former)];
+    }),
+  );
   return [
     ...named.values(),
     ...pointers.map(({ from, to }) => ({ ...from, superseded_by: named.get(to)?.node_id ?? null, valid_to: at })),

@@ -1,10 +1,12 @@
-import type { IndexFilter } from '../ports.ts';
+import type { IndexEntry, IndexFilter } from '../ports.ts';
 
 export interface IndexedRow {
   readonly row_id: string;
   readonly node_id: string;
   readonly session_id: string;
   readonly project: string;
+  readonly turn: string;
+  readonly digest: string;
 }
 
 /** Which rows are indexed, and in how many of them each token stands, per session. Held in memory. */
@@ -16,6 +18,8 @@ export interface TermStats {
   has(rowId: string): boolean;
   rowsOf(nodeId: string): readonly string[];
   nodeIds(): ReadonlySet<string>;
+  /** See `NodeIndex.entries`. */
+  entries(): ReadonlyMap<string, IndexEntry>;
   count(): number;
   clear(): void;
   /** See `NodeIndex.termWeights`. */
@@ -28,6 +32,10 @@ interface Group {
   rows: number;
 }
 
+interface Held extends Pick<IndexedRow, 'node_id' | 'turn' | 'digest'> {
+  readonly group: Group;
+}
+
 interface Frequency {
   /** Number of the count that saw the token last: repeated tokens of one row are known by it. */
   seen: number;
@@ -36,7 +44,7 @@ interface Frequency {
 
 export function createTermStats(): TermStats {
   const groups = new Map<string, Group>();
-  const rows = new Map<string, { readonly node_id: string; readonly group: Group }>();
+  const rows = new Map<string, Held>();
   const byNode = new Map<string, Set<string>>();
   const frequencies = new Map<string, Frequency>();
   let counted = 0;
@@ -72,7 +80,7 @@ export function createTermStats(): TermStats {
     add(row, tokens) {
       const group = groupOf(row);
       group.rows += 1;
-      rows.set(row.row_id, { node_id: row.node_id, group });
+      rows.set(row.row_id, { node_id: row.node_id, turn: row.turn, digest: row.digest, group });
       const siblings = byNode.get(row.node_id) ?? new Set();
       byNode.set(row.node_id, siblings.add(row.row_id));
       countTokens(tokens, group, 1);
@@ -90,6 +98,8 @@ export function createTermStats(): TermStats {
     has: (rowId) => rows.has(rowId),
     rowsOf: (nodeId) => [...(byNode.get(nodeId) ?? [])],
     nodeIds: () => new Set(byNode.keys()),
+    entries: () =>
+      new Map([...byNode].map(([id, rowIds]) => [id, entryOf([...rowIds].flatMap((row) => rows.get(row) ?? []))])),
     count: () => rows.size,
     clear() {
       for (const held of [groups, rows, byNode, frequencies]) held.clear();
@@ -106,6 +116,11 @@ export function createTermStats(): TermStats {
       return weights;
     },
   };
+}
+
+function entryOf(rows: readonly Held[]): IndexEntry {
+  const turns = rows.map(({ turn }) => turn).filter((turn) => turn !== '');
+  return { digest: rows.find(({ turn }) => turn === '')?.digest ?? '', turns };
 }
 
 function fits(group: Group, { project, sessionId }: IndexFilter): boolean {

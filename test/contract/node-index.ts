@@ -11,6 +11,7 @@ export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {
     turn: '',
     origin: 'user',
     created_at_ms: 1_760_000_000_000,
+    digest: `digest of ${id}`,
     text: summary,
     summary,
     trigger: '',
@@ -19,7 +20,7 @@ export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {
 }
 
 export function turnRow(nodeId: string, turn: string, text: string, over: Partial<IndexRow> = {}): IndexRow {
-  return nodeRow(nodeId, text, { row_id: `turn:${turn}`, kind: 'turn', turn, origin: 'tool', ...over });
+  return nodeRow(nodeId, text, { row_id: `turn:${turn}`, kind: 'turn', turn, digest: '', origin: 'tool', ...over });
 }
 
 const everything = { filter: {}, limit: 10 };
@@ -109,6 +110,34 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     const { fts, raw, summary } = await index.search('alpha', everything);
     expect([idsOf(fts), idsOf(raw), idsOf(summary)]).toEqual([['node:b'], [], ['node:b']]);
     await index.removeNodes([]);
+    await index.close();
+  });
+
+  test('entries name the digest of each node and the ends of its turns', async () => {
+    const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'raw one'), turnRow('b', 't2', 'raw two')]);
+    await index.upsert([nodeRow('a', 'alpha', { digest: 'newer' })]);
+    expect(await index.entries()).toEqual(
+      new Map([
+        ['a', { digest: 'newer', turns: ['t1'] }],
+        ['b', { digest: '', turns: ['t2'] }],
+      ]),
+    );
+    await index.close();
+  });
+
+  test('a purge changes nothing that is there', async () => {
+    const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'alpha raw'), nodeRow('b', 'beta')]);
+    await index.removeNodes(['b']);
+    const before = await index.search('alpha beta', everything);
+    const [after] = await Promise.all([index.search('alpha beta', everything), index.purge()]);
+    expect(after).toEqual(before);
+    const later = await index.search('alpha beta', everything);
+    expect([idsOf(later.fts), idsOf(later.raw)]).toEqual([idsOf(before.fts), idsOf(before.raw)]);
+    await index.upsert([nodeRow('c', 'alpha gamma')]);
+    expect(idsOf((await index.search('gamma', everything)).fts)).toEqual(['node:c']);
+    await index.removeNodes(['a', 'c']);
+    await index.purge();
+    expect(await index.count()).toBe(0);
     await index.close();
   });
 

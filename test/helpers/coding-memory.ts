@@ -48,12 +48,23 @@ export function rowsOf(node: MemoryNode, turns: ReadonlyMap<string, string>): In
   const { node_id, session_id, project, origin, summary, trigger, topic_tags } = node;
   const shared = { node_id, session_id, project, created_at_ms: Date.parse(node.created_at) };
   const text = [summary, trigger, ...topic_tags].join('\n');
-  const nodeRow: IndexRow = { ...shared, row_id: node_id, kind: 'node', turn: '', origin, text, summary, trigger };
+  const nodeRow: IndexRow = {
+    ...shared,
+    row_id: node_id,
+    kind: 'node',
+    turn: '',
+    digest: '',
+    origin,
+    text,
+    summary,
+    trigger,
+  };
   const turnRows = node.turns.map((turn): IndexRow => {
     const raw = turns.get(turn) ?? '';
     return {
       ...shared,
       row_id: `t:${turn}`,
+      digest: '',
       kind: 'turn',
       turn,
       origin: 'assistant',

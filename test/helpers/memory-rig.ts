@@ -7,8 +7,10 @@ import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
 import { createMemoryJournal } from '../../memory/adapters/memory-journal.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
+import type { Forgotten } from '../../memory/deps.ts';
 import { createMemory, type Memory, type MemoryDeps } from '../../memory/index.ts';
-import type { Journal, NodeFiles, NodeIndex, StoredBrief } from '../../memory/ports.ts';
+import type { Journal, NodeFiles, NodeIndex, Snapshots, StoredBrief } from '../../memory/ports.ts';
+import { createMemorySnapshots } from './memory-snapshots.ts';
 
 /** What outlives a memory: open another one on the same disk to restart. */
 export interface Disk {
@@ -17,6 +19,8 @@ export interface Disk {
   readonly nodes: Map<string, MemoryNode>;
   readonly briefs: Map<string, StoredBrief>;
   readonly forgotten: string[];
+  readonly dismissed: string[];
+  readonly snapshots: Snapshots;
   index: NodeIndex;
   nowMs: number;
 }
@@ -35,9 +39,21 @@ export function createDisk(): Disk {
     },
     readBrief: async (sessionId) => briefs.get(sessionId) ?? null,
     writeBrief: async (brief) => void briefs.set(brief.session_id, brief),
+    briefs: async () => [...briefs.values()],
   };
   const index = freshIndex();
-  return { journal, nodeFiles, nodes, briefs, forgotten: [], index, nowMs: 1_800_000_000_000 };
+  const snapshots = createMemorySnapshots();
+  return {
+    journal,
+    nodeFiles,
+    nodes,
+    briefs,
+    forgotten: [],
+    dismissed: [],
+    snapshots,
+    index,
+    nowMs: 1_800_000_000_000,
+  };
 }
 
 export function freshIndex(): NodeIndex {
@@ -56,10 +72,17 @@ export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over 
     local: createLocalModel(),
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
     projectOf: (directory) => directory ?? '',
-    forgotten: { load: async () => disk.forgotten, add: async (ends) => void disk.forgotten.push(...ends) },
+    forgotten: listed(disk.forgotten),
+    dismissed: listed(disk.dismissed),
+    snapshots: disk.snapshots,
+    watch: null,
     clock: { now: () => disk.nowMs },
     log: silentLog,
     randomHex: () => randomBytes(4).toString('hex'),
     ...over,
   });
+}
+
+function listed(ends: string[]): Forgotten {
+  return { load: async () => ends, add: async (fresh) => void ends.push(...fresh) };
 }

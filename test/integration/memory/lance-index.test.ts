@@ -159,3 +159,31 @@ test('the directory is for its owner alone', async () => {
   await filled(dir, 1);
   expect((await stat(dir)).mode & 0o777).toBe(0o700);
 });
+
+test('after a purge no byte of what was removed or replaced is on disk', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await filled(dir, 60);
+  const { index } = await open(dir);
+  await index.upsert([
+    nodeRow('x', 'zebrafishsecret one'),
+    turnRow('x', 'tx', 'zebrafishraw'),
+    nodeRow('y', 'lynxold'),
+  ]);
+  await index.upsert([nodeRow('y', 'lynxnew')]);
+  const holding = async (word: string): Promise<string[]> => {
+    const found = await Promise.all((await filesBelow(dir)).map(async (file) => [file, await readFile(file)] as const));
+    return found.filter(([, bytes]) => bytes.includes(word)).map(([file]) => file);
+  };
+  expect(await holding('zebrafish')).not.toEqual([]);
+  await index.removeNodes(['x']);
+  await index.purge();
+  for (const gone of ['zebrafish', 'lynxold']) expect(await holding(gone)).toEqual([]);
+  expect(await holding('lynxnew')).not.toEqual([]);
+  expect(await index.count()).toBe(121);
+  await index.close();
+  const again = await open(dir);
+  expect(again.rebuilt).toBe(false);
+  expect(await again.index.count()).toBe(121);
+  expect((await again.index.search('lynxnew', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('y');
+  await again.index.close();
+});

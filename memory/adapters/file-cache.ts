@@ -1,0 +1,83 @@
+import { lstat, readdir, readFile } from 'node:fs/promises';
+import path from 'node:path';
+
+/** A file written again within the same tick of the disk's clock carries the same time stamp. */
+const TICK_MS = 100;
+const AT_ONCE = 32;
+
+/** Markdown files below a directory, each parsed once for as long as nobody changes it. */
+export interface FileCache<T> {
+  /** In order of their paths. With `only`, no other file is looked at but those that `forget` named. */
+  read(only?: readonly string[]): Promise<readonly T[]>;
+  /** The next read looks at this file, whatever it is asked for. */
+  forget(file: string): void;
+}
+
+interface Entry<T> {
+  readonly stamp: string;
+  readonly value: T;
+}
+
+/** @param parse  given null where the file is not UTF-8 */
+export function createFileCache<T>(dir: string, parse: (file: string, text: string | null) => T): FileCache<T> {
+  const entries = new Map<string, Entry<T>>();
+  const forgotten = new Set<string>();
+  let complete = false;
+
+  async function look(file: string): Promise<void> {
+    const startedMs = Date.now();
+    const found = await lstat(file, { bigint: true }).catch(orMissing);
+    const stamp = found === null ? '' : [found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
+    if (found !== null && entries.get(file)?.stamp === stamp) return;
+    const text = found?.isFile() ? await decoded(file) : null;
+    if (text === null) return void entries.delete(file);
+    const settled = found !== null && startedMs - Number(found.ctimeMs) > TICK_MS;
+    entries.set(file, { stamp: settled ? stamp : 'fresh', value: parse(file, text === '' ? null : text) });
+  }
+
+  return {
+    async read(only) {
+      const files =
+        complete && only !== undefined ? only.filter((file) => isBelow(dir, file)) : await markdownFiles(dir);
+      const wanted = new Set([...files, ...forgotten]);
+      if (!complete || only === undefined) {
+        for (const file of entries.keys()) if (!wanted.has(file)) entries.delete(file);
+      }
+      forgotten.clear();
+      const waiting = [...wanted];
+      const worker = async (): Promise<void> => {
+        for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) await look(file);
+      };
+      await Promise.all(Array.from({ length: AT_ONCE }, worker));
+      complete = true;
+      return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { value }]) => value);
+    },
+    forget: (file) => void forgotten.add(file),
+  };
+}
+
+/** Null when there is no such file, '' when it is empty or not UTF-8. */
+export async function decoded(file: string): Promise<string | null> {
+  const bytes = await readFile(file).catch(orMissing);
+  if (bytes === null) return null;
+  const text = bytes.toString('utf8');
+  return Buffer.from(text).equals(bytes) ? text : '';
+}
+
+export async function filesBelow(dir: string, wanted: (name: string) => boolean): Promise<string[]> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(orMissing);
+  const files = (entries ?? []).filter((entry) => entry.isFile() && wanted(entry.name));
+  return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
+}
+
+const markdownFiles = (dir: string): Promise<string[]> => filesBelow(dir, (name) => name.endsWith('.md'));
+
+function isBelow(dir: string, file: string): boolean {
+  return file.startsWith(dir + path.sep);
+}
+
+function orMissing(error: NodeJS.ErrnoException): null {
+  // ENOTDIR: a folder of the path became a file.
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  throw error;
+}

@@ -1,0 +1,151 @@
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import type { Claim, StoredBrief } from '../ports.ts';
+import { parseBriefFile, renderBriefFile } from './brief-markdown.ts';
+import { grouped } from './grouped.ts';
+import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from './markdown.ts';
+import { MemoryNode } from './node.ts';
+
+/** Everything that is remembered, but for raw turns. */
+export interface Archive {
+  readonly nodes: readonly MemoryNode[];
+  readonly briefs: readonly StoredBrief[];
+}
+
+export type ArchiveFormat = 'md' | 'jsonl';
+
+const MARK = 'comet-cc-export';
+const VERSION = 1;
+/** No line of a session or brief begins with one `#`: in texts it is escaped, in lists it stands behind `- `. */
+const TITLES = { nodes: '# Session', brief: '# Brief' } as const;
+const Claims = z.array(
+  z.object({
+    text: z.string(),
+    sources: z.array(z.string()),
+    origin: z.enum(['user', 'assistant', 'tool', 'external']),
+  }),
+);
+const Brief = z.object({
+  session_id: z.string().min(1),
+  project: z.string(),
+  updated_at: z.iso.datetime(),
+  active: Claims,
+  hints: Claims,
+});
+const Line = z.union([z.strictObject({ node: MemoryNode }), z.strictObject({ brief: Brief })]);
+
+/** The same memory gives the same text, in whatever order it comes. */
+export function renderArchive(archive: Archive, format: ArchiveFormat): string {
+  const nodes = archive.nodes.map((node) => MemoryNode.parse(node)).toSorted(inOrder);
+  const briefs = archive.briefs.map((brief) => Brief.parse(brief)).toSorted(inOrder);
+  if (format === 'jsonl') {
+    const lines = [{ [MARK]: VERSION }, ...nodes.map((node) => ({ node })), ...briefs.map((brief) => ({ brief }))];
+    return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
+  }
+  const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
+  const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${documentOf(own)}`);
+  return [
+    `<!-- ${MARK} ${VERSION} -->\n`,
+    ...parts,
+    ...briefs.map((brief) => `${TITLES.brief}\n${renderBriefFile(brief)}`),
+  ].join('');
+}
+
+/** Reads either format back. @throws CometError `node_invalid`, naming line, key and what was expected */
+export function parseArchive(text: string): Archive {
+  if (text.startsWith(`<!-- ${MARK} ${VERSION} -->`)) return fromMarkdown(text);
+  if (text.startsWith(`{"${MARK}":${VERSION}}`)) return fromLines(text);
+  throw invalid(1, `expected the first line of an export of comet-cc (<!-- ${MARK} … --> or {"${MARK}":…})`);
+}
+
+/** Without these nodes and turns, and without links to them and claims that rest on them. */
+export function scrubArchive(
+  { nodes, briefs }: Archive,
+  isGone: (node: MemoryNode) => boolean,
+  ends: ReadonlySet<string>,
+): Archive {
+  const gone = new Set(nodes.filter(isGone).map((node) => node.node_id));
+  const stays = ({ sources }: Claim): boolean => !sources.some((end) => ends.has(end));
+  return {
+    nodes: nodes
+      .filter((node) => !gone.has(node.node_id) && !gone.has(node.superseded_by ?? ''))
+      .map((node) => ({ ...node, links: node.links.filter((id) => !gone.has(id)) })),
+    briefs: briefs.map((brief) => ({ ...brief, active: brief.active.filter(stays), hints: brief.hints.filter(stays) })),
+  };
+}
+
+function documentOf(nodes: readonly MemoryNode[]): string {
+  const sections = nodes.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
+  return renderDocument({ ...newDocument(nodes[0] as MemoryNode), sections });
+}
+
+function fromLines(text: string): Archive {
+  const nodes: MemoryNode[] = [];
+  const briefs: StoredBrief[] = [];
+  for (const [at, line] of text.split('\n').entries()) {
+    if (at === 0 || line.trim() === '') continue;
+    const read = Line.safeParse(json(line, at + 1));
+    if (!read.success) throw invalid(at + 1, expectation(read.error));
+    if ('node' in read.data) nodes.push(read.data.node);
+    else briefs.push(read.data.brief);
+  }
+  return { nodes, briefs };
+}
+
+function fromMarkdown(text: string): Archive {
+  const lines = text.split('\n');
+  const starts = lines.flatMap((line, at) => (Object.values(TITLES).includes(line.trimEnd() as never) ? [at] : []));
+  const nodes: MemoryNode[] = [];
+  const briefs: StoredBrief[] = [];
+  for (const [nth, start] of starts.entries()) {
+    const end = starts[nth + 1];
+    const part = lines.slice(start + 1, end).join('\n') + (end === undefined ? '' : '\n');
+    if (lines[start]?.trimEnd() === TITLES.nodes) nodes.push(...nodesOf(part, start + 1));
+    else briefs.push(briefOf(part, start + 2));
+  }
+  return { nodes, briefs };
+}
+
+function nodesOf(part: string, before: number): MemoryNode[] {
+  const document = parseDocument(part);
+  if (typeof document === 'string') throw invalid(before + 1, document);
+  return document.sections.map(({ raw, line }) => {
+    const parsed = parseSection(raw, document.head);
+    if (parsed.kind === 'node') return parsed.node;
+    throw invalid(before + line, parsed.message);
+  });
+}
+
+function briefOf(part: string, line: number): StoredBrief {
+  const brief = parseBriefFile(part);
+  if (typeof brief === 'string') throw invalid(line, brief);
+  return brief;
+}
+
+function json(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch (error) {
+    throw invalid(number, `expected one JSON document (${(error as Error).message})`);
+  }
+}
+
+function expectation(error: z.ZodError): string {
+  const [issue] = error.issues;
+  const nested = issue?.code === 'invalid_union' ? issue.errors.flat().find(({ path }) => path.length > 1) : undefined;
+  const { path, message } = nested ?? issue ?? { path: [], message: 'does not validate' };
+  return `${path.join('.') || 'line'}: ${message}`;
+}
+
+function invalid(line: number, expected: string): CometError {
+  return new CometError('node_invalid', `line ${line}: ${expected}; nothing was taken over`);
+}
+
+type Ordered = { readonly project: string; readonly session_id: string; readonly node_id?: string };
+
+function inOrder(a: Ordered, b: Ordered): number {
+  const key = ({ project, session_id, node_id = '' }: Ordered): string =>
+    JSON.stringify([project, session_id, node_id]);
+  const [left, right] = [key(a), key(b)];
+  return left < right ? -1 : Number(left > right);
+}

@@ -1,0 +1,122 @@
+import { CometError } from '../common/errors.ts';
+import type { Catalogue } from './catalogue.ts';
+import { type Archive, parseArchive, renderArchive } from './core/archive.ts';
+import { fromSection, withFields } from './core/edit.ts';
+import { renderSection } from './core/markdown.ts';
+import type { MemoryNode } from './core/node.ts';
+import { pinned, unpinned } from './core/pin.ts';
+import { planRollback } from './core/rollback.ts';
+import { isStandIn } from './core/stand-in.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { Memory } from './face.ts';
+import type { StoredBrief } from './ports.ts';
+import type { Snapshooter } from './snapshooter.ts';
+import type { HeldStore, Store } from './store.ts';
+
+export type Editing = Pick<Memory, 'section' | 'edit' | 'pin' | 'exportAll' | 'importAll' | 'snapshots' | 'rollback'>;
+
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'redactor' | 'snapshots'> & {
+  readonly catalogue: Catalogue;
+  readonly snapshooter: Snapshooter;
+  readonly store: Store;
+  readonly resolve: (prefix: string) => MemoryNode;
+};
+
+/** What a person changes on purpose; each change begins with what stands on disk and can be rolled back. */
+export function createEditing(parts: Parts): Editing {
+  const { catalogue, nodeFiles, redactor, resolve, snapshooter, store } = parts;
+
+  /** Everything as it stands on disk, nobody else changing it. */
+  const onDisk = <T>(work: (held: HeldStore) => Promise<T>): Promise<T> =>
+    store.exclusive(async (held) => {
+      await held.refresh();
+      return work(held);
+    });
+
+  async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
+    let written = 0;
+    for (const brief of briefs) {
+      const old = await nodeFiles.readBrief(brief.session_id);
+      if (old !== null && (JSON.stringify(old) === JSON.stringify(brief) || !wins(old, brief))) continue;
+      await nodeFiles.writeBrief(brief);
+      written += 1;
+    }
+    return written;
+  }
+
+  return {
+    section: (id) =>
+      onDisk(async () => {
+        const node = resolve(id);
+        return { id: node.node_id, text: renderSection(node) };
+      }),
+    edit: (id, change) =>
+      onDisk(async (held) => {
+        const node = resolve(id);
+        if ('text' in change && change.base !== renderSection(node)) {
+          throw new CometError('node_invalid', `${node.node_id} was changed meanwhile; edit it again`);
+        }
+        const edited =
+          'text' in change ? fromSection(node, redactor.text(change.text)) : withFields(node, redacted(change.set));
+        if (JSON.stringify(edited) === JSON.stringify(withFields(node, {}))) return node;
+        await snapshooter.take('edit');
+        const saved = isStandIn(edited) ? { ...edited, written_by: 'user' } : edited;
+        await held.save([saved]);
+        return saved;
+      }),
+    pin: (ids, isPinned) =>
+      onDisk(async (held) => {
+        const nodes = [...new Set(ids.map(resolve))].map((node) => (isPinned ? pinned(node) : unpinned(node)));
+        await held.save(nodes.filter((node) => catalogue.get(node.node_id) !== node));
+        return nodes;
+      }),
+    exportAll: (format) =>
+      onDisk(async () => renderArchive({ nodes: catalogue.every(), briefs: await nodeFiles.briefs() }, format)),
+    importAll: (text) =>
+      onDisk(async (held) => {
+        const { nodes, briefs } = parseArchive(text);
+        const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
+        const fresh = nodes.map((node) => clean(node));
+        const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
+        const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
+        if (changed.length + briefs.length > 0) await snapshooter.take('import');
+        await held.save(changed);
+        const written = await saveBriefs(briefs, (old, given) => given.updated_at > old.updated_at);
+        return { added, replaced: changed.length - added, unchanged: nodes.length - changed.length, briefs: written };
+      }),
+    snapshots: () => parts.snapshots.list(),
+    rollback: (id) =>
+      onDisk(async (held) => {
+        const snapshot: Archive = await snapshooter.read(id);
+        const atMs = Date.parse((await parts.snapshots.list()).find((each) => each.id.startsWith(id))?.at ?? '');
+        const before = await snapshooter.take('rollback');
+        const { save, remove } = planRollback(catalogue.every(), snapshot.nodes, atMs);
+        const changed = save.filter((node) => !isSame(node, catalogue.get(node.node_id)));
+        await held.save(changed);
+        if (remove.length > 0) await held.remove(remove);
+        const briefs = await saveBriefs(snapshot.briefs, () => true);
+        return { restored: changed.length, removed: remove.length, briefs, undo: before };
+      }),
+  };
+
+  function redacted(set: Readonly<Record<string, string>>): Record<string, string> {
+    return Object.fromEntries(Object.entries(set).map(([field, text]) => [field, redactor.text(text)]));
+  }
+
+  /** An export of ours was redacted when it was written, but whoever edited it may have typed anything. */
+  function clean(node: MemoryNode): MemoryNode {
+    const text = (value: string | null): string | null => (value === null ? null : redactor.text(value));
+    return {
+      ...node,
+      summary: redactor.text(node.summary),
+      trigger: redactor.text(node.trigger),
+      detailed_summary: text(node.detailed_summary),
+      capsule: text(node.capsule),
+      facts: node.facts.map((fact) => ({ ...fact, value: redactor.text(fact.value) })),
+    };
+  }
+}
+
+function isSame(node: MemoryNode, known: MemoryNode | undefined): boolean {
+  return known !== undefined && renderSection(node) === renderSection(known) && node.project === known.project;
+}
