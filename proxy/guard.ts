@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import http from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type net from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -8,6 +8,7 @@ import { CometError } from '../common/errors.ts';
 import { type Authority, parseAuthority } from './authority.ts';
 import { openControl } from './guard/control.ts';
 import { createEngine } from './guard/engine.ts';
+import { http } from './guard/http.ts';
 import { dial, dialEngine, join } from './guard/tunnel.ts';
 
 const TIMINGS = {
@@ -76,10 +77,10 @@ export function createGuard(options: GuardOptions) {
     socket.once('close', () => sockets.delete(socket));
   }
 
-  const knows = ({ headers }: http.IncomingMessage): boolean =>
+  const knows = ({ headers }: IncomingMessage): boolean =>
     timingSafeEqual(digest(headers['proxy-authorization'] ?? ''), expected);
 
-  async function onConnect(request: http.IncomingMessage, client: net.Socket, head: Buffer): Promise<void> {
+  async function onConnect(request: IncomingMessage, client: net.Socket, head: Buffer): Promise<void> {
     if (!knows(request)) return refuse(client, `407 Token Required\r\nProxy-Authenticate: ${CHALLENGE}`);
     const asked = parseAuthority(request.url ?? '');
     if (asked === null) return refuse(client, '400 Bad Request');
@@ -128,7 +129,7 @@ export function createGuard(options: GuardOptions) {
     return dial(hostname.replace(/^\[|\]$/g, ''), Number(upstreamPort) || fallback, timings.dialMs);
   }
 
-  function onRequest(request: http.IncomingMessage, response: http.ServerResponse): void {
+  function onRequest(request: IncomingMessage, response: ServerResponse): void {
     request.resume();
     response.shouldKeepAlive = false;
     if (!knows(request)) response.writeHead(407, { 'proxy-authenticate': CHALLENGE }).end();

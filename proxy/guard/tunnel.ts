@@ -1,6 +1,7 @@
 import { once } from 'node:events';
-import http from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
+import { http } from './http.ts';
 
 /** Carries the secret that only the guard and its engine know. */
 export const SECRET_HEADER = 'x-comet-cc-guard';
@@ -37,7 +38,7 @@ export async function dialEngine(
     createConnection: () => connect('127.0.0.1', port, options.timeoutMs),
   });
   request.end();
-  const [response, socket, head] = (await once(request, 'connect')) as [http.IncomingMessage, net.Socket, Buffer];
+  const [response, socket, head] = (await once(request, 'connect')) as [IncomingMessage, net.Socket, Buffer];
   socket.setTimeout(0);
   if (head.length > 0) socket.unshift(head);
   if (response.statusCode === 200) return socket;
