@@ -57,7 +57,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   const api = await openApiServer(paths.engineSocket, log);
   const opening = openMemory({ env, config, paths, redactor, log });
   const memory = lateMemory(opening, config.llm);
-  const plans = await openPlanStore(paths.plansDir);
+  const plans = openPlanStore(paths.plansDir);
   const rewriter = await createRewriter({
     memory,
     plans,
@@ -79,7 +79,9 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log,
     clock: systemClock,
   });
-  api.serve(createHandlers({ memory, requests: proxy.stats, tokens: rewriter.tokens, version: VERSION }));
+  const { tokens } = rewriter;
+  const handlers = { memory, requests: proxy.stats, tokens, problems: plans.problems, version: VERSION };
+  api.serve(createHandlers(handlers));
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opening.catch(() => undefined), after(STORE_MS, undefined, { ref: false })]);

@@ -8,8 +8,8 @@ import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Redactor } from '../common/redact.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
-import type { Problem } from '../memory/ports.ts';
 import { PROXY_NAMES } from './environment.ts';
+import { createTroubles } from './troubles.ts';
 
 const SNAPSHOTS = 20;
 
@@ -38,19 +38,18 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { openSnapshotFiles } = await import('../memory/adapters/snapshot-files.ts');
   const { createForgottenFile } = await import('../memory/adapters/forgotten-file.ts');
 
-  const problems: Problem[] = [];
-  const report = (problem: Problem): void => {
-    problems.push(problem);
-    log.warn('the store has a problem', { ...problem });
-  };
+  const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
+  const { report, watched } = troubles;
   const embedder = createWorkerEmbedder();
   const opened = await openLanceIndex({ dir: paths.indexDir, embedder, now: systemClock.now, report });
   if (opened.rebuilt && opened.reason !== 'new') log.warn('the index is rebuilt', { reason: opened.reason });
+  const journal = await openJournal({ dir: paths.journalDir, report });
+  const nodeFiles = await openNodeFiles(paths);
   const memory = await createMemory({
     config,
-    journal: await openJournal({ dir: paths.journalDir, report }),
-    nodeFiles: await openNodeFiles(paths),
-    index: opened.index,
+    journal: watched(journal, paths.journalDir, ['append']),
+    nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
+    index: watched(opened.index, paths.indexDir, ['upsert', 'removeNodes', 'search']),
     model: await languageModel(parts),
     local: createLocalModel(),
     redactor,
@@ -73,7 +72,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     ...memory,
     status: () => {
       const status = memory.status();
-      return { ...status, problems: [...problems, ...status.problems] };
+      return { ...status, problems: [...troubles.list(), ...status.problems] };
     },
     close: async () => {
       await memory.close();

@@ -1,24 +1,34 @@
 import { createHash } from 'node:crypto';
 import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { z } from 'zod';
 import { ensureDir } from '../common/files.ts';
 import type { PlanRecord } from './wire/plan.ts';
 
 /** Keeps epoch plans over restarts: without them the whole history would go upstream again, and be refused. */
 export interface PlanStore {
-  /** Every record kept, in order of writing within a session. */
+  /** Every record kept, in order of writing within a session; what cannot be read is left out and named. */
   load(): Promise<readonly PlanRecord[]>;
   /** With `durable`, resolves once the record is on disk (fsynced). Records of a session keep their order. */
   append(sessionId: string, record: PlanRecord, durable: boolean): Promise<void>;
+  /** What could not be read, and what cannot be written now. */
+  problems(): readonly PlanProblem[];
   close(): Promise<void>;
 }
 
+interface PlanProblem {
+  readonly file: string;
+  readonly message: string;
+}
+
 /** One line of JSON for each record, a file for each session. A torn last line is the record that was in flight. */
-export async function openPlanStore(dir: string): Promise<PlanStore> {
-  await ensureDir(dir);
+export function openPlanStore(dir: string): PlanStore {
   const last = new Map<string, Promise<void>>();
+  const unreadable: PlanProblem[] = [];
+  let unwritable: PlanProblem | null = null;
 
   const write = async (name: string, line: string, durable: boolean): Promise<void> => {
+    await ensureDir(dir);
     const file = await open(path.join(dir, name), 'a', 0o600);
     try {
       await file.appendFile(line);
@@ -28,21 +38,49 @@ export async function openPlanStore(dir: string): Promise<PlanStore> {
     }
   };
 
+  const unused = (file: string, error: unknown): void => {
+    const message = `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); its sessions start afresh`;
+    unreadable.push({ file, message });
+  };
+
+  const linesOf = async (name: string): Promise<PlanRecord[]> => {
+    const file = path.join(dir, name);
+    try {
+      return (await readFile(file, 'utf8')).split('\n').flatMap(parseLine);
+    } catch (error) {
+      unused(file, error);
+      return [];
+    }
+  };
+
   return {
     async load() {
-      const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
-      const texts = await Promise.all(names.map((name) => readFile(path.join(dir, name), 'utf8')));
-      return texts.flatMap((text) => text.split('\n').flatMap(parseLine));
+      try {
+        await ensureDir(dir);
+        const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
+        return (await Promise.all(names.map(linesOf))).flat();
+      } catch (error) {
+        unused(dir, (error as Error).cause ?? error);
+        return [];
+      }
     },
     async append(sessionId, record, durable) {
       const name = fileName(sessionId);
       const line = `\n${JSON.stringify(record)}`; // leading newline: a torn line before it stays alone
       const written = (last.get(name) ?? Promise.resolve()).then(() => write(name, line, durable));
-      const settled = written.catch(() => {}); // the caller is told; the next record still gets its turn
+      const settled = written.then(
+        () => {
+          unwritable = null;
+        },
+        (error: Error) => {
+          unwritable = { file: dir, message: `plans cannot be written, so nothing new is trimmed: ${error.message}` };
+        }, // the caller is told; the next record still gets its turn
+      );
       last.set(name, settled);
       void settled.then(() => last.get(name) === settled && last.delete(name));
       await written;
     },
+    problems: () => (unwritable === null ? [...unreadable] : [...unreadable, unwritable]),
     async close() {
       await Promise.all(last.values());
     },
@@ -54,6 +92,7 @@ export function createMemoryPlanStore(records: PlanRecord[] = []): PlanStore {
   return {
     load: async () => [...records],
     append: async (_sessionId, record) => void records.push(record),
+    problems: () => [],
     close: async () => {},
   };
 }
@@ -64,11 +103,33 @@ function fileName(sessionId: string): string {
   return `${name}.jsonl`;
 }
 
+const text = z.string();
+const nothing = z.null();
+const Injections = z.array(z.looseObject({ anchor: text, channel: z.enum(['system', 'block']), text }));
+const Cut = z.looseObject({ through: text, preamble: text, nodeIds: z.array(text) });
+const Plan = z.looseObject({
+  id: text,
+  sessionId: text,
+  epoch: z.number(),
+  cut: Cut.or(nothing),
+  strippedThrough: text.or(nothing),
+  systemBlock: text.or(nothing),
+  injections: Injections,
+});
+const Sound: Readonly<Record<string, z.ZodType>> = {
+  plan: z.looseObject({ plan: Plan, served: text }),
+  injections: z.looseObject({ planId: text, injections: Injections, served: text }),
+};
+const Other = z.looseObject({ kind: text, planId: text });
+
+/** Lines that a crash tore (the record was not in use yet) or that somebody damaged are no records. */
 function parseLine(line: string): PlanRecord[] {
   if (line.trim() === '') return [];
   try {
-    return [JSON.parse(line) as PlanRecord];
+    const record = JSON.parse(line) as PlanRecord | null;
+    const schema = Sound[record?.kind ?? ''] ?? Other;
+    return schema.safeParse(record).success ? [record as PlanRecord] : [];
   } catch {
-    return []; // torn by a crash: the record was never used, or its use was not yet forwarded
+    return [];
   }
 }

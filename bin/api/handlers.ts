@@ -5,14 +5,16 @@ export interface HandlerDeps {
   readonly memory: Memory;
   readonly requests: () => EngineStatus['requests'];
   readonly tokens: () => { readonly original: number; readonly sent: number };
+  /** Those that memory does not know of. */
+  readonly problems?: () => EngineStatus['problems'];
   readonly version: string;
 }
 
 /** The API's operations over what the engine is made of. */
-export function createHandlers({ memory, requests, tokens, version }: HandlerDeps): Handlers {
+export function createHandlers({ memory, requests, tokens, problems, version }: HandlerDeps): Handlers {
   return {
     status: () => {
-      const { queue, llm, nodes, problems } = memory.status();
+      const { queue, llm, nodes, problems: known } = memory.status();
       const { original, sent } = tokens();
       return {
         pid: process.pid,
@@ -22,7 +24,7 @@ export function createHandlers({ memory, requests, tokens, version }: HandlerDep
         queue,
         llm,
         nodes,
-        problems,
+        problems: [...known, ...(problems?.() ?? [])],
       };
     },
     'nodes/list': (filter) => memory.list(defined(filter)),

@@ -3,7 +3,7 @@ import { open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { createExclusive, syncDir, writeFileAtomic } from '../../common/files.ts';
+import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../common/files.ts';
 import { encodeFrame, HEADER_BYTES, readFrames } from '../core/frames.ts';
 import type { JournalTurn, Problem } from '../ports.ts';
 
@@ -141,6 +141,8 @@ async function contents(file: string): Promise<Buffer> {
 /** On failure the file is cut back to `soundBytes`, so that no half frame stands before the next one. */
 async function appendSynced(file: string, bytes: Buffer, soundBytes: number): Promise<void> {
   const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = constants;
+  // Somebody may have taken the folder away meanwhile.
+  if (soundBytes === 0) await ensureDir(path.dirname(file));
   const handle = await open(file, O_APPEND | O_CREAT | O_WRONLY | (O_NOFOLLOW ?? 0), 0o600);
   try {
     await handle.writeFile(bytes);
