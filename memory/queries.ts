@@ -2,7 +2,7 @@ import { CometError } from '../common/errors.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import { cleanBriefLines, renderBrief } from './core/brief.ts';
-import { memoryLine } from './core/memory-line.ts';
+import { memoryLine, summaryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine, NodeFilter, RawMessage, SessionView, StandingMemory } from './face.ts';
@@ -10,6 +10,8 @@ import type { JournalTurn, StoredBrief } from './ports.ts';
 import type { Texts } from './texts.ts';
 import type { TurnBook } from './turn-book.ts';
 
+/** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
+const WHOLE_LINES_CHARS = 7_000;
 /** All passive lines together. */
 const PASSIVE_CHARS = 2_000;
 const PASSIVE_LINES = 20;
@@ -29,7 +31,17 @@ type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & 
 export function createQueries({ config, nodeFiles, projectOf, clock, book, catalogue, texts }: Parts): Queries {
   function lines(ids: readonly string[]): readonly MemoryLine[] {
     const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
-    return [...new Set(nodes)].map((node) => memoryLine(node, null));
+    const distinct = [...new Set(nodes)];
+    const lines = distinct.map((node) => memoryLine(node, null));
+    let left = WHOLE_LINES_CHARS - lines.reduce((sum, line) => sum + line.text.length, 0);
+    // The newest are shown whole first: they are what the conversation goes on from.
+    for (const [at, node] of [...distinct.entries()].reverse()) {
+      const whole = summaryLine(node);
+      left -= whole.text.length - (lines[at]?.text.length ?? 0);
+      if (left < 0) break;
+      lines[at] = whole;
+    }
+    return lines;
   }
 
   async function briefFor(sessionId: string, project: string): Promise<StoredBrief | null> {

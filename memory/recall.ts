@@ -1,11 +1,13 @@
 import type { Config } from '../common/config.ts';
-import type { Origin } from '../common/turn.ts';
+import { isCleanOrigin, type Origin } from '../common/turn.ts';
+import { answerKind } from './core/answer-kind.ts';
 import { passesGate, type QueryWeights, UNSEEN, weighEvidence, weighQuery } from './core/gate.ts';
 import { memoryLine, RAW_CHARS, type RawLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
-import { contentTokens, recallQuery } from './core/query.ts';
+import { contentTokens, namesCall, recallQuery } from './core/query.ts';
+import { chooseRaw } from './core/raw-choice.ts';
 import { type Candidate, fuse, isNearDuplicate, LANE_WEIGHTS, type LaneWeights } from './core/recall.ts';
-import { bestSnippet } from './core/snippet.ts';
+import { bestSnippet, piecesOf, type Snippet, type SnippetRules } from './core/snippet.ts';
 import type { Memory, RecallHit, RecallRequest } from './face.ts';
 import type { IndexFilter, NodeIndex } from './ports.ts';
 
@@ -24,6 +26,8 @@ export interface RecallerDeps {
 export interface TurnOfMemory {
   readonly text: string;
   readonly origin: Origin;
+  /** What of it the user wrote. */
+  readonly user?: string;
 }
 
 export interface Recaller {
@@ -39,8 +43,9 @@ export interface Recaller {
 
 /** Hits asked of each lane. */
 const LANE_LIMIT = 40;
-/** Turns of one node that are read for the line to show. */
-const TURNS_READ = 3;
+/** Turns of one node that are read for the line to show, and how much of them all together. */
+const TURNS_READ = 16;
+const READ_CHARS = 80_000;
 /** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
 const LOOKED_AT = 3;
 
@@ -61,21 +66,23 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     if (tokens.length === 0) return [];
     const hits = await index.search(query, { filter, limit: LANE_LIMIT });
     const weights = weighQuery(tokens, index.termWeights([...tokens, UNSEEN], filter));
+    const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
     const found: RecallHit[] = [];
     const ranked = fuse(hits, deps.weights ?? LANE_WEIGHTS).filter(({ nodeId }) => wanted(nodeOf(nodeId), skips));
     for (const candidate of ranked.slice(0, limit * LOOKED_AT)) {
       if (found.length === limit) break;
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
-      const raw = await rawLine(candidate, node, weights, deps);
-      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), raw?.text ?? ''];
+      const raw = await rawLine(candidate, node, { weights, rules }, deps);
+      const quoted = raw === null ? [] : [raw.text, raw.asked];
+      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), ...quoted];
       const evidence = weighEvidence(weights, texts, candidate.similarity);
       if (
         gated ? !passesGate(evidence, config) : evidence.coverage === 0 && candidate.similarity < config.minSimilarity
       ) {
         continue;
       }
-      const line = memoryLine(node, raw);
+      const line = memoryLine(node, raw === null ? null : { ...raw, origin: await originOf(raw, deps) });
       if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
       const { score, lanes } = candidate;
       found.push({ node, score, line, lanes, raw: raw === null ? null : { text: raw.text, turn: raw.turn } });
@@ -119,23 +126,38 @@ function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: s
   return scope === 'session' || project === '' ? { sessionId } : { project };
 }
 
-/** The best line of the node's turns; those that a lane found come first. */
+type Offered = Snippet & RawLine;
+
+/** The line of the node's turns that answers best; turns that a lane found are read first. */
 async function rawLine(
   { turns: found }: Candidate,
   node: MemoryNode,
-  weights: QueryWeights,
+  { weights, rules }: { readonly weights: QueryWeights; readonly rules: SnippetRules },
   { turnText }: RecallerDeps,
-): Promise<RawLine | null> {
+): Promise<Offered | null> {
   const known = new Map(found.map((row) => [row.turn, { text: row.text, origin: row.origin }]));
   const ends = [...new Set([...known.keys(), ...node.turns])].slice(0, TURNS_READ);
-  let best: (RawLine & { readonly worth: number }) | null = null;
+  const offered = new Map<string, Offered>();
+  let left = READ_CHARS;
   for (const end of ends) {
     const turn = known.get(end) ?? (await turnText(end));
-    const snippet = turn === null ? null : bestSnippet(turn.text, weights, RAW_CHARS);
-    if (turn === null || snippet === null || snippet.worth <= (best?.worth ?? 0)) continue;
-    best = { text: snippet.text, turn: end, origin: turn.origin, worth: snippet.worth };
+    const text = turn?.text.slice(0, left) ?? '';
+    const snippet = bestSnippet(text, weights, rules);
+    if (turn !== null && snippet !== null) offered.set(end, { ...snippet, turn: end, origin: turn.origin });
+    left -= text.length;
   }
-  return best;
+  const inOrder = [...offered].sort(([one], [other]) => node.turns.indexOf(one) - node.turns.indexOf(other));
+  return chooseRaw(
+    inOrder.map(([, each]) => each),
+    weights,
+  );
+}
+
+/** A turn may be tainted by what came later in it; the user's own words in it are not. */
+async function originOf({ text, turn, origin }: RawLine, { turnText }: RecallerDeps): Promise<Origin> {
+  if (isCleanOrigin(origin)) return origin;
+  const { user = '' } = (await turnText(turn)) ?? {};
+  return piecesOf(user, RAW_CHARS).includes(text) ? 'user' : origin;
 }
 
 function factTexts({ facts }: MemoryNode): string[] {

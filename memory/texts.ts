@@ -9,6 +9,7 @@ const CACHED_CHARS = 16_000_000;
 interface Said {
   readonly text: string;
   readonly origin: Origin;
+  readonly user: string;
 }
 
 /** Raw turns as nodes know them: each turn once, in its latest form, under its first name. */
@@ -34,7 +35,7 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
 
   function keep(turn: TurnText): void {
     drop([turn.end]);
-    const said = { text: saidText(turn), origin: withoutTools(turn).origin };
+    const said = { text: saidText(turn), origin: withoutTools(turn).origin, user: turn.user };
     cache.set(turn.end, said);
     chars += said.text.length;
     for (const oldest of cache.keys()) {

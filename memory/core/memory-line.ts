@@ -5,8 +5,10 @@ import type { MemoryNode } from './node.ts';
 import { uniqueTokens } from './tokens.ts';
 
 export const LINE_CHARS = 400;
-/** What the summary may take where a raw line stands beside it. */
-const SUMMARY_CHARS = 200;
+/** What a summary takes at most where nothing stands beside it; as long as the writers of summaries make them. */
+const WHOLE_CHARS = 700;
+/** A summary squeezed to less than this beside a raw line tells nobody what the node is about. */
+const STUMP_CHARS = 90;
 
 export interface RawLine {
   readonly text: string;
@@ -15,27 +17,39 @@ export interface RawLine {
   readonly origin: Origin;
 }
 
-/** What a raw line may take at most to be shown whole. */
-export const RAW_CHARS = 300;
+/** What a raw line may take at most, so that it always fits beside a stump of the summary. */
+export const RAW_CHARS = 240;
 
 /**
  * A node in one line: `- [mem_…] 2026-03-01 (user) summary — "raw line"`, at most 400 characters. The raw line is
- * shown whole or not at all, because its point are the exact values, and only where it adds a word.
+ * shown whole or not at all, because its point are the exact values, and only where it adds a word to what of the
+ * summary would be shown.
  */
 export function memoryLine(node: MemoryNode, raw: RawLine | null): MemoryLine {
-  const quote = raw === null ? '' : neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
-  const useful = raw !== null && addsTo(node.summary, quote) && quote.length <= RAW_CHARS;
-  const origin = useful ? lowestOrigin([node.origin, raw.origin]) : node.origin;
-  const head = `- [${node.node_id}] ${node.created_at.slice(0, 10)} (${origin}) `;
-  const room = LINE_CHARS - head.length;
-  const tail = useful ? ` — "${quote}"` : '';
-  const short = neutralLine(node.summary, Math.max(room - tail.length, 0));
-  // A summary squeezed to a stump says less than the raw line costs.
-  if (useful && room - tail.length < Math.min(SUMMARY_CHARS / 2, node.summary.length)) return memoryLine(node, null);
-  return { nodeId: node.node_id, origin, text: `${head}${short}${tail}` };
+  const alone = summaryLine(node, LINE_CHARS);
+  if (raw === null) return alone;
+  const quote = neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
+  if (quote.length > RAW_CHARS || !addsTo(alone.text, quote)) return alone;
+  const origin = lowestOrigin([node.origin, raw.origin]);
+  const head = headOf(node, origin);
+  const tail = ` — "${quote}"`;
+  const left = LINE_CHARS - head.length - tail.length;
+  if (left < Math.min(STUMP_CHARS, node.summary.length)) return alone;
+  return { nodeId: node.node_id, origin, text: `${head}${neutralLine(node.summary, left)}${tail}` };
 }
 
-function addsTo(summary: string, quote: string): boolean {
-  const said = new Set(uniqueTokens(summary));
+/** The same without a raw line. */
+export function summaryLine(node: MemoryNode, maxChars = WHOLE_CHARS): MemoryLine {
+  const head = headOf(node, node.origin);
+  const text = `${head}${neutralLine(node.summary, maxChars - head.length)}`;
+  return { nodeId: node.node_id, origin: node.origin, text };
+}
+
+function headOf(node: MemoryNode, origin: Origin): string {
+  return `- [${node.node_id}] ${node.created_at.slice(0, 10)} (${origin}) `;
+}
+
+function addsTo(shown: string, quote: string): boolean {
+  const said = new Set(uniqueTokens(shown));
   return uniqueTokens(quote).some((token) => !said.has(token));
 }

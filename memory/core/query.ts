@@ -43,6 +43,14 @@ export function recallQuery(prompt: string, recent: readonly string[]): string {
   return contentTokens(query).length > 0 ? query : '';
 }
 
+const CALL_WORDS =
+  /\b(?:commands?|scripts?|cli|shell|paths?|files?|folder|director(?:y|ies)|flags?|options?|arguments?|quer(?:y|ies))\b/i;
+
+/** Whether the query asks for what stands in calls of tools: a command, a path. */
+export function namesCall(query: string): boolean {
+  return CALL_WORDS.test(query);
+}
+
 /** Beginning and end: pastes stand in the middle, what is asked at either side. */
 function bounded(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;

@@ -4,43 +4,87 @@ import { tokenize } from './tokens.ts';
 export interface Snippet {
   /** Whole lines or sentences of the text, verbatim but for white space at its ends. */
   readonly text: string;
-  /** Worth of the query's terms in it. */
-  readonly worth: number;
+  /** How well it answers; worth of the query's terms in it and, less, in the question it follows. */
+  readonly rank: number;
+  /** The question it follows, where that lent it worth, else ''. */
+  readonly asked: string;
+}
+
+export interface SnippetRules {
+  readonly maxChars: number;
+  /** The query names a command, path or the like: calls of tools answer too. */
+  readonly callsAnswer: boolean;
+  /** How an answer looks; null where the query does not say. */
+  readonly kind: RegExp | null;
 }
 
 const READ_CHARS = 100_000;
 const SENTENCE_END = /(?<=[.!?])\s+|(?<=[。！？])/u;
 /** A line that asks repeats the query and answers nothing. */
 const QUESTION_SHARE = 0.5;
+/** What follows a question answers it, whatever its words; so many pieces long. */
+const LENT_SHARE = 0.65;
+const REPLY_PIECES = 4;
 /** Between two lines that say as much the one with a figure, path or name is the one to show. */
 const EXACT_BONUS = 1.15;
+/** A line that holds a time where the query asks when, a figure where it asks how many. */
+const KIND_BONUS = 1.35;
+/** What stands before a question and gives nothing exact belongs to it. */
+const LEAD_SHARE = 0.7;
 const EXACT = /\d|[\w-]+[./_][\w-]+|`[^`]+`/;
+/** How `saidText` names a call: tool, then its input. Its words are keys and code, seldom what was asked for. */
+const CALL = /^\w+ \{"/;
+const CALL_SHARE = 0.4;
+const CALL_SHARE_ASKED = 0.85;
 
-/** The line (or sentence of a long line) of `text` that covers most of the query; null where none covers anything. */
-export function bestSnippet(text: string, query: QueryWeights, maxChars: number): Snippet | null {
+/** The line (or sentence of a long line) of `text` that answers most of the query; null where none does. */
+export function bestSnippet(text: string, query: QueryWeights, rules: SnippetRules): Snippet | null {
   const roots = [...query.terms.keys()].map((term) => (term.length > 4 ? term.slice(0, -1) : term));
-  let best: (Snippet & { readonly rank: number }) | null = null;
+  let question = { text: '', worth: 0, left: 0 };
+  let best: Snippet | null = null;
   for (const line of text.slice(0, READ_CHARS).split('\n')) {
     const lower = line.toLowerCase();
     // Most lines share nothing with the query; looking for stems is far cheaper than taking each line apart.
-    if (!roots.some((root) => lower.includes(root))) continue;
-    for (const piece of piecesOf(line.trim(), maxChars)) {
+    if (question.left === 0 && !roots.some((root) => lower.includes(root))) continue;
+    let before = '';
+    const pieces = piecesOfLine(line.trim(), rules.maxChars);
+    for (const [at, piece] of pieces.entries()) {
       const worth = coveredWorth(query, new Set(tokenize(piece)));
-      const rank = worth * (piece.endsWith('?') ? QUESTION_SHARE : 1) * (EXACT.test(piece) ? EXACT_BONUS : 1);
-      if (rank > (best?.rank ?? 0)) best = { text: piece, worth, rank };
+      const asks = isQuestion(piece);
+      const lent = asks || question.left === 0 ? 0 : question.worth * LENT_SHARE;
+      const lead = isQuestion(pieces[at + 1] ?? '') && !EXACT.test(piece) ? LEAD_SHARE : 1;
+      const rank = Math.max(worth, lent) * lead * shareOf(piece, asks, rules);
+      if (rank > (best?.rank ?? 0)) best = { text: piece, rank, asked: lent > 0 ? question.text : '' };
+      const whole = `${before} ${piece}`.trim();
+      if (asks) question = { text: whole, worth: coveredWorth(query, new Set(tokenize(whole))), left: REPLY_PIECES };
+      else if (question.left > 0) question = { ...question, left: question.left - 1 };
+      before = piece;
     }
   }
-  return best === null ? null : { text: best.text, worth: best.worth };
+  return best;
 }
 
-/** The line itself, else its sentences, each joined with the next while they fit. */
-function piecesOf(line: string, maxChars: number): string[] {
-  if (line.length <= maxChars) return [line];
+function shareOf(piece: string, asks: boolean, { callsAnswer, kind }: SnippetRules): number {
+  if (asks) return QUESTION_SHARE;
+  if (CALL.test(piece)) return callsAnswer ? CALL_SHARE_ASKED : CALL_SHARE;
+  return (EXACT.test(piece) ? EXACT_BONUS : 1) * (kind?.test(piece) === true ? KIND_BONUS : 1);
+}
+
+const isQuestion = (piece: string): boolean => /[?？]$/u.test(piece);
+
+/** Everything of a text that `bestSnippet` could give. */
+export function piecesOf(text: string, maxChars: number): string[] {
+  return text.split('\n').flatMap((line) => piecesOfLine(line.trim(), maxChars));
+}
+
+/** The line's sentences, each joined with the next while they fit; a question is kept apart from its answer. */
+function piecesOfLine(line: string, maxChars: number): string[] {
+  if (CALL.test(line) && line.length <= maxChars) return [line];
   const pieces: string[] = [];
   for (const sentence of line.split(SENTENCE_END)) {
     const last = pieces.at(-1);
-    if (last !== undefined && last.length + sentence.length < maxChars)
-      pieces[pieces.length - 1] = `${last} ${sentence}`;
+    const fits = last !== undefined && last.length + sentence.length < maxChars;
+    if (fits && !isQuestion(last) && !isQuestion(sentence)) pieces[pieces.length - 1] = `${last} ${sentence}`;
     else pieces.push(...wordWindows(sentence, maxChars));
   }
   return pieces;

@@ -1,12 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { answerKind } from '../../../../memory/core/answer-kind.ts';
 import { weighQuery } from '../../../../memory/core/gate.ts';
+import { namesCall } from '../../../../memory/core/query.ts';
 import { bestSnippet } from '../../../../memory/core/snippet.ts';
 import { uniqueTokens } from '../../../../memory/core/tokens.ts';
 
 function snippet(text: string, query: string, maxChars = 300): string | null {
   const tokens = uniqueTokens(query);
-  return bestSnippet(text, weighQuery(tokens, new Map(tokens.map((token) => [token, 1]))), maxChars)?.text ?? null;
+  const weights = weighQuery(tokens, new Map(tokens.map((token) => [token, 1])));
+  const rules = { maxChars, callsAnswer: namesCall(query), kind: answerKind(query) };
+  return bestSnippet(text, weights, rules)?.text ?? null;
 }
 
 test('the line that covers most of the query is given verbatim', () => {
@@ -18,6 +22,28 @@ test('a line that asks gives way to one that answers', () => {
   expect(snippet('which port does staging use?\nstaging listens on port 5433', 'which port does staging use')).toBe(
     'staging listens on port 5433',
   );
+});
+
+test('what answers a question is shown in its place, whatever its words', () => {
+  const text = 'Next the shipments table. How large is it by now?\nAbout 4,381,902 rows and 34 columns.';
+  expect(snippet(text, 'size of the shipments table')).toBe('About 4,381,902 rows and 34 columns.');
+});
+
+test('a call gives way to what was said, unless the query asks for a command', () => {
+  const call = 'Bash {"command":"make flag-off FLAG=queue"}';
+  const text = `The flag of the queue is off now.\n${call}`;
+  expect(snippet(text, 'is the flag of the queue off')).toBe('The flag of the queue is off now.');
+  expect(snippet(`The queue is new.\n${call}`, 'which command makes the flag of the queue go off')).toBe(call);
+});
+
+test.each([
+  ['when does the backfill start', 'The backfill starts alone.\nThe backfill starts at 22:00.', '22:00'],
+  ['how wide is the zone', 'The zone is rather wide.\nThe zone is 12 modules wide.', '12 modules'],
+  ['who decides about the backfill', 'They decide about the backfill.\nFor the backfill Tobias decides.', 'Tobias'],
+  ['why is the cache small', 'The cache is small.\nThe cache stays small because of the old nodes.', 'because'],
+  ['where is the clock', 'The clock is fake.\nThe clock is in test/helpers.', 'test/helpers'],
+])('of lines about the same the one that looks like an answer is shown: %s', (query, text, answer) => {
+  expect(snippet(text, query)).toContain(answer);
 });
 
 test('of a long line whole sentences are given', () => {
