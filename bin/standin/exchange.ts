@@ -14,6 +14,7 @@ export interface ExchangeParts {
   readonly brain: Brain;
   /** On every answer of `/v1/messages`. */
   readonly headers: Readonly<Record<string, string>>;
+  readonly missing: RegExp | null;
 }
 
 /** Judges and answers one request whose body has arrived. */
@@ -23,7 +24,10 @@ export async function answerRequest(
   response: ServerResponse,
 ): Promise<void> {
   response.setHeader('request-id', `req_${randomBytes(12).toString('hex')}`);
-  if (request.kind === 'other') return sendEcho(request, response);
+  if (request.kind === 'other') {
+    if (parts.missing?.test(request.path)) return sendError(request, response, NOT_FOUND);
+    return sendEcho(request, response);
+  }
   for (const [name, value] of Object.entries(parts.headers)) response.setHeader(name, value);
   const verdict = parts.judge.judge({
     body: request.bytes,
@@ -41,6 +45,8 @@ export async function answerRequest(
   const answer = await parts.brain(request);
   return sendAnswer(request, response, verdict, answer);
 }
+
+const NOT_FOUND: Refusal = { status: 404, type: 'not_found_error', message: 'Not found' };
 
 export function sendError(request: ServedRequest, response: ServerResponse, refusal: Refusal): Promise<void> {
   const { status, type, message } = refusal;

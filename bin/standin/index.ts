@@ -28,6 +28,8 @@ export interface StandinOptions {
   readonly secret?: Buffer;
   /** On every answer of `/v1/messages`, e.g. `anthropic-ratelimit-*`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** Paths that get a 404 instead of an echo: Claude Code asks again and again for settings that make no sense. */
+  readonly missing?: RegExp;
 }
 
 export interface Standin {
@@ -49,7 +51,7 @@ const MAX_BYTES = 32 * 1024 * 1024;
 
 /** An API of our own on loopback: refuses what the real one refuses, bills by its prompt cache, keeps all it saw. */
 export async function createStandin(options: StandinOptions = {}): Promise<Standin> {
-  const { clock = systemClock, brain = echoBrain, headers = {}, tls } = options;
+  const { clock = systemClock, brain = echoBrain, headers = {}, missing = null, tls } = options;
   const judge = createJudge(options);
   const requests: ServedRequest[] = [];
   const waiting = new Set<() => void>();
@@ -66,7 +68,7 @@ export async function createStandin(options: StandinOptions = {}): Promise<Stand
     announce();
     if (upload.end === 'aborted') return;
     try {
-      if (upload.end === 'whole') await answerRequest({ judge, brain, headers }, request, response);
+      if (upload.end === 'whole') await answerRequest({ judge, brain, headers, missing }, request, response);
       else await refuseSize(request, response);
     } catch (error) {
       await fail(request, response, error);

@@ -59,9 +59,16 @@ export function classOf(headers: Readonly<Record<string, string>>, body: Json | 
   if (headers['x-claude-code-agent-id'] || system[0]?.includes('cc_is_subagent=true')) return 'subagent';
   if (body.max_tokens === 1 && prompt === 'quota') return 'quota';
   if (toolNames(body).includes('StructuredOutput')) return 'structured';
-  if (prompt.startsWith('CRITICAL: Respond with TEXT ONLY')) return 'compaction';
+  if (lastTexts(body).some((text) => text.startsWith('CRITICAL: Respond with TEXT ONLY'))) return 'compaction';
   if (system.some((text) => /You are naming a coding session|sentence-case title/.test(text))) return 'title';
   return toolNames(body).length > 0 ? 'main' : 'auxiliary';
+}
+
+/** Texts of the last user message, those beside tool results too: `/compact` asks there. */
+function lastTexts(body: Json): readonly string[] {
+  const messages = Array.isArray(body.messages) ? body.messages.filter(isObject) : [];
+  const last = messages.findLast((message) => message.role === 'user');
+  return blocksOf(last?.content).map((block) => String(block.text ?? ''));
 }
 
 /** Text of the newest user message that is no tool result, reminders left out; '' when there is none. */
