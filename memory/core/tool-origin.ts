@@ -30,8 +30,12 @@ const PATH_KEYS = ['file_path', 'notebook_path', 'path', 'filePath'];
 const FOREIGN_DIRECTORY = /(^|[\\/])(node_modules|site-packages|\.venv|bower_components)([\\/]|$)/;
 
 const URL_IN_TEXT = /\b(?:https?|ftp|wss?|ssh|git):\/\//i;
+/** Programs whose output is somebody else's text. */
 const FETCHERS =
-  /(?:^|[\s;&|(`"'/])(?:curl|wget|aria2c|http|https|xh|lynx|w3m|gh|glab|ssh|scp|sftp|rsync|nc|ncat|netcat|telnet|ftp|npx|bunx|uvx|docker\s+(?:pull|run)|kubectl|aws|gcloud|az|git\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?){0,4}(?:clone|fetch|pull|submodule|ls-remote|remote\s+update)|(?:npm|pnpm|yarn|bun)\s+(?:i|ci|install|add|view|info|create|dlx)|pip3?\s+(?:install|download)|go\s+get|cargo\s+(?:add|install))(?=$|[\s;&|)`"'])/i;
+  /(?:^|[\s;&|(`"'/])(?:curl|wget|aria2c|http|https|xh|lynx|w3m|gh|glab|ssh|scp|sftp|rsync|nc|ncat|netcat|telnet|ftp|docker\s+(?:pull|run)|kubectl|aws|gcloud|az|git\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?){0,4}(?:clone|fetch|pull|submodule|ls-remote|remote\s+update)|(?:npm|pnpm|yarn|bun)\s+(?:view|info|show|search|create|init\s+[^-\s]|dlx|x)|pip3?\s+(?:download|index))(?=$|[\s;&|)`"'])/i;
+/** A runner is local as long as it runs what is installed: told to install, or given a version, it fetches. */
+const FETCHING_RUNNER =
+  /(?:^|[\s;&|(`"'/])(?:npx|bunx|uvx|pipx\s+run|npm\s+exec)\s+(?:-\S+\s+){0,6}(?:-y|--yes|-p|--package\S*|--from|@?[\w./-]+@[\w.^~*-]+)(?=$|[\s;&|)`"'])/i;
 
 /** Where the result of a tool call comes from; `use` is its `tool_use` block, undefined for an orphan. */
 export function toolOrigin(use: Block | undefined, projectDir: string | null): Origin {
@@ -46,7 +50,7 @@ export function toolOrigin(use: Block | undefined, projectDir: string | null): O
 
 /** `external` for a command that fetches, or that names a path outside the project. */
 export function commandOrigin(command: string, projectDir: string | null): Origin {
-  if (URL_IN_TEXT.test(command) || FETCHERS.test(command)) return 'external';
+  if (URL_IN_TEXT.test(command) || FETCHERS.test(command) || FETCHING_RUNNER.test(command)) return 'external';
   const named = command.match(/(?<=[\s=<'"(:])(?:~|\.\.|\/)[^\s'"`;&|<>()]*/g) ?? [];
   const outside = named.some((word) => !word.startsWith('/dev/') && !isInside(word, projectDir));
   return outside || FOREIGN_DIRECTORY.test(command) ? 'external' : 'tool';

@@ -27,6 +27,12 @@ test('one word of many that agrees by chance does not open the gate', () => {
   expect(passes({ haiku: 1 }, 'a haiku about tests')).toBe(true);
 });
 
+test('where little was asked one telling word is enough, in however many turns of its topic it stands', () => {
+  expect(passes({ backfill: 9, run: 55 }, 'the backfill starts at 22:00')).toBe(true);
+  expect(passes({ backfill: 9, run: 55 }, 'run the tests')).toBe(false);
+  expect(passes({ backfill: 9, run: 55, friday: 20 }, 'the backfill starts at 22:00')).toBe(false);
+});
+
 test('where coverage is in doubt, similarity decides', () => {
   const tokens = { redis: 4, evict: 4, alpha: 2, beta: 2, gamma: 2, delta: 2 };
   expect(passes(tokens, 'redis evicts', 0.1)).toBe(false);

@@ -103,6 +103,11 @@ describe('where a tool result comes from', () => {
     ['Bash', { command: 'npm test && git status' }],
     ['Bash', { command: 'git log --oneline > /dev/null' }],
     ['Bash', { command: `cat ${PROJECT}/a.ts` }],
+    ['Bash', { command: 'npx vitest run test/labels' }],
+    ['Bash', { command: 'for i in 1 2; do npx vitest run; done && bunx tsc' }],
+    ['Bash', { command: 'npx tsx scripts/export.ts 2026-10' }],
+    ['Bash', { command: 'npx --no-install tsc -p tsconfig.json' }],
+    ['Bash', { command: 'npm ci && npm run build' }],
   ])('%s %o is local', (name, input) => expect(toolOrigin(use(name, input), PROJECT)).toBe('tool'));
 
   test.each([
@@ -118,6 +123,14 @@ describe('where a tool result comes from', () => {
     ['SomethingNew', {}],
     ['Bash', { command: 'curl -s localhost' }],
     ['Bash', { command: 'cd x && wget a' }],
+    ['Bash', { command: 'npx degit@latest a/b' }],
+    ['Bash', { command: 'npx -y some-tool' }],
+    ['Bash', { command: 'npx --package=a b' }],
+    ['Bash', { command: 'npx tool https://a.example' }],
+    ['Bash', { command: 'uvx --from a b' }],
+    ['Bash', { command: 'npm view left-pad readme' }],
+    ['Bash', { command: 'pnpm dlx a' }],
+    ['Bash', { command: 'npm create vite' }],
     ['Bash', { command: 'gh issue view 3' }],
     ['Bash', { command: 'git -C sub pull' }],
     ['Bash', { command: 'node fetch.js https://a.example' }],
