@@ -1,4 +1,7 @@
+import { readFile } from 'node:fs/promises';
+import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
+import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { EngineStatus, Handlers } from './operations.ts';
 
 export interface HandlerDeps {
@@ -7,14 +10,16 @@ export interface HandlerDeps {
   readonly tokens: () => { readonly original: number; readonly sent: number };
   /** Those that memory does not know of. */
   readonly problems?: () => EngineStatus['problems'];
+  readonly receipts: () => readonly Receipt[];
   readonly version: string;
 }
 
 /** The API's operations over what the engine is made of. */
-export function createHandlers({ memory, requests, tokens, problems, version }: HandlerDeps): Handlers {
+export function createHandlers(deps: HandlerDeps): Handlers {
+  const { memory, requests, tokens, problems, receipts, version } = deps;
   return {
     status: () => {
-      const { queue, llm, nodes, problems: known } = memory.status();
+      const { queue, llm, nodes, problems: known, reindex } = memory.status();
       const { original, sent } = tokens();
       return {
         pid: process.pid,
@@ -25,12 +30,24 @@ export function createHandlers({ memory, requests, tokens, problems, version }: 
         llm,
         nodes,
         problems: [...known, ...(problems?.() ?? [])],
+        reindex,
       };
     },
+    explain: ({ request }) => receiptNamed(receipts(), request),
     'nodes/list': (filter) => memory.list(defined(filter)),
     'nodes/show': ({ id, depth }) => memory.show(id, depth),
     'nodes/search': ({ query, ...options }) => memory.search(query, defined(options)),
     'nodes/remove': ({ ids }) => memory.remove(ids),
+    'nodes/section': ({ id }) => memory.section(id),
+    'nodes/edit': ({ id, change }) => memory.edit(id, change),
+    'nodes/pin': ({ ids, pinned }) => memory.pin(ids, pinned),
+    'nodes/why': ({ id }) => memory.why(id),
+    'memory/stats': () => memory.stats(),
+    'memory/export': ({ format }) => memory.exportAll(format),
+    'memory/import': async ({ file }) => memory.importAll(await textOf(file)),
+    'memory/reindex': () => memory.reindex(),
+    'snapshots/list': () => memory.snapshots(),
+    'snapshots/rollback': ({ id }) => memory.rollback(id),
     'sessions/list': () => memory.sessions(),
     'sessions/brief': ({ sessionId }) => memory.brief(sessionId),
     'sessions/restore': ({ sessionId }) => memory.restore(sessionId),
@@ -38,6 +55,28 @@ export function createHandlers({ memory, requests, tokens, problems, version }: 
   };
 }
 
+async function textOf(file: string): Promise<string> {
+  try {
+    return await readFile(file, 'utf8');
+  } catch (error) {
+    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+    throw new CometError(code === 'ENOENT' ? 'not_found' : 'unsafe_file', `${file} cannot be read (${code})`, {
+      cause: error,
+    });
+  }
+}
+
 function defined<T extends object>(value: T): T {
   return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
+}
+
+/** `last`, or a request id as far as it is unambiguous. */
+function receiptNamed(receipts: readonly Receipt[], name: string): Receipt {
+  const found = name === 'last' ? receipts.slice(0, 1) : receipts.filter((one) => one.request_id.startsWith(name));
+  if (found.length > 1)
+    throw new CometError('ambiguous_id', `${found.length} requests begin with "${name}"; give more of the id`);
+  const [receipt] = found;
+  if (receipt !== undefined) return receipt;
+  const problem = name === 'last' ? 'no request has been rewritten' : `no rewritten request begins with "${name}"`;
+  throw new CometError('not_found', `${problem} since the engine started; the newest 50 are kept`);
 }

@@ -1,9 +1,22 @@
+import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { MemoryNode } from '../../memory/core/node.ts';
-import type { NodeView, RawMessage, RecallHit, SessionView } from '../../memory/face.ts';
+import type {
+  ImportReport,
+  MemoryStats,
+  NodeReason,
+  NodeView,
+  RawMessage,
+  RecallHit,
+  RollbackReport,
+  SessionView,
+} from '../../memory/face.ts';
+import type { SnapshotInfo } from '../../memory/ports.ts';
+import type { Receipt } from '../../proxy/wire/receipt.ts';
 
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
+const section = z.string().max(400_000);
 
 /** What each operation takes; the body of `POST /v1/<operation>`. */
 export const operationInputs = {
@@ -25,9 +38,27 @@ export const operationInputs = {
     projectDir: text.optional(),
   }),
   'nodes/remove': z.strictObject({ ids: z.array(id).min(1).max(1_000) }),
+  'nodes/section': z.strictObject({ id }),
+  'nodes/edit': z.strictObject({
+    id,
+    change: z.union([
+      z.strictObject({ text: section, base: section }),
+      z.strictObject({ set: z.record(z.string().max(100), section) }),
+    ]),
+  }),
+  'nodes/pin': z.strictObject({ ids: z.array(id).min(1).max(1_000), pinned: z.boolean() }),
+  'nodes/why': z.strictObject({ id }),
+  'memory/stats': z.strictObject({}),
+  'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
+  /** The engine reads the file itself: an export may be larger than a request. */
+  'memory/import': z.strictObject({ file: text.refine(isAbsolute, 'an absolute path') }),
+  'memory/reindex': z.strictObject({}),
+  'snapshots/list': z.strictObject({}),
+  'snapshots/rollback': z.strictObject({ id }),
   'sessions/list': z.strictObject({}),
   'sessions/brief': z.strictObject({ sessionId: id }),
   'sessions/restore': z.strictObject({ sessionId: id }),
+  explain: z.strictObject({ request: id }),
   flush: z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }),
 };
 
@@ -41,9 +72,20 @@ export interface OperationResults {
   'nodes/show': NodeView;
   'nodes/search': readonly RecallHit[];
   'nodes/remove': readonly string[];
+  'nodes/section': { readonly id: string; readonly text: string };
+  'nodes/edit': MemoryNode;
+  'nodes/pin': readonly MemoryNode[];
+  'nodes/why': NodeReason;
+  'memory/stats': MemoryStats;
+  'memory/export': string;
+  'memory/import': ImportReport;
+  'memory/reindex': number;
+  'snapshots/list': readonly SnapshotInfo[];
+  'snapshots/rollback': RollbackReport;
   'sessions/list': readonly SessionView[];
   'sessions/brief': string;
   'sessions/restore': readonly RawMessage[];
+  explain: Receipt;
   flush: boolean;
 }
 
@@ -68,6 +110,7 @@ export interface EngineStatus {
   };
   readonly nodes: number;
   readonly problems: readonly { readonly file: string; readonly message: string }[];
+  readonly reindex: { readonly done: number; readonly total: number } | null;
 }
 
 /** One function for each operation; the server has validated the input. */

@@ -2,11 +2,10 @@ import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
 import type { NodeWatch, Problem } from '../ports.ts';
 
-/** A file that grows no more for so long has been written to its end. */
-const REST_MS = 150;
-const POLL_MS = 50;
-/** Changes that come together (a folder moved, a checkout) are told together. */
-const GATHER_MS = 50;
+/** Files are told once nothing has happened for so long: who writes in several steps is waited for. */
+const REST_MS = 200;
+/** Where it never becomes quiet, they are told all the same. */
+const LONGEST_MS = 2_000;
 
 export interface NodeWatchOptions {
   readonly nodesDir: string;
@@ -15,12 +14,16 @@ export interface NodeWatchOptions {
   readonly report: (problem: Problem) => void;
 }
 
-/** Watches the markdown files of memory. */
+/**
+ * Watches the markdown files of memory. chokidar's own waiting for the end of a write is off: it swallows the removal of
+ * a file that was written a moment ago.
+ */
 export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOptions): NodeWatch {
+  const waiting = new Set<string>();
   let watcher: FSWatcher | null = null;
   let timer: NodeJS.Timeout | null = null;
+  let sinceMs = 0;
   let reported = false;
-  const waiting = new Set<string>();
 
   function failed(error: unknown): void {
     if (reported) return;
@@ -29,33 +32,38 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
     report({ file: path.dirname(nodesDir), message });
   }
 
+  function note(file: string, changed: (files: readonly string[]) => void): void {
+    if (waiting.size === 0) sinceMs = performance.now();
+    waiting.add(file);
+    if (timer !== null) clearTimeout(timer);
+    const left = LONGEST_MS - (performance.now() - sinceMs);
+    timer = setTimeout(() => tell(changed), Math.max(0, Math.min(REST_MS, left))).unref();
+  }
+
+  function tell(changed: (files: readonly string[]) => void): void {
+    const files = [...waiting];
+    waiting.clear();
+    changed(files);
+  }
+
   return {
     start: (changed) =>
       new Promise((resolve) => {
+        const seen = (file: string): void => note(file, changed);
         watcher = watch([nodesDir, briefsDir], {
           ignoreInitial: true,
           followSymlinks: false,
-          awaitWriteFinish: { stabilityThreshold: REST_MS, pollInterval: POLL_MS },
+          atomic: false,
           // Temporary files of atomic writes, of ours and of editors, are none of the user's words.
           ignored: (file, stats) => stats !== undefined && !stats.isDirectory() && !isNodeFile(file, stats.isFile()),
         });
-        const tell = (): void => {
-          timer = null;
-          const files = [...waiting];
-          waiting.clear();
-          changed(files);
-        };
-        const note = (file: string): void => {
-          waiting.add(file);
-          timer ??= setTimeout(tell, GATHER_MS).unref();
-        };
-        watcher.on('add', note).on('change', note).on('unlink', note).on('error', failed);
+        watcher.on('add', seen).on('change', seen).on('unlink', seen).on('error', failed);
         watcher.once('ready', () => resolve());
       }),
     async close() {
+      await watcher?.close();
       if (timer !== null) clearTimeout(timer);
       timer = null;
-      await watcher?.close();
     },
   };
 }

@@ -1,0 +1,88 @@
+import type { Command } from 'commander';
+import { CometError } from '../../../common/errors.ts';
+import type { EngineClient } from '../../api/client.ts';
+import { confirmed } from '../../ask.ts';
+import type { Context } from '../../context.ts';
+import { type Draft, editorCommand, openDraft } from '../../editor.ts';
+import { engineOf } from '../../engine.ts';
+import { messageOf } from '../../exit.ts';
+
+export function registerMemoryEdit(memory: Command, context: Context): void {
+  memory
+    .command('edit')
+    .description('change memories, in your editor ($VISUAL, $EDITOR) or field by field')
+    .argument('<id...>', 'any unambiguous start of an id')
+    .option('--set <field=value>', 'set one field; may be repeated', collected, [])
+    .addHelpText(
+      'after',
+      '\nExamples:\n  comet-cc memory edit mem_20261121\n' +
+        '  comet-cc memory edit mem_20261121 --set importance=HIGH --set topic_tags=deploy,ports',
+    )
+    .action(async (ids: string[], flags: { set: readonly string[] }) => {
+      const client = engineOf(context.paths);
+      const set = parseFields(flags.set);
+      for (const id of ids) {
+        const before = await client.call('nodes/show', { id, depth: 0 });
+        const after =
+          flags.set.length > 0
+            ? await client.call('nodes/edit', { id: before.node_id, change: { set } })
+            : await inEditor(client, context, before.node_id);
+        const same = after === null || JSON.stringify(after) === JSON.stringify(before);
+        if (same) context.term.say(`${before.node_id} stays as it is`);
+        else context.term.out(`changed ${before.node_id}`);
+      }
+    });
+}
+
+/** @throws CometError `usage` */
+export function parseFields(given: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    given.map((text) => {
+      const at = text.indexOf('=');
+      if (at < 1) throw new CometError('usage', `--set takes field=value (got "${text}")`);
+      return [text.slice(0, at).trim(), text.slice(at + 1)];
+    }),
+  );
+}
+
+function collected(value: string, before: readonly string[]): readonly string[] {
+  return [...before, value];
+}
+
+async function inEditor(client: EngineClient, context: Context, id: string) {
+  const command = editorCommand(context.env, process.stdin.isTTY === true && process.stderr.isTTY === true);
+  const { text: base } = await client.call('nodes/section', { id });
+  const draft = await openDraft(base, `${id}.md`, command);
+  for (;;) {
+    const text = await draft.edit().catch(async (error: unknown) => {
+      await draft.drop();
+      throw error;
+    });
+    if (text.trimEnd() === base.trimEnd()) {
+      await draft.drop();
+      return null;
+    }
+    try {
+      const node = await client.call('nodes/edit', { id, change: { text, base } });
+      await draft.drop();
+      return node;
+    } catch (error) {
+      if (!(await again(error, draft, context))) throw kept(error, draft);
+    }
+  }
+}
+
+async function again(error: unknown, draft: Draft, context: Context): Promise<boolean> {
+  if (!(error instanceof CometError) || error.code !== 'node_invalid') return false;
+  context.term.say(error.message);
+  return await confirmed('Edit it again?').catch((refusal: unknown) => {
+    if (refusal instanceof CometError && refusal.code === 'usage') return false;
+    throw kept(refusal, draft);
+  });
+}
+
+/** Nothing that someone typed is thrown away. */
+function kept(error: unknown, { file }: Draft): CometError {
+  const code = error instanceof CometError ? error.code : 'node_invalid';
+  return new CometError(code, `${messageOf(error)}; what you wrote is in ${file}`, { cause: error });
+}

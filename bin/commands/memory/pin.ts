@@ -1,0 +1,20 @@
+import type { Command } from 'commander';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+
+export function registerMemoryPin(memory: Command, context: Context): void {
+  register('pin', true, 'always show these memories in their project');
+  register('unpin', false, 'recall these memories as before they were pinned');
+
+  function register(name: string, pinned: boolean, description: string): void {
+    memory
+      .command(name)
+      .description(description)
+      .argument('<id...>', 'any unambiguous start of an id')
+      .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
+      .action(async (ids: string[]) => {
+        const nodes = await engineOf(context.paths).call('nodes/pin', { ids, pinned });
+        for (const node of nodes) context.term.out(`${name}ned ${node.node_id}, recall ${node.recall_mode}`);
+      });
+  }
+}

@@ -1,0 +1,47 @@
+import type { Command } from 'commander';
+import type { SnapshotInfo } from '../../../memory/ports.ts';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+import { ago, table } from '../../format.ts';
+
+const LONGEST_MS = 600_000;
+
+export function registerMemoryRollback(memory: Command, context: Context): void {
+  memory
+    .command('rollback')
+    .description('put memories back as they were before an edit, import or rollback; without an argument, list when')
+    .argument('[snapshot]', 'any unambiguous start of its id')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      '\nWhat was remembered from conversations since then stays. What was removed with rm does not come back.' +
+        '\n\nExample:\n  comet-cc memory rollback 20261121T22',
+    )
+    .action(async (snapshot: string | undefined, flags: { json?: boolean }) => {
+      const client = engineOf(context.paths);
+      const { term } = context;
+      if (snapshot === undefined) {
+        const found = await client.call('snapshots/list', {});
+        if (flags.json) return term.json(found);
+        if (found.length === 0) return term.say('there is no snapshot yet; one is made before each change');
+        for (const line of snapshotLines(found, term.width, Date.now())) term.out(line);
+        return;
+      }
+      const report = await client.call('snapshots/rollback', { id: snapshot }, { timeoutMs: LONGEST_MS });
+      if (flags.json) return term.json(report);
+      term.out(`${report.restored} put back, ${report.removed} taken away, ${report.briefs} briefs put back`);
+      term.say(`to undo this: comet-cc memory rollback ${report.undo}`);
+    });
+}
+
+export function snapshotLines(snapshots: readonly SnapshotInfo[], width: number, nowMs: number): string[] {
+  return table(
+    [
+      { title: 'SNAPSHOT', cells: snapshots.map(({ id }) => id) },
+      { title: 'WHEN', cells: snapshots.map(({ at }) => ago(Date.parse(at), nowMs)) },
+      { title: 'BEFORE', cells: snapshots.map(({ reason }) => reason) },
+      { title: 'BYTES', cells: snapshots.map(({ bytes }) => String(bytes)), right: true },
+    ],
+    width,
+  );
+}

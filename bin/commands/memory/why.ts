@@ -1,0 +1,41 @@
+import type { Command } from 'commander';
+import type { NodeReason } from '../../../memory/face.ts';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+import { ago, oneLine, truncate } from '../../format.ts';
+import type { Paint } from '../../term.ts';
+
+const PROMPT_WIDTH = 120;
+
+export function registerMemoryWhy(memory: Command, context: Context): void {
+  memory
+    .command('why')
+    .description('where a memory comes from, and why it is trusted as it is')
+    .argument('<id>', 'any unambiguous start of its id')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc memory why mem_20261121_223000_a1b2c3')
+    .action(async (id: string, flags: { json?: boolean }) => {
+      const reason = await engineOf(context.paths).call('nodes/why', { id });
+      if (flags.json) return context.term.json(reason);
+      for (const line of whyLines(reason, context.term.paint, Date.now())) context.term.out(line);
+    });
+}
+
+export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): string[] {
+  const lines = [
+    paint('bold', reason.node_id),
+    oneLine(reason.summary),
+    `origin ${reason.origin}, written by ${oneLine(reason.written_by)}, because of ${reason.compaction_reason}`,
+  ];
+  for (const { turn, at, origin, prompt, tools } of reason.turns) {
+    if (at === null) {
+      lines.push(`- turn ${turn.slice(0, 12)}: its raw text is not kept here`);
+      continue;
+    }
+    const because = tools.length === 0 ? '' : ` (${tools.map(oneLine).join(', ')})`;
+    lines.push(`- turn ${turn.slice(0, 12)}, ${ago(Date.parse(at), nowMs)}, ${origin}${because}`);
+    lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
+  }
+  for (const alias of reason.aliases) lines.push(`${alias} leads here`);
+  return lines;
+}
