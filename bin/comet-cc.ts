@@ -4,6 +4,7 @@ import { CometError } from '../common/errors.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDoctor } from './commands/doctor.ts';
 import { registerEnv } from './commands/env.ts';
+import { registerExplain } from './commands/explain.ts';
 import { registerFlush } from './commands/flush.ts';
 import { registerInstallCa } from './commands/install-ca.ts';
 import { registerLogs } from './commands/logs.ts';
@@ -68,6 +69,7 @@ function createProgram(context: Context): Command {
   registerUninstallCa(program, context);
   registerMemory(program, context);
   registerSession(program, context);
+  registerExplain(program, context);
   registerFlush(program, context);
   registerDemo(program, context);
   return program;

@@ -9,6 +9,7 @@ import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
 import { createRedactor, markKey } from '../common/redact.ts';
 import { createProxy } from '../proxy/index.ts';
+import { createRoute } from '../proxy/next-hop.ts';
 import { openPlanStore } from '../proxy/plan-store.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
 import { createHandlers } from './api/handlers.ts';
@@ -73,14 +74,18 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
       now: systemClock.now,
       onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
     }),
-    upstream: { origin: config.upstream, ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }) },
+    upstream: {
+      origin: config.upstream,
+      ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }),
+      route: createRoute(config.upstreamProxy === 'off' ? '' : config.upstreamProxy, noProxy(env)),
+    },
     targetHost: TARGET_HOST,
     secret,
     log,
     clock: systemClock,
   });
-  const { tokens } = rewriter;
-  const handlers = { memory, requests: proxy.stats, tokens, problems: plans.problems, version: VERSION };
+  const { tokens, receipts } = rewriter;
+  const handlers = { memory, requests: proxy.stats, tokens, receipts, problems: plans.problems, version: VERSION };
   api.serve(createHandlers(handlers));
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
@@ -108,6 +113,10 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
 
 export function engineLogFile(paths: HomePaths): string {
   return path.join(paths.logsDir, 'engine.log');
+}
+
+function noProxy(env: NodeJS.ProcessEnv): string {
+  return env['no_proxy'] ?? env['NO_PROXY'] ?? '';
 }
 
 function rewriterConfig({ trim, inject, recall }: Config): RewriterConfig {

@@ -5,9 +5,10 @@ import type { PlanStore } from './plan-store.ts';
 import type { MemorySource, MessagesRequest, ProxyLog, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
 import { classify, type RequestClass, sessionOf } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
-import { decideStep, type Situation, turnsToPrepare } from './wire/epoch.ts';
+import { decideStep, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
 import { type EpochPlan, isEmptyPlan, type Match, PlanBook, type PlanRecord, type PlanUse } from './wire/plan.ts';
 import { messageText } from './wire/prompt.ts';
+import { type Receipt, type ReceiptInput, receiptOf } from './wire/receipt.ts';
 import { checkReceived, selfCheck } from './wire/self-check.ts';
 import { parseBetas } from './wire/shape.ts';
 import { type Spliced, splice } from './wire/splice.ts';
@@ -32,8 +33,13 @@ export interface RewriterDeps {
 export interface RunningRewriter extends Rewriter {
   /** Input tokens of all answered requests, as upstream billed them and as they would have been unrewritten. */
   tokens(): { readonly original: number; readonly sent: number };
+  /** The newest rewritten requests, newest first. */
+  receipts(): readonly Receipt[];
   close(): Promise<void>;
 }
+
+/** Rewritten requests that can be explained. */
+const RECEIPTS = 50;
 
 /** A request that was understood. */
 interface Passage {
@@ -51,6 +57,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   const cache = new ViewCache();
   const inTurn = createTurnstile();
   const total = { original: 0, sent: 0 };
+  const receipts: Receipt[] = [];
 
   function understand(request: MessagesRequest): Passage | null {
     const view = viewConversation(request.body, cache);
@@ -64,7 +71,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   function replayed(passage: Passage): RewriteOutcome {
     const match = book.match(passage.view, passage.sessionId);
     const spliced = match === null ? null : splice(passage.view, match.plan);
-    return outcome(passage, match?.plan ?? null, spliced);
+    return outcome(passage, match?.plan ?? null, spliced, 'replay');
   }
 
   async function advanced(passage: Passage, signal: AbortSignal): Promise<RewriteOutcome> {
@@ -90,7 +97,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const record = recordOf(step.kind === 'extend' ? step.plan : null, plan, servedBy(view, deps.clock.now()));
     if (changesNothing(record)) note(sessionId, record);
     else await commit(sessionId, plan, record, signal);
-    return outcome(passage, plan, spliced);
+    return outcome(passage, plan, spliced, decisionOf(step));
   }
 
   /** Durable before its first use. Throws where the request has gone out without it in the meantime. */
@@ -154,8 +161,19 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       );
   }
 
-  function outcome(passage: Passage, plan: EpochPlan | null, spliced: Spliced | null): RewriteOutcome {
+  function outcome(
+    passage: Passage,
+    plan: EpochPlan | null,
+    spliced: Spliced | null,
+    decision: string,
+  ): RewriteOutcome {
     const rewritten = spliced !== null && spliced.edits.length > 0;
+    if (rewritten) {
+      const { request, view, sessionId, kind } = passage;
+      const atMs = deps.clock.now();
+      // Off the path: it hashes both bodies, and holding on to them instead would hold hundreds of megabytes.
+      setImmediate(keepReceipt, { requestId: request.requestId, sessionId, atMs, kind, decision, view, plan, spliced });
+    }
     const body = rewritten ? spliced.body : passage.request.body;
     const seen = (response: ResponseSeen): void => {
       try {
@@ -165,6 +183,11 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       }
     };
     return { body, rewritten, seen };
+  }
+
+  function keepReceipt(input: ReceiptInput): void {
+    receipts.unshift(receiptOf(input));
+    receipts.length = Math.min(receipts.length, RECEIPTS);
   }
 
   function afterwards(passage: Passage, plan: EpochPlan | null, body: Buffer, response: ResponseSeen): void {
@@ -210,6 +233,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       }
     },
     tokens: () => ({ ...total }),
+    receipts: () => [...receipts],
     close: () => deps.plans.close(),
   };
 }
@@ -232,6 +256,11 @@ function recordOf(extended: EpochPlan | null, plan: EpochPlan, served: ReturnTyp
   const injections = plan.injections.slice(extended.injections.length);
   if (injections.length === 0) return { kind: 'served', planId: plan.id, ...served };
   return { kind: 'injections', planId: plan.id, injections, ...served };
+}
+
+function decisionOf(step: Step): string {
+  if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';
+  return step.cut === null ? `epoch: ${step.because}` : `cut: ${step.cut.because}`;
 }
 
 function changesNothing(record: PlanRecord): boolean {

@@ -39,6 +39,7 @@ async function open(methods: Partial<Memory>): Promise<void> {
       memory: memoryWith(methods),
       requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
       tokens: () => ({ original: 100, sent: 40 }),
+      receipts: () => [],
       version: '1.2.3',
     }),
   );
@@ -125,6 +126,7 @@ describe("the engine's API", () => {
       memory: memoryWith({}),
       requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
       tokens: () => ({ original: 0, sent: 0 }),
+      receipts: () => [],
       version: '0',
     });
     server.serve({

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createJudge } from '../../../bin/standin/index.ts';
@@ -7,8 +8,9 @@ import type { MessagesRequest } from '../../../proxy/ports.ts';
 import { createRewriter, type RewriterConfig } from '../../../proxy/rewriter.ts';
 import { isThinking } from '../../../proxy/wire/lineage.ts';
 import type { PlanRecord } from '../../../proxy/wire/plan.ts';
+import type { Receipt } from '../../../proxy/wire/receipt.ts';
 import { scanBody } from '../../../proxy/wire/scan.ts';
-import { BRIDGE } from '../../../proxy/wire/splice.ts';
+import { applyEdits, BRIDGE } from '../../../proxy/wire/splice.ts';
 import { createFakeMemory, type FakeMemory } from '../../helpers/fake-memory.ts';
 import {
   type ClientRequest,
@@ -210,6 +212,30 @@ describe('the rewriter', () => {
       expect(again.replay(messagesRequest(last.request)).body.equals(last.body)).toBe(true);
     }
     expect(planIdOf(records)).not.toBe('');
+  });
+
+  it('writes a receipt for each rewritten request that turns the body received into the one sent', async () => {
+    const { sent, rewriter } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
+    const receipts = [...rewriter.receipts()].reverse();
+    const rewritten = sent.filter((one) => one.rewritten).slice(-receipts.length);
+    expect(receipts.length).toBeGreaterThan(10);
+    for (const [index, receipt] of receipts.entries()) {
+      const { request, body } = rewritten[index] as Sent;
+      const edits = receipt.edits.map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }));
+      expect(applyEdits(request.bytes, edits).equals(body)).toBe(true);
+      expect(receipt.received.bytes).toBe(request.bytes.length);
+      expect(receipt.sent.sha256).toBe(createHash('sha256').update(body).digest('hex'));
+    }
+    const last = receipts.at(-1) as Receipt;
+    const [gone] = last.dropped;
+    expect(gone).toMatchObject({ messages: (gone?.to ?? 0) - (gone?.from ?? 0) + 1 });
+    const channels = last.added.map((addition) => addition.channel);
+    expect(channels).toContain('preamble');
+    expect(channels).toContain('system');
+    expect(last.added.length).toBe(last.added.filter((addition) => body(addition)).length);
+    function body({ text }: { text: string }): boolean {
+      return (sent.at(-1) as Sent).body.includes(JSON.stringify(text).slice(1, -1));
+    }
   });
 
   it('brings the earlier plan back when the conversation is rewound to before the cut', async () => {

@@ -1,0 +1,136 @@
+import { createHash } from 'node:crypto';
+import { type EpochPlan, locate } from './plan.ts';
+import type { Spliced } from './splice.ts';
+import { headEnd } from './turns.ts';
+import { type ConversationView, tokensOf } from './view.ts';
+
+interface BodyDigest {
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface ReceiptAddition {
+  readonly channel: 'system' | 'preamble' | 'system-message' | 'user-block';
+  /** Where it stands in the body sent, as a path. */
+  readonly position: string;
+  readonly text: string;
+  readonly nodes: readonly string[];
+  readonly reason: string;
+}
+
+/** What was done to one request. `edits` applied to the body received give the body sent, byte for byte. */
+export interface Receipt {
+  readonly request_id: string;
+  readonly session_id: string;
+  readonly at: string;
+  readonly class: string;
+  readonly epoch: number | null;
+  readonly received: BodyDigest;
+  readonly sent: BodyDigest;
+  readonly dropped: readonly {
+    /** Message indices of the body received, both included. */
+    readonly from: number;
+    readonly to: number;
+    readonly messages: number;
+    readonly tokens: number;
+    readonly nodes: readonly string[];
+  }[];
+  readonly added: readonly ReceiptAddition[];
+  readonly thinking_stripped: number;
+  /** Tokens are estimates from bytes. */
+  readonly economics: {
+    readonly received_tokens: number;
+    readonly sent_tokens: number;
+    readonly saved_tokens: number;
+    readonly decision: string;
+  };
+  /** Bytes `[start, end)` of the body received, replaced by `text`. */
+  readonly edits: readonly { readonly start: number; readonly end: number; readonly text: string }[];
+}
+
+export interface ReceiptInput {
+  readonly requestId: string;
+  readonly sessionId: string;
+  readonly atMs: number;
+  readonly kind: string;
+  /** Why the request got this plan: `replay`, `recall`, or what started the epoch. */
+  readonly decision: string;
+  readonly view: ConversationView;
+  readonly plan: EpochPlan | null;
+  readonly spliced: Spliced | null;
+}
+
+export function receiptOf({ view, plan, spliced, ...input }: ReceiptInput): Receipt {
+  const sent = spliced?.body ?? view.body;
+  const received_tokens = tokensOf(view.body.length);
+  const sent_tokens = tokensOf(sent.length);
+  return {
+    request_id: input.requestId,
+    session_id: input.sessionId,
+    at: new Date(input.atMs).toISOString(),
+    class: input.kind,
+    epoch: plan?.epoch ?? null,
+    received: digestOf(view.body),
+    sent: digestOf(sent),
+    dropped: plan === null ? [] : dropped(view, plan),
+    added: plan === null || spliced === null ? [] : added(view, plan, spliced),
+    thinking_stripped: spliced?.thinkingStripped ?? 0,
+    economics: {
+      received_tokens,
+      sent_tokens,
+      saved_tokens: received_tokens - sent_tokens,
+      decision: input.decision,
+    },
+    edits: (spliced?.edits ?? []).map(({ start, end, bytes }) => ({ start, end, text: bytes.toString('utf8') })),
+  };
+}
+
+function digestOf(body: Buffer): BodyDigest {
+  return { bytes: body.length, sha256: createHash('sha256').update(body).digest('hex') };
+}
+
+function dropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'] {
+  const cutEnd = locate(plan, view.lineage)?.cutEnd ?? 0;
+  const from = headEnd(view);
+  if (plan.cut === null || cutEnd <= from) return [];
+  const gone = view.infos.slice(from, cutEnd);
+  const tokens = gone.reduce((total, info) => total + info.tokens, 0);
+  return [{ from, to: cutEnd - 1, messages: gone.length, tokens, nodes: plan.cut.nodeIds }];
+}
+
+function added(view: ConversationView, plan: EpochPlan, spliced: Spliced): ReceiptAddition[] {
+  const additions: ReceiptAddition[] = [];
+  if (plan.systemBlock !== null) {
+    const position = `system.${view.scan.system?.length ?? 1}`;
+    const reason = 'brief and standing memory of this epoch';
+    additions.push({ channel: 'system', position, text: plan.systemBlock, nodes: plan.systemNodeIds, reason });
+  }
+  const where = (text: string): { position: string; isSystem: boolean } | null => {
+    const index = spliced.messages.findIndex((message) => Buffer.isBuffer(message) && message.includes(jsonOf(text)));
+    if (index < 0) return null;
+    const isSystem = (spliced.messages[index] as Buffer).subarray(0, 16).includes('"system"');
+    return { position: `messages.${index}`, isSystem };
+  };
+  const preamble = plan.cut === null ? null : where(plan.cut.preamble);
+  if (plan.cut !== null && preamble !== null) {
+    const { preamble: text, nodeIds: nodes } = plan.cut;
+    additions.push({
+      channel: 'preamble',
+      position: preamble.position,
+      text,
+      nodes,
+      reason: 'stands for the turns dropped',
+    });
+  }
+  for (const { text, nodeIds: nodes } of plan.injections) {
+    const found = where(text);
+    if (found === null) continue;
+    const channel = found.isSystem ? 'system-message' : 'user-block';
+    additions.push({ channel, position: found.position, text, nodes, reason: 'recalled for that prompt' });
+  }
+  return additions;
+}
+
+function jsonOf(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
