@@ -12,6 +12,10 @@ export interface GuardStatus {
   readonly port: number;
   readonly upstream: string;
   readonly target: string;
+  /** The user's own proxy, without credentials. */
+  readonly upstream_proxy?: string | null;
+  /** What it last answered instead of a connection, in words. */
+  readonly upstream_proxy_trouble?: string;
   readonly uptime_ms: number;
   readonly engine: { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
   readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };

@@ -1,3 +1,5 @@
+import { bypasses } from '../proxy/next-hop.ts';
+
 /** Name in a proxy URL by which one of ours is known. */
 const PROXY_USER = 'comet-cc';
 export const PROXY_NAMES = [
@@ -55,13 +57,9 @@ export function withoutOurs(env: NodeJS.ProcessEnv, bundle: string, userExtra: s
   return clean;
 }
 
-/** Whether `NO_PROXY` keeps requests to `host` away from any proxy. */
+/** Whether `NO_PROXY` keeps https requests to `host` away from any proxy. */
 export function noProxyCovers(env: NodeJS.ProcessEnv, host: string): boolean {
-  const entries = (env['no_proxy'] ?? env['NO_PROXY'] ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
-  return entries.some((entry) => {
-    const name = entry.replace(/:\d+$/, '').replace(/^\*?\./, '');
-    return entry === '*' || host === name || host.endsWith(`.${name}`);
-  });
+  return bypasses(env['no_proxy'] ?? env['NO_PROXY'] ?? '', { host, port: 443 });
 }
 
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'json'] as const;

@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { CometError } from '../common/errors.ts';
 import { homePaths } from '../common/paths.ts';
 import { createGuard } from '../proxy/guard.ts';
+import { createRoute } from '../proxy/next-hop.ts';
 
 process.umask(0o077);
 
@@ -26,6 +27,8 @@ try {
     enginePath: path.join(here, 'engine-main.js'),
     engineEnv: env,
     version: readVersion(),
+    route: createRoute(proxyUrl(), env['no_proxy'] ?? env['NO_PROXY'] ?? ''),
+    onTrouble: (message) => console.error(`comet-cc: ${message}`),
     onHealthy: () => tell({ type: 'healthy', port: guard.status().port }),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void guard.stop());
@@ -54,6 +57,11 @@ function readToken(file: string): string {
   const token = stats?.isFile() && own && closed ? readFileSync(file, 'utf8').trim() : '';
   if (token.length >= 16) return token;
   throw new CometError('unsafe_file', `${file} is not a private file (0600, owned by you) with a token; remove it`);
+}
+
+function proxyUrl(): string {
+  const url = env['COMET_CC_UPSTREAM_PROXY'] ?? '';
+  return url === 'off' ? '' : url;
 }
 
 function readVersion(): string {

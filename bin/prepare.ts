@@ -4,6 +4,7 @@ import { ensureDir } from '../common/files.ts';
 import type { Context } from './context.ts';
 import type { DaemonSetup } from './daemon.ts';
 import { type ProxyAccess, withoutOurs } from './environment.ts';
+import { STRAIGHT, userProxy } from './user-proxy.ts';
 
 /** Certificates, bundle and token, made where they are missing. */
 export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess, 'port'>> {
@@ -24,7 +25,10 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
   const { token, bundle } = await prepareAccess(context);
   await ensureDir(paths.logsDir);
   // What leads through ourselves must not reach the daemon: it would connect to itself.
-  const env = withoutOurs(context.env, bundle, await userCaFile(paths));
+  const userCa = await userCaFile(paths);
+  const env = withoutOurs(context.env, bundle, userCa);
+  const { url, noProxy, problem } = await userProxy(paths, config, context.env);
+  if (problem !== '') context.term.say(`comet-cc: ${problem}`);
   return {
     paths,
     port: config.port,
@@ -32,10 +36,14 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
     bundle,
     env: {
       ...env,
+      // For the claude -p children too, which go the user's own way.
+      ...(url === '' ? {} : { HTTPS_PROXY: url, NO_PROXY: noProxy, no_proxy: noProxy }),
+      ...(userCa === null || env['NODE_EXTRA_CA_CERTS'] ? {} : { NODE_EXTRA_CA_CERTS: userCa }),
       COMET_CC_HOME: paths.home,
       COMET_CC_PORT: String(config.port),
       COMET_CC_UPSTREAM: config.upstream,
       COMET_CC_UPSTREAM_CA: config.upstreamCa,
+      COMET_CC_UPSTREAM_PROXY: url === '' ? STRAIGHT : url,
     },
   };
 }

@@ -12,11 +12,20 @@ const upstreamOrigin = z
   .string()
   .refine(isUpstreamOrigin, 'expected an https:// origin (http:// only for 127.0.0.1, ::1 or localhost)');
 
+/** The user's own proxy: '' takes what the environment names, `off` none. */
+const upstreamProxy = z
+  .string()
+  .refine(
+    (text) => text === '' || text === 'off' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)),
+    'expected http://[name:password@]host:port, https://…, or off',
+  );
+
 /** The one schema: defaults, types, help text and the README's table come from it. */
 export const Config = z.strictObject({
   port: z.int().min(0).max(65_535).default(8443).describe('port the guard listens on, loopback only; 0 picks one'),
   upstream: upstreamOrigin.default('https://api.anthropic.com').describe('origin that requests are forwarded to'),
   upstreamCa: z.string().default('').describe('extra PEM file to trust for the upstream'),
+  upstreamProxy: upstreamProxy.default('').describe('proxy towards the upstream; off for none, empty for HTTPS_PROXY'),
   claudeBin: z.string().min(1).default('claude').describe('Claude Code, as a name on PATH or a path'),
   llm: z.enum(['claude', 'local', 'off']).default('claude').describe('who reads and compacts turns'),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('least level that is logged'),

@@ -17,6 +17,7 @@ export type ErrorCode =
   | 'model_missing'
   | 'model_timeout'
   | 'upstream_failed'
+  | 'upstream_proxy_failed'
   | 'rewrite_refused'
   | 'demo_failed'
   | 'usage';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import { CometError } from '../common/errors.ts';
 import { CHILD_HEADER, endToEnd, ofInterest, valuesOf, withoutCredentials } from './headers.ts';
 import { type Facts, judge, streamBody, takeBody } from './intake.ts';
 import type { MessagesRequest, ProxyLog, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
@@ -253,6 +254,7 @@ const HINTS: Readonly<Record<string, string>> = {
 };
 
 function whyFailed(error: Error): string {
+  if (error instanceof CometError) return `cannot be reached: ${error.message}`;
   const code = String((error as NodeJS.ErrnoException).code ?? error.name);
   const isTls = /CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO/.test(code);
   const hint = isTls

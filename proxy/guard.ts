@@ -6,10 +6,12 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../common/errors.ts';
 import { type Authority, parseAuthority } from './authority.ts';
+import { dialThrough } from './guard/chain.ts';
 import { openControl } from './guard/control.ts';
 import { createEngine } from './guard/engine.ts';
 import { http } from './guard/http.ts';
 import { dial, dialEngine, join } from './guard/tunnel.ts';
+import { hopName, type Route } from './next-hop.ts';
 
 const TIMINGS = {
   /** A new CONNECT waits so long for the engine. */
@@ -31,6 +33,10 @@ export interface GuardOptions {
   readonly engineEnv: NodeJS.ProcessEnv;
   readonly version: string;
   readonly onHealthy?: () => void;
+  /** The user's own proxy, for every tunnel; straight unless told. */
+  readonly route?: Route;
+  /** Hears in words why that proxy did not connect, once for each reason. */
+  readonly onTrouble?: (message: string) => void;
   readonly target?: Authority;
   readonly timings?: Partial<typeof TIMINGS>;
 }
@@ -56,6 +62,7 @@ export function createGuard(options: GuardOptions) {
   let port = 0;
   let stopping = false;
   let control: { close(): void } | null = null;
+  let trouble = '';
 
   const { enginePath: path, engineEnv: env, onHealthy = () => {} } = options;
   const engine = createEngine({ path, secret, env, onHealthy, ...timings });
@@ -86,13 +93,18 @@ export function createGuard(options: GuardOptions) {
     if (asked === null) return refuse(client, '400 Bad Request');
     try {
       const isTarget = asked.host === target.host && asked.port === target.port;
-      const remote = isTarget ? await openTarget() : await dial(asked.host, asked.port, timings.dialMs);
+      const remote = isTarget ? await openTarget() : await reach(asked);
       own(remote);
       if (isTarget || !isOwnPort(remote)) return accept(client, remote, head);
       remote.destroy();
       refuse(client, '403 Forbidden');
     } catch (error) {
-      refuse(client, Object(error).code === 'ETIMEDOUT' ? '504 Gateway Timeout' : '502 Bad Gateway');
+      const late = Object(error).code === 'ETIMEDOUT';
+      refuse(
+        client,
+        late ? '504 Gateway Timeout' : '502 Bad Gateway',
+        error instanceof CometError ? error.message : '',
+      );
     }
   }
 
@@ -126,7 +138,23 @@ export function createGuard(options: GuardOptions) {
     tunnels.failed_open += 1;
     const { hostname, port: upstreamPort, protocol } = new URL(options.upstream);
     const fallback = protocol === 'http:' ? 80 : 443;
-    return dial(hostname.replace(/^\[|\]$/g, ''), Number(upstreamPort) || fallback, timings.dialMs);
+    return reach({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(upstreamPort) || fallback });
+  }
+
+  /** Straight, or through the user's own proxy. */
+  async function reach(to: Authority): Promise<net.Socket> {
+    const hop = options.route?.(to) ?? null;
+    if (hop === null) return dial(to.host, to.port, timings.dialMs);
+    try {
+      const remote = await dialThrough(hop, to, timings.dialMs);
+      trouble = '';
+      return remote;
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== trouble) options.onTrouble?.(message);
+      trouble = message;
+      throw error;
+    }
   }
 
   function onRequest(request: IncomingMessage, response: ServerResponse): void {
@@ -142,7 +170,9 @@ export function createGuard(options: GuardOptions) {
     const uptime_ms = Math.round(performance.now() - startedAt);
     const { version, upstream } = options;
     const counts = { engine: engine.status(), tunnels: { ...tunnels } };
-    return { nonce, pid: process.pid, version, port, upstream, target: authority, uptime_ms, ...counts };
+    const hop = options.route?.(target) ?? null;
+    const chain = { upstream_proxy: hop === null ? null : hopName(hop), upstream_proxy_trouble: trouble };
+    return { nonce, pid: process.pid, version, port, upstream, ...chain, target: authority, uptime_ms, ...counts };
   }
 
   async function handle(request: Readonly<Record<string, unknown>>): Promise<object> {
@@ -185,10 +215,13 @@ export function createGuard(options: GuardOptions) {
   return { listen, status, stop, closed };
 }
 
-function refuse(socket: Duplex, status: string): void {
+function refuse(socket: Duplex, status: string, why = ''): void {
   socket.on('error', () => socket.destroy());
   if (!socket.writable) socket.destroy();
-  else socket.end(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`, () => socket.destroy());
+  else {
+    const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(why)}\r\n\r\n`;
+    socket.end(head + why, () => socket.destroy());
+  }
 }
 
 function digest(text: string): Buffer {

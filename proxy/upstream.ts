@@ -4,6 +4,8 @@ import type { Readable } from 'node:stream';
 import { rootCertificates } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { CometError } from '../common/errors.ts';
+import { dialThrough } from './guard/chain.ts';
+import type { Route } from './next-hop.ts';
 
 /** Names and values in turn, as they stood on the wire. */
 export type RawHeaders = readonly string[];
@@ -36,6 +38,14 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
+export interface UpstreamOptions {
+  readonly origin: string;
+  /** PEM file trusted beside the public roots. */
+  readonly caFile?: string;
+  /** The user's own proxy, where there is one; through it, requests look just as they do without. */
+  readonly route?: Route;
+}
+
 const KEEP_ALIVE_MS = 60_000;
 const CONNECT_MS = 15_000;
 
@@ -43,11 +53,13 @@ const CONNECT_MS = 15_000;
  * HTTP/1.1 to one origin over kept-alive connections; never retries, never follows a redirect, never times out on a
  * silent stream. The certificate is checked against the origin's host, whatever Host the request names.
  *
- * @param options.caFile  PEM trusted beside the public roots
  * @throws CometError `ca_unreadable`
  */
-export function createUpstream(options: { readonly origin: string; readonly caFile?: string }): Upstream {
-  const host = new URL(options.origin).hostname.replace(/^\[(.*)\]$/, '$1');
+export function createUpstream(options: UpstreamOptions): Upstream {
+  const { protocol, hostname, port } = new URL(options.origin);
+  const host = hostname.replace(/^\[(.*)\]$/, '$1');
+  // Plain http is for loopback only, where no proxy of the network can reach.
+  const hop = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
   const connect = buildConnector({
     allowH2: false,
     timeout: CONNECT_MS,
@@ -55,8 +67,15 @@ export function createUpstream(options: { readonly origin: string; readonly caFi
     autoSelectFamilyAttemptTimeout: 1_000,
     ...(options.caFile ? { ca: [...rootCertificates, readCa(options.caFile)] } : {}),
   });
+  const servername = isIP(host) === 0 ? host : '';
   const pool = new Pool(options.origin, {
-    connect: (target, callback) => connect({ ...target, servername: isIP(host) === 0 ? host : '' }, callback),
+    connect: (target, callback) => {
+      if (hop === null) return connect({ ...target, servername }, callback);
+      dialThrough(hop, { host, port: Number(port) || 443 }, CONNECT_MS).then(
+        (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
+        (error: Error) => callback(error, null),
+      );
+    },
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: KEEP_ALIVE_MS,

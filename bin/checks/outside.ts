@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Config } from '../../common/config.ts';
+import type { GuardStatus } from '../control.ts';
 import { noProxyCovers } from '../environment.ts';
 import { oneLine } from '../format.ts';
 import { bad, type Check, good } from './check.ts';
@@ -27,7 +28,7 @@ export async function checkClaude(bin: string, env: NodeJS.ProcessEnv): Promise<
 }
 
 /** Only what can be said without contacting anyone. */
-export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv): Promise<Check> {
+export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv, guard: GuardStatus | null): Promise<Check> {
   if (config.upstreamCa !== '') {
     try {
       await access(config.upstreamCa, constants.R_OK);
@@ -38,5 +39,10 @@ export async function checkUpstream(config: Config, env: NodeJS.ProcessEnv): Pro
   if (noProxyCovers(env, 'api.anthropic.com')) {
     return bad('upstream', 'NO_PROXY keeps api.anthropic.com away from comet-cc', 'take it out of NO_PROXY');
   }
-  return good('upstream', config.upstream);
+  const trouble = guard?.upstream_proxy_trouble ?? '';
+  if (trouble !== '') return bad('upstream', trouble, 'correct HTTPS_PROXY (or upstreamProxy), then comet-cc restart');
+  return good(
+    'upstream',
+    guard?.upstream_proxy ? `${config.upstream} through ${guard.upstream_proxy}` : config.upstream,
+  );
 }

@@ -15,6 +15,8 @@ export function registerEnv(program: Command, context: Context): void {
       const guard = await guardStatus(context.paths.guardSocket);
       const port = guard?.port ?? (await context.config()).port;
       if (port === 0) throw new CometError('daemon_down', 'the port is known once the daemon runs: comet-cc start');
+      const { rememberProxy } = await import('../user-proxy.ts');
+      await rememberProxy(context.paths, context.env);
       const access = { ...(await prepareAccess(context)), port };
       const shell = flags.shell ?? shellOf(context.env);
       context.term.out(shellLines(clientEnvironment(access, context.env), shell));

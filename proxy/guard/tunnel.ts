@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
+import type { Authority } from '../authority.ts';
 import { http } from './http.ts';
 
 /** Carries the secret that only the guard and its engine know. */
@@ -10,8 +11,12 @@ const HALF_CLOSED_MS = 600_000;
 
 function connect(host: string, port: number, timeoutMs: number): net.Socket {
   const options = { host, port, allowHalfOpen: true, noDelay: true, autoSelectFamilyAttemptTimeout: 1_000 };
+  return limited(net.connect(options), { host, port }, timeoutMs);
+}
+
+/** Gives up on a connection that is not there in time, with ETIMEDOUT. */
+export function limited<S extends net.Socket>(socket: S, { host, port }: Authority, timeoutMs: number): S {
   const late = Object.assign(new Error(`${host}:${port} did not answer in ${timeoutMs} ms`), { code: 'ETIMEDOUT' });
-  const socket = net.connect(options);
   return socket.setTimeout(timeoutMs, () => socket.destroy(late));
 }
 
@@ -20,6 +25,36 @@ export async function dial(host: string, port: number, timeoutMs: number): Promi
   const socket = connect(host, port, timeoutMs);
   await once(socket, 'connect');
   return socket.setTimeout(0);
+}
+
+export interface ConnectAnswer {
+  readonly status: number;
+  readonly reason: string;
+  /** What the other side sent along with its answer can be read from it. */
+  readonly socket: net.Socket;
+}
+
+/**
+ * Sends CONNECT over what `open` opens.
+ *
+ * @throws what the socket threw
+ */
+export async function askConnect(
+  authority: string,
+  headers: Readonly<Record<string, string>>,
+  open: () => net.Socket,
+): Promise<ConnectAnswer> {
+  const request = http.request({
+    method: 'CONNECT',
+    path: authority,
+    headers: { host: authority, ...headers },
+    createConnection: open,
+  });
+  request.end();
+  const [response, socket, head] = (await once(request, 'connect')) as [IncomingMessage, net.Socket, Buffer];
+  socket.setTimeout(0);
+  if (head.length > 0) socket.unshift(head);
+  return { status: response.statusCode ?? 0, reason: response.statusMessage ?? '', socket };
 }
 
 /**
@@ -31,17 +66,9 @@ export async function dialEngine(
   port: number,
   options: { readonly authority: string; readonly secret: string; readonly timeoutMs: number },
 ): Promise<net.Socket | 'declined'> {
-  const request = http.request({
-    method: 'CONNECT',
-    path: options.authority,
-    headers: { host: options.authority, [SECRET_HEADER]: options.secret },
-    createConnection: () => connect('127.0.0.1', port, options.timeoutMs),
-  });
-  request.end();
-  const [response, socket, head] = (await once(request, 'connect')) as [IncomingMessage, net.Socket, Buffer];
-  socket.setTimeout(0);
-  if (head.length > 0) socket.unshift(head);
-  if (response.statusCode === 200) return socket;
+  const open = (): net.Socket => connect('127.0.0.1', port, options.timeoutMs);
+  const { status, socket } = await askConnect(options.authority, { [SECRET_HEADER]: options.secret }, open);
+  if (status === 200) return socket;
   socket.destroy();
   return 'declined';
 }
