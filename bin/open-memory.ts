@@ -47,7 +47,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const nodeFiles = await openNodeFiles(paths);
   const memory = await createMemory({
     config,
-    journal: watched(journal, paths.journalDir, ['append']),
+    journal: watched(journal, paths.journalDir, ['append', 'read']),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
     index: watched(opened.index, paths.indexDir, ['upsert', 'removeNodes', 'search']),
     model: await languageModel(parts),

@@ -78,11 +78,12 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     tracker.run('ingest', () => session.serial(work));
 
   async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
-    await hydrate(session);
-    if (book.isRecorded(turn.end)) return;
-    const project = projectOf(turn.projectDir) || session.project;
+    let project: string;
     let stored: JournalTurn;
     try {
+      await hydrate(session);
+      if (book.isRecorded(turn.end)) return;
+      project = projectOf(turn.projectDir) || session.project;
       stored = await journal.append({ ...redactTurn(turn, redactor), project });
     } catch (error) {
       book.release(turn.end);
@@ -113,7 +114,11 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         await nextTick();
       }
       requeueStandIns(session);
-    })();
+    })().catch((error: unknown) => {
+      // A disk that comes back is asked again.
+      session.hydration = null;
+      throw error;
+    });
     await session.hydration;
   }
 

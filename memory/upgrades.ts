@@ -29,7 +29,11 @@ interface Job {
   readonly sessionId: string;
   readonly project: string;
   readonly reason: CompactionReason;
+  /** Failures that count: the model had answered others since the one before. */
   attempts: number;
+  failures: number;
+  /** Answers that the model had given when this last failed. */
+  failedAt: number;
 }
 
 type Parts = Pick<MemoryDeps, 'model' | 'clock'> & {
@@ -47,6 +51,7 @@ export function createUpgrades(parts: Parts): Upgrades {
   const gate = createModelGate(clock);
   const closing = new AbortController();
   let deferred: Job[] = [];
+  let answers = 0;
   let timer: NodeJS.Timeout | null = null;
 
   const queue = (job: Job): void => void tracker.run('compacter', () => serial(() => work(job)));
@@ -60,7 +65,8 @@ export function createUpgrades(parts: Parts): Upgrades {
   function retry(): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    const jobs = deferred;
+    // Whatever failed least goes first: one that always fails must not stand before the rest.
+    const jobs = deferred.toSorted((a, b) => a.failures - b.failures);
     deferred = [];
     for (const job of jobs) queue(job);
   }
@@ -83,13 +89,17 @@ export function createUpgrades(parts: Parts): Upgrades {
     try {
       const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
       gate.succeeded();
+      answers += 1;
       await replace(standIns, compactor.nodesOf(result, batch, model.name), batch);
       await compactor.writeBrief(result, batch);
       if (deferred.length > 0) retry();
     } catch (error) {
       if (closing.signal.aborted) return;
       gate.failed();
-      job.attempts += 1;
+      // A model that answers nobody says nothing about this job: however long that lasts, it is asked again.
+      if (job.failedAt !== answers) job.attempts += 1;
+      job.failedAt = answers;
+      job.failures += 1;
       log.warn('the compacter gave no nodes; local ones stand in', {
         sessionId: job.sessionId,
         attempts: job.attempts,
@@ -114,7 +124,15 @@ export function createUpgrades(parts: Parts): Upgrades {
       const first = standIns[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
       const { session_id: sessionId, project, compaction_reason: reason } = first;
-      queue({ ids: standIns.map((node) => node.node_id), sessionId, project, reason, attempts: 0 });
+      queue({
+        ids: standIns.map((node) => node.node_id),
+        sessionId,
+        project,
+        reason,
+        attempts: 0,
+        failures: 0,
+        failedAt: -1,
+      });
       return gate.isOpen();
     },
     deferred: () => deferred.length,

@@ -28,6 +28,7 @@ export interface LiveStatus {
   readonly engine: { readonly state: string; readonly pid: number; readonly restarts: number };
   readonly requests: Readonly<Record<'total' | 'rewritten' | 'passed_through' | 'failed_open', number>>;
   readonly llm: { readonly backend: string; readonly deferred: number; readonly last_error: string };
+  readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };
   readonly nodes: number;
   readonly problems: readonly { readonly file: string; readonly message: string }[];
 }
@@ -57,6 +58,7 @@ export async function createLiveRig(env: Readonly<Record<string, string>> = {}):
   const standin = await createStandin({ brain: thinkingBrain });
   const home = await createTestHome({
     COMET_CC_UPSTREAM: standin.origin,
+    COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
     COMET_CC_TRIM_KEEP_TOKENS: '500',
     ...env,

@@ -1,4 +1,4 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { CapturedTurn } from '../../../common/turn.ts';
 import type { Memory } from '../../../memory/index.ts';
 import type { LanguageModel } from '../../../memory/ports.ts';
@@ -241,6 +241,43 @@ describe('the model', () => {
     expect(memory.standIns(ends(turns())).size).toBe(3);
   });
 
+  test('that is down for hours is asked again for all that stood in, and not again and again for what it cannot do', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      const disk = createDisk();
+      let isDown = true;
+      const model = scriptedModel({
+        sense: () => calmReading,
+        compact: (input) => {
+          if (isDown || input.turns.some((turn) => turn.user.includes('pnpm'))) throw new Error('no answer');
+          return oneNode(input, input.turns.map((turn) => turn.user).join('; '));
+        },
+      });
+      const memory = await start(disk, { model });
+      const later = async (): Promise<void> => {
+        disk.nowMs += 31 * 60_000;
+        await vi.advanceTimersByTimeAsync(31 * 60_000);
+        await memory.flush(5_000);
+      };
+      for (const turn of turns()) {
+        memory.capture([turn]);
+        await later();
+      }
+      for (let hour = 0; hour < 8; hour += 1) await later();
+      expect(memory.status().llm.deferred).toBe(3);
+      isDown = false;
+      for (let hour = 0; hour < 8; hour += 1) await later();
+      expect(memory.status().llm.deferred).toBe(0);
+      const standing = memory.list({}).filter((node) => node.written_by === 'local');
+      expect(standing.map((node) => node.turns)).toEqual([[turns()[1]?.end]]);
+      const asked = model.compacted.length;
+      await later();
+      expect(model.compacted).toHaveLength(asked);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
   test('that was interrupted by a restart is asked again', async () => {
     const disk = createDisk();
     const first = await start(disk, {
@@ -378,6 +415,21 @@ describe('the user owns it', () => {
       return broken ? Promise.reject(new Error('no space')) : disk.journal.append(turn);
     };
     const memory = await start(disk, { journal: { ...disk.journal, append } });
+    memory.capture(turns());
+    await memory.flush(5_000);
+    broken = false;
+    memory.capture(turns());
+    await memory.flush(5_000);
+    expect(memory.standIns(ends(turns())).size).toBe(3);
+  });
+
+  test('a journal that cannot be read for a while costs nothing: its session is read when it can be', async () => {
+    const disk = createDisk();
+    let broken = true;
+    const read: typeof disk.journal.read = (id) => {
+      return broken ? Promise.reject(new Error('not a directory')) : disk.journal.read(id);
+    };
+    const memory = await start(disk, { journal: { ...disk.journal, read } });
     memory.capture(turns());
     await memory.flush(5_000);
     broken = false;

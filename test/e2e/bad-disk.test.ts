@@ -1,0 +1,220 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { appendFile, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import {
+  createLiveRig,
+  type LiveRig,
+  type LiveStatus,
+  longTalk,
+  openTerminal,
+  type Terminal,
+} from '../helpers/live-rig.ts';
+
+// Each test talks to real processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 150_000, hookTimeout: 60_000 });
+
+let rig: LiveRig;
+
+afterEach(async () => {
+  await rig.close();
+});
+
+const inHome = (...parts: string[]): string => path.join(rig.home.home, ...parts);
+
+/** Sends one more prompt and says whether it went out trimmed. */
+async function trimmed(terminal: Terminal): Promise<boolean> {
+  const { bytes } = terminal.next('go on');
+  await terminal.say('go on');
+  return (rig.standin.requests.at(-1)?.bytes.length ?? 0) < bytes.length / 1.2;
+}
+
+async function statusUntil(test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
+  for (;;) {
+    const status = await rig.status();
+    if (test(status)) return status;
+    await after(100);
+  }
+}
+
+const names = (status: LiveStatus, file: string): boolean => status.problems.some((each) => each.file === file);
+
+/** Whatever is below `dir`, by name, size and time; changes with the first byte written. */
+function stamp(dir: string): string {
+  try {
+    const entries = readdirSync(dir, { recursive: true, withFileTypes: true });
+    return entries
+      .map((entry) =>
+        entry.isFile() ? `${entry.name} ${readFileSync(path.join(entry.parentPath, entry.name)).length}` : '',
+      )
+      .join('\n');
+  } catch {
+    // Files come and go while they are listed; the next look tells.
+    return 'changing';
+  }
+}
+
+describe('while a conversation goes on', () => {
+  it('folders that become files or unreadable cost memory only, are named, and work again once mended', async () => {
+    rig = await createLiveRig();
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service' });
+    const broken = ['journal', 'plans', path.join('memory', 'nodes')];
+    for (const name of broken) {
+      await rename(inHome(name), inHome(`${name}.away`));
+      await writeFile(inHome(name), 'in the way');
+    }
+    const fresh = openTerminal(rig);
+    await longTalk({ ...rig, flush: async () => {} }, fresh, { topic: 'queue', turns: 4 });
+    expect(await trimmed(terminal)).toBe(true);
+    const status = await statusUntil((now) => names(now, inHome('journal')));
+    expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });
+    const doctor = await rig.home.run(['doctor']);
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toContain(inHome('journal'));
+    for (const name of broken) {
+      await rm(inHome(name));
+      await rename(inHome(`${name}.away`), inHome(name));
+    }
+    await fresh.say('all is well again');
+    await fresh.say('and goes on');
+    await rig.flush();
+    expect((await rig.status()).problems).toEqual([]);
+    expect(await rig.filesWith('all is well again')).not.toEqual([]);
+    expect(rig.standin.refused).toEqual([]);
+  });
+
+  it('plans that cannot be written keep a new cut from being made, and the one in force goes on', async () => {
+    rig = await createLiveRig();
+    const [planned, late] = [openTerminal(rig), openTerminal(rig)];
+    await longTalk(rig, planned, { topic: 'service' });
+    await rename(inHome('plans'), inHome('plans.away'));
+    await writeFile(inHome('plans'), 'in the way');
+    await longTalk(rig, late, { topic: 'queue' });
+    expect(await trimmed(late)).toBe(false);
+    expect(await trimmed(planned)).toBe(true);
+    expect(names(await rig.status(), inHome('plans'))).toBe(true);
+    expect(rig.standin.refused).toEqual([]);
+  });
+
+  it('an index that is damaged is named, and built anew by the next start', async () => {
+    rig = await createLiveRig();
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service' });
+    await rig.flush();
+    for (const entry of await readdir(inHome('index'), { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) await truncate(path.join(entry.parentPath, entry.name), 3);
+    }
+    for (let turn = 0; turn < 3; turn += 1) expect(await trimmed(terminal)).toBe(true);
+    const before = await rig.status();
+    expect(before.engine.restarts).toBe(0);
+    await rig.home.json(['restart', '--json']);
+    expect(await trimmed(terminal)).toBe(true);
+    await rig.flush();
+    const { stdout } = await rig.home.run(['memory', 'search', 'which port does service 3 listen on']);
+    expect(stdout).toContain('service 3');
+    expect(rig.standin.refused).toEqual([]);
+  });
+});
+
+describe('at a start', () => {
+  it('damaged plans, a broken node and a torn journal cost what is broken, and nothing else', async () => {
+    rig = await createLiveRig();
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service' });
+    await rig.flush();
+    await rig.home.run(['stop']);
+    const plans = inHome('plans', `${terminal.sessionId}.jsonl`);
+    await appendFile(plans, '\nnull\n{"kind":"plan"}\n{"kind":"plan","plan":{"id":"x"},"served":"y"}\n[]\n{"kind":');
+    await mkdir(inHome('plans', 'folder.jsonl'));
+    await appendFile(inHome('journal', `${terminal.sessionId}.log`), 'torn');
+    const [file] = (await readdir(inHome('memory', 'nodes'), { recursive: true })).filter((name) =>
+      name.endsWith('.md'),
+    );
+    const nodes = inHome('memory', 'nodes', file as string);
+    const section = '## mem_20260101_000000_abcdef mine\n\n- importance: URGENT\n\nwhat I typed\n';
+    await appendFile(nodes, section);
+
+    await rig.home.json(['start', '--json']);
+    expect(await trimmed(terminal)).toBe(true);
+    for (let turn = 0; turn < 4; turn += 1)
+      await terminal.say(`more about service ${turn}. ${'Notes follow. '.repeat(150)}`);
+    await rig.flush();
+    expect(await readFile(nodes, 'utf8')).toContain(section.trimEnd());
+    const status = await rig.status();
+    expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });
+    const message = expect.stringMatching(/line \d+: mem_20260101_000000_abcdef: (expected|.*importance)/);
+    expect(status.problems).toContainEqual({ file: nodes, message });
+    expect(names(status, inHome('plans', 'folder.jsonl'))).toBe(true);
+    const doctor = await rig.home.run(['doctor']);
+    expect(doctor.stdout).toContain('mem_20260101_000000_abcdef');
+    expect((await rig.home.run(['memory', 'search', 'service 3 port'])).stdout).toContain('service 3');
+    expect(rig.standin.refused).toEqual([]);
+  });
+
+  it('plans that are a file cost the cuts; requests and memory go on', async () => {
+    rig = await createLiveRig();
+    await rig.home.run(['stop']);
+    await rm(inHome('plans'), { recursive: true, force: true });
+    await writeFile(inHome('plans'), 'in the way');
+    await rig.home.json(['start', '--json']);
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service', turns: 4 });
+    const status = await rig.status();
+    expect(status.nodes).toBeGreaterThan(0);
+    expect(names(status, inHome('plans'))).toBe(true);
+    expect(rig.standin.refused).toEqual([]);
+  });
+});
+
+describe('an engine that is killed', () => {
+  it.each([
+    ['between the plan on disk and the request', 'plans', 'say'],
+    ['while nodes are saved', 'memory', 'flush'],
+    ['while the index is written', 'index', 'flush'],
+  ] as const)('%s is back for the next request, and nothing is refused', async (_, folder, moment) => {
+    rig = await createLiveRig();
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service', turns: 6 });
+    if (moment === 'say') await rig.flush();
+    const { pid } = (await rig.status()).engine;
+    const before = stamp(inHome(folder));
+    const work = moment === 'say' ? terminal.say('and now the cut') : rig.home.run(['flush', '--timeout', '60']);
+    // Every look is at once followed by the kill: nothing of ours lies between.
+    while (stamp(inHome(folder)) === before) await new Promise(setImmediate);
+    process.kill(pid, 'SIGKILL');
+    await work;
+    const status = await statusUntil(({ engine }) => engine.state === 'healthy' && engine.pid !== pid);
+    expect(status.engine.restarts).toBe(1);
+    await terminal.say('are you there?');
+    await rig.flush();
+    await longTalk(rig, terminal, { topic: 'queue', turns: 3 });
+    expect(await trimmed(terminal)).toBe(true);
+    expect((await rig.home.run(['memory', 'search', 'which port does service 3 listen on'])).stdout).toContain(
+      'service',
+    );
+    expect(rig.standin.refused).toEqual([]);
+  });
+});
+
+describe('one daemon', () => {
+  it('serves sessions that take turns, two terminals on one session, and thirty requests at once', async () => {
+    rig = await createLiveRig();
+    const [one, two] = [openTerminal(rig), openTerminal(rig)];
+    await Promise.all([longTalk(rig, one, { topic: 'mail' }), longTalk(rig, two, { topic: 'search' })]);
+    const twin = one.twin();
+    for (let turn = 0; turn < 3; turn += 1) {
+      await Promise.all([one.say(`left ${turn}`), twin.say(`right ${turn}`)]);
+      await two.say(`third ${turn}`);
+    }
+    expect([await trimmed(one), await trimmed(twin), await trimmed(two)]).toEqual([true, true, true]);
+    const many = Array.from({ length: 30 }, () => openTerminal(rig));
+    const tries = await Promise.all(many.map((terminal, at) => terminal.say(`hello from ${at}`)));
+    expect(tries).toEqual(Array(30).fill(1));
+    expect(rig.standin.refused).toEqual([]);
+    await rig.flush();
+    const sessions = (await rig.home.json(['session', 'ls', '--json'])) as unknown[];
+    expect(sessions).toHaveLength(32);
+  });
+});

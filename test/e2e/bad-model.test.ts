@@ -1,0 +1,104 @@
+import { chmod, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createLiveRig, type LiveRig, type LiveStatus, openTerminal } from '../helpers/live-rig.ts';
+import { ANSWERS, type StubClaude, stubClaude } from '../helpers/stub-claude.ts';
+
+// Each test talks to real processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const SAID = {
+  result: (text: string) => `print(result({ is_error: true, result: ${JSON.stringify(text)} })); process.exit(1);`,
+};
+const FILLER = 'The notes for this service follow the usual pattern. '.repeat(30);
+
+/** What `claude` does, and what a user reads about it. */
+const FAULTS: readonly (readonly [string, string | null, RegExp])[] = [
+  ['is missing', null, /not found; install Claude Code or set COMET_CC_CLAUDE_BIN/],
+  ['is logged out', SAID.result('Invalid API key · Please run /login'), /logged.in.*\/login/i],
+  ['is rate-limited', SAID.result("You've hit your session limit · resets 5pm"), /rate.limited.*resets 5pm/i],
+  ['hangs', 'setInterval(() => {}, 1000); process.on("SIGTERM", () => {});', /timeout.*killed after 3000 ms/],
+  ['floods stdout', 'for (;;) fs.writeSync(1, "x".repeat(65536));', /flooded.*killed after/],
+  ['prints nonsense', 'process.stdout.write("\\u0000{]");', /failed/],
+];
+
+describe('while claude', () => {
+  let rig: LiveRig;
+  let stub: StubClaude;
+  let bin: string;
+
+  beforeAll(async () => {
+    stub = stubClaude(ANSWERS);
+    bin = path.join(await mkdtemp(path.join(os.tmpdir(), 'cc-bin-')), 'claude');
+    rig = await createLiveRig({
+      COMET_CC_LLM: 'claude',
+      COMET_CC_CLAUDE_BIN: bin,
+      COMET_CC_MODELS_SENSOR_TIMEOUT_MS: '3000',
+      COMET_CC_MODELS_COMPACTER_TIMEOUT_MS: '3000',
+    });
+  });
+
+  afterAll(async () => {
+    await rig.close();
+    await rm(path.dirname(bin), { recursive: true, force: true });
+    stub.dispose();
+  });
+
+  /** In one step: a call in between must never find half a program. */
+  async function install(body: string | null): Promise<void> {
+    await rm(bin, { force: true });
+    if (body === null) return;
+    const prelude = (await readFile(stub.bin, 'utf8')).replace(ANSWERS, '');
+    const version = "if (process.argv.includes('--version')) { console.log('2.1.197 (stub)'); process.exit(0); }";
+    await writeFile(`${bin}.new`, prelude.replace('\n', `\n${version}\n`) + body);
+    await chmod(`${bin}.new`, 0o700);
+    await rename(`${bin}.new`, bin);
+  }
+
+  async function statusUntil(test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
+    for (;;) {
+      const status = await rig.status();
+      if (test(status)) return status;
+      await after(100);
+    }
+  }
+
+  it.each(FAULTS)('%s, no request waits, local nodes are made, and status and doctor say it', async (_, body, says) => {
+    await install(body);
+    // The pause after a failure is over with a restart.
+    await rig.home.json(['restart', '--json']);
+    const before = await rig.status();
+    const terminal = openTerminal(rig);
+    let slowestMs = 0;
+    for (let turn = 0; turn < 4; turn += 1) {
+      const startMs = performance.now();
+      await terminal.say(`The service ${turn} listens on port ${4711 + turn}. ${FILLER}`);
+      slowestMs = Math.max(slowestMs, performance.now() - startMs);
+    }
+    // The models are given 3 s; nobody may have waited for one, nor for what comes after it.
+    expect(slowestMs).toBeLessThan(2_900);
+    await rig.flush();
+    const status = await statusUntil(({ llm, nodes }) => says.test(llm.last_error) && nodes > before.nodes);
+    expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });
+    expect((await rig.home.run(['status'])).stdout).toMatch(says);
+    const doctor = await rig.home.run(['doctor']);
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toMatch(says);
+    const nodes = (await rig.home.json(['memory', 'ls', '--session', terminal.sessionId, '--json'])) as object[];
+    expect(nodes.map((node) => (node as { written_by: string }).written_by)).toContain('local');
+    expect(rig.standin.refused).toEqual([]);
+  });
+
+  it('works again, what stood in is rewritten by the model, and the error is gone', async () => {
+    await install(ANSWERS);
+    await rig.home.json(['restart', '--json']);
+    const status = await statusUntil(({ llm, queue }) => llm.last_error === '' && queue.compacter === 0);
+    expect(status.llm.deferred).toBe(0);
+    await rig.flush();
+    const nodes = (await rig.home.json(['memory', 'ls', '--all', '--json'])) as { written_by: string }[];
+    expect(nodes.length).toBeGreaterThan(0);
+    expect(nodes.filter(({ written_by }) => written_by === 'local')).toEqual([]);
+  });
+});
