@@ -1,0 +1,81 @@
+import { readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { execa } from 'execa';
+import { nowMs } from './stats.ts';
+import type { Way } from './way.ts';
+
+interface Status {
+  readonly pid: number;
+  readonly engine: { readonly pid: number };
+  readonly requests: { readonly rewritten: number; readonly failed_open: number };
+}
+
+/** The built program with a daemon in a home of its own. */
+export interface Daemon {
+  readonly way: Way;
+  status(): Promise<Status>;
+  /** Waits until everything captured is compacted and indexed. */
+  flush(): Promise<void>;
+  /** Wall time of one command. */
+  commandMs(args: readonly string[]): Promise<number>;
+  /** Resident memory of guard and engine, MB. */
+  rss(): Promise<{ guard: number; engine: number }>;
+  stop(): Promise<void>;
+}
+
+const CLI = fileURLToPath(new URL('../../bin/comet-cc.js', import.meta.url));
+
+export async function startDaemon(home: string, upstream: { port: number; caFile: string }): Promise<Daemon> {
+  const env = {
+    PATH: process.env['PATH'],
+    HOME: home,
+    TMPDIR: home,
+    COMET_CC_HOME: path.join(home, 'h'),
+    COMET_CC_PORT: '0',
+    COMET_CC_UPSTREAM: `https://127.0.0.1:${upstream.port}`,
+    COMET_CC_UPSTREAM_CA: upstream.caFile,
+    COMET_CC_LLM: 'local',
+    // Whether a cut pays is not the question here: one has to be in force.
+    COMET_CC_TRIM_MODE: 'aggressive',
+    COMET_CC_TRIM_TRIGGER_TOKENS: '5000',
+    COMET_CC_TRIM_KEEP_TOKENS: '3000',
+  };
+  const run = async (...args: string[]): Promise<string> =>
+    (await execa(process.execPath, [CLI, ...args], { env, extendEnv: false, cwd: home })).stdout;
+  const status = async (): Promise<Status> => JSON.parse(await run('status', '--json')) as Status;
+
+  await run('start', '--json');
+  const own = JSON.parse(await run('env', '--shell', 'json')) as Record<string, string>;
+  const url = new URL(own['HTTPS_PROXY'] as string);
+  const credentials = Buffer.from(`${url.username}:${url.password}`).toString('base64');
+  const way: Way = {
+    port: Number(url.port),
+    ca: await readFile(own['NODE_EXTRA_CA_CERTS'] as string, 'utf8'),
+    servername: 'api.anthropic.com',
+    connect: `Proxy-Authorization: Basic ${credentials}\r\n`,
+  };
+  return {
+    way,
+    status,
+    flush: async () => void (await run('flush', '--timeout', '120')),
+    async commandMs(args) {
+      const fromMs = nowMs();
+      await run(...args);
+      return nowMs() - fromMs;
+    },
+    async rss() {
+      const { pid, engine } = await status();
+      return { guard: await residentMb(pid), engine: await residentMb(engine.pid) };
+    },
+    async stop() {
+      await run('stop');
+      await rm(path.join(home, 'h'), { recursive: true, force: true });
+    },
+  };
+}
+
+async function residentMb(pid: number): Promise<number> {
+  const { stdout } = await execa('ps', ['-o', 'rss=', '-p', String(pid)]);
+  return Math.round(Number(stdout) / 1024);
+}
