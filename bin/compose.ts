@@ -21,7 +21,7 @@ import { VERSION } from './version.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine takes requests again after this, even when its store needs longer to open. */
-const STORE_MS = 1_500;
+const STORE_MS = 300;
 const OWNERSHIP_MS = 1_000;
 
 export interface RunningEngine {
@@ -85,11 +85,12 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     clock: systemClock,
   });
   const { tokens, receipts } = rewriter;
-  const handlers = { memory, requests: proxy.stats, tokens, receipts, problems: plans.problems, version: VERSION };
-  api.serve(createHandlers(handlers));
+  const opened = (): Promise<unknown> => opening.catch(() => undefined);
+  const parts = { memory, opened, requests: proxy.stats, tokens, receipts, problems: plans.problems };
+  api.serve(createHandlers({ ...parts, version: VERSION }));
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
-  await Promise.race([opening.catch(() => undefined), after(STORE_MS, undefined, { ref: false })]);
+  await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
   log.info('the engine is ready', { port, version: VERSION, upstream: config.upstream, llm: config.llm });
   const watch = watchOwnership(api, onLost);
   let closing: Promise<void> | null = null;

@@ -6,6 +6,8 @@ import type { EngineStatus, Handlers } from './operations.ts';
 
 export interface HandlerDeps {
   readonly memory: Memory;
+  /** Settles once the store is open, or will not open. */
+  readonly opened: () => Promise<unknown>;
   readonly requests: () => EngineStatus['requests'];
   readonly tokens: () => { readonly original: number; readonly sent: number };
   /** Those that memory does not know of. */
@@ -16,7 +18,7 @@ export interface HandlerDeps {
 
 /** The API's operations over what the engine is made of. */
 export function createHandlers(deps: HandlerDeps): Handlers {
-  const { memory, requests, tokens, problems, receipts, version } = deps;
+  const { memory, opened, requests, tokens, problems, receipts, version } = deps;
   return {
     status: () => {
       const { queue, llm, nodes, problems: known, reindex } = memory.status();
@@ -34,7 +36,10 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       };
     },
     explain: ({ request }) => receiptNamed(receipts(), request),
-    'nodes/list': (filter) => memory.list(defined(filter)),
+    'nodes/list': async (filter) => {
+      await opened();
+      return memory.list(defined(filter));
+    },
     'nodes/show': ({ id, depth }) => memory.show(id, depth),
     'nodes/search': ({ query, ...options }) => memory.search(query, defined(options)),
     'nodes/remove': ({ ids }) => memory.remove(ids),

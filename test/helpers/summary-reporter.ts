@@ -6,6 +6,8 @@ export default class SummaryReporter implements Reporter {
     const count = { passed: 0, failed: unhandledErrors.length, skipped: 0 };
     for (const module of modules) {
       if (module.errors().length > 0) count.failed += 1;
+      // A hook that throws fails its suite and leaves the tests in it unrun.
+      for (const suite of module.children.allSuites()) if (suite.errors().length > 0) count.failed += 1;
       for (const test of module.children.allTests()) {
         const { state } = test.result();
         if (state === 'passed') count.passed += 1;

@@ -40,6 +40,7 @@ async function open(methods: Partial<Memory>): Promise<void> {
       requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
       tokens: () => ({ original: 100, sent: 40 }),
       receipts: () => [],
+      opened: async () => {},
       version: '1.2.3',
     }),
   );
@@ -127,6 +128,7 @@ describe("the engine's API", () => {
       requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
       tokens: () => ({ original: 0, sent: 0 }),
       receipts: () => [],
+      opened: async () => {},
       version: '0',
     });
     server.serve({
