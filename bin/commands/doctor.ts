@@ -1,9 +1,7 @@
-import path from 'node:path';
 import type { Command } from 'commander';
 import { readFileIfPresent } from '../../common/files.ts';
 import type { Check } from '../checks/check.ts';
 import type { Context } from '../context.ts';
-import { clientEnvironment } from '../environment.ts';
 import { EXIT, messageOf } from '../exit.ts';
 import { oneLine } from '../format.ts';
 
@@ -37,8 +35,6 @@ async function allChecks(context: Context): Promise<Check[]> {
   const outside = await import('../checks/outside.ts');
   const { statusReport } = await import('../status-report.ts');
   const { checkCerts } = await import('../checks/certs.ts');
-  const { checkTrust } = await import('../checks/trust.ts');
-  const { thisMachine, trustStores } = await import('../../certs/index.ts');
 
   const config = await context.config().catch((error: unknown) => messageOf(error));
   const { guard, problem } = await daemon.askedGuard(paths);
@@ -51,24 +47,15 @@ async function allChecks(context: Context): Promise<Check[]> {
       ? bad('config', config, 'correct the named key; comet-cc uses no default in its place')
       : good('config', paths.configFile),
     await machine.checkHome(paths),
-    await checkCerts(paths, Date.now()),
-    await checkTrust(paths, trustStores(thisMachine(env, paths.runDir)), Date.now()),
+    checkCerts(paths, Date.now()),
     daemon.checkEngine(report, problem),
     daemon.checkStore(report),
     daemon.checkModel(report),
   ];
   if (typeof config === 'string') return checks;
-  const { checkSettings } = await import('../checks/settings.ts');
-  const access = {
-    port: guard?.port ?? config.port,
-    token: token?.trim() ?? '',
-    bundle: path.join(paths.certsDir, 'bundle.pem'),
-  };
-  const wanted = access.token === '' ? null : clientEnvironment(access, env);
   const claude = config.llm === 'claude' ? config.claudeBin : null;
   return [
     ...checks,
-    await checkSettings(paths, env, wanted),
     await daemon.checkPort(guard, config.port, token?.trim() ?? null),
     await outside.checkUpstream(config, env, guard),
     claude === null
