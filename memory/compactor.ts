@@ -86,7 +86,9 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
       const result = await model.compact(await inputOf(batch), signal);
       const covered = new Set(result.nodes.flatMap((node) => node.turns));
       const missing = batch.turns.filter((turn) => !covered.has(turn.end));
-      const known = result.nodes.map((node): DraftNode => ({ ...node, turns: inOrder(node.turns, batch) }));
+      const known = result.nodes.map(
+        ({ origin: _, ...node }): DraftNode => ({ ...node, turns: inOrder(node.turns, batch) }),
+      );
       const nodes = known.filter((node) => node.turns.length > 0);
       if (missing.length === 0) return { ...result, nodes };
       const filled = await locally({ ...batch, turns: missing });

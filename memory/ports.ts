@@ -60,6 +60,8 @@ export interface DraftNode {
   /** `end` of each turn it stands for; together the drafts cover every turn of the input. */
   readonly turns: readonly string[];
   readonly facts: readonly Fact[];
+  /** Where every word of it was copied from, if its writer knows; never taken from a model. */
+  readonly origin?: Origin;
 }
 
 /** One line of the brief with the turns it rests on. */

@@ -137,20 +137,19 @@ async function rawLine(
 ): Promise<Offered | null> {
   const known = new Map(found.map((row) => [row.turn, { text: row.text, origin: row.origin }]));
   const ends = [...new Set([...known.keys(), ...node.turns])].slice(0, TURNS_READ);
-  const offered = new Map<string, Offered>();
+  const inOrder = ends.toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
+  const offered: Offered[] = [];
   let left = READ_CHARS;
-  for (const end of ends) {
+  let carried = 0;
+  for (const end of inOrder) {
     const turn = known.get(end) ?? (await turnText(end));
     const text = turn?.text.slice(0, left) ?? '';
-    const snippet = bestSnippet(text, weights, rules);
-    if (turn !== null && snippet !== null) offered.set(end, { ...snippet, turn: end, origin: turn.origin });
+    const snippet = bestSnippet(text, weights, { ...rules, carried });
+    if (turn !== null && snippet !== null) offered.push({ ...snippet, turn: end, origin: turn.origin });
     left -= text.length;
+    carried = snippet?.worth ?? 0;
   }
-  const inOrder = [...offered].sort(([one], [other]) => node.turns.indexOf(one) - node.turns.indexOf(other));
-  return chooseRaw(
-    inOrder.map(([, each]) => each),
-    weights,
-  );
+  return chooseRaw(offered, weights);
 }
 
 /** A turn may be tainted by what came later in it; the user's own words in it are not. */

@@ -88,7 +88,8 @@ function quoted(line: string, question: Question): string {
     pieces
       .at(0)
       ?.replace(/^- \[.*?\) /, '')
-      .replace(/^user says: /, 'You said: ') ?? line
+      .replace(/^user says: /, 'You said: ')
+      .replace(/^answered: /, '') ?? line
   );
 }
 

@@ -33,7 +33,7 @@ function assembleNode(draft: DraftNode, { shown, ...assembly }: Assembly): Memor
   const own = shown.filter((turn) => draft.turns.includes(turn.end));
   const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
   const grounded = texts.map((text) => groundedOrigin(text, draft.turns, shown));
-  const origin = lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
+  const origin = draft.origin ?? lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
   const turns = own.map((turn) => turn.end);
   const now = new Date(assembly.nowMs).toISOString();
   return {
@@ -117,7 +117,7 @@ export function rowsOf(node: MemoryNode, texts: ReadonlyMap<string, TurnText>): 
     if (turn === undefined || text === '') return [];
     const { origin } = withoutTools(turn);
     const own = {
-      row_id: `turn:${end}`,
+      row_id: `${node.node_id}:${end}`,
       kind: 'turn',
       turn: end,
       origin,

@@ -1,3 +1,4 @@
+import { lowestOrigin } from '../../common/turn.ts';
 import type {
   Claim,
   CompactionInput,
@@ -9,17 +10,19 @@ import type {
 } from '../ports.ts';
 import { driftOf, topicRuns } from './drift.ts';
 import { clip } from './neutral.ts';
+import { contentTokens } from './query.ts';
 import { DECISION, type Sentence, STANDING, sentencesOf } from './sentences.ts';
-import { anchorsOf, tagsOf } from './terms.ts';
+import { anchorsOf, tagsOf, topicTokens } from './terms.ts';
 import { uniqueTokens } from './tokens.ts';
 
 const SUMMARY_CHARS = 600;
 const CLAIM_CHARS = 200;
 const BROKEN_AT = 0.85;
-const SPLIT_AT = 0.9;
+const SPLIT_AT = 0.85;
 const SAME = 0.7;
 const FACTS = 6;
 const OLD_CLAIMS = 6;
+const NAMED_WORDS = 3;
 /** Prompts that begin alike for so long are the same prompt. */
 const COMPARED_CHARS = 4_000;
 /** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
@@ -50,11 +53,12 @@ function draft(run: readonly TurnText[], knownTags: readonly string[]): DraftNod
   const decided = kept.filter((sentence) => DECISION.test(sentence.text));
   return {
     summary: summaryOf(kept, run),
-    trigger: `When I ${anchors.length === 0 ? 'come back to this conversation' : `work with ${listed(anchors)}`}`,
+    trigger: `When I ${anchors.length === 0 ? 'come back to this conversation' : `get to ${listed(anchors)}`}`,
     topic_tags: tagsOf(run.map((turn) => turn.user).join('\n'), text, knownTags),
     importance: decided.some((sentence) => sentence.by === 'user') ? 'HIGH' : kept.length === 0 ? 'LOW' : 'MED',
     recall_mode: kept.some((sentence) => sentence.by === 'user' && STANDING.test(sentence.text)) ? 'both' : 'active',
     turns: run.map((turn) => turn.end),
+    ...(kept.length === 0 ? {} : { origin: lowestOrigin(kept.map((sentence) => sentence.origin)) }),
     facts: decided.slice(0, FACTS).map((sentence) => ({
       concept: listed(anchorsOf(sentence.text).slice(0, 2)) || sentence.by,
       value: sentence.text,
@@ -68,12 +72,13 @@ function draft(run: readonly TurnText[], knownTags: readonly string[]): DraftNod
 
 /** The worthiest sentences that fit, no two alike, in the order they were said. */
 function choose(sentences: readonly Sentence[], run: readonly TurnText[]): Sentence[] {
-  const best = sentences.filter((sentence) => sentence.worth > 0).toSorted((a, b) => b.worth - a.worth);
+  const told = sentences.filter(({ by, worth }) => worth > (by === 'user' ? PLAIN_ORDER : 0));
+  const best = told.toSorted((a, b) => b.worth - a.worth);
   const firsts = run.flatMap((turn) => best.find((sentence) => sentence.turn === turn.end) ?? []);
   const chosen = new Set<Sentence>();
-  let left = SUMMARY_CHARS;
+  let left = SUMMARY_CHARS - USER.length - ANSWERED.length;
   for (const sentence of [...firsts.toSorted((a, b) => b.worth - a.worth), ...best]) {
-    const cost = sentence.text.length + (sentence.by === 'user' ? USER.length : 0) + 2;
+    const cost = sentence.text.length + 2;
     if (cost > left || chosen.has(sentence)) continue;
     if ([...chosen].some((other) => overlap(other.text, sentence.text) >= SAME)) continue;
     chosen.add(sentence);
@@ -83,11 +88,17 @@ function choose(sentences: readonly Sentence[], run: readonly TurnText[]): Sente
 }
 
 const USER = 'user says: ';
+const ANSWERED = ' — answered: ';
+/** An order of the user without a figure, name, path or rule: the answer tells what became of it. */
+const PLAIN_ORDER = 1.5;
 
 /** Never empty: a run without a statement is named by its first prompt, or by its tools. */
 function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string {
-  const facts = kept.map(({ by, text }) => `${by === 'user' ? USER : ''}${text.replace(/[.;]+$/, '')}`);
-  if (facts.length > 0) return facts.join('; ');
+  const said = (by: Sentence['by']): string =>
+    kept.flatMap((sentence) => (sentence.by === by ? sentence.text.replace(/[.;]+$/, '') : [])).join('; ');
+  const [asked, answered] = [said('user'), said('assistant')];
+  if (asked !== '') return `${USER}${asked}${answered === '' ? '' : `${ANSWERED}${answered}`}`;
+  if (answered !== '') return answered;
   const prompt = run.map((turn) => turn.user.replace(/\s+/g, ' ').trim()).find((text) => text !== '');
   if (prompt !== undefined) return `${USER}${clip(prompt, CLAIM_CHARS)}`;
   const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
@@ -96,9 +107,9 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
 
 /** What the user asked last, verbatim, then what the old brief held; standing wishes apart, the newest kept. */
 function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult['brief'] {
-  const active = turns.slice(-4).flatMap((turn): Claim[] => {
-    const text = sentencesOf({ ...turn, parts: [] })[0]?.text ?? '';
-    return text === '' || text.length > CLAIM_CHARS ? [] : [{ text, sources: [turn.end] }];
+  const active = turns.flatMap((turn): Claim[] => {
+    const told = sentencesOf({ ...turn, parts: [] }).find(({ text }) => text.length <= CLAIM_CHARS && saysWhat(text));
+    return told === undefined ? [] : [{ text: told.text, sources: [turn.end] }];
   });
   const wishes = turns.flatMap((turn) =>
     sentencesOf({ ...turn, parts: [] })
@@ -108,7 +119,13 @@ function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult
   const standing = [...briefClaims.filter(({ text }) => STANDING.test(text)), ...wishes];
   const hints = [...new Map(standing.map((claim) => [claim.text, claim])).values()].slice(-8);
   const open = briefClaims.filter(({ text }) => !STANDING.test(text) && !active.some((claim) => claim.text === text));
-  return { active: [...active.toReversed(), ...open.slice(0, OLD_CLAIMS)], hints };
+  return { active: [...active.slice(-4).toReversed(), ...open.slice(0, OLD_CLAIMS)], hints };
+}
+
+/** Whether a sentence names something: "Good, keep that." tells nobody what is being worked on. */
+function saysWhat(text: string): boolean {
+  const named = topicTokens(text).filter((token) => contentTokens(token).length > 0);
+  return named.length >= NAMED_WORDS || (named.length > 0 && /[\d`/_]|[a-z][A-Z.]\w/.test(text));
 }
 
 function opening(turn: TurnText): string {

@@ -1,4 +1,5 @@
 import { coveredWorth, type QueryWeights } from './gate.ts';
+import { contentTokens } from './query.ts';
 import { tokenize } from './tokens.ts';
 
 export interface Snippet {
@@ -6,11 +7,15 @@ export interface Snippet {
   readonly text: string;
   /** How well it answers; worth of the query's terms in it and, less, in the question it follows. */
   readonly rank: number;
+  /** Worth of the query's terms in it and in the question it follows. */
+  readonly worth: number;
   /** The question it follows, where that lent it worth, else ''. */
   readonly asked: string;
 }
 
 export interface SnippetRules {
+  /** Worth of the query's terms in the turn before: what a prompt without words of its own leans on. */
+  readonly carried?: number;
   readonly maxChars: number;
   /** The query names a command, path or the like: calls of tools answer too. */
   readonly callsAnswer: boolean;
@@ -25,6 +30,8 @@ const QUESTION_SHARE = 0.5;
 /** What follows a question answers it, whatever its words; so many pieces long. */
 const LENT_SHARE = 0.65;
 const REPLY_PIECES = 4;
+/** A question with no more words of its own leans on what was said before it. */
+const LEANS_WORDS = 1;
 /** Between two lines that say as much the one with a figure, path or name is the one to show. */
 const EXACT_BONUS = 1.15;
 /** A line that holds a time where the query asks when, a figure where it asks how many. */
@@ -45,7 +52,8 @@ export function bestSnippet(text: string, query: QueryWeights, rules: SnippetRul
   for (const line of text.slice(0, READ_CHARS).split('\n')) {
     const lower = line.toLowerCase();
     // Most lines share nothing with the query; looking for stems is far cheaper than taking each line apart.
-    if (question.left === 0 && !roots.some((root) => lower.includes(root))) continue;
+    if (question.left === 0 && !(rules.carried && isQuestion(line)) && !roots.some((root) => lower.includes(root)))
+      continue;
     let before = '';
     const pieces = piecesOfLine(line.trim(), rules.maxChars);
     for (const [at, piece] of pieces.entries()) {
@@ -54,14 +62,21 @@ export function bestSnippet(text: string, query: QueryWeights, rules: SnippetRul
       const lent = asks || question.left === 0 ? 0 : question.worth * LENT_SHARE;
       const lead = isQuestion(pieces[at + 1] ?? '') && !EXACT.test(piece) ? LEAD_SHARE : 1;
       const rank = Math.max(worth, lent) * lead * shareOf(piece, asks, rules);
-      if (rank > (best?.rank ?? 0)) best = { text: piece, rank, asked: lent > 0 ? question.text : '' };
+      if (rank > (best?.rank ?? 0))
+        best = { text: piece, rank, worth: Math.max(worth, lent), asked: lent > 0 ? question.text : '' };
       const whole = `${before} ${piece}`.trim();
-      if (asks) question = { text: whole, worth: coveredWorth(query, new Set(tokenize(whole))), left: REPLY_PIECES };
+      if (asks) question = { text: whole, worth: askedWorth(whole, query, rules), left: REPLY_PIECES };
       else if (question.left > 0) question = { ...question, left: question.left - 1 };
       before = piece;
     }
   }
   return best;
+}
+
+/** "What is the cause?" asks for the cause of what was talked about before. */
+function askedWorth(question: string, query: QueryWeights, { carried = 0 }: SnippetRules): number {
+  const own = coveredWorth(query, new Set(tokenize(question)));
+  return contentTokens(question).length > LEANS_WORDS ? own : Math.max(own, carried);
 }
 
 function shareOf(piece: string, asks: boolean, { callsAnswer, kind }: SnippetRules): number {

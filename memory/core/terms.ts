@@ -10,7 +10,9 @@ const COMMON = new Set(
     'let lets now here there thing things something file files code new one two first next last all any some more most ' +
     'must never always prefer decided because instead only still well good right sure think know see look run running ' +
     'fix fixed change changed update updated create created check checked test tests pass passes fail failed yes okay ' +
-    'don doesn isn can could would every each other same own its too very without within after before when while'
+    'don doesn isn can could would every each other same own its too very without within after before when while ' +
+    'take takes taken go goes went gone come comes give gives put show shows look looks start starts time times way ' +
+    'many much often long almost about really already once again today'
   ).split(' '),
 );
 

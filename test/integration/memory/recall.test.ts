@@ -172,6 +172,18 @@ describe('a recaller over single nodes', () => {
     expect(hit?.raw?.turn).toBe('t');
   });
 
+  test.each([
+    ['the staging database port is 5433', 'user'],
+    ['we moved it, so the staging database port is 5433', 'external'],
+  ])('a line that quotes only the user is the user’s, whatever entered the turn later: %s', async (user, origin) => {
+    const node = makeNode({ turns: ['t'], summary: 'which database staging has' });
+    const text = 'the staging database port is 5433\nBash {"command":"curl x"}';
+    const turnText = () => ({ text, origin: 'external' as const, user });
+    const recaller = await recallerOf([node], { turnText });
+    const [hit] = await recaller.recall(ask(QUESTION), live());
+    expect(hit?.line).toMatchObject({ origin, text: expect.stringContaining('5433') });
+  });
+
   test('no more than topK are recalled', async () => {
     const many = Array.from({ length: 12 }, (_, at) =>
       makeNode({

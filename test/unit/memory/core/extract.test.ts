@@ -4,7 +4,7 @@ import { driftOf, topicRuns } from '../../../../memory/core/drift.ts';
 import { compactLocally, senseLocally } from '../../../../memory/core/extract.ts';
 import { split } from '../../../../memory/core/sentences.ts';
 import { readTurn } from '../../../../memory/core/taint.ts';
-import { talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
 const compact = (turns: ReturnType<typeof say>[], knownTags: string[] = []) =>
@@ -66,6 +66,49 @@ describe('a summary without a model', () => {
     expect(brief.hints[0]?.text).toBe('From now on always run pnpm lint before a commit.');
   });
 
+  test('who said it stands once, and what the assistant answered after it', () => {
+    const [node] = compact([
+      say('Use port 5433 for staging.', 'The config has port 5433.'),
+      say('The staging pool gets 20 sockets.', 'It has 20 sockets now.'),
+    ]).nodes;
+    expect(node?.summary).toBe(
+      'user says: Use port 5433 for staging; The staging pool gets 20 sockets — answered: The config has port 5433; It has 20 sockets now',
+    );
+  });
+
+  test('a plain order is left to its answer', () => {
+    expect(compact([say('Load them once.', 'A label takes 390 ms now.')]).nodes[0]?.summary).toBe(
+      'A label takes 390 ms now',
+    );
+  });
+
+  test('sentences that name nothing do not say what is being worked on', () => {
+    const { brief } = compact([
+      say('Good, keep that. Stream the export of October, it ran out of memory.', 'Done.'),
+      say('Run everything once more.', 'All pass.'),
+      say('Shorter, one sentence.', 'The export is streamed.'),
+    ]);
+    expect(brief.active.map(({ text }) => text)).toEqual(['Stream the export of October, it ran out of memory.']);
+  });
+
+  test('a stranger’s text in one turn does not colour what was said in the others', () => {
+    const page = readTurn(
+      turnOf('What does their page say about request limits?', [
+        ...toolRound('WebFetch', { url: 'https://a.example' }, 'A key may make 40 requests.'),
+        message('assistant', [{ type: 'text', text: 'A key may make 40 requests a second.' }]),
+      ]),
+    );
+    const { nodes } = compact([page, say('Then our limiter allows 30 requests a second.', 'It allows 30 requests.')]);
+    expect(nodes.map((node) => node.origin)).toEqual(['external', 'user']);
+    const own = readTurn(
+      turnOf('We never send more than 30 requests a second.', [
+        ...toolRound('WebFetch', { url: 'https://a.example' }, 'x'),
+        message('assistant', [{ type: 'text', text: 'Sure.' }]),
+      ]),
+    );
+    expect(compact([own]).nodes[0]?.origin).toBe('user');
+  });
+
   test('a trigger names what the turns are recognised by', () => {
     expect(compact(history.slice(1, 2)).nodes[0]?.trigger).toMatch(/E_TIMEOUT|PaymentClient/);
   });
@@ -103,5 +146,16 @@ describe('a reading without a model', () => {
   test('a batch falls into its topics', () => {
     expect(driftOf(css, history)).toBeGreaterThan(0.9);
     expect(topicRuns([...history.slice(1), css], 0.9).map((run) => run.length)).toEqual([2, 1]);
+  });
+
+  test('a topic is held against the last turns, ends sooner after a pause, and never grows without end', () => {
+    const of = (minutes: number, prompt: string) =>
+      readTurn(talk(prompt, 'Done.', { atMs: 1_800_000_000_000 + minutes * 60_000 }));
+    const fonts = 'Parse the label fonts once, cache parsed fonts';
+    const later = 'Label export wants semicolons, German header, decimal commas';
+    const lengths = (...turns: ReturnType<typeof of>[]) => topicRuns(turns, 0.95).map((run) => run.length);
+    expect(lengths(of(0, fonts), of(1, later))).toEqual([2]);
+    expect(lengths(of(0, fonts), of(90, later))).toEqual([1, 1]);
+    expect(lengths(...Array.from({ length: 14 }, (_, at) => of(at, `${fonts} ${at}`)))).toEqual([6, 6, 2]);
   });
 });

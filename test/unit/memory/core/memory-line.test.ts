@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { memoryLine } from '../../../../memory/core/memory-line.ts';
+import { memoryLine, summaryLine } from '../../../../memory/core/memory-line.ts';
 import { hostileText, makeNode } from '../../../helpers/nodes.ts';
 
 test('a line gives id, day, origin, summary and the raw line beside it', () => {
@@ -15,6 +15,18 @@ test('a line gives id, day, origin, summary and the raw line beside it', () => {
 test('a raw line that adds no word is left out and does not lower the origin', () => {
   const raw = { text: 'Staging database listens on port 5433.', turn: 't', origin: 'external' } as const;
   expect(memoryLine(makeNode(), raw)).toMatchObject({ origin: 'user', text: expect.not.stringContaining('"') });
+});
+
+test('a raw line that stands in the part of the summary nobody sees is shown', () => {
+  const node = makeNode({ summary: `${'alpha beta gamma '.repeat(24)}; the zone is 12 modules` });
+  const raw = { text: 'The zone is 12 modules', turn: 't', origin: 'user' } as const;
+  expect(memoryLine(node, raw).text).toContain('"The zone is 12 modules"');
+});
+
+test('without a raw line a summary may be shown whole', () => {
+  const node = makeNode({ summary: `${'alpha beta gamma '.repeat(34)}the end` });
+  expect(memoryLine(node, null).text.length).toBeLessThanOrEqual(400);
+  expect(summaryLine(node).text).toMatch(/the end$/);
 });
 
 test('a raw line is shown whole or not at all; the summary gives way at the end of a word', () => {

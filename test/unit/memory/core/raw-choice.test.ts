@@ -7,7 +7,7 @@ const tokens = uniqueTokens('how wide is the quiet zone of the barcodes');
 const query = weighQuery(tokens, new Map(tokens.map((token) => [token, 1])));
 const chosen = (...offered: (readonly [string, number])[]): string | undefined =>
   chooseRaw(
-    offered.map(([text, rank]) => ({ text, rank, asked: '' })),
+    offered.map(([text, rank]) => ({ text, rank, worth: rank, asked: '' })),
     query,
   )?.text;
 
