@@ -4,6 +4,7 @@ import { rowsOf } from './core/assemble.ts';
 import { contentDigest } from './core/digest.ts';
 import { grouped } from './core/grouped.ts';
 import type { MemoryNode } from './core/node.ts';
+import { isPointer } from './core/replace.ts';
 import type { NodeIndex, TurnText } from './ports.ts';
 import { createSerial, type Tracker } from './tracker.ts';
 
@@ -42,7 +43,11 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
     }
   }
 
-  const isLive = (node: MemoryNode): boolean => catalogue.get(node.node_id) === node;
+  /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
+  function isLive(node: MemoryNode): boolean {
+    const now = catalogue.get(node.node_id);
+    return now === node || (now !== undefined && !isPointer(now) && contentDigest(now) === contentDigest(node));
+  }
 
   /** Waits for its turn like the rest, but whoever asked is told when it fails. */
   function asked(work: () => Promise<void>): Promise<void> {

@@ -72,9 +72,6 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   function drop(nodes: readonly MemoryNode[]): void {
     catalogue.remove(nodes.map((node) => node.node_id));
     if (nodes.length > 0) void indexer.remove(nodes.map((node) => node.node_id));
-    // A row of a turn belongs to one node: where another one stands for the turn too, it has to be written again.
-    const heirs = new Set(nodes.flatMap((node) => node.turns).flatMap((end) => catalogue.standingFor(end)));
-    if (heirs.size > 0) indexer.upsert([...heirs].flatMap((id) => catalogue.get(id) ?? []));
   }
 
   async function remove(ids: readonly string[], ends: readonly string[] = []): Promise<void> {

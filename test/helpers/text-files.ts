@@ -1,0 +1,47 @@
+import { fits, joinFiles, readNodeFile, withNodes, withoutSections } from '../../memory/core/library.ts';
+import { newDocument, parseDocument, renderDocument } from '../../memory/core/markdown.ts';
+import type { MemoryNode } from '../../memory/core/node.ts';
+import type { NodeFiles } from '../../memory/ports.ts';
+
+/** Node files that are texts in a map, by their paths. */
+export interface TextFiles extends NodeFiles {
+  texts: Map<string, string>;
+}
+
+export const readTexts = (texts: ReadonlyMap<string, string>) =>
+  joinFiles([...texts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([file, text]) => readNodeFile(file, text)));
+
+export function createTextFiles(): TextFiles {
+  const files: TextFiles = {
+    texts: new Map(),
+    async load() {
+      const { nodes, problems } = readTexts(files.texts);
+      return { nodes, problems };
+    },
+    async save(nodes) {
+      for (const node of nodes) put(node);
+    },
+    async remove(ids) {
+      for (const [file, text] of files.texts) {
+        const left = withoutSections(text, new Set(ids));
+        if (left === '') files.texts.delete(file);
+        else files.texts.set(file, left);
+      }
+    },
+    readBrief: async () => null,
+    writeBrief: async () => {},
+    briefs: async () => [],
+  };
+
+  function put(node: MemoryNode): void {
+    const place = readTexts(files.texts).places.get(node.node_id)?.[0];
+    const known = place === undefined ? '' : parseDocument(files.texts.get(place) ?? '');
+    if (place !== undefined && typeof known !== 'string' && fits(known, node)) {
+      files.texts.set(place, renderDocument(withNodes(known, [node]).document));
+      return;
+    }
+    const file = `own/${node.node_id}.md`;
+    files.texts.set(file, renderDocument(withNodes(newDocument(node), [node]).document));
+  }
+  return files;
+}
