@@ -8,6 +8,8 @@ import { ensureDir } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
 import { createRedactor, markKey } from '../common/redact.ts';
+import { createUsageFile } from '../memory/adapters/usage-file.ts';
+import { openGovernor } from '../memory/governor.ts';
 import { createProxy } from '../proxy/index.ts';
 import { createRoute } from '../proxy/next-hop.ts';
 import { openPlanStore } from '../proxy/plan-store.ts';
@@ -56,7 +58,13 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   });
   // First of all: whoever holds this socket is the home's one writer.
   const api = await openApiServer(paths.engineSocket, log);
-  const opening = openMemory({ env, config, paths, redactor, log });
+  const governor = await openGovernor({
+    rule: config.models,
+    store: createUsageFile(path.join(paths.ledgerDir, 'model-use.json'), log),
+    clock: systemClock,
+    log,
+  });
+  const opening = openMemory({ env, config, paths, redactor, governor, log });
   const memory = lateMemory(opening, config.llm);
   const plans = openPlanStore(paths.plansDir);
   const rewriter = await createRewriter({
@@ -69,6 +77,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   });
   const proxy = createProxy({
     rewriter,
+    quota: governor,
     certs: leafSource({
       paths,
       now: systemClock.now,
@@ -96,7 +105,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   let closing: Promise<void> | null = null;
   const closeAll = async (): Promise<void> => {
     clearInterval(watch);
-    for (const part of [proxy, rewriter, memory, plans, api]) {
+    for (const part of [proxy, rewriter, memory, governor, plans, api]) {
       await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
     }
     log.info('the engine has ended');

@@ -65,10 +65,15 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
   };
 }
 
+export function idleModel(backend: string): MemoryStatus['llm'] {
+  const use = { calls_today: 0, tokens_today: 0, cost_usd_today: 0 };
+  return { backend, ...use, deferred: 0, deferred_because: '', deferred_until: null, last_error: '' };
+}
+
 function closedStatus(backend: string, problem: string): MemoryStatus {
   return {
     queue: { sensor: 0, compacter: 0, indexer: 0 },
-    llm: { backend, calls_today: 0, tokens_today: 0, deferred: 0, last_error: '' },
+    llm: idleModel(backend),
     nodes: 0,
     problems: [{ file: 'memory', message: problem }],
     reindex: null,

@@ -7,6 +7,7 @@ import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Redactor } from '../common/redact.ts';
+import type { Governor } from '../memory/governor.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
 import { PROXY_NAMES } from './environment.ts';
 import { createTroubles } from './troubles.ts';
@@ -18,6 +19,7 @@ export interface MemoryParts {
   readonly config: Config;
   readonly paths: HomePaths;
   readonly redactor: Redactor;
+  readonly governor: Governor;
   readonly log: Log;
 }
 
@@ -52,6 +54,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     index: watched(opened.index, paths.indexDir, ['upsert', 'removeNodes', 'search']),
     model: await languageModel(parts),
     local: createLocalModel(),
+    quota: parts.governor,
     redactor,
     projectOf: createProjectOf(systemClock.now),
     forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
@@ -90,7 +93,14 @@ async function warmUp(memory: Memory, log: Log): Promise<void> {
   }
 }
 
-async function languageModel({ env, config, paths, redactor, log }: MemoryParts): Promise<ReportingModel | null> {
+async function languageModel({
+  env,
+  config,
+  paths,
+  redactor,
+  governor,
+  log,
+}: MemoryParts): Promise<ReportingModel | null> {
   if (config.llm !== 'claude') return null;
   const { createClaudeCli } = await import('../memory/adapters/claude-cli.ts');
   const cwd = path.join(paths.runDir, 'model');
@@ -108,6 +118,7 @@ async function languageModel({ env, config, paths, redactor, log }: MemoryParts)
     cwd,
     redact: redactor.text,
     now: systemClock.now,
+    ledger: governor,
     log,
   });
 }

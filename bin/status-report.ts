@@ -2,6 +2,7 @@ import { engineClient } from './api/client.ts';
 import type { EngineStatus } from './api/operations.ts';
 import type { Context } from './context.ts';
 import type { EngineState, GuardStatus } from './control.ts';
+import { idleModel } from './late-memory.ts';
 import { VERSION } from './version.ts';
 
 /** The document of `start --json` and `status --json`. */
@@ -72,8 +73,4 @@ async function engineStatus(context: Context): Promise<EngineStatus | null> {
 
 function proxyAt(port: number): { url: string; port: number } {
   return { url: `http://127.0.0.1:${port}`, port };
-}
-
-function idleModel(backend: string): EngineStatus['llm'] {
-  return { backend, calls_today: 0, tokens_today: 0, deferred: 0, last_error: '' };
 }

@@ -36,6 +36,13 @@ export const Config = z.strictObject({
       sensorTimeoutMs: count(30_000).describe('a sensor call is killed after this'),
       compacterTimeoutMs: count(180_000).describe('a compacter call is killed after this'),
       maxChildren: z.int().positive().default(2).describe('claude -p children at one time'),
+      dailyTokens: count(500_000).describe('tokens that the calls of memory may take in a day (UTC)'),
+      maxUtilization: z
+        .number()
+        .min(0)
+        .max(1)
+        .default(0.8)
+        .describe('share of your usage limits from which the calls of memory wait'),
     })
     .prefault({}),
   compaction: z

@@ -2,11 +2,17 @@ import type { Clock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { Redactor } from '../common/redact.ts';
+import type { QuotaDecision } from './core/governor.ts';
 import type { Journal, LanguageModel, NodeFiles, NodeIndex, NodeWatch, Snapshots } from './ports.ts';
 
 /** A model that can say how it is doing; `health` is what `status` shows. */
 export type ReportingModel = LanguageModel & {
-  health?(): { readonly callsToday: number; readonly tokensToday: number; readonly lastError: string };
+  health?(): {
+    readonly callsToday: number;
+    readonly tokensToday: number;
+    readonly costUsdToday?: number;
+    readonly lastError: string;
+  };
 };
 
 /** All that memory is built from. It closes journal, index, watch and both models; the embedder is its owner's. */
@@ -18,6 +24,8 @@ export interface MemoryDeps {
   /** Null when `config.llm` is not `claude`, or there is no such program. */
   readonly model: ReportingModel | null;
   readonly local: LanguageModel;
+  /** Whether the model may be asked now; always, where it is not given. */
+  readonly quota?: { decide(): QuotaDecision };
   readonly redactor: Redactor;
   /** Project key of a directory, see `adapters/git-project.ts`. */
   readonly projectOf: (directory: string | null) => string;

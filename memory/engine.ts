@@ -26,7 +26,7 @@ import { createUpgrades } from './upgrades.ts';
  * locally only where `prepare` or `flush` asks for them (or when 200 turns wait).
  */
 export async function createMemory(deps: MemoryDeps): Promise<Memory> {
-  const { clock, forgotten, index, journal, local, log, model, projectOf, watch } = deps;
+  const { forgotten, index, journal, local, log, model, projectOf, watch } = deps;
   const tracker = createTracker();
   const catalogue = createCatalogue();
   const book = createTurnBook();
@@ -34,7 +34,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const indexer = createIndexer({ index, catalogue, textsOf: texts.ofSession, tracker, log });
   const store = createStore({ ...deps, catalogue, indexer });
   const compactor = createCompactor({ ...deps, catalogue, store });
-  const upgrades = createUpgrades({ model, clock, catalogue, compactor, store, texts, tracker, log });
+  const upgrades = createUpgrades({ ...deps, catalogue, compactor, store, texts, tracker });
   const sensor = createSensor(deps);
   const pipeline = createPipeline({ ...deps, book, catalogue, compactor, upgrades, sensor, store, texts, tracker });
   const queries = createQueries({ ...deps, book, catalogue, texts });
@@ -114,6 +114,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     await watching;
     await follow();
     await pipeline.compactTails();
+    upgrades.catchUp();
     await tracker.idle();
   }
 
@@ -179,7 +180,8 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       backend: deps.config.llm,
       calls_today: health?.callsToday ?? 0,
       tokens_today: health?.tokensToday ?? 0,
-      deferred: upgrades.deferred(),
+      cost_usd_today: Number((health?.costUsdToday ?? 0).toFixed(6)),
+      ...upgrades.deferred(),
       last_error: health?.lastError ?? '',
     };
     return { queue, llm, nodes: catalogue.size(), problems: [...problems, ...store.problems()], reindex: reindexing };

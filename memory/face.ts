@@ -83,7 +83,14 @@ export interface MemoryStatus {
     readonly backend: string;
     readonly calls_today: number;
     readonly tokens_today: number;
+    /** At the prices of the API, as Claude Code reckons it. */
+    readonly cost_usd_today: number;
+    /** Compactions that wait for the model; local nodes stand in for them. */
     readonly deferred: number;
+    /** Why they wait, '' when none does. */
+    readonly deferred_because: string;
+    /** When the model may be asked again, ISO; null when none waits. */
+    readonly deferred_until: string | null;
     /** Why the last model call failed, '' when it did not. */
     readonly last_error: string;
   };

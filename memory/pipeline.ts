@@ -21,7 +21,7 @@ const PENDING_CHARS = 128_000_000;
 const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
 const SENSED = 5;
 /** Stand-ins older than this are not shown to the model any more after a restart. */
-const UPGRADE_MS = 7 * 86_400_000;
+const UPGRADE_MS = 15 * 86_400_000;
 
 /** From a captured turn to durable nodes; each session's turns in order, no session waiting for another. */
 export interface Pipeline {

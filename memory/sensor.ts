@@ -12,10 +12,11 @@ export interface Sensor {
 export function createSensor({
   model,
   local,
+  quota,
   clock,
   log,
-}: Pick<MemoryDeps, 'model' | 'local' | 'clock' | 'log'>): Sensor {
-  const gate = createModelGate(clock);
+}: Pick<MemoryDeps, 'model' | 'local' | 'quota' | 'clock' | 'log'>): Sensor {
+  const gate = createModelGate(clock, quota);
   const closing = new AbortController();
   return {
     async sense(input) {

@@ -7,20 +7,25 @@ import type { MemoryNode } from './core/node.ts';
 import { replaceStandIns } from './core/replace.ts';
 import { isStandIn } from './core/stand-in.ts';
 import type { MemoryDeps } from './deps.ts';
+import type { MemoryStatus } from './face.ts';
 import { createModelGate } from './model-gate.ts';
 import type { Store } from './store.ts';
 import type { Texts } from './texts.ts';
 import { createSerial, type Tracker } from './tracker.ts';
 
-const MOST_DEFERRED = 100;
+const MOST_DEFERRED = 1_000;
+/** Clocks jump, machines sleep, and a quota may come back early. */
+const LONGEST_SLEEP_MS = 60_000;
 const ATTEMPTS = 3;
 
 /** The compacter's queue: stand-ins that wait for the model's nodes. */
 export interface Upgrades {
   /** Queues the stand-ins of one batch; returns false where no model will come, so that the brief is up to others. */
   add(standIns: readonly MemoryNode[]): boolean;
-  /** Stand-ins that stay until the model answers again. */
-  deferred(): number;
+  /** Batches of stand-ins that stay until the model answers again; fields as in the status. */
+  deferred(): Pick<MemoryStatus['llm'], 'deferred' | 'deferred_because' | 'deferred_until'>;
+  /** Asks about what was deferred, where the model may be asked. */
+  catchUp(): void;
   close(): Promise<void>;
 }
 
@@ -34,9 +39,11 @@ interface Job {
   failures: number;
   /** Answers that the model had given when this last failed. */
   failedAt: number;
+  /** A local brief was written in place of the model's. */
+  briefed: boolean;
 }
 
-type Parts = Pick<MemoryDeps, 'model' | 'clock'> & {
+type Parts = Pick<MemoryDeps, 'model' | 'quota' | 'clock'> & {
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;
   readonly store: Store;
@@ -46,9 +53,9 @@ type Parts = Pick<MemoryDeps, 'model' | 'clock'> & {
 };
 
 export function createUpgrades(parts: Parts): Upgrades {
-  const { model, clock, catalogue, compactor, store, texts, tracker, log } = parts;
+  const { model, quota, clock, catalogue, compactor, store, texts, tracker, log } = parts;
   const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
-  const gate = createModelGate(clock);
+  const gate = createModelGate(clock, quota);
   const closing = new AbortController();
   let deferred: Job[] = [];
   let answers = 0;
@@ -59,7 +66,17 @@ export function createUpgrades(parts: Parts): Upgrades {
   function defer(job: Job): void {
     if (closing.signal.aborted) return;
     deferred = [...deferred, job].slice(-MOST_DEFERRED);
-    timer ??= setTimeout(retry, Math.max(1_000, gate.waitMs())).unref();
+    sleep();
+  }
+
+  function sleep(): void {
+    timer ??= setTimeout(wake, Math.min(LONGEST_SLEEP_MS, Math.max(1_000, gate.waitMs()))).unref();
+  }
+
+  function wake(): void {
+    timer = null;
+    if (gate.isOpen()) retry();
+    else if (!closing.signal.aborted) sleep();
   }
 
   function retry(): void {
@@ -83,7 +100,8 @@ export function createUpgrades(parts: Parts): Upgrades {
     const { batch, standIns } = await batchOf(job);
     if (batch.turns.length === 0) return;
     if (!gate.isOpen()) {
-      await compactor.writeLocalBrief(batch);
+      if (!job.briefed) await compactor.writeLocalBrief(batch);
+      job.briefed = true;
       return defer(job);
     }
     try {
@@ -92,7 +110,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       answers += 1;
       await replace(standIns, compactor.nodesOf(result, batch, model.name), batch);
       await compactor.writeBrief(result, batch);
-      if (deferred.length > 0) retry();
+      if (deferred.length > 0 && gate.isOpen()) retry();
     } catch (error) {
       if (closing.signal.aborted) return;
       gate.failed();
@@ -132,10 +150,18 @@ export function createUpgrades(parts: Parts): Upgrades {
         attempts: 0,
         failures: 0,
         failedAt: -1,
+        briefed: false,
       });
       return gate.isOpen();
     },
-    deferred: () => deferred.length,
+    deferred() {
+      if (deferred.length === 0) return { deferred: 0, deferred_because: '', deferred_until: null };
+      const until = new Date(clock.now() + gate.waitMs()).toISOString();
+      return { deferred: deferred.length, deferred_because: gate.because(), deferred_until: until };
+    },
+    catchUp() {
+      if (deferred.length > 0 && gate.isOpen()) retry();
+    },
     async close() {
       closing.abort(new Error('memory is closing'));
       if (timer !== null) clearTimeout(timer);

@@ -4,12 +4,13 @@ import type { Readable } from 'node:stream';
 import { CometError } from '../common/errors.ts';
 import { CHILD_HEADER, endToEnd, ofInterest, valuesOf, withoutCredentials } from './headers.ts';
 import { type Facts, judge, streamBody, takeBody } from './intake.ts';
-import type { MessagesRequest, ProxyLog, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
+import type { MessagesRequest, ProxyLog, QuotaWatch, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
 import { createTee, type Tee } from './tee.ts';
 import type { RawHeaders, Upstream } from './upstream.ts';
 
 export interface ExchangeDeps {
   readonly rewriter: Rewriter;
+  readonly quota?: QuotaWatch;
   readonly upstream: Upstream;
   /** Named in errors. */
   readonly origin: string;
@@ -74,7 +75,7 @@ async function runMessages(deps: ExchangeDeps, incoming: Incoming, context: Mess
   if (!Buffer.isBuffer(received)) {
     stats.passed_through += 1;
     deps.log.warn('request larger than can be looked into; forwarded as it came', { path: context.path });
-    return void (await relay({ deps, incoming, gone, body: received, tee: null }));
+    return tellQuota(deps, await relay({ deps, incoming, gone, body: received, tee: null }));
   }
   const message: MessagesRequest = {
     requestId: randomUUID(),
@@ -88,6 +89,7 @@ async function runMessages(deps: ExchangeDeps, incoming: Incoming, context: Mess
   const body = outcome?.body ?? received;
   const tee = outcome === null ? null : teeHolder(deps.teeCapBytes);
   const done = await relay({ deps, incoming, gone, body, tee });
+  tellQuota(deps, done);
   deps.log.debug('exchange', {
     requestId: message.requestId,
     path: message.path,
@@ -233,6 +235,15 @@ async function report(deps: ExchangeDeps, { outcome, tee, done, path }: Report):
     });
   } catch (error) {
     deps.log.error('a response could not be taken into memory', { error });
+  }
+}
+
+function tellQuota(deps: ExchangeDeps, { status, headers }: Done): void {
+  if (status === 0) return;
+  try {
+    deps.quota?.answered({ status, headers: ofInterest(headers) });
+  } catch (error) {
+    deps.log.error('the rate limits of a response were not taken in', { error });
   }
 }
 

@@ -1,13 +1,14 @@
 import type { Clock } from '../common/clock.ts';
 import { type ProxyStats, runExchange } from './exchange.ts';
 import { createMitm } from './mitm.ts';
-import type { CertSource, ProxyLog, Rewriter } from './ports.ts';
+import type { CertSource, ProxyLog, QuotaWatch, Rewriter } from './ports.ts';
 import { createUpstream, type UpstreamOptions } from './upstream.ts';
 
 export type { ProxyStats } from './exchange.ts';
 
 export interface ProxyDeps {
   readonly rewriter: Rewriter;
+  readonly quota?: QuotaWatch;
   readonly certs: CertSource;
   readonly upstream: UpstreamOptions;
   /** Host whose TLS is terminated; port 443 is meant. */

@@ -59,6 +59,11 @@ export interface Rewriter {
   replay(request: MessagesRequest): RewriteOutcome;
 }
 
+/** Is told of every answer to a messages request what it says about rate limits. Must return at once and not throw. */
+export interface QuotaWatch {
+  answered(answer: Pick<ResponseSeen, 'status' | 'headers'>): void;
+}
+
 /** The fixed leaf for the target host; null when it may not be served (missing, expired, wrong modes). */
 export interface CertSource {
   leaf(): { readonly keyFile: string; readonly certFile: string; readonly key: string; readonly cert: string } | null;

@@ -105,7 +105,10 @@ export interface EngineStatus {
     readonly backend: string;
     readonly calls_today: number;
     readonly tokens_today: number;
+    readonly cost_usd_today: number;
     readonly deferred: number;
+    readonly deferred_because: string;
+    readonly deferred_until: string | null;
     readonly last_error: string;
   };
   readonly nodes: number;

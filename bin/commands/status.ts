@@ -44,12 +44,18 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
     ],
     [
       'model',
-      `${llm.backend}, today ${count(llm.calls_today)} calls and ${count(llm.tokens_today)} tokens, deferred ${llm.deferred}`,
+      `${llm.backend}, today ${count(llm.calls_today)} calls, ${count(llm.tokens_today)} tokens, $${llm.cost_usd_today.toFixed(2)}`,
     ],
   ];
   const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
+  if (llm.deferred > 0) lines.push(paint('yellow', deferredLine(llm)));
   if (llm.last_error !== '') lines.push(paint('yellow', `last model error: ${oneLine(llm.last_error)}`));
   for (const problem of report.problems) lines.push(paint('yellow', `${problem.file}: ${oneLine(problem.message)}`));
   if (!healthy) lines.push('Claude Code goes on without memory meanwhile; see comet-cc doctor');
   return lines;
+}
+
+function deferredLine({ deferred, deferred_because, deferred_until }: StatusReport['llm']): string {
+  const until = deferred_until === null ? '' : `, until ${deferred_until.slice(0, 16).replace('T', ' ')} UTC`;
+  return `${count(deferred)} compactions wait for the model${until}: ${oneLine(deferred_because)}`;
 }

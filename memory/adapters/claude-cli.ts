@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip } from '../core/neutral.ts';
+import { createLedger, type Ledger } from '../ledger.ts';
 import type { LanguageModel } from '../ports.ts';
 import { compacterPrompt } from '../prompts/compacter.ts';
 import type { Prompt } from '../prompts/prompt.ts';
@@ -27,6 +28,8 @@ export interface ClaudeCliOptions {
   readonly cwd: string;
   readonly redact: (text: string) => string;
   readonly now: () => number;
+  /** Counts what the calls take; one that forgets when this ends, unless given. */
+  readonly ledger?: Ledger;
   readonly log: Log;
   readonly graceMs?: number;
 }
@@ -35,6 +38,7 @@ export interface ClaudeCliOptions {
 interface ModelHealth {
   readonly callsToday: number;
   readonly tokensToday: number;
+  readonly costUsdToday: number;
   readonly lastFailure: FailureKind | null;
   /** `kind: detail`, redacted and short; '' when the last call answered. */
   readonly lastError: string;
@@ -61,14 +65,15 @@ export function createClaudeCli(options: ClaudeCliOptions): ClaudeCli {
   const places = createSemaphore(options.models.maxChildren);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
-  const day = createDay(options.now);
+  const ledger = options.ledger ?? createLedger(options.now);
   let failure: { readonly kind: FailureKind; readonly detail: string } | null = null;
 
   async function attempt<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
     const end = await places.run(() => spawn(options, call, signal), signal);
     signal.throwIfAborted();
     const output = end.how === 'exited' ? readClaudeOutput(end.stdout, end.stderr) : null;
-    day.add(end.how === 'missing' ? 0 : 1, output?.tokens ?? 0);
+    const { tokens, costUsd } = output ?? { tokens: 0, costUsd: 0 };
+    if (end.how !== 'missing') ledger.spent({ calls: 1, tokens, costUsd });
     if (output?.kind === 'answer') {
       try {
         return call.prompt.parse(output.value);
@@ -116,11 +121,16 @@ export function createClaudeCli(options: ClaudeCliOptions): ClaudeCli {
       const prompt = compacterPrompt(input, fence());
       return tracked({ model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt }, signal);
     },
-    health: () => ({
-      ...day.today(),
-      lastFailure: failure?.kind ?? null,
-      lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
-    }),
+    health() {
+      const { calls, tokens, costUsd } = ledger.today();
+      return {
+        callsToday: calls,
+        tokensToday: tokens,
+        costUsdToday: costUsd,
+        lastFailure: failure?.kind ?? null,
+        lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
+      };
+    },
     async close() {
       closing.abort(new CometError('model_failed', 'the daemon is stopping'));
       await Promise.allSettled(running);
@@ -171,25 +181,4 @@ function detailOf<T>(end: ChildEnd, call: Call<T>): string {
 
 function fence(): string {
   return randomBytes(8).toString('hex');
-}
-
-function createDay(now: () => number) {
-  let day = '';
-  let callsToday = 0;
-  let tokensToday = 0;
-  const turn = (): void => {
-    const today = new Date(now()).toISOString().slice(0, 10);
-    if (today !== day) [day, callsToday, tokensToday] = [today, 0, 0];
-  };
-  return {
-    add(calls: number, tokens: number): void {
-      turn();
-      callsToday += calls;
-      tokensToday += tokens;
-    },
-    today() {
-      turn();
-      return { callsToday, tokensToday };
-    },
-  };
 }

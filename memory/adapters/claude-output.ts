@@ -4,10 +4,16 @@ import { z } from 'zod';
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
 
 export type ClaudeOutput =
-  | { readonly kind: 'answer'; readonly value: unknown; readonly tokens: number }
-  | { readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string; readonly tokens: number };
+  | ({ readonly kind: 'answer'; readonly value: unknown } & Used)
+  | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & Used);
 
-const count = z.number().catch(0);
+interface Used {
+  readonly tokens: number;
+  /** At the prices of the API, as Claude Code reckons it; 0 where it does not say. */
+  readonly costUsd: number;
+}
+
+const count = z.number().nonnegative().catch(0);
 const Usage = z
   .looseObject({
     input_tokens: count,
@@ -25,6 +31,7 @@ const Result = z.looseObject({
   structured_output: z.unknown().optional(),
   errors: z.unknown().optional(),
   api_error_status: z.unknown().optional(),
+  total_cost_usd: count,
   usage: Usage,
 });
 type Result = z.infer<typeof Result>;
@@ -34,17 +41,17 @@ export function readClaudeOutput(stdout: string, stderr: string): ClaudeOutput {
   const result = findResult(stdout);
   if (result === null) {
     const said = `${stderr}\n${stdout}`.trim();
-    return { kind: 'failure', failure: failureOf(said), detail: said || 'no output', tokens: 0 };
+    return { kind: 'failure', failure: failureOf(said), detail: said || 'no output', tokens: 0, costUsd: 0 };
   }
-  const tokens = tokensOf(result);
+  const used = { tokens: tokensOf(result), costUsd: result.total_cost_usd };
   const value = result.structured_output ?? parsed(result.result);
   if (!result.is_error && value !== undefined && typeof value === 'object' && value !== null) {
-    return { kind: 'answer', value, tokens };
+    return { kind: 'answer', value, ...used };
   }
   const status = result.api_error_status ?? '';
   const said = [result.result, result.errors, status, stderr].map(textOf).filter(Boolean).join(' · ');
   const detail = said === '' || !result.is_error ? `no structured answer (${result.subtype})` : said;
-  return { kind: 'failure', failure: result.is_error ? failureOf(detail) : 'failed', detail, tokens };
+  return { kind: 'failure', failure: result.is_error ? failureOf(detail) : 'failed', detail, ...used };
 }
 
 function failureOf(said: string): FailureKind {

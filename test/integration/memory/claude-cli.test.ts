@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { readTurn } from '../../../memory/core/taint.ts';
+import { createLedger } from '../../../memory/ledger.ts';
 import { languageModelContract } from '../../contract/language-model.ts';
 import { ANSWERS, type StubClaude, stubClaude } from '../../helpers/stub-claude.ts';
 import { talk } from '../../helpers/turns.ts';
@@ -96,6 +97,16 @@ describe('a call of claude -p', () => {
     const model = stub(body).model();
     expect(await model.sense(sensing, calm)).toMatchObject({ logic_flow: 'BROKEN' });
     expect(model.health()).toMatchObject({ callsToday: 1, tokensToday: 125, lastError: '' });
+  });
+
+  test('is counted with what Claude Code says it cost, where the counting is given too', async () => {
+    const ledger = createLedger(() => 0);
+    const made = stub('print(result({ total_cost_usd: nth === 1 ? 0.0123 : "odd", structured_output: answer() }));');
+    const model = made.model({ ledger });
+    await model.sense(sensing, calm);
+    await model.sense(sensing, calm);
+    expect(ledger.today()).toEqual({ day: '1970-01-01', calls: 2, tokens: 250, costUsd: 0.0123 });
+    expect(model.health()).toMatchObject({ callsToday: 2, costUsdToday: 0.0123 });
   });
 
   test('is repeated once when the answer does not fit', async () => {

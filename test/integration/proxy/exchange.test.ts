@@ -23,6 +23,38 @@ const hash = (bytes: Buffer): string => createHash('sha256').update(bytes).diges
 const value = (raw: readonly string[], name: string): string[] =>
   raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
 
+describe('rate limits', () => {
+  it('of every answered messages request are handed over, a refusal and an unread body too', async () => {
+    const told: unknown[] = [];
+    const quota = { answered: (answer: unknown) => void told.push(answer) };
+    const headers = ['anthropic-ratelimit-unified-5h-utilization', '0.81', 'Retry-After', '7', 'x-other', '1'];
+    let status = 200;
+    const { ask } = await start({
+      deps: { quota, bodyCapBytes: 10 },
+      answer(_request, response) {
+        response.writeHead(status, headers);
+        response.end('{}');
+      },
+    });
+    await ask({ headers: CLIENT, body: '{}' });
+    status = 429;
+    await ask({ headers: CLIENT, body: '{}' });
+    await ask({ headers: CLIENT, body: JSON.stringify({ longer: 'than may be read' }) });
+    const read = { 'anthropic-ratelimit-unified-5h-utilization': '0.81', 'retry-after': '7' };
+    expect(told).toEqual([200, 429, 429].map((code) => ({ status: code, headers: read })));
+  });
+
+  it('cost no request when taking them in fails', async () => {
+    const quota = {
+      answered() {
+        throw new Error('broken');
+      },
+    };
+    const { ask } = await start({ deps: { quota } });
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+  });
+});
+
 describe('pass-through', () => {
   it('is byte-identical over hundreds of fuzzed requests, none of which the rewriter sees', async () => {
     const { via, ca, standIn, rewrites } = await start({

@@ -7,6 +7,7 @@ import { nodeLines } from '../../../bin/commands/memory/show.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
 import { statusLines } from '../../../bin/commands/status.ts';
 import { exitCodeOf } from '../../../bin/exit.ts';
+import { idleModel } from '../../../bin/late-memory.ts';
 import { contentText } from '../../../bin/render.ts';
 import { createTerm, type Paint } from '../../../bin/term.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
@@ -189,7 +190,12 @@ describe('status', () => {
     requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
     tokens: { original: 100_000, sent: 40_000, net_saved: 60_000 },
     queue: { sensor: 1, compacter: 0, indexer: 0 },
-    llm: { backend: 'claude', calls_today: 3, tokens_today: 4_500, deferred: 0, last_error: '' },
+    llm: {
+      ...idleModel('claude'),
+      calls_today: 3,
+      tokens_today: 4_500,
+      cost_usd_today: 0.0312,
+    },
     nodes: 12,
     problems: [],
     tunnels: { open: 0, total: 0, failed_open: 0 },
@@ -200,6 +206,20 @@ describe('status', () => {
     expect(lines).toContain('up 1 min');
     expect(lines).toContain('1,200: 1,000 rewritten, 200 passed through, 0 failed open');
     expect(lines).toContain('100,000 received, 40,000 sent (60 %), net saved 60,000');
+    expect(lines).toContain('claude, today 3 calls, 4,500 tokens, $0.03');
+    expect(lines).not.toContain('wait for the model');
+  });
+
+  it('says what waits for the model, why and until when', () => {
+    const llm = {
+      ...report.llm,
+      deferred: 2,
+      deferred_because: 'the 5h limit is 81 % used, and our own calls stop at 80 %',
+      deferred_until: '2026-03-04T12:00:00.000Z',
+    };
+    expect(statusLines({ ...report, llm }, plain)).toContain(
+      '2 compactions wait for the model, until 2026-03-04 12:00 UTC: the 5h limit is 81 % used, and our own calls stop at 80 %',
+    );
   });
 
   it('adds what is wrong: the engine, the model, the store', () => {
