@@ -7,7 +7,7 @@ import { oneLine, truncate } from '../../format.ts';
 export function registerMemoryRm(memory: Command, context: Context): void {
   memory
     .command('rm')
-    .description('remove memories with every trace: file, index and raw turns')
+    .description('remove memories with every trace: file, index, raw turns and snapshots')
     .argument('<id...>', 'any unambiguous start of an id')
     .option('--yes', 'do not ask')
     .addHelpText('after', '\nExample:\n  comet-cc memory rm mem_20261121_223000_a1b2c3 --yes')
