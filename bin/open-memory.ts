@@ -10,6 +10,7 @@ import type { Redactor } from '../common/redact.ts';
 import type { Governor } from '../memory/governor.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
 import { PROXY_NAMES } from './environment.ts';
+import { withTempDir } from './temp-dir.ts';
 import { createTroubles } from './troubles.ts';
 
 const SNAPSHOTS = 20;
@@ -28,7 +29,7 @@ export interface MemoryParts {
  * load on this machine must cost memory, never the proxy.
  */
 export async function openMemory(parts: MemoryParts): Promise<Memory> {
-  const { config, paths, redactor, log } = parts;
+  const { env, config, paths, redactor, log } = parts;
   const { createMemory } = await import('../memory/index.ts');
   const { openJournal } = await import('../memory/adapters/journal.ts');
   const { openNodeFiles } = await import('../memory/adapters/node-files.ts');
@@ -43,7 +44,10 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
   const { report, watched } = troubles;
   const embedder = createWorkerEmbedder();
-  const opened = await openLanceIndex({ dir: paths.indexDir, embedder, now: systemClock.now, report });
+  // LanceDB leaves an empty folder where temporary files go, once for each process.
+  const opened = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
+    openLanceIndex({ dir: paths.indexDir, embedder, now: systemClock.now, report }),
+  );
   if (opened.rebuilt && opened.reason !== 'new') log.warn('the index is rebuilt', { reason: opened.reason });
   const journal = await openJournal({ dir: paths.journalDir, report });
   const nodeFiles = await openNodeFiles(paths);
