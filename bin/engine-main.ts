@@ -25,6 +25,9 @@ process.on('SIGTERM', () => void (leaving ? process.exit(1) : leave(0, true)));
 // A terminal's Ctrl-C is for the guard, which then asks to drain.
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
+process.stderr.on('error', () => {
+  // The guard that read it has gone, which 'disconnect' deals with.
+});
 process.on('uncaughtException', (error) => fail('uncaught exception', error));
 process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
 setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);

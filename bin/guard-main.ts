@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CometError } from '../common/errors.ts';
+import { byteSink } from '../common/log.ts';
 import { homePaths } from '../common/paths.ts';
 import { createGuard } from '../proxy/guard.ts';
 import { createRoute } from '../proxy/next-hop.ts';
@@ -13,6 +14,14 @@ const here = path.dirname(fileURLToPath(import.meta.url));
 const env = process.env;
 const paths = homePaths(path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc')));
 const port = Number(env['COMET_CC_PORT'] || 8443);
+
+// A log of ours is kept within bounds; a terminal or service manager keeps its own.
+const write = env['COMET_CC_GUARD_LOG']
+  ? byteSink(env['COMET_CC_GUARD_LOG'])
+  : (bytes: Buffer) => void process.stderr.write(bytes);
+process.stderr.on('error', () => {
+  // Whoever read it has gone; the guard stays.
+});
 
 process.on('disconnect', () => {
   // The parent was only waiting for a word; this process outlives it.
@@ -28,7 +37,8 @@ try {
     engineEnv: env,
     version: readVersion(),
     route: createRoute(proxyUrl(), env['no_proxy'] ?? env['NO_PROXY'] ?? ''),
-    onTrouble: (message) => console.error(`comet-cc: ${message}`),
+    onTrouble: (message) => write(Buffer.from(`comet-cc: ${message}\n`)),
+    onOutput: write,
     onHealthy: () => tell({ type: 'healthy', port: guard.status().port }),
   });
   for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => void guard.stop());

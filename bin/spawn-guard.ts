@@ -3,6 +3,7 @@ import { closeSync, openSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CometError } from '../common/errors.ts';
+import { rotateLarge } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 
 export type Spawned =
@@ -41,10 +42,12 @@ export async function spawnGuard(options: SpawnOptions): Promise<Spawned> {
 
 function launch({ paths, env, foreground }: SpawnOptions): ChildProcess {
   if (foreground) return fork(GUARD, [], { env, execArgv: [], stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
-  const log = openSync(guardLogFile(paths), 'a', 0o600);
+  const file = guardLogFile(paths);
+  rotateLarge(file);
+  const log = openSync(file, 'a', 0o600);
   try {
     return fork(GUARD, [], {
-      env,
+      env: { ...env, COMET_CC_GUARD_LOG: file },
       execArgv: [],
       // The daemon outlives the directory that it was started from.
       cwd: paths.home,

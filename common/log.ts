@@ -1,4 +1,15 @@
-import { appendFileSync } from 'node:fs';
+import {
+  closeSync,
+  constants,
+  fchmodSync,
+  fstatSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Record<string, unknown>;
@@ -36,15 +47,77 @@ export function createLog(options: LogOptions): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** Appends to `file`, created 0600; a disk that cannot take the line loses it and nothing else. */
-export function fileSink(file: string): (line: string) => void {
-  return (line) => {
+export interface LogLimits {
+  /** A file that would grow beyond it is put aside. */
+  readonly fileBytes: number;
+  /** The one written to included. */
+  readonly files: number;
+}
+
+/** Two logs of these stay below 50 MB together. */
+export const LOG_LIMITS: LogLimits = { fileBytes: 4 * 1024 * 1024, files: 5 };
+
+const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
+
+/** Lines for `createLog`, into a file as `byteSink` keeps it; one that is far too long is cut. */
+export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: string) => void {
+  const write = byteSink(file, limits);
+  const most = Math.floor(limits.fileBytes / 4);
+  return (line) => write(Buffer.from(`${line.length > most ? `${line.slice(0, most)}…` : line}\n`));
+}
+
+/**
+ * Appends to `file` (0600) and turns it into `file.1`, `file.2`, … as it grows. One process writes to a file; what
+ * anybody else renames or removes is made anew. A disk that cannot take the bytes loses them and nothing else.
+ */
+export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: Buffer) => void {
+  return (bytes) => {
     try {
-      appendFileSync(file, `${line}\n`, { mode: 0o600 });
+      append(file, bytes.subarray(0, limits.fileBytes), limits);
     } catch {
       // Nowhere is left to say it: the log itself is what failed, and the session must go on.
     }
   };
+}
+
+/** Puts `file` aside when it has outgrown its limit already. */
+export function rotateLarge(file: string, limits: LogLimits = LOG_LIMITS): void {
+  const found = statSync(file, { throwIfNoEntry: false });
+  if (found !== undefined && found.size > limits.fileBytes) rotate(file, limits.files);
+}
+
+function append(file: string, bytes: Buffer, limits: LogLimits): void {
+  let descriptor = openSync(file, APPEND, 0o600);
+  try {
+    const found = fstatSync(descriptor);
+    const { size, mode } = found;
+    if (found.isFile() && (mode & 0o077) !== 0) fchmodSync(descriptor, 0o600);
+    if (found.isFile() && size > 0 && size + bytes.length > limits.fileBytes) {
+      closeSync(descriptor);
+      descriptor = -1;
+      rotate(file, limits.files);
+      descriptor = openSync(file, APPEND, 0o600);
+    }
+    writeSync(descriptor, bytes);
+  } finally {
+    if (descriptor >= 0) closeSync(descriptor);
+  }
+}
+
+/** `file` becomes `file.1`; the oldest goes. Where it cannot be put aside, it is given up: the bound holds in any case. */
+function rotate(file: string, files: number): void {
+  for (let at = files - 2; at >= 1; at -= 1) moved(`${file}.${at}`, `${file}.${at + 1}`);
+  if (!moved(file, `${file}.1`)) rmSync(file, { force: true });
+}
+
+function moved(from: string, to: string): boolean {
+  try {
+    renameSync(from, to);
+    return true;
+  } catch {
+    // Not there, or taken by someone meanwhile.
+    return lstatSync(from, { throwIfNoEntry: false }) === undefined;
+  }
 }
 
 export const silentLog: Log = { debug() {}, info() {}, warn() {}, error() {} };

@@ -33,6 +33,8 @@ export interface GuardOptions {
   readonly engineEnv: NodeJS.ProcessEnv;
   readonly version: string;
   readonly onHealthy?: () => void;
+  /** What the engine writes to stderr; this process's own unless told. */
+  readonly onOutput?: (bytes: Buffer) => void;
   /** The user's own proxy, for every tunnel; straight unless told. */
   readonly route?: Route;
   /** Hears in words why that proxy did not connect, once for each reason. */
@@ -65,7 +67,8 @@ export function createGuard(options: GuardOptions) {
   let trouble = '';
 
   const { enginePath: path, engineEnv: env, onHealthy = () => {} } = options;
-  const engine = createEngine({ path, secret, env, onHealthy, ...timings });
+  const onOutput = options.onOutput ?? ((bytes: Buffer) => void process.stderr.write(bytes));
+  const engine = createEngine({ path, secret, env, onHealthy, onOutput, ...timings });
   const server = http.createServer({
     maxHeaderSize: 16_384,
     headersTimeout: timings.headMs,

@@ -1,17 +1,15 @@
 import { on } from 'node:events';
 import { watch } from 'node:fs';
-import { open } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import { ensureDir } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { Context } from '../context.ts';
 import { parseCount, printable } from '../format.ts';
+import { createTail, type Tail } from '../tail.ts';
 import type { Paint } from '../term.ts';
 
 const FILES = ['guard.log', 'engine.log'] as const;
-/** What is looked at from the end of each file. */
-const TAIL_BYTES = 512 * 1024;
 
 export function registerLogs(program: Command, context: Context): void {
   program
@@ -54,38 +52,6 @@ export function inOrder(files: readonly (readonly string[])[]): string[] {
     });
   });
   return stamped.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(({ line }) => line);
-}
-
-interface Tail {
-  /** Whole lines written since the last call. */
-  read(): Promise<string[]>;
-}
-
-function createTail(file: string): Tail {
-  let offset = -1;
-  let rest = '';
-  return {
-    async read() {
-      const handle = await open(file, 'r').catch((error: NodeJS.ErrnoException) => {
-        if (error.code === 'ENOENT') return null;
-        throw error;
-      });
-      if (handle === null) return [];
-      try {
-        const { size } = await handle.stat();
-        const skipped = offset < 0 && size > TAIL_BYTES;
-        if (offset < 0) offset = Math.max(0, size - TAIL_BYTES);
-        if (size < offset) offset = 0;
-        const { buffer, bytesRead } = await handle.read(Buffer.alloc(size - offset), 0, size - offset, offset);
-        offset += bytesRead;
-        const lines = (rest + buffer.toString('utf8', 0, bytesRead)).split('\n');
-        rest = lines.pop() ?? '';
-        return skipped ? lines.slice(1) : lines;
-      } finally {
-        await handle.close();
-      }
-    },
-  };
 }
 
 /** Until the process is interrupted. */

@@ -8,6 +8,8 @@ export interface EngineOptions {
   readonly secret: string;
   readonly env: NodeJS.ProcessEnv;
   readonly onHealthy: () => void;
+  /** What the engine writes to stderr. */
+  readonly onOutput: (bytes: Buffer) => void;
   /** Five exits within it pause the restarts for as long. */
   readonly crashWindowMs: number;
   readonly hungMs: number;
@@ -38,7 +40,8 @@ export function createEngine(options: EngineOptions) {
 
   function spawn(): void {
     const { path, env, secret } = options;
-    const started = fork(path, [], { env, execArgv: [], stdio: ['ignore', 'ignore', 'inherit', 'ipc'] });
+    const started = fork(path, [], { env, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    started.stderr?.on('data', options.onOutput);
     child = started;
     leaving = null;
     beatAt = performance.now();

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
+import { existsSync, readdirSync, statSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { byteSink } from '../../../common/log.ts';
 import { control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { sseMessage } from '../../helpers/sse.ts';
 import { ask, CLIENT, openRequest, secureThrough, type Via } from '../../helpers/wire.ts';
@@ -114,6 +117,18 @@ describe('guard and engine', () => {
   it('try a crashing engine again after a pause', async () => {
     const { guard } = await world.start({ enginePath: engineScript('crash'), timings: { crashWindowMs: 1_000 } });
     await expect.poll(() => guard.status().engine.restarts, { timeout: 25_000 }).toBeGreaterThan(5);
+  });
+
+  it('keep what an engine pours out within bounds, and go on', async () => {
+    const file = path.join(world.home, 'guard.log');
+    const onOutput = byteSink(file, { fileBytes: 100_000, files: 3 });
+    const { via } = await world.start({ enginePath: engineScript('flood'), timings: { holdMs: 100 }, onOutput });
+    await expect.poll(() => existsSync(`${file}.2`), { timeout: 15_000 }).toBe(true);
+    expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    await world.stopAll();
+    const names = readdirSync(world.home).filter((name) => name.startsWith('guard.log'));
+    expect(names.sort()).toEqual(['guard.log', 'guard.log.1', 'guard.log.2']);
+    for (const name of names) expect(statSync(path.join(world.home, name)).size).toBeLessThan(100_001);
   });
 
   it('restart the engine when asked, without taking it for a crash', async () => {
