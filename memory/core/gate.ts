@@ -34,8 +34,8 @@ const UNSEEN_SHARE = 0.5;
 const DOUBT_SHARE = 0.6;
 /** Common words alone ("run the tests") say nothing, however many of them agree. */
 const MIN_INFORMATION = 0.75;
-/** Where little was asked one telling word is the point, in however many turns of its topic it stands. */
-const MIN_INFORMATION_SHORT = 0.5;
+/** Where most of what was asked is there, one telling word is the point, in however many turns of its topic it stands. */
+const MIN_INFORMATION_COVERED = 0.5;
 /** One word of many that agrees by chance must be most of what was asked. */
 const ASKED_MANY = 3;
 const LONE_TERM_COVERAGE = 0.6;
@@ -80,7 +80,8 @@ export function weighEvidence(query: QueryWeights, texts: readonly string[], sim
  */
 export function passesGate(evidence: Evidence, rules: GateRules): boolean {
   const { terms, asked, coverage, information, similarity } = evidence;
-  if (information < (asked < ASKED_MANY ? MIN_INFORMATION_SHORT : MIN_INFORMATION)) return false;
+  const covered = asked < ASKED_MANY && coverage >= LONE_TERM_COVERAGE;
+  if (information < (covered ? MIN_INFORMATION_COVERED : MIN_INFORMATION)) return false;
   if (terms < 2 && asked >= ASKED_MANY && coverage < LONE_TERM_COVERAGE) return false;
   if (coverage >= rules.minCoverage) return true;
   return coverage >= rules.minCoverage * DOUBT_SHARE && similarity >= rules.minSimilarity;

@@ -30,6 +30,7 @@ test('one word of many that agrees by chance does not open the gate', () => {
 test('where little was asked one telling word is enough, in however many turns of its topic it stands', () => {
   expect(passes({ backfill: 9, run: 55 }, 'the backfill starts at 22:00')).toBe(true);
   expect(passes({ backfill: 9, run: 55 }, 'run the tests')).toBe(false);
+  expect(passes({ depot: 9, browser: 0 }, 'the depot is closed', 0.5)).toBe(false);
   expect(passes({ backfill: 9, run: 55, friday: 20 }, 'the backfill starts at 22:00')).toBe(false);
 });
 
