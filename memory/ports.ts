@@ -158,7 +158,7 @@ export interface Snapshots {
   /** @throws CometError `not_found` */
   read(id: string): Promise<string>;
   /** Passes each through `change`; what comes back takes its place, and nothing of what was there stays. */
-  rewrite(change: (text: string) => string): Promise<void>;
+  rewrite(change: (text: string) => string | Promise<string>): Promise<void>;
 }
 
 export interface StoredBrief {

@@ -71,7 +71,7 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
     async rewrite(change) {
       for (const id of await ids()) {
         const before = await read(id).catch(() => null);
-        const after = before === null ? null : changed(change, before);
+        const after = before === null ? null : await changed(change, before);
         // What cannot be read cannot be cleaned, and must not keep what was to go.
         if (after === null) await rm(fileOf(id), { force: true });
         else if (after !== before) await writeFileAtomic(fileOf(id), await promisify(gzip)(after));
@@ -80,9 +80,9 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
   };
 }
 
-function changed(change: (text: string) => string, text: string): string | null {
+async function changed(change: (text: string) => string | Promise<string>, text: string): Promise<string | null> {
   try {
-    return change(text);
+    return await change(text);
   } catch {
     // Written by another version of ours: the caller treats it as unreadable.
     return null;

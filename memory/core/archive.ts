@@ -36,12 +36,9 @@ const Line = z.union([z.strictObject({ node: MemoryNode }), z.strictObject({ bri
 
 /** The same memory gives the same text, in whatever order it comes. */
 export function renderArchive(archive: Archive, format: ArchiveFormat): string {
-  const nodes = archive.nodes.map((node) => MemoryNode.parse(node)).toSorted(inOrder);
-  const briefs = archive.briefs.map((brief) => Brief.parse(brief)).toSorted(inOrder);
-  if (format === 'jsonl') {
-    const lines = [{ [MARK]: VERSION }, ...nodes.map((node) => ({ node })), ...briefs.map((brief) => ({ brief }))];
-    return lines.map((line) => `${JSON.stringify(line)}\n`).join('');
-  }
+  if (format === 'jsonl') return [...archiveLines(archive)].join('');
+  const nodes = ordered(archive.nodes);
+  const briefs = ordered(archive.briefs);
   const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
   const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${documentOf(own)}`);
   return [
@@ -58,20 +55,33 @@ export function parseArchive(text: string): Archive {
   throw invalid(1, `expected the first line of an export of comet-cc (<!-- ${MARK} … --> or {"${MARK}":…})`);
 }
 
-/** Without these nodes and turns, and without links to them and claims that rest on them. */
-export function scrubArchive(
-  { nodes, briefs }: Archive,
-  isGone: (node: MemoryNode) => boolean,
-  ends: ReadonlySet<string>,
-): Archive {
-  const gone = new Set(nodes.filter(isGone).map((node) => node.node_id));
-  const stays = ({ sources }: Claim): boolean => !sources.some((end) => ends.has(end));
-  return {
-    nodes: nodes
-      .filter((node) => !gone.has(node.node_id) && !gone.has(node.superseded_by ?? ''))
-      .map((node) => ({ ...node, links: node.links.filter((id) => !gone.has(id)) })),
-    briefs: briefs.map((brief) => ({ ...brief, active: brief.active.filter(stays), hints: brief.hints.filter(stays) })),
-  };
+/** The text of `jsonl`, line by line: thousands of nodes are more than a thread that streams may do in one go. */
+export function* archiveLines({ nodes, briefs }: Archive): Generator<string> {
+  yield `${JSON.stringify({ [MARK]: VERSION })}\n`;
+  for (const node of ordered(nodes)) yield `${JSON.stringify({ node: MemoryNode.parse(node) })}\n`;
+  for (const brief of ordered(briefs)) yield `${JSON.stringify({ brief: Brief.parse(brief) })}\n`;
+}
+
+/** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
+export function scrubLine(line: string, gone: Gone): string {
+  if (line === '') return '';
+  const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line)) as Partial<z.infer<typeof Line>>;
+  if ('node' in read && read.node !== undefined) {
+    const { node } = read;
+    if (gone.isGone(node) || gone.ids.has(node.superseded_by ?? '')) return '';
+    const links = node.links.filter((id) => !gone.ids.has(id));
+    return links.length === node.links.length ? line : JSON.stringify({ node: { ...node, links } });
+  }
+  if (!('brief' in read) || read.brief === undefined) return line;
+  const stays = ({ sources }: Claim): boolean => !sources.some((end) => gone.ends.has(end));
+  const { active, hints } = read.brief;
+  return JSON.stringify({ brief: { ...read.brief, active: active.filter(stays), hints: hints.filter(stays) } });
+}
+
+export interface Gone {
+  readonly ids: ReadonlySet<string>;
+  readonly ends: ReadonlySet<string>;
+  isGone(node: MemoryNode): boolean;
 }
 
 function documentOf(nodes: readonly MemoryNode[]): string {
@@ -143,9 +153,9 @@ function invalid(line: number, expected: string): CometError {
 
 type Ordered = { readonly project: string; readonly session_id: string; readonly node_id?: string };
 
-function inOrder(a: Ordered, b: Ordered): number {
-  const key = ({ project, session_id, node_id = '' }: Ordered): string =>
-    JSON.stringify([project, session_id, node_id]);
-  const [left, right] = [key(a), key(b)];
-  return left < right ? -1 : Number(left > right);
+function ordered<T extends Ordered>(items: readonly T[]): T[] {
+  const keyed = items.map(
+    (item) => [JSON.stringify([item.project, item.session_id, item.node_id ?? '']), item] as const,
+  );
+  return keyed.sort(([a], [b]) => (a < b ? -1 : Number(a > b))).map(([, item]) => item);
 }

@@ -22,7 +22,7 @@ export function createMemorySnapshots(most = 20): Snapshots {
       return found[0].text;
     },
     async rewrite(change) {
-      for (const each of kept) each.text = change(each.text);
+      for (const each of kept) each.text = await change(each.text);
     },
   };
 }
