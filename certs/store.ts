@@ -33,16 +33,39 @@ export function loadLeaf(dir: string, nowMs: number): LeafState {
   }
   try {
     const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')];
-    const parsed = new X509Certificate(cert);
-    const notAfterMs = Date.parse(parsed.validTo);
+    const { notBeforeMs, notAfterMs, isPair } = parsePair(cert, key);
     const refused = (reason: LeafDoubt): LeafState => ({ kind: 'refused', reason, file: certFile });
     if (nowMs >= notAfterMs) return refused('expired');
-    if (nowMs < Date.parse(parsed.validFrom)) return refused('not_yet_valid');
-    if (!parsed.checkPrivateKey(createPrivateKey(key))) return refused('key_mismatch');
+    if (nowMs < notBeforeMs) return refused('not_yet_valid');
+    if (!isPair) return refused('key_mismatch');
     return { kind: 'usable', leaf: { keyFile, certFile, key, cert, notAfterMs } };
   } catch {
     return { kind: 'refused', reason: 'damaged', file: certFile };
   }
+}
+
+interface Pair {
+  readonly cert: string;
+  readonly key: string;
+  readonly notBeforeMs: number;
+  readonly notAfterMs: number;
+  readonly isPair: boolean;
+}
+
+let lastPair: Pair | null = null;
+
+/** The same texts come again with each connection, which must not wait 2 ms for them. */
+function parsePair(cert: string, key: string): Pair {
+  if (lastPair?.cert === cert && lastPair.key === key) return lastPair;
+  const parsed = new X509Certificate(cert);
+  lastPair = {
+    cert,
+    key,
+    notBeforeMs: Date.parse(parsed.validFrom),
+    notAfterMs: Date.parse(parsed.validTo),
+    isPair: parsed.checkPrivateKey(createPrivateKey(key)),
+  };
+  return lastPair;
 }
 
 /** Which generation stands in `certsDir`; null when none does. */
