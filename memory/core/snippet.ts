@@ -44,39 +44,54 @@ const CALL = /^\w+ \{"/;
 const CALL_SHARE = 0.4;
 const CALL_SHARE_ASKED = 0.85;
 
+interface Question {
+  readonly text: string;
+  readonly worth: number;
+  /** Pieces after it that may still answer it. */
+  readonly left: number;
+}
+
+const NOTHING_ASKED: Question = { text: '', worth: 0, left: 0 };
+
 /** The line (or sentence of a long line) of `text` that answers most of the query; null where none does. */
 export function bestSnippet(text: string, query: QueryWeights, rules: SnippetRules): Snippet | null {
-  const roots = [...query.terms.keys()].map((term) => (term.length > 4 ? term.slice(0, -1) : term));
-  let question = { text: '', worth: 0, left: 0 };
+  const worthOf = worthIn(query);
+  let question = NOTHING_ASKED;
   let best: Snippet | null = null;
   for (const line of text.slice(0, READ_CHARS).split('\n')) {
-    const lower = line.toLowerCase();
-    // Most lines share nothing with the query; looking for stems is far cheaper than taking each line apart.
-    if (question.left === 0 && !(rules.carried && isQuestion(line)) && !roots.some((root) => lower.includes(root)))
-      continue;
-    let before = '';
+    if (question.left === 0 && !(rules.carried && isQuestion(line)) && !worthOf.mayStandIn(line)) continue;
     const pieces = piecesOfLine(line.trim(), rules.maxChars);
     for (const [at, piece] of pieces.entries()) {
-      const worth = coveredWorth(query, new Set(tokenize(piece)));
       const asks = isQuestion(piece);
       const lent = asks || question.left === 0 ? 0 : question.worth * LENT_SHARE;
-      const lead = isQuestion(pieces[at + 1] ?? '') && !EXACT.test(piece) ? LEAD_SHARE : 1;
-      const rank = Math.max(worth, lent) * lead * shareOf(piece, asks, rules);
-      if (rank > (best?.rank ?? 0))
-        best = { text: piece, rank, worth: Math.max(worth, lent), asked: lent > 0 ? question.text : '' };
-      const whole = `${before} ${piece}`.trim();
-      if (asks) question = { text: whole, worth: askedWorth(whole, query, rules), left: REPLY_PIECES };
+      const worth = Math.max(worthOf.piece(piece), lent);
+      if (worth > 0) {
+        const lead = isQuestion(pieces[at + 1] ?? '') && !EXACT.test(piece) ? LEAD_SHARE : 1;
+        const rank = worth * lead * shareOf(piece, asks, rules);
+        if (rank > (best?.rank ?? 0)) best = { text: piece, rank, worth, asked: lent > 0 ? question.text : '' };
+      }
+      if (asks) question = asked(`${pieces[at - 1] ?? ''} ${piece}`.trim(), worthOf.piece, rules);
       else if (question.left > 0) question = { ...question, left: question.left - 1 };
-      before = piece;
     }
   }
   return best;
 }
 
+/** Most lines share nothing with the query; looking for stems is far cheaper than taking each apart. */
+function worthIn(query: QueryWeights): { mayStandIn(text: string): boolean; piece(text: string): number } {
+  const roots = [...query.terms.keys()].map((term) => (term.length > 4 ? term.slice(0, -1) : term));
+  const mayStandIn = (text: string): boolean => {
+    const lower = text.toLowerCase();
+    return roots.some((root) => lower.includes(root));
+  };
+  return { mayStandIn, piece: (text) => (mayStandIn(text) ? coveredWorth(query, new Set(tokenize(text))) : 0) };
+}
+
 /** "What is the cause?" asks for the cause of what was talked about before. */
-function askedWorth(question: string, query: QueryWeights, { carried = 0 }: SnippetRules): number {
-  const own = coveredWorth(query, new Set(tokenize(question)));
-  return contentTokens(question).length > LEANS_WORDS ? own : Math.max(own, carried);
+function asked(text: string, worthOf: (text: string) => number, { carried = 0 }: SnippetRules): Question {
+  const own = worthOf(text);
+  const worth = carried > own && contentTokens(text).length <= LEANS_WORDS ? carried : own;
+  return worth === 0 ? NOTHING_ASKED : { text, worth, left: REPLY_PIECES };
 }
 
 function shareOf(piece: string, asks: boolean, { callsAnswer, kind }: SnippetRules): number {
@@ -85,7 +100,7 @@ function shareOf(piece: string, asks: boolean, { callsAnswer, kind }: SnippetRul
   return (EXACT.test(piece) ? EXACT_BONUS : 1) * (kind?.test(piece) === true ? KIND_BONUS : 1);
 }
 
-const isQuestion = (piece: string): boolean => /[?？]$/u.test(piece);
+const isQuestion = (text: string): boolean => text.endsWith('?') || text.endsWith('？');
 
 /** Everything of a text that `bestSnippet` could give. */
 export function piecesOf(text: string, maxChars: number): string[] {
