@@ -7,18 +7,26 @@ import { ensureDir, inspectPrivateFile } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { type Bundle, bundleFile, resolveUserFile, writeBundle, writeBundleInto } from './bundle.ts';
 import { issue } from './leaf.ts';
+import { OVERLAP_DAYS } from './overlap.ts';
 import * as store from './store.ts';
 
 export { type Bundle, userCaFile } from './bundle.ts';
-export { editSettings, planSettings, revertSettings, type SettingsChange, type SettingsPlan } from './settings.ts';
-export type { LeafDoubt, LeafState, ServedLeaf } from './store.ts';
+export { inspectOverlap, type Overlap } from './overlap.ts';
+export {
+  editSettings,
+  inspectEdit,
+  planSettings,
+  revertSettings,
+} from './settings.ts';
+export type { LeafDoubt } from './store.ts';
 export { proxyToken } from './token.ts';
-export { systemTrust, type TrustPlan, type TrustStore } from './trust/index.ts';
+export { type TrustPlan, type TrustStore, thisMachine, trustStores } from './trust/index.ts';
+export { distrustRoots, trustRoot, trustState } from './trusted.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 const DAY_MS = 86_400_000;
 /** Sessions keep the bundle they started with: a new root is published so long before its leaf is served. */
-const OVERLAP_MS = 30 * DAY_MS;
+const OVERLAP_MS = OVERLAP_DAYS * DAY_MS;
 const HOUR_MS = 3_600_000;
 const REPAIRED: readonly store.LeafDoubt[] = ['missing', 'expired', 'damaged', 'key_mismatch'];
 

@@ -53,19 +53,54 @@ export async function planSettings(file: string, env: Readonly<Record<string, st
 }
 
 /**
- * Carries out a plan that the user agreed to. The former file is kept beside it, 0600.
+ * Carries out a plan that the user agreed to. The former file is kept beside it, 0600; a second edit, after the
+ * user's own changes, keeps the first one's.
  *
- * @throws CometError `config_invalid` when the file changed since it was planned, or was edited before
+ * @throws CometError `config_invalid` when the file changed since it was planned, or another one is edited
  */
 export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promise<{ readonly backup: string | null }> {
-  if ((await readEdit(paths)) !== null) {
-    throw new CometError('config_invalid', `${plan.file} was edited before; undo that first (comet-cc uninstall-ca)`);
+  const earlier = await readEdit(paths);
+  if (earlier !== null && earlier.file !== plan.file) {
+    throw new CometError(
+      'config_invalid',
+      `${earlier.file} is edited already; undo that first (comet-cc uninstall-ca)`,
+    );
   }
   if ((await readFileIfPresent(plan.file)) !== plan.before) {
     throw new CometError('config_invalid', `${plan.file} changed in the meantime; it was left alone, try again`);
   }
+  const edit = earlier === null ? await firstEdit(plan) : secondEdit(earlier, plan);
+  await ensureDir(paths.home);
+  await writeFileAtomic(editFile(paths), `${JSON.stringify(edit, null, 2)}\n`);
+  if (plan.before === null) await mkdir(path.dirname(plan.file), { recursive: true, mode: 0o700 });
+  // The proxy's token is in there now: nobody else may read it.
+  await writeFileAtomic(plan.file, plan.after, { mode: edit.mode & OWNER_ONLY });
+  return { backup: edit.backup };
+}
+
+/**
+ * What became of the edit since: which variables the file no longer holds as `wanted`.
+ *
+ * @returns null when no file is edited
+ * @throws CometError `config_invalid` when the file no longer parses
+ */
+export async function inspectEdit(
+  paths: HomePaths,
+  wanted: Readonly<Record<string, string>>,
+): Promise<{ readonly file: string; readonly astray: readonly string[] } | null> {
+  const edit = await readEdit(paths);
+  if (edit === null) return null;
+  const now = await readFileIfPresent(edit.file);
+  const env = (now === null ? null : envOf(parseSettings(now, edit.file))) ?? {};
+  return {
+    file: edit.file,
+    astray: edit.values.filter(({ name, ours }) => env[name] !== (wanted[name] ?? ours)).map(({ name }) => name),
+  };
+}
+
+async function firstEdit(plan: SettingsPlan): Promise<Edit> {
   const backup = plan.before === null ? null : await writeBackup(plan.file, plan.before);
-  const edit: Edit = {
+  return {
     file: plan.file,
     backup,
     sha256: sha256(plan.after),
@@ -73,12 +108,18 @@ export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promis
     mode: plan.before === null ? OWNER_ONLY : await modeOf(plan.file),
     values: plan.changes.map(({ name, from, to }) => ({ name, ours: to, former: from })),
   };
-  await ensureDir(paths.home);
-  await writeFileAtomic(editFile(paths), `${JSON.stringify(edit, null, 2)}\n`);
-  if (plan.before === null) await mkdir(path.dirname(plan.file), { recursive: true, mode: 0o700 });
-  // The proxy's token is in there now: nobody else may read it.
-  await writeFileAtomic(plan.file, plan.after, { mode: edit.mode & OWNER_ONLY });
-  return { backup };
+}
+
+/** What is put back at the end is what the user had last: before us, or in place of ours since. */
+function secondEdit(earlier: Edit, plan: SettingsPlan): Edit {
+  const isUntouched = plan.before !== null && sha256(plan.before) === earlier.sha256;
+  const again = plan.changes.map(({ name, from, to }) => {
+    const known = earlier.values.find((value) => value.name === name);
+    return { name, ours: to, former: known !== undefined && known.ours === from ? known.former : from };
+  });
+  const others = earlier.values.filter(({ name }) => !again.some((value) => value.name === name));
+  // A file that the user changed must not be replaced by the first backup.
+  return { ...earlier, sha256: isUntouched ? sha256(plan.after) : '', values: [...others, ...again] };
 }
 
 /**

@@ -1,7 +1,9 @@
+import path from 'node:path';
 import type { Command } from 'commander';
 import { readFileIfPresent } from '../../common/files.ts';
 import type { Check } from '../checks/check.ts';
 import type { Context } from '../context.ts';
+import { clientEnvironment } from '../environment.ts';
 import { EXIT, messageOf } from '../exit.ts';
 import { oneLine } from '../format.ts';
 
@@ -35,6 +37,8 @@ async function allChecks(context: Context): Promise<Check[]> {
   const outside = await import('../checks/outside.ts');
   const { statusReport } = await import('../status-report.ts');
   const { checkCerts } = await import('../checks/certs.ts');
+  const { checkTrust } = await import('../checks/trust.ts');
+  const { thisMachine, trustStores } = await import('../../certs/index.ts');
 
   const config = await context.config().catch((error: unknown) => messageOf(error));
   const { guard, problem } = await daemon.askedGuard(paths);
@@ -47,15 +51,24 @@ async function allChecks(context: Context): Promise<Check[]> {
       ? bad('config', config, 'correct the named key; comet-cc uses no default in its place')
       : good('config', paths.configFile),
     await machine.checkHome(paths),
-    checkCerts(paths, Date.now()),
+    await checkCerts(paths, Date.now()),
+    await checkTrust(paths, trustStores(thisMachine(env, paths.runDir)), Date.now()),
     daemon.checkEngine(report, problem),
     daemon.checkStore(report),
     daemon.checkModel(report),
   ];
   if (typeof config === 'string') return checks;
+  const { checkSettings } = await import('../checks/settings.ts');
+  const access = {
+    port: guard?.port ?? config.port,
+    token: token?.trim() ?? '',
+    bundle: path.join(paths.certsDir, 'bundle.pem'),
+  };
+  const wanted = access.token === '' ? null : clientEnvironment(access, env);
   const claude = config.llm === 'claude' ? config.claudeBin : null;
   return [
     ...checks,
+    await checkSettings(paths, env, wanted),
     await daemon.checkPort(guard, config.port, token?.trim() ?? null),
     await outside.checkUpstream(config, env, guard),
     claude === null

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Certs, TrustPlan } from '../../certs/index.ts';
+import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
 import { clientEnvironment } from '../environment.ts';
@@ -25,7 +25,7 @@ export function registerInstallCa(program: Command, context: Context): void {
   program
     .command('install-ca')
     .description('make the certificates and say what to set; nothing else is changed unless asked')
-    .option('--system', 'also trust the root in the system store (asks first, may need sudo)')
+    .option('--system', 'also trust the root in the system stores (asks first, may need sudo)')
     .option('--settings', "also set it in Claude Code's settings.json (asks first, keeps a backup)")
     .option('--yes', 'do not ask')
     .option('--json', 'print one JSON document')
@@ -40,8 +40,8 @@ export function registerInstallCa(program: Command, context: Context): void {
       const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, context.env);
       if (!flags.json) reportCerts(context, certs);
       const settings = flags.settings ? await setSettings(context, variables, flags) : null;
-      const system = flags.system ? await trustInSystem(context, certs, flags) : null;
-      if (flags.json) context.term.json(installJson(certs, variables, settings, system));
+      const stores = flags.system ? await trustInSystem(context, certs, flags) : [];
+      if (flags.json) context.term.json(installJson(certs, variables, settings, stores));
       else if (settings === null) reportNext(context);
     });
 }
@@ -95,30 +95,39 @@ async function setSettings(
   return { file: plan.file, backup, changed };
 }
 
-async function trustInSystem(context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
-  const { systemTrust } = await import('../../certs/index.ts');
-  const { confirmed } = await import('../ask.ts');
-  const { term } = context;
-  const store = systemTrust();
-  if (store === null) {
+async function trustInSystem(context: Context, certs: Certs, flags: Flags): Promise<readonly SystemDone[]> {
+  const { thisMachine, trustStores } = await import('../../certs/index.ts');
+  const stores = trustStores(thisMachine(context.env, context.paths.runDir));
+  if (stores.length === 0) {
     throw new CometError(
       'trust_failed',
       "this system's store is not known yet; Claude Code needs only NODE_EXTRA_CA_CERTS, see comet-cc env",
     );
   }
-  const plan = await store.describe(certs.rootFile);
+  const done: SystemDone[] = [];
+  for (const store of stores) done.push(await trustIn(store, context, certs, flags));
+  return done;
+}
+
+async function trustIn(store: TrustStore, context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
+  const { trustRoot, trustState } = await import('../../certs/index.ts');
+  const { confirmed } = await import('../ask.ts');
+  const { paths, term } = context;
+  const state = await trustState(paths, store, certs.fingerprint);
+  const plan = await store.describe(certs.rootFile, state.former);
   const done = { ...plan, name: store.name };
-  if (await store.isInstalled(plan.fingerprint)) {
+  if (state.holdsCurrent && state.former.length === 0) {
     if (!flags.json) term.out(`system        ${store.name} trusts it already`);
     return done;
   }
   term.say(plan.certificate.trimEnd());
-  term.say(`fingerprint ${plan.fingerprint}`);
+  term.say(`fingerprint ${plan.fingerprint}: ${certs.constraints}`);
+  for (const fingerprint of state.former) term.say(`in place of ${fingerprint}`);
   for (const command of plan.commands) term.say(`will run: ${command.join(' ')}`);
   if (!flags.yes && !(await confirmed(`Let everything on this machine trust it (${store.name})?`))) {
-    throw new CometError('trust_failed', 'the system store was left as it is');
+    throw new CometError('trust_failed', `${store.name} was left as it is`);
   }
-  await store.install(certs.rootFile);
+  await trustRoot(paths, store, certs.rootFile);
   if (!flags.json) term.out(`system        ${store.name} trusts it now: ${plan.files.join(', ')}`);
   return done;
 }
@@ -127,7 +136,7 @@ function installJson(
   certs: Certs,
   variables: Readonly<Record<string, string>>,
   settings: SettingsDone | null,
-  system: SystemDone | null,
+  stores: readonly SystemDone[],
 ): unknown {
   return {
     change: certs.change,
@@ -140,7 +149,8 @@ function installJson(
     bundle: { file: certs.bundle.file, user_file: certs.bundle.userFile, problems: certs.bundle.problems },
     env: variables,
     settings,
-    system,
+    system: stores[0] ?? null,
+    stores,
   };
 }
 

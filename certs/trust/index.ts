@@ -1,33 +1,79 @@
-import { existsSync } from 'node:fs';
+import { accessSync, constants, existsSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
+import { createDarwinTrust } from './darwin.ts';
+import { createArchTrust } from './linux-arch.ts';
 import { createDebianTrust } from './linux-debian.ts';
+import { createFedoraTrust } from './linux-fedora.ts';
+import { createNssTrust } from './nss.ts';
+import type { TrustStore } from './trust-store.ts';
+import { createWindowsTrust } from './windows.ts';
 
-export interface TrustPlan {
-  /** The exact commands, in order, as argument lists. */
-  readonly commands: readonly (readonly string[])[];
-  /** SHA-256 of the root. */
-  readonly fingerprint: string;
-  /** What the system will hold afterwards. */
-  readonly files: readonly string[];
-  /** The root as OpenSSL-style text for the user: subject, expiry, constraint. */
-  readonly certificate: string;
+export type { TrustPlan, TrustStore } from './trust-store.ts';
+
+/** All that decides which stores there are. */
+export interface MachineFacts {
+  readonly platform: NodeJS.Platform;
+  /** The user's home directory. */
+  readonly userHome: string;
+  /** A private directory of ours. */
+  readonly workDir: string;
+  exists(file: string): boolean;
+  /** The path of a program in PATH; null when there is none. */
+  findTool(name: string): string | null;
 }
 
-/** A system's certificate store. Nothing is done before `install` or `remove`. */
-export interface TrustStore {
-  readonly name: string;
-  /** @throws CometError `ca_unreadable` when there is no root */
-  describe(rootFile: string): Promise<TrustPlan>;
-  /** @throws CometError `trust_failed` when a command fails or the root is not there afterwards */
-  install(rootFile: string): Promise<void>;
-  /** False when it was not there. @throws CometError `trust_failed` when it is still there afterwards */
-  remove(fingerprint: string): Promise<boolean>;
-  /** Looks into the store itself. */
-  isInstalled(fingerprint: string): Promise<boolean>;
+/** The stores of a machine, the system's first; none where no store is known. */
+export function trustStores(facts: MachineFacts): TrustStore[] {
+  if (facts.platform === 'darwin') return [createDarwinTrust({ workDir: facts.workDir })];
+  if (facts.platform === 'win32') return [createWindowsTrust()];
+  if (facts.platform !== 'linux') return [];
+  return [linuxStore(facts), nssStore(facts)].filter((store) => store !== null);
 }
 
-/** The store of this machine; null where none is known. */
-export function systemTrust(sysroot = '/'): TrustStore | null {
-  if (process.platform !== 'linux') return null;
-  return existsSync(path.join(sysroot, 'usr/sbin/update-ca-certificates')) ? createDebianTrust({ sysroot }) : null;
+/** @param env  the user's PATH and HOME */
+export function thisMachine(
+  env: { readonly PATH?: string | undefined; readonly HOME?: string | undefined },
+  workDir: string,
+): MachineFacts {
+  return {
+    platform: process.platform,
+    userHome: env.HOME || os.homedir(),
+    workDir,
+    exists: existsSync,
+    findTool: (name) => inPath(name, env.PATH ?? ''),
+  };
+}
+
+// The folder alone proves little: several families ship one of the others' tools.
+function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
+  const sysroot = '/';
+  const has = (folder: string, ...tools: string[]): boolean =>
+    exists(folder) && tools.some((tool) => exists(tool) || findTool(path.basename(tool)) !== null);
+  if (has('/etc/pki/ca-trust/source/anchors', '/usr/bin/update-ca-trust')) return createFedoraTrust({ sysroot });
+  if (has('/etc/ca-certificates/trust-source/anchors', '/usr/bin/trust')) return createArchTrust({ sysroot });
+  if (has('/etc/ca-certificates.conf', '/usr/sbin/update-ca-certificates')) return createDebianTrust({ sysroot });
+  return null;
+}
+
+function nssStore({ exists, findTool, userHome }: MachineFacts): TrustStore | null {
+  const databaseDir = path.join(userHome, '.pki', 'nssdb');
+  const certutil = findTool('certutil');
+  // A database is never made: where there is none, no program looks for one.
+  return certutil !== null && exists(path.join(databaseDir, 'cert9.db'))
+    ? createNssTrust({ databaseDir, certutil })
+    : null;
+}
+
+function inPath(name: string, searchPath: string): string | null {
+  for (const dir of searchPath.split(path.delimiter).filter((part) => path.isAbsolute(part))) {
+    const file = path.join(dir, name);
+    try {
+      accessSync(file, constants.X_OK);
+      return file;
+    } catch {
+      // Not in this folder; the next may have it.
+    }
+  }
+  return null;
 }

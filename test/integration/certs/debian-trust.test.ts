@@ -16,7 +16,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ensureCerts, removeCerts, systemTrust, type TrustStore } from '../../../certs/index.ts';
+import { ensureCerts, removeCerts, type TrustStore, thisMachine, trustStores } from '../../../certs/index.ts';
 import { issue } from '../../../certs/leaf.ts';
 import { createDebianTrust } from '../../../certs/trust/linux-debian.ts';
 import { homePaths } from '../../../common/paths.ts';
@@ -124,6 +124,28 @@ describe.runIf(hasTool)('the Debian store, in a root of its own', () => {
     expect(readdirSync(local())).toEqual(['corporate.crt']);
   });
 
+  it('takes the place of an older root, of which no file and no link by hash stays', async () => {
+    await trust.install(rootFile);
+    await trust.remove(fingerprint);
+    const older = await otherRoot();
+    const former = (await trust.describe(older)).fingerprint;
+    await trust.install(rootFile);
+    const alone = snapshot(sysroot);
+    await trust.remove(fingerprint);
+    await trust.install(older);
+    const plan = await trust.describe(rootFile, [former]);
+    expect(plan.commands.map(([program]) => program)).toEqual([
+      'rm',
+      'update-ca-certificates',
+      'install',
+      'update-ca-certificates',
+    ]);
+    await trust.install(rootFile, [former]);
+    expect(await trust.isInstalled(former)).toBe(false);
+    expect(await trust.isInstalled(fingerprint)).toBe(true);
+    expect(snapshot(sysroot)).toEqual(alone);
+  });
+
   it("leaves a stranger's file under our name alone", async () => {
     copyFileSync(await otherRoot(), path.join(local(), 'comet-cc.crt'));
     await expect(trust.install(rootFile)).rejects.toMatchObject({ code: 'trust_failed' });
@@ -158,7 +180,7 @@ it('asks for sudo only where it is needed, and names a missing root', async () =
 it.runIf(mayUseRealStore)(
   'the store of this very machine takes the root, and is byte-identical after the removal',
   async () => {
-    const trust = systemTrust();
+    const [trust] = trustStores(thisMachine({ PATH: process.env['PATH'], HOME: dir }, dir));
     const both = (): string[] => [...snapshot('/etc/ssl/certs'), ...snapshot('/usr/local/share/ca-certificates')];
     const before = both();
     try {

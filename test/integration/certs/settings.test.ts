@@ -14,7 +14,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { editSettings, planSettings, revertSettings } from '../../../certs/index.ts';
+import { editSettings, inspectEdit, planSettings, revertSettings } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 
 const OURS = { HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
@@ -86,14 +86,45 @@ describe('editing', () => {
     },
   );
 
-  it('refuses when the file changed after the plan, or was edited before', async () => {
+  it('refuses when the file changed after the plan, or another one is edited', async () => {
     writeFileSync(file, '{}');
     const plan = await planSettings(file, OURS);
     writeFileSync(file, '{"a":1}');
     await expect(editSettings(paths, plan)).rejects.toMatchObject({ code: 'config_invalid' });
     expect(read()).toBe('{"a":1}');
     await edit();
-    await expect(edit()).rejects.toMatchObject({ code: 'config_invalid' });
+    const other = await planSettings(path.join(dir, 'other.json'), OURS);
+    await expect(editSettings(paths, other)).rejects.toMatchObject({ code: 'config_invalid' });
+    expect(existsSync(path.join(dir, 'other.json'))).toBe(false);
+  });
+});
+
+describe('editing again', () => {
+  const MOVED = { ...OURS, HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:9000' };
+  const editAgain = async () => editSettings(paths, await planSettings(file, MOVED));
+
+  it('after the port moved keeps the first backup, and gives the first bytes back', async () => {
+    const before = '{"env": { "HTTPS_PROXY" : "http://corp:3128" }}';
+    writeFileSync(file, before);
+    const { backup } = await edit();
+    expect(await inspectEdit(paths, OURS)).toEqual({ file, astray: [] });
+    expect(await inspectEdit(paths, MOVED)).toEqual({ file, astray: ['HTTPS_PROXY'] });
+    expect((await editAgain()).backup).toBe(backup);
+    expect(await inspectEdit(paths, MOVED)).toEqual({ file, astray: [] });
+    await revertSettings(paths);
+    expect(read()).toBe(before);
+    expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
+  });
+
+  it('after changes by hand keeps these, and puts back the value that the user had last', async () => {
+    writeFileSync(file, '{"env":{"HTTPS_PROXY":"http://first:1"}}');
+    await edit();
+    writeFileSync(file, '{"model":"opus","env":{"HTTPS_PROXY":"http://second:2"}}');
+    expect((await inspectEdit(paths, OURS))?.astray).toEqual(['HTTPS_PROXY', 'NODE_EXTRA_CA_CERTS']);
+    await editAgain();
+    await revertSettings(paths);
+    expect(JSON.parse(read())).toEqual({ model: 'opus', env: { HTTPS_PROXY: 'http://second:2' } });
+    expect(await inspectEdit(paths, OURS)).toBeNull();
   });
 });
 

@@ -1,0 +1,103 @@
+import { readFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { inspectEdit } from '../../certs/index.ts';
+import { CometError } from '../../common/errors.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { userSettingsFile } from '../claude-settings.ts';
+import { bad, type Check, good } from './check.ts';
+
+const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
+const EDITORS = ['Code', 'Code - Insiders', 'VSCodium', 'Cursor', 'Windsurf'] as const;
+/** Where Claude Code's extension for editors takes variables from. */
+const EDITOR_KEY = 'claudeCode.environmentVariables';
+
+type Variables = Readonly<Record<string, unknown>>;
+
+/**
+ * Whether Claude Code's settings still hold what `install-ca --settings` wrote, and no editor sets something else.
+ *
+ * @param wanted  what Claude Code needs now; null where no token is made yet
+ */
+export async function checkSettings(
+  paths: HomePaths,
+  env: NodeJS.ProcessEnv,
+  wanted: Readonly<Record<string, string>> | null,
+): Promise<Check> {
+  try {
+    const edit = await inspectEdit(paths, wanted ?? {});
+    if (edit !== null && wanted === null) {
+      return bad('settings', `${edit.file} leads to comet-cc, but its token is gone`, 'comet-cc install-ca --settings');
+    }
+    if (edit !== null && edit.astray.length > 0) {
+      const detail = `${edit.file} was changed, or the port was: ${edit.astray.join(', ')}`;
+      return bad('settings', detail, 'comet-cc install-ca --settings; to leave it so, comet-cc uninstall-ca');
+    }
+    if (edit !== null) return good('settings', `${edit.file} leads to comet-cc`);
+  } catch (error) {
+    if (!(error instanceof CometError)) throw error;
+    return bad('settings', error.message, 'correct the file; Claude Code reads plain JSON');
+  }
+  const file = userSettingsFile(env);
+  const rival = clashes(await claudeVariables(file), wanted);
+  if (rival.length > 0) {
+    return good(
+      'settings',
+      `${file} sets its own ${rival.join(', ')}, which wins over comet-cc env; comet-cc run is free of it`,
+    );
+  }
+  return editorCheck(env, wanted);
+}
+
+async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<string, string>> | null): Promise<Check> {
+  for (const file of editorSettingsFiles(process.platform, env)) {
+    const rival = clashes(await editorVariables(file), wanted);
+    if (rival.length > 0) {
+      const detail = `${file}: ${EDITOR_KEY} sets another ${rival.join(', ')}; nothing is remembered in that editor`;
+      return bad('settings', detail, 'comet-cc install-ca --settings, which wins over it, or take it out there');
+    }
+  }
+  return good('settings', 'neither Claude Code nor an editor is set to go through comet-cc, or past it');
+}
+
+/** The user settings of VS Code and its kin. */
+export function editorSettingsFiles(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string[] {
+  const home = env['HOME'] || os.homedir();
+  const roots: Partial<Record<NodeJS.Platform, string>> = {
+    darwin: path.join(home, 'Library', 'Application Support'),
+    win32: env['APPDATA'] || path.join(home, 'AppData', 'Roaming'),
+  };
+  const root = roots[platform] ?? (env['XDG_CONFIG_HOME'] || path.join(home, '.config'));
+  return EDITORS.map((editor) => path.join(root, editor, 'User', 'settings.json'));
+}
+
+/** JSON with comments and commas after the last item, as editors allow it. @throws SyntaxError */
+export function parseEditorJson(text: string): unknown {
+  const plain = text.replace(/("(?:\\.|[^"\\])*")|\/\/[^\n]*|\/\*[\s\S]*?\*\//g, (_, quoted?: string) => quoted ?? '');
+  return JSON.parse(plain.replace(/("(?:\\.|[^"\\])*")|,(?=\s*[}\]])/g, (_, quoted?: string) => quoted ?? ''));
+}
+
+function clashes(set: Variables, wanted: Readonly<Record<string, string>> | null): string[] {
+  return DECISIVE.filter(
+    (name) => set[name] !== undefined && set[name] !== (wanted?.[name] ?? wanted?.['HTTPS_PROXY']),
+  );
+}
+
+async function claudeVariables(file: string): Promise<Variables> {
+  try {
+    const settings = JSON.parse(await readFile(file, 'utf8')) as { env?: Variables } | null;
+    return settings?.env ?? {};
+  } catch {
+    return {}; // Claude Code takes nothing from it either.
+  }
+}
+
+async function editorVariables(file: string): Promise<Variables> {
+  try {
+    const settings = parseEditorJson(await readFile(file, 'utf8')) as Record<string, unknown> | null;
+    const entries = (settings?.[EDITOR_KEY] ?? []) as readonly { name?: string; value?: unknown }[];
+    return Object.fromEntries(entries.map(({ name = '', value }) => [name, value]));
+  } catch {
+    return {}; // No such editor, or one that takes nothing from it either.
+  }
+}

@@ -1,0 +1,27 @@
+import { inspectOverlap, type TrustStore, trustState } from '../../certs/index.ts';
+import { CometError } from '../../common/errors.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { bad, type Check, good } from './check.ts';
+
+const REPLACE = 'comet-cc install-ca --system';
+
+/** Whether the system's stores hold what they were asked to hold, and no root of ours that is out of force. */
+export async function checkTrust(paths: HomePaths, stores: readonly TrustStore[], nowMs: number): Promise<Check> {
+  const troubles: string[] = [];
+  const trusting: string[] = [];
+  try {
+    const { fingerprint } = await inspectOverlap(paths, nowMs);
+    for (const store of stores) {
+      const { holdsCurrent, wasAsked, former } = await trustState(paths, store, fingerprint);
+      if (holdsCurrent) trusting.push(store.name);
+      else if (wasAsked && former.length === 0) troubles.push(`${store.name} no longer holds the root`);
+      if (former.length > 0) troubles.push(`${store.name} holds ${former.length} older of our roots`);
+    }
+  } catch (error) {
+    if (!(error instanceof CometError)) throw error;
+    return bad('trust', error.message, 'mend what it names, then comet-cc doctor');
+  }
+  if (troubles.length > 0) return bad('trust', troubles.join('; '), `${REPLACE}, or comet-cc uninstall-ca`);
+  if (trusting.length > 0) return good('trust', `the root is trusted by ${trusting.join(', ')}`);
+  return good('trust', 'no system store was asked to trust the root; Claude Code needs only the bundle');
+}

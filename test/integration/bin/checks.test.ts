@@ -1,0 +1,172 @@
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkCerts } from '../../../bin/checks/certs.ts';
+import { checkSettings, editorSettingsFiles, parseEditorJson } from '../../../bin/checks/settings.ts';
+import { checkTrust } from '../../../bin/checks/trust.ts';
+import { editSettings, ensureCerts, planSettings, trustRoot } from '../../../certs/index.ts';
+import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { createMemoryTrust } from '../../helpers/trust.ts';
+
+const DAY_MS = 86_400_000;
+const nowMs = Date.now();
+
+let dir: string;
+let paths: HomePaths;
+
+beforeEach(() => {
+  dir = mkdtempSync(path.join(os.tmpdir(), 'comet-checks-'));
+  paths = homePaths(path.join(dir, 'home'));
+});
+
+afterEach(() => rmSync(dir, { recursive: true, force: true }));
+
+const ensure = (ms = nowMs, reissue = false) => ensureCerts(paths, { nowMs: ms, userExtraCaFile: null, reissue });
+const at = (...names: string[]): string => path.join(paths.certsDir, ...names);
+
+describe('the check of the certificates', () => {
+  it('says that none are made, that all is well, and that a key can be read by others', async () => {
+    expect(await checkCerts(paths, nowMs)).toMatchObject({ ok: false, fix: 'comet-cc install-ca' });
+    await ensure();
+    expect(await checkCerts(paths, nowMs)).toMatchObject({ ok: true, fix: '' });
+    chmodSync(at('leaf.key'), 0o644);
+    expect(await checkCerts(paths, nowMs)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('open mode'),
+      fix: `remove ${paths.certsDir}, then comet-cc install-ca`,
+    });
+  });
+
+  it('follows a rotation: nothing due, due, published, last day, expired', async () => {
+    const { notAfterMs } = await ensure();
+    const check = (ms: number) => checkCerts(paths, ms);
+    expect(await check(notAfterMs - 31 * DAY_MS)).toMatchObject({ ok: true });
+    expect(await check(notAfterMs - 29 * DAY_MS)).toMatchObject({
+      ok: false,
+      detail: expect.stringContaining('no next root'),
+      fix: 'comet-cc install-ca',
+    });
+    await ensure(notAfterMs - 29 * DAY_MS);
+    expect(await check(notAfterMs - 29 * DAY_MS)).toMatchObject({
+      ok: true,
+      detail: expect.stringContaining('successor is in the bundle'),
+    });
+    expect(await check(notAfterMs - DAY_MS / 2)).toMatchObject({ ok: false, fix: 'comet-cc install-ca' });
+    expect(await check(notAfterMs + 1)).toMatchObject({
+      ok: false,
+      fix: expect.stringMatching(/^comet-cc install-ca/),
+    });
+    await ensure(notAfterMs - DAY_MS / 2);
+    expect(await check(notAfterMs - DAY_MS / 2)).toMatchObject({ ok: true });
+  });
+
+  it('tells a missing bundle from one without the root and one without the next root', async () => {
+    const { notAfterMs } = await ensure();
+    const late = notAfterMs - 20 * DAY_MS;
+    await ensure(late);
+    const whole = readFileSync(at('bundle.pem'), 'utf8');
+    const spoil = async (text: string | null): Promise<string> => {
+      rmSync(at('bundle.pem'), { force: true });
+      if (text !== null) writeFileSync(at('bundle.pem'), text, { mode: 0o600 });
+      const { ok, detail, fix } = await checkCerts(paths, late);
+      expect([ok, fix]).toEqual([false, expect.stringContaining('comet-cc install-ca')]);
+      return detail;
+    };
+    expect(await spoil(null)).toContain('is missing');
+    expect(await spoil(readFileSync(at('next', 'root.pem'), 'utf8'))).toContain('does not hold the root');
+    expect(await spoil(readFileSync(at('root.pem'), 'utf8'))).toContain('does not hold the next root');
+    await ensure(late);
+    expect(readFileSync(at('bundle.pem'), 'utf8')).toBe(whole);
+    expect((await checkCerts(paths, late)).ok).toBe(true);
+  });
+
+  it('blames the clock when the leaf is not valid yet', async () => {
+    await ensure();
+    expect((await checkCerts(paths, nowMs - 30 * DAY_MS)).fix).toContain('clock');
+  });
+});
+
+describe('the check of the system stores', () => {
+  it('is content where none was asked, and where one holds what it should', async () => {
+    const store = createMemoryTrust();
+    expect(await checkTrust(paths, [store], nowMs)).toMatchObject({ ok: true });
+    const { rootFile } = await ensure();
+    expect(await checkTrust(paths, [store], nowMs)).toMatchObject({ ok: true });
+    await trustRoot(paths, store, rootFile);
+    expect(await checkTrust(paths, [store], nowMs)).toMatchObject({
+      ok: true,
+      detail: 'the root is trusted by the memory store',
+    });
+  });
+
+  it('finds an older root that is still trusted, and one that is no longer', async () => {
+    const store = createMemoryTrust();
+    await trustRoot(paths, store, (await ensure()).rootFile);
+    const { rootFile } = await ensure(nowMs, true);
+    const fix = 'comet-cc install-ca --system, or comet-cc uninstall-ca';
+    const older = 'the memory store holds 1 older of our roots';
+    expect(await checkTrust(paths, [store], nowMs)).toMatchObject({ ok: false, detail: older, fix });
+    await trustRoot(paths, store, rootFile);
+    expect(await checkTrust(paths, [store], nowMs)).toMatchObject({ ok: true });
+    store.held.clear();
+    const gone = 'the memory store no longer holds the root';
+    expect(await checkTrust(paths, [store], nowMs)).toMatchObject({ ok: false, detail: gone, fix });
+  });
+});
+
+describe('the check of the settings', () => {
+  const WANTED = { HTTPS_PROXY: 'http://comet-cc:SECRET@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
+  const env = (): NodeJS.ProcessEnv => ({ HOME: dir, CLAUDE_CONFIG_DIR: dir });
+  const file = (): string => path.join(dir, 'settings.json');
+  const check = (wanted: typeof WANTED | null = WANTED) => checkSettings(paths, env(), wanted);
+
+  it('follows an edit: in force, changed by hand, no JSON any more, made again', async () => {
+    expect(await check()).toMatchObject({ ok: true });
+    await editSettings(paths, await planSettings(file(), WANTED));
+    expect(await check()).toMatchObject({ ok: true, detail: expect.stringContaining('leads to comet-cc') });
+    writeFileSync(file(), JSON.stringify({ env: { ...WANTED, HTTPS_PROXY: 'http://corp:1' } }));
+    const changed = await check();
+    expect(changed).toMatchObject({ ok: false, fix: expect.stringContaining('comet-cc install-ca --settings') });
+    expect(changed.detail).toContain('HTTPS_PROXY');
+    expect(changed.detail).not.toMatch(/SECRET|corp/);
+    writeFileSync(file(), '{');
+    expect(await check()).toMatchObject({ ok: false, detail: expect.stringContaining('not plain JSON') });
+    writeFileSync(file(), '{}');
+    await editSettings(paths, await planSettings(file(), WANTED));
+    expect(await check()).toMatchObject({ ok: true });
+    expect(await check(null)).toMatchObject({ ok: false });
+  });
+
+  it("leaves the user's own proxy in peace, and says that it wins", async () => {
+    writeFileSync(file(), '{"env":{"HTTPS_PROXY":"http://corp:1"}}');
+    expect(await check()).toMatchObject({ ok: true, detail: expect.stringContaining('HTTPS_PROXY') });
+  });
+
+  it('finds an editor that leads its Claude Code elsewhere', async () => {
+    const [editor = ''] = editorSettingsFiles(process.platform, env());
+    mkdirSync(path.dirname(editor), { recursive: true });
+    const withValue = (value: string): void =>
+      writeFileSync(
+        editor,
+        `{ // mine\n "url": "http://x/*y*/", "claudeCode.environmentVariables": [{"name":"HTTPS_PROXY","value":"${value}"},],\n}`,
+      );
+    withValue('http://corp:1');
+    expect(await check()).toMatchObject({ ok: false, detail: expect.stringContaining(editor) });
+    withValue(WANTED.HTTPS_PROXY);
+    expect(await check()).toMatchObject({ ok: true });
+  });
+
+  it('reads the JSON of editors and touches no text in it', () => {
+    expect(parseEditorJson('/* a */ {"a": "//b,]", // c\n "d": [1, 2,], }')).toEqual({ a: '//b,]', d: [1, 2] });
+    expect(() => parseEditorJson('{')).toThrow(SyntaxError);
+  });
+
+  it.each([
+    ['linux', '/u/.config/Code/User/settings.json'],
+    ['darwin', '/u/Library/Application Support/Code/User/settings.json'],
+    ['win32', '/roaming/Code/User/settings.json'],
+  ] as const)('knows where editors keep theirs on %s', (platform, expected) => {
+    expect(editorSettingsFiles(platform, { HOME: '/u', APPDATA: '/roaming' })[0]).toBe(expected);
+  });
+});
