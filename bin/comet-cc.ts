@@ -11,6 +11,7 @@ import { registerLogs } from './commands/logs.ts';
 import { registerMemory } from './commands/memory.ts';
 import { registerRestart } from './commands/restart.ts';
 import { registerRun } from './commands/run.ts';
+import { registerService } from './commands/service.ts';
 import { registerSession } from './commands/session.ts';
 import { registerStart } from './commands/start.ts';
 import { registerStatus } from './commands/status.ts';
@@ -65,6 +66,7 @@ function createProgram(context: Context): Command {
   registerLogs(program, context);
   registerDoctor(program, context);
   registerEnv(program, context);
+  registerService(program, context);
   registerInstallCa(program, context);
   registerUninstallCa(program, context);
   registerMemory(program, context);

@@ -5,6 +5,7 @@ export type ErrorCode =
   | 'unsafe_file'
   | 'trust_failed'
   | 'port_in_use'
+  | 'service_failed'
   | 'daemon_down'
   | 'daemon_unhealthy'
   | 'not_found'

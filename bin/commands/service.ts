@@ -1,0 +1,72 @@
+import { realpath } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import type { Context } from '../context.ts';
+import { guardStatus } from '../control.ts';
+import type { ServicePlan } from '../service/plan.ts';
+
+export function registerService(program: Command, context: Context): void {
+  const { term } = context;
+  const service = program
+    .command('service')
+    .description('have the daemon started at login and after a crash')
+    .addHelpText('after', '\nExample:\n  comet-cc service install');
+
+  service
+    .command('install')
+    .description('write one file for systemd, launchd or the Windows task scheduler, and start the daemon by it')
+    .addHelpText('after', '\nExample:\n  comet-cc service install')
+    .action(async () => {
+      const { installService } = await import('../service/install.ts');
+      const plan = await planned(context);
+      const running = await guardStatus(context.paths.guardSocket);
+      await installService(plan, term.out);
+      const { rememberProxy } = await import('../user-proxy.ts');
+      await rememberProxy(context.paths, context.env);
+      if (running === null) return term.out(`${plan.manager} starts comet-cc from now on`);
+      term.say('comet-cc ran already and goes on; the service starts it once that has ended, from the next login on');
+    });
+
+  service
+    .command('uninstall')
+    .description('stop the service and remove its file')
+    .addHelpText('after', '\nExample:\n  comet-cc service uninstall')
+    .action(async () => {
+      const { uninstallService } = await import('../service/install.ts');
+      if (!(await uninstallService(await planned(context), term.out))) term.out('nothing was installed');
+    });
+
+  service
+    .command('status')
+    .description('whether it is installed and runs')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc service status')
+    .action(async (flags: { json?: boolean }) => {
+      const { serviceState } = await import('../service/install.ts');
+      const state = await serviceState(await planned(context));
+      if (flags.json) return term.json(state);
+      term.out(`manager    ${state.manager}${state.missing === '' ? '' : ` (${state.missing})`}`);
+      term.out(`file       ${state.installed ? state.file : 'not installed: comet-cc service install'}`);
+      if (state.installed) term.out(`service    ${state.running ? 'runs' : 'does not run'}`);
+    });
+}
+
+/** @throws CometError `service_failed` where there is no manager that we know, or none that fits */
+async function planned({ env, paths }: Context): Promise<ServicePlan> {
+  const { planService } = await import('../service/plan.ts');
+  const userHome = os.homedir();
+  const plan = planService({
+    platform: process.platform,
+    node: process.execPath,
+    script: await realpath(process.argv[1] as string),
+    home: paths.home,
+    userHome,
+    configHome: env['XDG_CONFIG_HOME'] || path.join(userHome, '.config'),
+    uid: process.getuid?.() ?? -1,
+    searchPath: env['PATH'] ?? '',
+  });
+  if (plan !== null) return plan;
+  throw new CometError('service_failed', `no service manager is known for ${process.platform}; use comet-cc start`);
+}

@@ -1,0 +1,96 @@
+import path from 'node:path';
+import { plistText, systemdUnit, taskXml } from './render.ts';
+
+/** What a service needs to know of this machine and user. */
+export interface ServiceFacts {
+  readonly platform: NodeJS.Platform;
+  /** Node's own executable, and the built `comet-cc.js`. */
+  readonly node: string;
+  readonly script: string;
+  /** `COMET_CC_HOME`. */
+  readonly home: string;
+  readonly userHome: string;
+  /** Of systemd and the like; `~/.config` unless `XDG_CONFIG_HOME` says otherwise. */
+  readonly configHome: string;
+  /** -1 where users have no number. */
+  readonly uid: number;
+  /** `PATH` of the shell, by which Claude Code is found. */
+  readonly searchPath: string;
+}
+
+export type CommandLine = readonly [program: string, ...args: string[]];
+
+export interface ServicePlan {
+  readonly manager: string;
+  /** The only file that is written. */
+  readonly file: string;
+  readonly content: Buffer;
+  /** Ends with 0 where the manager can be used. */
+  readonly probe: CommandLine;
+  /** What is missing where it cannot. */
+  readonly missing: string;
+  readonly install: readonly CommandLine[];
+  /** Before the file is removed, and after. */
+  readonly remove: readonly CommandLine[];
+  readonly afterwards: readonly CommandLine[];
+  /** Ends with 0 while the service runs. */
+  readonly running: CommandLine;
+}
+
+/** How this platform starts the daemon at login and after a crash; null where we know of no way. */
+export function planService(facts: ServiceFacts): ServicePlan | null {
+  if (facts.platform === 'linux') return systemd(facts);
+  if (facts.platform === 'darwin') return launchd(facts);
+  return facts.platform === 'win32' ? taskScheduler(facts) : null;
+}
+
+function systemd(facts: ServiceFacts): ServicePlan {
+  const unit = 'comet-cc.service';
+  const systemctl = (...args: string[]): CommandLine => ['systemctl', '--user', ...args];
+  return {
+    manager: 'systemd',
+    file: path.posix.join(facts.configHome, 'systemd', 'user', unit),
+    content: Buffer.from(systemdUnit(facts)),
+    probe: systemctl('show-environment'),
+    missing: 'no systemd session of this user answers (systemctl --user); comet-cc start works without one',
+    install: [systemctl('daemon-reload'), systemctl('enable', '--now', unit)],
+    remove: [systemctl('disable', '--now', unit)],
+    afterwards: [systemctl('daemon-reload')],
+    running: systemctl('is-active', '--quiet', unit),
+  };
+}
+
+export const LABEL = 'comet-cc.daemon';
+
+function launchd(facts: ServiceFacts): ServicePlan {
+  const domain = `gui/${facts.uid}`;
+  const file = path.posix.join(facts.userHome, 'Library', 'LaunchAgents', `${LABEL}.plist`);
+  return {
+    manager: 'launchd',
+    file,
+    content: Buffer.from(plistText(facts, LABEL)),
+    probe: ['launchctl', 'print', domain],
+    missing: 'no desktop session of this user answers (launchctl print); comet-cc start works without one',
+    install: [['launchctl', 'bootstrap', domain, file]],
+    remove: [['launchctl', 'bootout', `${domain}/${LABEL}`]],
+    afterwards: [],
+    running: ['launchctl', 'print', `${domain}/${LABEL}`],
+  };
+}
+
+function taskScheduler(facts: ServiceFacts): ServicePlan {
+  const file = path.win32.join(facts.home, 'service.xml');
+  const task = (...args: string[]): CommandLine => ['schtasks.exe', ...args, '/TN', 'comet-cc'];
+  return {
+    manager: 'Windows Task Scheduler',
+    file,
+    // The scheduler reads no other encoding reliably.
+    content: Buffer.from(`\ufeff${taskXml(facts)}`, 'utf16le'),
+    probe: ['schtasks.exe', '/Query'],
+    missing: 'the task scheduler does not answer (schtasks.exe /Query); comet-cc start works without it',
+    install: [task('/Create', '/XML', file, '/F'), task('/Run')],
+    remove: [task('/End'), task('/Delete', '/F')],
+    afterwards: [],
+    running: task('/Query'),
+  };
+}
