@@ -1,10 +1,14 @@
 import { beforeAbort } from './abort.ts';
+import { readFlow } from './core/sensor-gate.ts';
 import type { MemoryDeps } from './deps.ts';
 import { createModelGate } from './model-gate.ts';
 import type { SensorInput, SensorReading } from './ports.ts';
 
 export interface Sensor {
-  /** The model's reading, or at once the local one where the model is missing, failing or late. Never rejects. */
+  /**
+   * The local reading where the turn's words are clear, else the model's; the local one again where the model is
+   * missing, failing, late, or held back by the quota. Never rejects.
+   */
   sense(input: SensorInput): Promise<SensorReading>;
   close(): void;
 }
@@ -18,8 +22,11 @@ export function createSensor({
 }: Pick<MemoryDeps, 'model' | 'local' | 'quota' | 'clock' | 'log'>): Sensor {
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
+  const locally = (input: SensorInput): Promise<SensorReading> => local.sense(input, new AbortController().signal);
   return {
     async sense(input) {
+      const clear = readFlow(input);
+      if (clear.kind === 'clear') return { ...(await locally(input)), logic_flow: clear.flow };
       if (model !== null && gate.isOpen() && !closing.signal.aborted) {
         try {
           const reading = await beforeAbort(model.sense(input, closing.signal), closing.signal);
@@ -30,7 +37,7 @@ export function createSensor({
           log.warn('the sensor gave no reading; the local one decides', { error });
         }
       }
-      return local.sense(input, new AbortController().signal);
+      return locally(input);
     },
     close: () => closing.abort(new Error('memory is closing')),
   };
