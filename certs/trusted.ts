@@ -33,8 +33,8 @@ export async function trustState(paths: HomePaths, store: TrustStore, current: s
   for (const fingerprint of asked) {
     if (fingerprint !== current && (await store.isInstalled(fingerprint))) former.push(fingerprint);
   }
-  const holdsCurrent = current !== null && (await store.isInstalled(current));
-  return { holdsCurrent, wasAsked: asked.length > 0, former };
+  const wasAsked = asked.length > 0;
+  return { holdsCurrent: current !== null && (await isHeld(store, current, wasAsked)), wasAsked, former };
 }
 
 /**
@@ -73,11 +73,23 @@ export async function distrustRoots(
     const asked = remembered.filter((root) => root.store === store.id).map((root) => root.fingerprint);
     const ours = new Set([...asked, ...present.filter((fingerprint) => fingerprint !== null)]);
     let held = false;
-    for (const fingerprint of ours) held = (await store.remove(fingerprint)) || held;
+    for (const fingerprint of ours) {
+      if (await isHeld(store, fingerprint, asked.length > 0)) held = (await store.remove(fingerprint)) || held;
+    }
     await forget(paths, (root) => root.store === store.id);
     if (held) cleared.push(store.name);
   }
   return { stores: cleared, unreachable: [...new Set((await readTrusted(paths)).map(({ store }) => store))] };
+}
+
+// A store that was never asked and cannot be looked into, say a broken database, must not keep others from their end.
+async function isHeld(store: TrustStore, fingerprint: string, wasAsked: boolean): Promise<boolean> {
+  try {
+    return await store.isInstalled(fingerprint);
+  } catch (error) {
+    if (wasAsked || !(error instanceof CometError)) throw error;
+    return false;
+  }
 }
 
 // A damaged root file was never installed by this name; what was is remembered.

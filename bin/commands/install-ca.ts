@@ -42,7 +42,7 @@ export function registerInstallCa(program: Command, context: Context): void {
       const settings = flags.settings ? await setSettings(context, variables, flags) : null;
       const stores = flags.system ? await trustInSystem(context, certs, flags) : [];
       if (flags.json) context.term.json(installJson(certs, variables, settings, stores));
-      else if (settings === null) reportNext(context);
+      else if (settings === null) reportNext(context, stores.length > 0);
     });
 }
 
@@ -56,9 +56,9 @@ function reportCerts({ term }: Context, certs: Certs): void {
   if (certs.bundle.userFile !== null) term.out(`              with your own ${certs.bundle.userFile} in it`);
 }
 
-function reportNext({ term }: Context): void {
+function reportNext({ term }: Context, inSystem: boolean): void {
   term.out('');
-  term.out('Nothing else was changed. To use it, one of:');
+  term.out(`${inSystem ? '' : 'Nothing else was changed. '}To use it, one of:`);
   term.out('  comet-cc run claude              for one session');
   term.out('  eval "$(comet-cc env)"           in this shell');
   term.out('  comet-cc install-ca --settings   for every session of Claude Code');

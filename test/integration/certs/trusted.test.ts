@@ -3,6 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type Certs, distrustRoots, ensureCerts, removeCerts, trustRoot, trustState } from '../../../certs/index.ts';
+import { CometError } from '../../../common/errors.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 import { createMemoryTrust, type MemoryTrust } from '../../helpers/trust.ts';
 
@@ -80,6 +81,17 @@ describe('a root that a store was told to trust', () => {
     expect(await distrustRoots(paths, [createMemoryTrust('other')])).toEqual({ stores: [], unreachable: ['memory'] });
     expect(existsSync(record())).toBe(true);
     expect((await distrustRoots(paths, [store])).stores).toEqual([store.name]);
+    expect(store.held.size).toBe(0);
+  });
+
+  it('ends though another store, which was never asked, cannot be looked into; one that was asked has to be', async () => {
+    const certs = await issue();
+    await trustRoot(paths, store, certs.rootFile);
+    const look = () => Promise.reject(new CometError('trust_failed', 'bad database'));
+    const never = { ...createMemoryTrust('never'), isInstalled: look };
+    expect(await trustState(paths, never, certs.fingerprint)).toMatchObject({ holdsCurrent: false, wasAsked: false });
+    await expect(distrustRoots(paths, [{ ...store, isInstalled: look }])).rejects.toThrow('bad database');
+    expect((await distrustRoots(paths, [never, store])).stores).toEqual([store.name]);
     expect(store.held.size).toBe(0);
   });
 
