@@ -1,5 +1,6 @@
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { TurnText } from '../ports.ts';
+import { split } from './sentences.ts';
 
 const LEAST_SHARE = 0.6;
 
@@ -11,11 +12,21 @@ const LEAST_SHARE = 0.6;
  */
 export function groundedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
   const named = shown.filter((turn) => sources.includes(turn.end));
-  if (named.some((turn) => turn.user !== '' && flat(turn.user).includes(flat(text)))) return 'user';
+  if (named.some((turn) => saysWhole(turn.user, text))) return 'user';
   const lowest = lowestOrigin(shown.map((turn) => turn.origin));
   if (named.length < new Set(sources).size || named.length === 0) return lowest;
   const claimed = lowestOrigin(named.map((turn) => turn.origin));
   return claimed === lowest || rests(text, named, shown) ? claimed : lowest;
+}
+
+/** By whole sentences: a part of one may say the opposite of it. */
+function saysWhole(user: string, text: string): boolean {
+  const said = new Set([user, ...split(user)].map(flat));
+  const parts = [text, ...split(text)].map(flat);
+  return (
+    text.trim() !== '' &&
+    (said.has(parts[0] as string) || (parts.length > 1 && parts.slice(1).every((part) => said.has(part))))
+  );
 }
 
 /** Everything of a turn that its reader was shown. */
@@ -38,5 +49,9 @@ function wordsOf(text: string): string[] {
 }
 
 function flat(text: string): string {
-  return text.toLowerCase().replace(/\s+/g, ' ').trim();
+  return text
+    .toLowerCase()
+    .replace(/\s+/g, ' ')
+    .replace(/[.!\s]+$/, '')
+    .trim();
 }
