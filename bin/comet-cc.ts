@@ -1,6 +1,7 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { CometError } from '../common/errors.ts';
+import { registerCompletion } from './commands/completion.ts';
 import { registerDemo } from './commands/demo.ts';
 import { registerDoctor } from './commands/doctor.ts';
 import { registerEnv } from './commands/env.ts';
@@ -74,6 +75,7 @@ function createProgram(context: Context): Command {
   registerExplain(program, context);
   registerFlush(program, context);
   registerDemo(program, context);
+  registerCompletion(program, context);
   return program;
 }
 

@@ -1,0 +1,25 @@
+import { Argument, type Command } from 'commander';
+import { bashCompletion } from '../completion/bash.ts';
+import { fishCompletion } from '../completion/fish.ts';
+import { type CommandShape, shapesOf } from '../completion/shape.ts';
+import { zshCompletion } from '../completion/zsh.ts';
+import type { Context } from '../context.ts';
+
+const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } satisfies Record<
+  string,
+  (shapes: readonly CommandShape[]) => string
+>;
+
+export function registerCompletion(program: Command, context: Context): void {
+  const EXAMPLES = [
+    'eval "$(comet-cc completion bash)"        in ~/.bashrc',
+    'eval "$(comet-cc completion zsh)"         in ~/.zshrc, after compinit',
+    'comet-cc completion fish | source         in config.fish',
+  ];
+  program
+    .command('completion')
+    .description("the shell's completion of commands and flags, as a script")
+    .addArgument(new Argument('<shell>', 'whose syntax to print').choices(Object.keys(SCRIPTS)))
+    .addHelpText('after', `\nExamples:\n  ${EXAMPLES.join('\n  ')}`)
+    .action((shell: keyof typeof SCRIPTS) => context.term.out(SCRIPTS[shell](shapesOf(program))));
+}

@@ -1,0 +1,43 @@
+import type { CommandShape, FlagShape } from './shape.ts';
+
+/** Conditions compare the words before the cursor, flags left out: no group of commands has a flag with a value. */
+export function fishCompletion(shapes: readonly CommandShape[]): string {
+  return [
+    'function __comet_cc_words',
+    '    set -l tokens (commandline -opc)',
+    '    set -e tokens[1]',
+    "    string match -v -- '-*' $tokens",
+    'end',
+    'function __comet_cc_at',
+    '    set -l words (__comet_cc_words)',
+    '    test "$words" = "$argv"',
+    'end',
+    'function __comet_cc_in',
+    '    set -l words (__comet_cc_words)',
+    '    set -l last (count $argv)',
+    '    test (count $words) -ge $last; and test "$words[1..$last]" = "$argv"',
+    'end',
+    'complete -c comet-cc -e',
+    ...shapes.flatMap((shape) => [...wordLines(shape), ...shape.flags.map((flag) => flagLine(shape, flag))]),
+  ].join('\n');
+}
+
+function wordLines({ path, words }: CommandShape): string[] {
+  const at = quoted(['__comet_cc_at', ...path].join(' '));
+  return words.map(({ name, description }) => `complete -c comet-cc -n ${at} -f -a ${name}${detail(description)}`);
+}
+
+function flagLine({ path }: CommandShape, { short, long, description, takesValue, values }: FlagShape): string {
+  const where = quoted(path.length === 0 ? '__comet_cc_at' : ['__comet_cc_in', ...path].join(' '));
+  const names = `${short === null ? '' : ` -s ${short.slice(1)}`} -l ${long.slice(2)}`;
+  const value = values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : takesValue ? ' -r' : '';
+  return `complete -c comet-cc -n ${where}${names}${value}${detail(description)}`;
+}
+
+function detail(description: string): string {
+  return description === '' ? '' : ` -d ${quoted(description)}`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+}
