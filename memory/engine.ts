@@ -1,3 +1,4 @@
+import { createAbout } from './about.ts';
 import { createCatalogue } from './catalogue.ts';
 import { createCompactor } from './compactor.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -11,6 +12,7 @@ import { createQueries } from './queries.ts';
 import { createRecaller } from './recall.ts';
 import { removeNodes } from './removal.ts';
 import { createSensor } from './sensor.ts';
+import { openSessions } from './sessions.ts';
 import { createSnapshooter } from './snapshooter.ts';
 import { createStore } from './store.ts';
 import { createTexts } from './texts.ts';
@@ -39,6 +41,8 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const pipeline = createPipeline({ ...deps, book, catalogue, compactor, upgrades, sensor, store, texts, tracker });
   const queries = createQueries({ ...deps, book, catalogue, texts });
   const { resolve } = queries;
+  const sessions = await openSessions({ ...deps, book, catalogue, pipeline, queries });
+  const about = createAbout({ ...deps, book, catalogue, queries });
   const snapshooter = createSnapshooter({ ...deps, catalogue });
   const editing = createEditing({ ...deps, catalogue, snapshooter, store, resolve });
   const insight = createInsight({ ...deps, book, catalogue, store, texts, resolve });
@@ -53,10 +57,14 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   let closing: Promise<void> | null = null;
   let reindexing: MemoryStatus['reindex'] = null;
 
-  for (const end of await forgotten.load()) book.take(end);
+  const removed = new Set(await forgotten.load());
+  for (const end of removed) book.take(end);
   await store.open();
   const started = tracker.run('ingest', start);
   const watching = tracker.run('ingest', startWatching);
+
+  /** Taken out of memory by the user: nothing stands for it, and nothing is to be waited for. */
+  const isGone = (end: string): boolean => book.forms(end).some((form) => removed.has(form) || store.isDismissed(form));
 
   /** Sessions newest first; then whatever the index lacks. */
   async function start(): Promise<void> {
@@ -105,7 +113,12 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     await follow();
     const nodes = [...new Set(ids.map(resolve))];
     await snapshooter.take('rm');
-    await removeNodes(nodes, { ...deps, book, catalogue, indexer, snapshooter, store, texts });
+    const add = async (ends: readonly string[]): Promise<void> => {
+      await forgotten.add(ends);
+      for (const end of ends) removed.add(end);
+    };
+    const parts = { ...deps, forgotten: { ...forgotten, add }, book, catalogue, indexer, snapshooter, store, texts };
+    await removeNodes(nodes, parts);
     return nodes.map((node) => node.node_id);
   }
 
@@ -144,7 +157,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     },
     standIns(ends) {
       const found = ends.map((end) => [end, [...new Set(book.forms(end).flatMap(catalogue.standingFor))]] as const);
-      return new Map(found.filter(([, ids]) => ids.length > 0));
+      return new Map(found.filter(([end, ids]) => ids.length > 0 || isGone(end)));
     },
     prepare(sessionId, ends) {
       if (closing === null) pipeline.prepare(sessionId, ends);
@@ -157,17 +170,22 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
       return recaller.recall({ ...request, visibleTurns }, signal);
     },
-    search: (query, options) => recaller.search(query, options),
-    async sessions() {
-      await started;
-      return queries.sessions();
-    },
+    list: (filter) => queries.list(withSession(filter)),
+    search: async (query, options) => recaller.search(query, withSession(options)),
+    sessions: () => started.then(sessions.sessions),
+    session: (id) => started.then(() => sessions.session(id)),
+    closeSession: (id) => started.then(() => sessions.closeSession(id)),
+    about: (projectDir) => started.then(() => about(projectDir)),
     remove,
     reindex,
     flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
     status: () => statusOf(),
     close: () => (closing ??= close()),
   };
+
+  function withSession<T extends { readonly sessionId?: string }>(filter: T): T {
+    return filter.sessionId === undefined ? filter : { ...filter, sessionId: sessions.named(filter.sessionId) };
+  }
 
   function statusOf(): MemoryStatus {
     const health = model?.health?.();

@@ -73,8 +73,49 @@ export interface SessionView {
   readonly status: 'active' | 'closed';
   readonly created_at: string;
   readonly updated_at: string;
+  /** When the user closed it; null where that was not done, or turns came after it. */
+  readonly closed_at: string | null;
   readonly turns: number;
   readonly node_ids: readonly string[];
+}
+
+/** A node as its tier-1 line. */
+export interface NodeLine {
+  readonly node_id: string;
+  readonly origin: Origin;
+  readonly text: string;
+}
+
+export interface SessionDetail extends SessionView {
+  /** Oldest first. */
+  readonly nodes: readonly NodeLine[];
+  /** Markdown, '' when there is none. */
+  readonly brief: string;
+}
+
+export interface ProjectView {
+  /** Its key, see `core/project.ts`. */
+  readonly project: string;
+  readonly counts: {
+    readonly sessions: number;
+    readonly turns: number;
+    readonly nodes: number;
+    readonly facts: number;
+  };
+  /** The last one of the project. */
+  readonly brief: { readonly session_id: string; readonly updated_at: string; readonly text: string } | null;
+  /** Pinned first, then by importance, then the newest; at most 20. */
+  readonly nodes: readonly (NodeLine & { readonly importance: 'HIGH' | 'MED' | 'LOW' })[];
+  /** Most used first, at most 20. */
+  readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
+  /** Each once, newest first, at most 50. */
+  readonly facts: readonly {
+    readonly concept: string;
+    readonly value: string;
+    readonly polarity: 'positive' | 'negative';
+    readonly origin: Origin;
+    readonly node_id: string;
+  }[];
 }
 
 export interface MemoryStatus {
@@ -166,7 +207,10 @@ export interface NodeReason {
 export interface Memory {
   /** Takes finished turns; returns at once, never throws. A turn whose `end` is known is skipped. */
   capture(turns: readonly CapturedTurn[]): void;
-  /** For those of `ends` that durable nodes stand for: the nodes' ids. Synchronous, from memory. */
+  /**
+   * For those of `ends` that durable nodes stand for: the nodes' ids; none for what the user had removed. Synchronous,
+   * from memory.
+   */
   standIns(ends: readonly string[]): ReadonlyMap<string, readonly string[]>;
   /** Asks for durable nodes for these turns soon (forced compaction); returns at once. */
   prepare(sessionId: string, ends: readonly string[]): void;
@@ -177,12 +221,14 @@ export interface Memory {
   /** Best first; empty when nothing fits. */
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
 
+  /** A session may be named by any unambiguous start of its id. @throws CometError `ambiguous_id` */
   list(filter: NodeFilter): readonly MemoryNode[];
   /**
    * `id` may be any unambiguous prefix. Depth 2 adds the verbatim messages.
    * @throws CometError `not_found` or `ambiguous_id`
    */
   show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
+  /** @throws as `list` */
   search(
     query: string,
     options: { top: number; sessionId?: string; projectDir?: string },
@@ -190,6 +236,11 @@ export interface Memory {
   /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
   remove(ids: readonly string[]): Promise<readonly string[]>;
   sessions(): Promise<readonly SessionView[]>;
+  /** @throws CometError `not_found` */
+  session(sessionId: string): Promise<SessionDetail>;
+  /** Makes memory of what waits, and marks the session closed until its next turn. @throws CometError `not_found` */
+  closeSession(sessionId: string): Promise<SessionView>;
+  about(projectDir: string): Promise<ProjectView>;
   /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
   brief(sessionId: string): Promise<string>;
   /** Every message of the session, in order. @throws CometError `not_found` */

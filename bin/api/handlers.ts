@@ -1,8 +1,12 @@
 import { readFile } from 'node:fs/promises';
+import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { EngineStatus, Handlers } from './operations.ts';
+
+/** `status` waits so long for a store that is just being opened. */
+const OPENING_MS = 1_000;
 
 export interface HandlerDeps {
   readonly memory: Memory;
@@ -20,7 +24,8 @@ export interface HandlerDeps {
 export function createHandlers(deps: HandlerDeps): Handlers {
   const { memory, opened, requests, tokens, problems, receipts, version } = deps;
   return {
-    status: () => {
+    status: async () => {
+      await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
       const { queue, llm, nodes, problems: known, reindex } = memory.status();
       const { original, sent } = tokens();
       return {
@@ -47,6 +52,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'nodes/edit': ({ id, change }) => memory.edit(id, change),
     'nodes/pin': ({ ids, pinned }) => memory.pin(ids, pinned),
     'nodes/why': ({ id }) => memory.why(id),
+    'memory/about': ({ projectDir }) => memory.about(projectDir),
     'memory/stats': () => memory.stats(),
     'memory/export': ({ format }) => memory.exportAll(format),
     'memory/import': async ({ file }) => memory.importAll(await textOf(file)),
@@ -54,6 +60,8 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'snapshots/list': () => memory.snapshots(),
     'snapshots/rollback': ({ id }) => memory.rollback(id),
     'sessions/list': () => memory.sessions(),
+    'sessions/show': ({ sessionId }) => memory.session(sessionId),
+    'sessions/close': ({ sessionId }) => memory.closeSession(sessionId),
     'sessions/brief': ({ sessionId }) => memory.brief(sessionId),
     'sessions/restore': ({ sessionId }) => memory.restore(sessionId),
     flush: ({ timeoutMs }) => memory.flush(timeoutMs),

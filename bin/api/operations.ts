@@ -6,9 +6,11 @@ import type {
   MemoryStats,
   NodeReason,
   NodeView,
+  ProjectView,
   RawMessage,
   RecallHit,
   RollbackReport,
+  SessionDetail,
   SessionView,
 } from '../../memory/face.ts';
 import type { SnapshotInfo } from '../../memory/ports.ts';
@@ -48,6 +50,7 @@ export const operationInputs = {
   }),
   'nodes/pin': z.strictObject({ ids: z.array(id).min(1).max(1_000), pinned: z.boolean() }),
   'nodes/why': z.strictObject({ id }),
+  'memory/about': z.strictObject({ projectDir: text }),
   'memory/stats': z.strictObject({}),
   'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
   /** The engine reads the file itself: an export may be larger than a request. */
@@ -56,6 +59,8 @@ export const operationInputs = {
   'snapshots/list': z.strictObject({}),
   'snapshots/rollback': z.strictObject({ id }),
   'sessions/list': z.strictObject({}),
+  'sessions/show': z.strictObject({ sessionId: id }),
+  'sessions/close': z.strictObject({ sessionId: id }),
   'sessions/brief': z.strictObject({ sessionId: id }),
   'sessions/restore': z.strictObject({ sessionId: id }),
   explain: z.strictObject({ request: id }),
@@ -76,6 +81,7 @@ export interface OperationResults {
   'nodes/edit': MemoryNode;
   'nodes/pin': readonly MemoryNode[];
   'nodes/why': NodeReason;
+  'memory/about': ProjectView;
   'memory/stats': MemoryStats;
   'memory/export': string;
   'memory/import': ImportReport;
@@ -83,6 +89,8 @@ export interface OperationResults {
   'snapshots/list': readonly SnapshotInfo[];
   'snapshots/rollback': RollbackReport;
   'sessions/list': readonly SessionView[];
+  'sessions/show': SessionDetail;
+  'sessions/close': SessionView;
   'sessions/brief': string;
   'sessions/restore': readonly RawMessage[];
   explain: Receipt;

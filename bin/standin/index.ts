@@ -9,9 +9,9 @@ import { listen, readBody } from './server.ts';
 import { addUp, type Totals } from './totals.ts';
 
 export type { Answer, AnswerBlock, Delivery } from './answer.ts';
-export { type Brain, echoBrain, roundOf, type ScriptedTurn, scriptedBrain } from './brain.ts';
-export { createJudge, type Judge, type JudgedRequest, type Verdict } from './judge.ts';
-export { newestPrompt, type RequestClass, type ServedRequest } from './served.ts';
+export { type Brain, echoBrain, roundOf, scriptedBrain } from './brain.ts';
+export { createJudge, type Judge } from './judge.ts';
+export { newestPrompt, type ServedRequest } from './served.ts';
 export { structuredBrain } from './structured.ts';
 export type { Totals } from './totals.ts';
 

@@ -4,7 +4,7 @@ import type { Refusal } from '../../proxy/wire/check.ts';
 import { modelTraits } from '../../proxy/wire/models.ts';
 import type { ConversationPlan, Json, PlannedRound, PlannedTurn } from './transcript-plans.ts';
 
-export { type ConversationPlan, conversationPlans, type Json, MODELS, seededPlan } from './transcript-plans.ts';
+export { type ConversationPlan, conversationPlans, type Json, seededPlan } from './transcript-plans.ts';
 
 /*
  * Claude-Code-like conversations.

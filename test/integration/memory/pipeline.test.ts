@@ -403,6 +403,8 @@ describe('the user owns it', () => {
       each.capture(turns());
       await each.flush(5_000);
       expect(each.list({})).toEqual([]);
+      // A conversation that holds them may still be trimmed, and nothing is shown for them.
+      expect([...each.standIns(ends(turns())).values()]).toEqual([[], [], []]);
     }
     expect([disk.nodes.size, await disk.index.count(), await disk.journal.read('s1')]).toEqual([0, 0, []]);
     expect(disk.briefs.get('s1')).toMatchObject({ active: [], hints: [] });
