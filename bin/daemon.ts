@@ -40,7 +40,7 @@ export interface Started {
  * @throws CometError `port_in_use` when a stranger has the port, `daemon_unhealthy` when no guard came up
  */
 export async function startDaemon(setup: DaemonSetup): Promise<Started> {
-  const deadline = Date.now() + START_MS;
+  const deadline = performance.now() + START_MS;
   const running = await guardStatus(setup.paths.guardSocket);
   if (running !== null) return settled(setup.paths, { fresh: false, child: null, deadline });
   const tooLong = socketTooLong(setup.paths);
@@ -84,8 +84,11 @@ async function settled(
   start: { readonly fresh: boolean; readonly child: ChildProcess | null; readonly deadline: number },
 ): Promise<Started> {
   let status: GuardStatus | null = null;
-  while (Date.now() < start.deadline) {
-    status = await waitHealthy(paths.guardSocket, Math.min(1_000, Math.max(1, start.deadline - Date.now())));
+  while (performance.now() < start.deadline) {
+    status = await waitHealthy(
+      paths.guardSocket,
+      Math.min(1_000, Math.max(1, Math.ceil(start.deadline - performance.now()))),
+    );
     if (status === null) await after(50);
     else if (status.engine.state === 'healthy' || status.engine.state === 'crash_loop') break;
   }
@@ -101,7 +104,7 @@ function problemOf({ engine }: GuardStatus): string | null {
 }
 
 async function rivalAnswers(paths: HomePaths): Promise<boolean> {
-  for (const deadline = Date.now() + RIVAL_MS; Date.now() < deadline; await after(50)) {
+  for (const deadline = performance.now() + RIVAL_MS; performance.now() < deadline; await after(50)) {
     if ((await guardStatus(paths.guardSocket)) !== null) return true;
   }
   return false;
@@ -126,7 +129,7 @@ function startFailure(setup: DaemonSetup, spawned: Exclude<Spawned, { kind: 'lis
 
 /** The socket and its nonce say who lives, never a process id: those are reused, and linger in containers. */
 async function gone(paths: HomePaths, running: GuardStatus, timeoutMs: number): Promise<boolean> {
-  for (const deadline = Date.now() + timeoutMs; Date.now() < deadline; await after(25)) {
+  for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await after(25)) {
     const now = await guardStatus(paths.guardSocket).catch(() => running);
     if (now === null || now.nonce !== running.nonce) return true;
   }

@@ -22,7 +22,12 @@ export function createModelGate(clock: Clock, quota?: { decide(): QuotaDecision 
   let pauseMs = 0;
   let openAtMs = 0;
   const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
-  const waitMs = (): number => Math.max(0, Math.max(openAtMs, quotaMs()) - clock.now());
+  const waitMs = (): number => {
+    const now = clock.now();
+    // A clock that was set back must not turn minutes into years.
+    if (openAtMs > now + pauseMs) openAtMs = now + pauseMs;
+    return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
+  };
   return {
     isOpen: () => waitMs() === 0,
     waitMs,

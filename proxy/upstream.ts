@@ -44,9 +44,14 @@ export interface UpstreamOptions {
   readonly caFile?: string;
   /** The user's own proxy, where there is one; through it, requests look just as they do without. */
   readonly route?: Route;
+  /** Wall clock, ms; the system's unless told. */
+  readonly now?: () => number;
 }
 
 const KEEP_ALIVE_MS = 60_000;
+const TICK_MS = 1_000;
+/** A clock that moves on by more between two ticks means that the machine slept, or the clock was set. */
+const PAUSE_MS = 5_000;
 const CONNECT_MS = 15_000;
 
 /**
@@ -69,23 +74,53 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     secureContext: createSecureContext(options.caFile ? { ca: [...rootCertificates, readCa(options.caFile)] } : {}),
   });
   const servername = isIP(host) === 0 ? host : '';
-  const pool = new Pool(options.origin, {
-    connect: (target, callback) => {
-      if (hop === null) return connect({ ...target, servername }, callback);
-      dialThrough(hop, { host, port: Number(port) || 443 }, CONNECT_MS).then(
-        (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
-        (error: Error) => callback(error, null),
-      );
-    },
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    pipelining: 1,
-    allowH2: false,
-  });
+  const open = (): Pool =>
+    new Pool(options.origin, {
+      connect: (target, callback) => {
+        if (hop === null) return connect({ ...target, servername }, callback);
+        dialThrough(hop, { host, port: Number(port) || 443 }, CONNECT_MS).then(
+          (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
+          (error: Error) => callback(error, null),
+        );
+      },
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: KEEP_ALIVE_MS,
+      pipelining: 1,
+      allowH2: false,
+    });
+  const current = renewing(open, options.now ?? Date.now);
   return {
-    forward: (request, handler) => forward(pool, request, handler),
-    close: () => pool.destroy(),
+    forward: (request, handler) => forward(current.pool(), request, handler),
+    close: () => current.close(),
+  };
+}
+
+/** A pool that is replaced after a pause: kept-alive connections may be dead by then without a sign of it. */
+function renewing(open: () => Pool, now: () => number): { pool(): Pool; close(): Promise<void> } {
+  const retired = new Set<Pool>();
+  let pool = open();
+  let seenAt = now();
+  const look = (): Pool => {
+    const at = now();
+    if (Math.abs(at - seenAt) > PAUSE_MS) {
+      const old = pool;
+      pool = open();
+      retired.add(old);
+      // Idle connections end now, busy ones after their response.
+      const gone = (): void => void retired.delete(old);
+      old.close().then(gone, gone);
+    }
+    seenAt = at;
+    return pool;
+  };
+  const watch = setInterval(look, TICK_MS).unref();
+  return {
+    pool: look,
+    async close() {
+      clearInterval(watch);
+      await Promise.all([pool, ...retired].map((one) => one.destroy()));
+    },
   };
 }
 

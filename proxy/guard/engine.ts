@@ -16,6 +16,7 @@ export interface EngineOptions {
 }
 
 const LATE_MS = 1_000;
+const CHECK_MS = LATE_MS / 4;
 const RESTART_GRACE_MS = 30_000;
 const PENDING: readonly EngineState[] = ['starting', 'late', 'backoff'];
 
@@ -28,9 +29,10 @@ export function createEngine(options: EngineOptions) {
   let port = 0;
   let restarts = 0;
   let beatAt = 0;
+  let checkedAt = performance.now();
   let exits: number[] = [];
   let respawn: NodeJS.Timeout | undefined;
-  const watch = setInterval(check, LATE_MS / 4);
+  const watch = setInterval(check, CHECK_MS);
 
   function setState(next: EngineState): void {
     state = next;
@@ -82,7 +84,12 @@ export function createEngine(options: EngineOptions) {
   }
 
   function check(): void {
-    const silentMs = performance.now() - beatAt;
+    const now = performance.now();
+    // What this process slept through (a suspended machine, SIGSTOP) is no silence of the engine.
+    const sleptMs = now - checkedAt - CHECK_MS;
+    checkedAt = now;
+    if (sleptMs > LATE_MS) beatAt += sleptMs;
+    const silentMs = now - beatAt;
     if (child === null || leaving !== null || silentMs < LATE_MS) return;
     if (state === 'healthy') setState('late');
     if (silentMs > options.hungMs) child.kill('SIGKILL');

@@ -30,6 +30,28 @@ export function journalContract(make: () => Promise<Journal>): void {
     await journal.close();
   });
 
+  test('the order is that of arrival, whatever the clock says', async () => {
+    const journal = await make();
+    const yearMs = 365 * 86_400_000;
+    const at = (end: string, shiftMs: number) => ({ ...turn('s-1', end), atMs: 1_760_000_000_000 + shiftMs });
+    for (const [end, shiftMs] of [
+      ['a', 0],
+      ['b', yearMs],
+      ['c', -yearMs],
+      ['d', 0],
+    ] as const) {
+      await journal.append(at(end, shiftMs));
+    }
+    const read = await journal.read('s-1');
+    expect(read.map(({ end, seq }) => [end, seq])).toEqual([
+      ['a', 0],
+      ['b', 1],
+      ['c', 2],
+      ['d', 3],
+    ]);
+    await journal.close();
+  });
+
   test('many appends at once all arrive, each with a number of its own', async () => {
     const journal = await make();
     const written = await Promise.all(Array.from({ length: 40 }, (_, at) => journal.append(turn('s-1', `e${at}`))));

@@ -17,3 +17,16 @@ test('a model that failed is left alone for a minute, then twice as long each ti
   gate.failed();
   expect(gate.waitMs()).toBe(60_000);
 });
+
+test('a clock that is set back or forward a year neither shuts the model out nor ends its order', () => {
+  let nowMs = 1_800_000_000_000;
+  const gate = createModelGate({ now: () => nowMs });
+  gate.failed();
+  nowMs -= 365 * 86_400_000;
+  expect(gate.waitMs()).toBe(60_000);
+  nowMs += 60_000;
+  expect(gate.isOpen()).toBe(true);
+  gate.failed();
+  nowMs += 365 * 86_400_000;
+  expect(gate.isOpen()).toBe(true);
+});
