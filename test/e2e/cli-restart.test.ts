@@ -1,0 +1,130 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { rmSync } from 'node:fs';
+import { cp, readFile, symlink, writeFile } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it, vi } from 'vitest';
+import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { tempDirs } from '../helpers/temp-dir.ts';
+import { ask, CLIENT, openRequest, type StandIn, secureThrough, startStandIn, type Via } from '../helpers/wire.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+interface Status {
+  readonly pid: number;
+  readonly version: string;
+  readonly proxy: { readonly port: number };
+  readonly engine: { readonly state: string; readonly pid: number; readonly restarts: number };
+}
+
+const tempDir = tempDirs();
+let theirs: TestCerts;
+let standIn: StandIn;
+let held: ServerResponse | null = null;
+let home: TestHome;
+
+beforeAll(async () => {
+  theirs = makeTestCerts(['api.anthropic.com', '127.0.0.1']);
+  standIn = await startStandIn(theirs, (request, response, body) => {
+    if (request.url !== '/v1/slow') return void response.end(body);
+    held = response;
+    response.writeHead(200, { 'content-type': 'text/plain' }).write('first, ');
+  });
+});
+afterAll(async () => {
+  await standIn.close();
+  rmSync(theirs.dir, { recursive: true, force: true });
+});
+beforeEach(async () => {
+  home = await createTestHome({ COMET_CC_UPSTREAM: standIn.origin, COMET_CC_UPSTREAM_CA: theirs.caFile });
+});
+afterEach(() => home.close());
+
+/** Where `env` leads, and the CA that it names. */
+async function way(): Promise<{ via: Via; ca: string }> {
+  const env = (await home.json(['env', '--shell', 'json'])) as { HTTPS_PROXY: string; NODE_EXTRA_CA_CERTS: string };
+  const { port, username, password } = new URL(env.HTTPS_PROXY);
+  const login = Buffer.from(`${username}:${password}`).toString('base64');
+  const via = { port: Number(port), connectHeaders: `Proxy-Authorization: Basic ${login}\r\n` };
+  return { via, ca: await readFile(env.NODE_EXTRA_CA_CERTS, 'utf8') };
+}
+
+it('a restart after an upgrade lets a running stream end, keeps the port, and the new files take over', async () => {
+  const app = await tempDir();
+  const root = path.resolve('.');
+  await cp(path.join(root, 'dist'), path.join(app, 'dist'), { recursive: true });
+  await symlink(path.join(root, 'node_modules'), path.join(app, 'node_modules'));
+  const packageFile = path.join(app, 'package.json');
+  const version = async (text: string): Promise<void> => {
+    const before = JSON.parse(await readFile(path.join(root, 'package.json'), 'utf8')) as object;
+    await writeFile(packageFile, JSON.stringify({ ...before, version: text }));
+  };
+  const cli = async (...args: string[]): Promise<Status> => {
+    const child = spawn(process.execPath, [path.join(app, 'dist/bin/comet-cc.js'), ...args], { env: home.env });
+    let text = '';
+    child.stdout.on('data', (chunk: Buffer) => {
+      text += chunk;
+    });
+    const [code] = await once(child, 'close');
+    expect(code).toBe(0);
+    return JSON.parse(text) as Status;
+  };
+
+  await version('8.8.8');
+  const old = await cli('start', '--json');
+  expect(old.version).toBe('8.8.8');
+  const { via, ca } = await way();
+  const secure = await secureThrough(via, ca);
+  const request = openRequest(secure, { path: '/v1/slow', headers: CLIENT });
+  request.end('{}');
+  const [response] = (await once(request, 'response')) as [IncomingMessage];
+  await once(response, 'readable');
+
+  await version('9.9.9');
+  const restarting = cli('restart', '--json');
+  // The old engine has heard of it when new work no longer reaches it: the upstream's own certificate shows.
+  await expect
+    .poll(
+      () =>
+        ask(via, theirs.ca, { headers: CLIENT, body: '{}' }).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      { timeout: 20_000 },
+    )
+    .toBe(200);
+  held?.end('last');
+  let text = '';
+  for await (const chunk of response) text += chunk;
+  expect(text).toBe('first, last');
+
+  const fresh = await restarting;
+  expect(fresh).toMatchObject({ version: '9.9.9', proxy: { port: old.proxy.port }, engine: { state: 'healthy' } });
+  expect(fresh.pid).not.toBe(old.pid);
+  expect(fresh.engine.pid).not.toBe(old.engine.pid);
+  expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
+});
+
+it('a daemon that slept is healthy within 2 s of its waking, although its connections died meanwhile', async () => {
+  const before = (await home.json(['start', '--json'])) as Status;
+  const { via, ca } = await way();
+  expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).status).toBe(200);
+  const pids = [before.pid, before.engine.pid];
+  for (const pid of pids) process.kill(pid, 'SIGSTOP');
+  try {
+    for (const socket of standIn.sockets) socket.destroy();
+    // The pause itself: beyond what makes an engine late and a clock jump.
+    await after(6_000);
+  } finally {
+    for (const pid of pids) process.kill(pid, 'SIGCONT');
+  }
+  const wokenAt = performance.now();
+  expect((await ask(via, ca, { headers: CLIENT, body: '{"a":2}' })).body.toString()).toBe('{"a":2}');
+  expect(performance.now() - wokenAt).toBeLessThan(2_000);
+  const status = (await home.json(['status', '--json'])) as Status;
+  expect(status.engine).toEqual(before.engine);
+});
