@@ -39,6 +39,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { createProjectOf } = await import('../memory/adapters/git-project.ts');
   const { createNodeWatch } = await import('../memory/adapters/node-watch.ts');
   const { openSnapshotFiles } = await import('../memory/adapters/snapshot-files.ts');
+  const { createClosingsFile } = await import('../memory/adapters/closings-file.ts');
   const { createForgottenFile } = await import('../memory/adapters/forgotten-file.ts');
 
   const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
@@ -63,6 +64,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     projectOf: createProjectOf(systemClock.now),
     forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createForgottenFile(path.join(paths.journalDir, 'dismissed')),
+    closings: createClosingsFile(path.join(paths.journalDir, 'closed')),
     snapshots: await openSnapshotFiles({
       dir: paths.snapshotsDir,
       most: SNAPSHOTS,

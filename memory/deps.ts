@@ -33,6 +33,7 @@ export interface MemoryDeps {
   readonly forgotten: Forgotten;
   /** Ends of turns whose nodes the user took out of the files: they stay in the journal, no node is made of them. */
   readonly dismissed: Forgotten;
+  readonly closings: Closings;
   readonly snapshots: Snapshots;
   /** Null where nobody edits by hand. */
   readonly watch: NodeWatch | null;
@@ -40,6 +41,13 @@ export interface MemoryDeps {
   readonly log: Log;
   /** Fresh lower-case hex, at least six digits. */
   readonly randomHex: () => string;
+}
+
+/** Sessions that the user closed. */
+export interface Closings {
+  /** When each was closed last, ms. */
+  load(): Promise<ReadonlyMap<string, number>>;
+  add(sessionId: string, atMs: number): Promise<void>;
 }
 
 export interface Forgotten {

@@ -31,6 +31,8 @@ export interface Pipeline {
   notice(sessionId: string, project: string): void;
   /** Reads what the journal holds of a session; once. */
   hydrate(sessionId: string): Promise<void>;
+  /** True once nodes stand for every turn that was offered before; false when that failed. */
+  compactTail(sessionId: string): Promise<boolean>;
   compactTails(): Promise<void>;
   close(): Promise<void>;
 }
@@ -172,11 +174,15 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     }
   }
 
-  const compactTail = (session: Session): Promise<void> =>
-    run(session, async () => {
+  async function compactTail(session: Session): Promise<boolean> {
+    let isDone = false;
+    await run(session, async () => {
       await hydrate(session);
       await compact(session, session.buffer.length, 'forced');
+      isDone = true;
     });
+    return isDone;
+  }
 
   function armIdle(session: Session): void {
     if (session.idle !== null) clearTimeout(session.idle);
@@ -227,6 +233,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         await decide(session);
       });
     },
+    compactTail: (sessionId) => compactTail(sessionOf(sessionId)),
     compactTails: async () => void (await Promise.all([...sessions.values()].map(compactTail))),
     async close() {
       closed = true;

@@ -5,7 +5,7 @@ import { cleanBriefLines, renderBrief } from './core/brief.ts';
 import { memoryLine, summaryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { MemoryDeps } from './deps.ts';
-import type { Memory, MemoryLine, NodeFilter, RawMessage, SessionView, StandingMemory } from './face.ts';
+import type { Memory, MemoryLine, NodeFilter, RawMessage, StandingMemory } from './face.ts';
 import type { JournalTurn, StoredBrief } from './ports.ts';
 import type { Texts } from './texts.ts';
 import type { TurnBook } from './turn-book.ts';
@@ -17,18 +17,18 @@ const PASSIVE_CHARS = 2_000;
 const PASSIVE_LINES = 20;
 const BRIEFS_TRIED = 5;
 
-export type Queries = Pick<Memory, 'lines' | 'standing' | 'list' | 'show' | 'sessions' | 'brief' | 'restore'> & {
+export type Queries = Pick<Memory, 'lines' | 'standing' | 'list' | 'show' | 'brief' | 'restore'> & {
   /** @throws CometError `not_found` or `ambiguous_id` */
   resolve(prefix: string): MemoryNode;
 };
 
-type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & {
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf'> & {
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly texts: Texts;
 };
 
-export function createQueries({ config, nodeFiles, projectOf, clock, book, catalogue, texts }: Parts): Queries {
+export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: Parts): Queries {
   function lines(ids: readonly string[]): readonly MemoryLine[] {
     const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
     const distinct = [...new Set(nodes)];
@@ -117,21 +117,6 @@ export function createQueries({ config, nodeFiles, projectOf, clock, book, catal
       const own = new Set(node.turns.flatMap((end) => book.forms(end)));
       const messages = messagesOf(await texts.turns(node.session_id)).filter(({ end }) => own.has(end));
       return { ...node, raw: messages.map(({ end: _, ...message }) => message) };
-    },
-    async sessions() {
-      const views = [...book.sessions()].map(([id, facts]): SessionView => {
-        const nodes = catalogue.all().filter((node) => node.session_id === id);
-        return {
-          session_id: id,
-          project: facts.project,
-          status: clock.now() - facts.lastAtMs < config.compaction.idleMs ? 'active' : 'closed',
-          created_at: new Date(facts.firstAtMs).toISOString(),
-          updated_at: new Date(facts.lastAtMs).toISOString(),
-          turns: facts.turns,
-          node_ids: nodes.map((node) => node.node_id),
-        };
-      });
-      return views.sort((a, b) => b.updated_at.localeCompare(a.updated_at));
     },
     async brief(sessionId) {
       const brief = await nodeFiles.readBrief(sessionId);

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
+import { registerMemoryAbout } from './memory/about.ts';
 import { registerMemoryEdit } from './memory/edit.ts';
 import { registerMemoryExport, registerMemoryImport } from './memory/export.ts';
 import { registerMemoryLs } from './memory/ls.ts';
@@ -31,4 +32,5 @@ export function registerMemory(program: Command, context: Context): void {
   registerMemoryReindex(memory, context);
   registerMemoryStats(memory, context);
   registerMemoryRestore(memory, context);
+  registerMemoryAbout(memory, context);
 }

@@ -1,8 +1,13 @@
 import type { Command } from 'commander';
-import type { SessionView } from '../../memory/face.ts';
+import type { SessionDetail, SessionView } from '../../memory/face.ts';
 import type { Context } from '../context.ts';
 import { engineOf, sessionId } from '../engine.ts';
 import { ago, oneLine, printable, table } from '../format.ts';
+import type { Paint } from '../term.ts';
+
+const ID = 'any unambiguous start of its id; the newest session where none is given';
+/** A long tail takes a while, although no model but the local one is waited for. */
+const CLOSE_MS = 60_000;
 
 export function registerSession(program: Command, context: Context): void {
   const session = program
@@ -23,10 +28,47 @@ export function registerSession(program: Command, context: Context): void {
       context.term.out(context.term.paint('dim', heading as string));
       for (const line of lines) context.term.out(line);
     });
+  registerShow(session, context);
+  registerBrief(session, context);
+  registerClose(session, context);
+}
+
+function registerShow(session: Command, context: Context): void {
+  session
+    .command('show')
+    .description('one session: when, how long, its memories and its brief')
+    .argument('[id]', ID)
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc session show 5f3a')
+    .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
+      const client = engineOf(context.paths);
+      const detail = await client.call('sessions/show', { sessionId: await sessionId(client, prefix) });
+      if (flags.json) return context.term.json(detail);
+      for (const line of detailLines(detail, context.term.paint)) context.term.out(line);
+    });
+}
+
+function registerClose(session: Command, context: Context): void {
+  session
+    .command('close')
+    .description('make memory of the turns that still wait; its next turn opens it again')
+    .argument('[id]', ID)
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc session close 5f3a')
+    .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
+      const client = engineOf(context.paths);
+      const id = await sessionId(client, prefix);
+      const view = await client.call('sessions/close', { sessionId: id }, { timeoutMs: CLOSE_MS });
+      if (flags.json) return context.term.json(view);
+      context.term.out(`closed ${oneLine(id)}: ${view.turns} turns in ${view.node_ids.length} memories`);
+    });
+}
+
+function registerBrief(session: Command, context: Context): void {
   session
     .command('brief')
     .description('the running guidance of a session')
-    .argument('[id]', 'any unambiguous start of its id; the newest session where none is given')
+    .argument('[id]', ID)
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc session brief')
     .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
@@ -37,6 +79,23 @@ export function registerSession(program: Command, context: Context): void {
       else if (brief === '') context.term.say(`session ${id} has no brief yet`);
       else context.term.out(printable(brief).trimEnd());
     });
+}
+
+export function detailLines(detail: SessionDetail, paint: Paint): string[] {
+  const { session_id, project, status, created_at, updated_at, closed_at, turns, nodes, brief } = detail;
+  const rows: [string, string][] = [
+    ['session', oneLine(session_id)],
+    ['project', oneLine(project) || '(none)'],
+    ['status', closed_at === null ? status : `${status} at ${closed_at}`],
+    ['from', `${created_at} to ${updated_at}`],
+    ['turns', String(turns)],
+    ['nodes', String(nodes.length)],
+  ];
+  return [
+    ...rows.map(([name, text]) => `${paint('dim', name.padEnd(8))} ${text}`),
+    ...nodes.map(({ text }) => oneLine(text)),
+    ...(brief === '' ? [] : ['', ...printable(brief).trimEnd().split('\n')]),
+  ];
 }
 
 export function sessionLines(sessions: readonly SessionView[], width: number, nowMs: number): string[] {

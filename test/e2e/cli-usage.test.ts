@@ -20,13 +20,14 @@ const COMMANDS = [
     'uninstall-ca',
     'flush',
     'demo',
+    'completion',
     'service',
     'service install',
     'service uninstall',
     'service status',
   ],
-  ...['memory', 'memory ls', 'memory show', 'memory search', 'memory rm', 'memory restore'],
-  ...['session', 'session ls', 'session brief'],
+  ...['memory', 'memory ls', 'memory show', 'memory search', 'memory rm', 'memory restore', 'memory about'],
+  ...['session', 'session ls', 'session brief', 'session show', 'session close'],
 ];
 
 let home: TestHome;

@@ -20,6 +20,7 @@ export interface Disk {
   readonly briefs: Map<string, StoredBrief>;
   readonly forgotten: string[];
   readonly dismissed: string[];
+  readonly closed: Map<string, number>;
   readonly snapshots: Snapshots;
   index: NodeIndex;
   nowMs: number;
@@ -50,6 +51,7 @@ export function createDisk(): Disk {
     briefs,
     forgotten: [],
     dismissed: [],
+    closed: new Map(),
     snapshots,
     index,
     nowMs: 1_800_000_000_000,
@@ -74,6 +76,7 @@ export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over 
     projectOf: (directory) => directory ?? '',
     forgotten: listed(disk.forgotten),
     dismissed: listed(disk.dismissed),
+    closings: { load: async () => disk.closed, add: async (id, atMs) => void disk.closed.set(id, atMs) },
     snapshots: disk.snapshots,
     watch: null,
     clock: { now: () => disk.nowMs },

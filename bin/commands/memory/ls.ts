@@ -26,7 +26,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
   memory
     .command('ls')
     .description('one line for each memory, newest first')
-    .option('--session <id>', 'of this session only')
+    .option('--session <id>', 'of this session only; any unambiguous start of its id')
     .option('--project <dir>', 'of this project only')
     .option('--tag <t>', 'with this tag only')
     .option('--importance <i>', 'HIGH, MED or LOW only')

@@ -22,7 +22,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
     .description('what recall would find, best first')
     .argument('<query...>', 'words or a question')
     .option('--top <n>', 'at most so many', '10')
-    .option('--session <id>', 'of this session only')
+    .option('--session <id>', 'of this session only; any unambiguous start of its id')
     .option('--project <dir>', 'of this project only')
     .option('--explain', "each lane's rank and score")
     .option('--json', 'print one JSON array')

@@ -156,6 +156,7 @@ describe('session ls', () => {
       status: 'active',
       created_at: '',
       updated_at: '2026-11-21T11:00:00Z',
+      closed_at: null,
       turns: 12,
       node_ids: ['a', 'b'],
     } as const;

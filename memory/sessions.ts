@@ -1,0 +1,85 @@
+import { CometError } from '../common/errors.ts';
+import type { Catalogue } from './catalogue.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { Memory, SessionView } from './face.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { Queries } from './queries.ts';
+import type { TurnBook } from './turn-book.ts';
+
+type Parts = Pick<MemoryDeps, 'config' | 'clock' | 'closings'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly pipeline: Pick<Pipeline, 'compactTail'>;
+  readonly queries: Pick<Queries, 'brief' | 'lines'>;
+};
+
+export type Sessions = Pick<Memory, 'sessions' | 'session' | 'closeSession'> & {
+  /** The one session known by an id that begins so; `prefix` itself where there is none. @throws CometError `ambiguous_id` */
+  named(prefix: string): string;
+};
+
+/** Conversations as a whole. A close holds until the next turn of its session. */
+export async function openSessions(parts: Parts): Promise<Sessions> {
+  const { config, clock, closings, book, catalogue, pipeline, queries } = parts;
+  const closedAt = new Map(await closings.load());
+
+  function viewOf(id: string): SessionView {
+    const facts = book.session(id);
+    if (facts === undefined) throw new CometError('not_found', `no session ${id} is known; see comet-cc session ls`);
+    const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
+    const isClosed = closedAtMs >= facts.lastAtMs;
+    const { idleMs } = config.compaction;
+    const isSilent = idleMs > 0 && clock.now() - facts.lastAtMs >= idleMs;
+    return {
+      session_id: id,
+      project: facts.project,
+      status: isClosed || isSilent ? 'closed' : 'active',
+      created_at: new Date(facts.firstAtMs).toISOString(),
+      updated_at: new Date(facts.lastAtMs).toISOString(),
+      closed_at: isClosed ? new Date(closedAtMs).toISOString() : null,
+      turns: facts.turns,
+      node_ids: catalogue
+        .all()
+        .filter((node) => node.session_id === id)
+        .map((node) => node.node_id),
+    };
+  }
+
+  async function closeSession(id: string): Promise<SessionView> {
+    // What comes while the tail is being compacted goes on after the close.
+    const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
+    if (!(await pipeline.compactTail(id))) {
+      throw new CometError(
+        'journal_failed',
+        `session ${id} was not closed: its last turns could not be made into memory; see comet-cc doctor`,
+      );
+    }
+    await closings.add(id, atMs);
+    closedAt.set(id, atMs);
+    return viewOf(id);
+  }
+
+  return {
+    sessions: async () =>
+      [...book.sessions().keys()].map(viewOf).sort((a, b) => b.updated_at.localeCompare(a.updated_at)),
+    async session(id) {
+      const view = viewOf(id);
+      const nodes = queries.lines(view.node_ids.toReversed());
+      return {
+        ...view,
+        nodes: nodes.map(({ nodeId, origin, text }) => ({ node_id: nodeId, origin, text })),
+        brief: await queries.brief(id),
+      };
+    },
+    closeSession,
+    named(prefix) {
+      const known = new Set([...book.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
+      const fitting = known.has(prefix) ? [prefix] : [...known].filter((id) => id.startsWith(prefix));
+      if (fitting.length < 2) return fitting[0] ?? prefix;
+      throw new CometError(
+        'ambiguous_id',
+        `${fitting.length} sessions begin with "${prefix}" (${fitting.slice(0, 3).join(', ')}); give more of the id`,
+      );
+    },
+  };
+}
