@@ -1,0 +1,77 @@
+import { spawnSync } from 'node:child_process';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createStandin, type Standin } from '../../bin/standin/index.ts';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { daemonUpstream } from '../helpers/live-conversation.ts';
+import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let standin: Standin;
+let home: TestHome;
+let plan: ConversationPlan;
+
+beforeAll(async () => {
+  standin = await createStandin();
+  home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin });
+  await home.json(['start', '--json']);
+  plan = seededPlan(7, { turns: 3, models: ['claude-opus-4-8'], rounds: 0 });
+  await growConversation(plan, await daemonUpstream(home));
+});
+
+afterAll(async () => {
+  await home.close();
+  await standin.close();
+});
+
+describe('a session at the command line', () => {
+  it('goes on, is closed for good over a restart, and is shown whole by the start of its id', async () => {
+    const start = plan.sessionId.slice(0, 8);
+    await expect
+      .poll(async () => ((await home.json(['session', 'ls', '--json'])) as { turns: number }[])[0]?.turns, {
+        timeout: 30_000,
+      })
+      .toBe(3);
+    expect(await home.json(['session', 'show', start, '--json'])).toMatchObject({ status: 'active', closed_at: null });
+    const closed = await home.run(['session', 'close', start]);
+    expect(closed).toMatchObject({ code: 0, stdout: expect.stringContaining(`closed ${plan.sessionId}: 3 turns`) });
+    await home.json(['restart', '--json']);
+    expect(await home.json(['session', 'ls', '--json'])).toMatchObject([{ status: 'closed', turns: 3 }]);
+    const shown = await home.json(['session', 'show', '--json']);
+    expect(shown).toMatchObject({
+      session_id: plan.sessionId,
+      closed_at: expect.any(String),
+      brief: expect.any(String),
+    });
+    const { stdout } = await home.run(['session', 'show', start]);
+    for (const { text } of (shown as { nodes: { text: string }[] }).nodes) expect(stdout).toContain(text.slice(0, 60));
+    for (const verb of ['show', 'close']) expect((await home.run(['session', verb, 'zz'])).code).toBe(4);
+  });
+
+  it('its memories are listed and searched by the start of its id; the project tells what it knows', async () => {
+    const start = plan.sessionId.slice(0, 8);
+    const nodes = (await home.json(['memory', 'ls', '--session', start, '--json'])) as unknown[];
+    expect(nodes.length).toBeGreaterThan(0);
+    const hits = await home.json(['memory', 'search', 'what was said', '--session', start, '--json']);
+    expect(hits).toEqual(expect.any(Array));
+    const about = await home.json(['memory', 'about', '--project', plan.cwd, '--json']);
+    expect(about).toMatchObject({ counts: { sessions: 1, turns: 3 }, tags: expect.any(Array) });
+    const told = await home.run(['memory', 'about', '--project', plan.cwd]);
+    expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('1 sessions, 3 turns') });
+    const nothing = await home.run(['memory', 'about']);
+    expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('nothing is known') });
+  });
+});
+
+describe('completion', () => {
+  it('knows in bash what the program knows', async () => {
+    const { stdout, code } = await home.run(['completion', 'bash']);
+    expect(code).toBe(0);
+    const asked = `COMP_WORDS=(comet-cc session ''); COMP_CWORD=2; _comet_cc; printf '%s ' "\${COMPREPLY[@]}"`;
+    const bash = spawnSync('bash', ['--norc', '--noprofile'], { input: `${stdout}\n${asked}\n`, encoding: 'utf8' });
+    expect(bash).toMatchObject({ status: 0, stderr: '', stdout: expect.stringContaining('ls show brief close') });
+    for (const shell of ['zsh', 'fish']) expect((await home.run(['completion', shell])).stdout).toContain('about');
+    expect((await home.run(['completion', 'tcsh'])).code).toBe(2);
+  });
+});
