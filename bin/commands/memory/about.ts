@@ -38,7 +38,9 @@ export function aboutLines(view: ProjectView, paint: Paint, nowMs: number): stri
   }
   if (view.nodes.length > 0) {
     lines.push('', paint('dim', `Memories, the weightiest first (${view.nodes.length} of ${nodes})`));
-    lines.push(...view.nodes.map(({ importance, text }) => `${importance.padEnd(4)} ${oneLine(text)}`));
+    lines.push(
+      ...view.nodes.map(({ importance, text }) => `${importance.padEnd(4)} ${oneLine(text).replace(/^- /, '')}`),
+    );
   }
   if (view.facts.length > 0) {
     lines.push('', paint('dim', `Facts, the newest first (${view.facts.length} of ${facts})`));
@@ -48,5 +50,6 @@ export function aboutLines(view: ProjectView, paint: Paint, nowMs: number): stri
 }
 
 function factLine({ concept, value, polarity, origin }: ProjectView['facts'][number]): string {
-  return `- ${oneLine(concept)}: ${polarity === 'negative' ? 'not ' : ''}${oneLine(value)} (${origin})`;
+  // A "not" before it would turn a value around that says its own.
+  return `- ${oneLine(concept)}: ${oneLine(value)} (${polarity === 'negative' ? 'negative, ' : ''}${origin})`;
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { checkLines } from '../../../bin/commands/doctor.ts';
 import { inOrder, logLine } from '../../../bin/commands/logs.ts';
+import { aboutLines } from '../../../bin/commands/memory/about.ts';
 import { listLines, parseFilter } from '../../../bin/commands/memory/ls.ts';
 import { hitJson, hitLines } from '../../../bin/commands/memory/search.ts';
 import { nodeLines } from '../../../bin/commands/memory/show.ts';
@@ -161,6 +162,34 @@ describe('session ls', () => {
       node_ids: ['a', 'b'],
     } as const;
     expect(sessionLines([session], 80, NOW)[1]).toBe('s1       1 h ago  active     12      2  /p');
+  });
+});
+
+describe('memory about', () => {
+  it('tells counts, tags, brief, memories and facts, with nothing that a terminal would obey', () => {
+    const view = {
+      project: '/p',
+      counts: { sessions: 2, turns: 1_200, nodes: 30, facts: 1 },
+      brief: { session_id: 's1', updated_at: '2026-11-21T11:00:00Z', text: '## Hints\n- one' },
+      nodes: [{ node_id: 'mem_1', importance: 'HIGH', origin: 'user', text: '- [mem_1] the \u001b[2Jport' }],
+      tags: [{ tag: 'deploy', nodes: 3 }],
+      facts: [{ concept: 'cache', value: 'never redis', polarity: 'negative', origin: 'user', node_id: 'mem_1' }],
+    } as const;
+    expect(aboutLines(view, plain, NOW)).toEqual([
+      '/p',
+      '2 sessions, 1,200 turns, 30 nodes, 1 facts',
+      'tags: deploy 3',
+      '',
+      'Brief of session s1, 1 h ago',
+      '## Hints',
+      '- one',
+      '',
+      'Memories, the weightiest first (1 of 30)',
+      'HIGH [mem_1] the [2Jport',
+      '',
+      'Facts, the newest first (1 of 1)',
+      '- cache: never redis (negative, user)',
+    ]);
   });
 });
 
