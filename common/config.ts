@@ -17,7 +17,7 @@ const upstreamProxy = z
   .string()
   .refine(
     (text) => text === '' || text === 'off' || (URL.canParse(text) && /^https?:$/.test(new URL(text).protocol)),
-    'expected http://[name:password@]host:port, https://…, or off',
+    'expected the http:// or https:// address of a proxy, or off',
   );
 
 /** The one schema: defaults, types, help text and the README's table come from it. */

@@ -33,7 +33,7 @@ function open(hop: NextHop, timeoutMs: number): net.Socket {
 function whyRefused(hop: NextHop, { status, reason }: { status: number; reason: string }, authority: string): string {
   const said = `${status} ${printable(reason)}`.trim();
   if (status === 407 && hop.authorization === null) {
-    return `asks for a name and password (${said}): put them into HTTPS_PROXY, as in http://NAME:PASSWORD@HOST:PORT`;
+    return `asks for a name and password (${said}): put them into HTTPS_PROXY, before its host`;
   }
   if (status === 407) return `does not accept the name and password of HTTPS_PROXY (${said})`;
   return `does not connect to ${authority} (${said})`;
