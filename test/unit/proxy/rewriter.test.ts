@@ -196,7 +196,7 @@ describe('the rewriter', () => {
     );
     expect(cuts).toBeGreaterThan(300);
     expect(injections).toBeGreaterThan(300);
-  }, 240_000);
+  }, 600_000);
 
   it('sends the same bytes for a retry, for count_tokens, and after a restart', async () => {
     const { sent, memory, records, rewriter } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
