@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { inspectEdit } from '../../certs/index.ts';
-import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { userSettingsFile } from '../claude-settings.ts';
 import { bad, type Check, good } from './check.ts';
@@ -35,8 +34,8 @@ export async function checkSettings(
     }
     if (edit !== null) return good('settings', `${edit.file} leads to comet-cc`);
   } catch (error) {
-    if (!(error instanceof CometError)) throw error;
-    return bad('settings', error.message, 'correct the file; Claude Code reads plain JSON');
+    const detail = error instanceof Error ? error.message : String(error);
+    return bad('settings', detail, 'correct the file; Claude Code reads plain JSON');
   }
   const file = userSettingsFile(env);
   const rival = clashes(await claudeVariables(file), wanted);

@@ -1,5 +1,4 @@
 import { inspectOverlap, type TrustStore, trustState } from '../../certs/index.ts';
-import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { bad, type Check, good } from './check.ts';
 
@@ -18,8 +17,11 @@ export async function checkTrust(paths: HomePaths, stores: readonly TrustStore[]
       if (former.length > 0) troubles.push(`${store.name} holds ${former.length} older of our roots`);
     }
   } catch (error) {
-    if (!(error instanceof CometError)) throw error;
-    return bad('trust', error.message, 'mend what it names, then comet-cc doctor');
+    return bad(
+      'trust',
+      error instanceof Error ? error.message : String(error),
+      'mend what it names, then comet-cc doctor',
+    );
   }
   if (troubles.length > 0) return bad('trust', troubles.join('; '), `${REPLACE}, or comet-cc uninstall-ca`);
   if (trusting.length > 0) return good('trust', `the root is trusted by ${trusting.join(', ')}`);

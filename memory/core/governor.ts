@@ -47,7 +47,10 @@ export function readQuota({ status, headers }: Answered, nowMs: number): QuotaWi
     const match = WHOLE.exec(header);
     const [, , name = '', field = ''] = match === null ? (HEADER.exec(header) ?? []) : ['', '', match[1], match[2]];
     if (name === '' || NO_LIMIT.test(name)) continue;
-    found.set(name, { ...found.get(name), [field]: String(value) });
+    const known = found.get(name) ?? {};
+    const former = known[field];
+    // `unified-5h` and `5h` are one limit: no word about it hides another.
+    found.set(name, { ...known, [field]: former === undefined ? String(value) : `${former},${value}` });
   }
   const inPercent = [...found.values()].some(({ utilization }) => parts(utilization).some(isPercent));
   const windows = [...found].flatMap(([name, fields]): QuotaWindow[] => {

@@ -86,6 +86,8 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
   const env = {
     ...QUIET_CLAUDE,
     HTTPS_PROXY: network.url,
+    // The stand-in is this machine's; the network's proxy leads to the world only.
+    NO_PROXY: '127.0.0.1',
     NODE_EXTRA_CA_CERTS: certs.caFile,
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_UPSTREAM_CA: certs.caFile,
