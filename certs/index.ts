@@ -6,7 +6,8 @@ import { CometError } from '../common/errors.ts';
 import { ensureDir, inspectPrivateFile } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { type Bundle, bundleFile, resolveUserFile, writeBundle, writeBundleInto } from './bundle.ts';
-import { issue } from './leaf.ts';
+import type { Issued } from './leaf.ts';
+
 import { OVERLAP_DAYS } from './overlap.ts';
 import * as store from './store.ts';
 
@@ -78,11 +79,11 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Pro
     await replace((dir) => store.copyGeneration(nextDir, dir));
     change = 'renewed';
   } else if (options.reissue === true || remainingMs <= 0) {
-    await replace(async (dir) => store.writeGeneration(dir, await issue(host, nowMs)));
+    await replace(async (dir) => store.writeGeneration(dir, await issued(host, nowMs)));
     change = 'issued';
   } else if (remainingMs < OVERLAP_MS && store.loadLeaf(nextDir, nowMs).kind !== 'usable') {
     await store.publish(nextDir, store.standing(nextDir), async (dir) =>
-      store.writeGeneration(dir, await issue(host, nowMs)),
+      store.writeGeneration(dir, await issued(host, nowMs)),
     );
   }
   return { ...describeCerts(paths, host), change, bundle: await writeBundle(paths, userFile) };
@@ -153,4 +154,10 @@ function isIssuedBy(rootFile: string, leaf: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Loaded when it is needed: signing takes a library that costs every other command a tenth of a second. */
+async function issued(host: string, nowMs: number): Promise<Issued> {
+  const { issue } = await import('./leaf.ts');
+  return issue(host, nowMs);
 }

@@ -1,4 +1,3 @@
-import { execa } from 'execa';
 import { CometError } from '../../common/errors.ts';
 
 /** A program and its arguments; never a line for a shell. */
@@ -12,6 +11,7 @@ const TIMEOUT_MS = 120_000;
 export const runCommand: RunCommand = async ([command = '', ...args]) => {
   try {
     // sudo asks on the terminal itself.
+    const { execa } = await import('execa');
     const { stdout } = await execa(command, args, {
       stdin: 'inherit',
       stdout: 'pipe',
