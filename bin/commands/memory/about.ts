@@ -12,7 +12,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
     .description('what is known of a project: its last brief, the weightiest memories, tags and facts')
     .option('--project <dir>', 'of this one', '.')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/work/shop')
+    .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
     .action(async (flags: { project: string; json?: boolean }) => {
       const projectDir = path.resolve(flags.project);
       const view = await engineOf(context.paths).call('memory/about', { projectDir });
