@@ -3,12 +3,15 @@ import { answeredTurn, capturedTurn } from './capture.ts';
 import { type EpochConfig, formPlan, recollect } from './epochs.ts';
 import type { PlanStore } from './plan-store.ts';
 import type { MemorySource, MessagesRequest, ProxyLog, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
+import { createTurnstile } from './turnstile.ts';
 import { classify, type RequestClass, sessionOf } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
-import { type EpochPlan, isEmptyPlan, type Match, PlanBook, type PlanRecord, type PlanUse } from './wire/plan.ts';
+import { faultOf } from './wire/fault.ts';
+import { type EpochPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
 import { messageText } from './wire/prompt.ts';
 import { type Receipt, type ReceiptInput, receiptOf } from './wire/receipt.ts';
+import { changesNothing, recordOf, servedBy } from './wire/record.ts';
 import { checkReceived, selfCheck } from './wire/self-check.ts';
 import { parseBetas } from './wire/shape.ts';
 import { type Spliced, splice } from './wire/splice.ts';
@@ -247,48 +250,11 @@ function isLate(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError';
 }
 
-function servedBy(view: ConversationView, atMs: number): { served: string; use: PlanUse } {
-  return { served: view.lineage.at(-1) as string, use: { atMs, model: view.model, effort: view.effort } };
-}
-
-function recordOf(extended: EpochPlan | null, plan: EpochPlan, served: ReturnType<typeof servedBy>): PlanRecord {
-  if (extended === null) return { kind: 'plan', plan, ...served };
-  const injections = plan.injections.slice(extended.injections.length);
-  if (injections.length === 0) return { kind: 'served', planId: plan.id, ...served };
-  return { kind: 'injections', planId: plan.id, injections, ...served };
-}
-
 function decisionOf(step: Step): string {
   if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';
   return step.cut === null ? `epoch: ${step.because}` : `cut: ${step.cut.because}`;
 }
 
-function changesNothing(record: PlanRecord): boolean {
-  return record.kind === 'served' || (record.kind === 'plan' && isEmptyPlan(record.plan));
-}
-
-/** Whose fault a 400 to a rewritten request is: null for refusals that a rewriter has no part in. */
-function faultOf(errorText: string): 'thinking' | 'structure' | null {
-  if (/too long|too large|credit|quota|usage limit/i.test(errorText)) return null;
-  if (/thinking|signature|bound to/i.test(errorText)) return 'thinking';
-  return /messages|system|tool_use|tool_result|cache_control|role|text content/i.test(errorText) ? 'structure' : null;
-}
-
 function endsTurn(stopReason: string | null): boolean {
   return stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
-}
-
-/** Runs the work of each key one after the other. */
-function createTurnstile(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const last = new Map<string, Promise<unknown>>();
-  return (key, work) => {
-    const mine = (last.get(key) ?? Promise.resolve()).then(work);
-    const settled = mine.then(
-      () => {},
-      () => {},
-    );
-    last.set(key, settled);
-    void settled.then(() => last.get(key) === settled && last.delete(key));
-    return mine;
-  };
 }
