@@ -4,6 +4,7 @@ import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
   ImportReport,
   MemoryStats,
+  MemoryStatus,
   NodeReason,
   NodeView,
   ProjectView,
@@ -98,7 +99,7 @@ export interface OperationResults {
 }
 
 /** Field names are those of `status --json`. */
-export interface EngineStatus {
+export interface EngineStatus extends MemoryStatus {
   readonly pid: number;
   readonly version: string;
   readonly requests: {
@@ -108,20 +109,6 @@ export interface EngineStatus {
     readonly failed_open: number;
   };
   readonly tokens: { readonly original: number; readonly sent: number; readonly net_saved: number };
-  readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };
-  readonly llm: {
-    readonly backend: string;
-    readonly calls_today: number;
-    readonly tokens_today: number;
-    readonly cost_usd_today: number;
-    readonly deferred: number;
-    readonly deferred_because: string;
-    readonly deferred_until: string | null;
-    readonly last_error: string;
-  };
-  readonly nodes: number;
-  readonly problems: readonly { readonly file: string; readonly message: string }[];
-  readonly reindex: { readonly done: number; readonly total: number } | null;
 }
 
 /** One function for each operation; the server has validated the input. */

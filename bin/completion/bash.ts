@@ -1,4 +1,4 @@
-import type { CommandShape } from './shape.ts';
+import { type CommandShape, placeOf } from './shape.ts';
 
 /** A function and its registration; runs in bash 3.2 too, which knows neither maps nor `mapfile`. */
 export function bashCompletion(shapes: readonly CommandShape[]): string {
@@ -21,10 +21,6 @@ export function bashCompletion(shapes: readonly CommandShape[]): string {
     '}',
     'complete -o default -F _comet_cc comet-cc',
   ].join('\n');
-}
-
-function placeOf({ path }: CommandShape): string {
-  return path.map((name) => `/${name}`).join('');
 }
 
 /** After a flag that takes one, a value: ours to name, or a file. */

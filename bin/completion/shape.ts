@@ -34,3 +34,8 @@ export function shapesOf(command: Command, path: readonly string[] = []): Comman
   ];
   return [{ path, flags, words }, ...below.flatMap((each) => shapesOf(each, [...path, each.name()]))];
 }
+
+/** How the scripts name a command's place: `/memory/ls`, '' for the program itself. */
+export function placeOf({ path }: Pick<CommandShape, 'path'>): string {
+  return path.map((name) => `/${name}`).join('');
+}

@@ -1,4 +1,4 @@
-import type { CommandShape, FlagShape } from './shape.ts';
+import { type CommandShape, type FlagShape, placeOf } from './shape.ts';
 
 /** For a zsh whose `compinit` has run. */
 export function zshCompletion(shapes: readonly CommandShape[]): string {
@@ -24,10 +24,6 @@ export function zshCompletion(shapes: readonly CommandShape[]): string {
     '}',
     'compdef _comet_cc comet-cc',
   ].join('\n');
-}
-
-function placeOf({ path }: CommandShape): string {
-  return path.map((name) => `/${name}`).join('');
 }
 
 function valueCases(shape: CommandShape): string[] {
