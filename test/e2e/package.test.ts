@@ -15,6 +15,7 @@ const MAY_SHIP = [
   /^(README|CHANGELOG)\.md$/,
   /^LICENSE$/,
   /^docs\/([\w-]+\/)*[\w-]+\.md$/,
+  /^dist\/memory\/adapters\/data\/(static-table\.bin|NOTICE\.md|LICENSE-APACHE)$/,
   /^dist\/(bin|certs|common|hooks|memory|proxy)\/([\w-]+\/)*[\w-]+\.js$/,
 ];
 
@@ -44,6 +45,9 @@ describe('the package', () => {
     for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md', 'docs/DEPENDENCIES.md']) expect(paths).toContain(file);
     for (const entry of ['bin/comet-cc', 'bin/guard-main', 'bin/engine-main', 'memory/adapters/embedder-worker']) {
       expect(paths).toContain(`dist/${entry}.js`);
+    }
+    for (const file of ['static-table.bin', 'NOTICE.md', 'LICENSE-APACHE']) {
+      expect(paths).toContain(`dist/memory/adapters/data/${file}`);
     }
   });
 

@@ -74,6 +74,43 @@ test('the tokens of joined texts are the tokens of each', () => {
   );
 });
 
+test('a question in a word of a text finds all its tokens in the text, whatever its case', () => {
+  const word = fc.oneof(
+    fc.stringMatching(/^[a-z]{1,14}$/),
+    fc.stringMatching(/^[a-z]{1,6}([A-Z][a-z]{1,6}){1,3}$/),
+    fc.stringMatching(/^[A-Z]{2,5}(_[A-Z0-9]{1,6}){0,3}$/),
+    fc.stringMatching(/^[a-z]{1,8}(\/[a-z_.]{1,8}){1,3}$/),
+    fc.stringMatching(/^[가-힣]{1,6}$/),
+    fc.stringMatching(/^[ぁ-ゖァ-ヺ一-龥ー]{1,6}$/),
+  );
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1, maxLength: 8 }), fc.nat(), (words, choice) => {
+      const asked = words[choice % words.length] as string;
+      const held = new Set(tokenize(words.join(' ')));
+      expect(tokenize(asked).filter((token) => !held.has(token))).toEqual([]);
+    }),
+  );
+});
+
+test.each([
+  ['studies', 'study'],
+  ['ties', 'tie'],
+  ['glasses', 'glass'],
+  ['bus', 'bus'],
+  ['analysis', 'analysis'],
+  ['running', 'run'],
+  ['calling', 'call'],
+  ['fixed', 'fix'],
+  ['bring', 'bring'],
+  ['need', 'need'],
+  ['quickly', 'quick'],
+  ['apply', 'apply'],
+  ['cache', 'cach'],
+  ['size', 'size'],
+])('%s is found as %s', (word, stem) => {
+  expect(tokenize(word)).toEqual([stem]);
+});
+
 test('uniqueTokens keeps the order of first appearance', () => {
   expect(uniqueTokens('port port host port')).toEqual(['port', 'host']);
 });
