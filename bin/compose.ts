@@ -59,7 +59,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   // First of all: whoever holds this socket is the home's one writer.
   const api = await openApiServer(paths.engineSocket, log);
   const governor = await openGovernor({
-    rule: config.models,
+    // The limits of the user's login are no limits of another endpoint.
+    rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
     store: createUsageFile(path.join(paths.ledgerDir, 'model-use.json'), log),
     clock: systemClock,
     log,

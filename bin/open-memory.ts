@@ -99,19 +99,21 @@ async function warmUp(memory: Memory, log: Log): Promise<void> {
   }
 }
 
-async function languageModel({
-  env,
-  config,
-  paths,
-  redactor,
-  governor,
-  log,
-}: MemoryParts): Promise<ReportingModel | null> {
-  if (config.llm !== 'claude') return null;
-  const { createClaudeCli } = await import('../memory/adapters/claude-cli.ts');
+async function languageModel(parts: MemoryParts): Promise<ReportingModel | null> {
+  const { env, config, paths, redactor, governor, log } = parts;
+  if (config.llm !== 'claude' && config.llm !== 'openai') return null;
   const cwd = path.join(paths.runDir, 'model');
   await ensureDir(cwd);
+  const shared = { cwd, redact: redactor.text, now: systemClock.now, ledger: governor, log };
+  if (config.llm === 'openai') {
+    const { createOpenAiEndpoint } = await import('../memory/adapters/openai-endpoint.ts');
+    const { model, sensorModel, ...endpoint } = config.openai;
+    const models = { ...config.models, compacter: model, sensor: sensorModel || model };
+    return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
+  }
+  const { createClaudeCli } = await import('../memory/adapters/claude-cli.ts');
   return createClaudeCli({
+    ...shared,
     bin: config.claudeBin,
     models: config.models,
     environment: {
@@ -121,10 +123,5 @@ async function languageModel({
       // Ours were taken out when the daemon was started: what is left is the user's own.
       userProxy: Object.fromEntries(PROXY_NAMES.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
     },
-    cwd,
-    redact: redactor.text,
-    now: systemClock.now,
-    ledger: governor,
-    log,
   });
 }

@@ -12,6 +12,11 @@ const upstreamOrigin = z
   .string()
   .refine(isUpstreamOrigin, 'expected an https:// origin (http:// only for 127.0.0.1, ::1 or localhost)');
 
+/** Loopback `http://`, or `https://` anywhere, with a path; a key must not stand in it. */
+const endpointUrl = z
+  .string()
+  .refine(isEndpointUrl, 'expected an https:// address without user, query or fragment (http:// only for loopback)');
+
 /** The user's own proxy: '' takes what the environment names, `off` none. */
 const upstreamProxy = z
   .string()
@@ -27,7 +32,7 @@ export const Config = z.strictObject({
   upstreamCa: z.string().default('').describe('extra PEM file to trust for the upstream'),
   upstreamProxy: upstreamProxy.default('').describe('proxy towards the upstream; off for none, empty for HTTPS_PROXY'),
   claudeBin: z.string().min(1).default('claude').describe('Claude Code, as a name on PATH or a path'),
-  llm: z.enum(['claude', 'local', 'off']).default('claude').describe('who reads and compacts turns'),
+  llm: z.enum(['claude', 'openai', 'local', 'off']).default('claude').describe('who reads and compacts turns'),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('least level that is logged'),
   models: z
     .strictObject({
@@ -43,6 +48,22 @@ export const Config = z.strictObject({
         .max(1)
         .default(0.8)
         .describe('share of your usage limits from which the calls of memory wait'),
+    })
+    .prefault({}),
+  openai: z
+    .strictObject({
+      baseUrl: endpointUrl
+        .default('https://api.openai.com/v1')
+        .describe('OpenAI-compatible endpoint for llm: openai, such as http://127.0.0.1:11434/v1'),
+      model: z.string().min(1).default('gpt').describe('model of the compacter there, or an alias of it'),
+      sensorModel: z.string().default('').describe('model of the sensor there; empty for the same'),
+      keyEnv: z.string().default('').describe('variable with the key; empty is OPENAI_API_KEY at api.openai.com only'),
+      keyCommand: z.string().default('').describe('shell command that prints the key, asked instead of keyEnv'),
+      contextTokens: z
+        .int()
+        .min(4_096)
+        .default(128_000)
+        .describe('window of the model; what is shown of turns keeps to it'),
     })
     .prefault({}),
   compaction: z
@@ -216,9 +237,20 @@ function isRecord(value: unknown): value is Record<string, unknown> {
 function isUpstreamOrigin(text: string): boolean {
   if (!URL.canParse(text)) return false;
   const url = new URL(text);
-  if (url.origin !== text.replace(/\/$/, '')) return false;
-  return (
-    url.protocol === 'https:' ||
-    (url.protocol === 'http:' && /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(url.hostname))
-  );
+  return url.origin === text.replace(/\/$/, '') && isSafeTransport(url);
+}
+
+function isEndpointUrl(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const url = new URL(text);
+  return isSafeTransport(url) && url.username + url.password === '' && !/[?#]/.test(text);
+}
+
+function isSafeTransport({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
+}
+
+/** `hostname` as `URL` gives it. */
+export function isLoopback(hostname: string): boolean {
+  return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(hostname);
 }

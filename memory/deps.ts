@@ -21,7 +21,7 @@ export interface MemoryDeps {
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
   readonly index: NodeIndex;
-  /** Null when `config.llm` is not `claude`, or there is no such program. */
+  /** Null when `config.llm` is `local` or `off`. */
   readonly model: ReportingModel | null;
   readonly local: LanguageModel;
   /** Whether the model may be asked now; always, where it is not given. */

@@ -1,152 +1,49 @@
-import { randomBytes } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
-import { CometError, type ErrorCode } from '../../common/errors.ts';
-import type { Log } from '../../common/log.ts';
-import { clip } from '../core/neutral.ts';
-import { createLedger, type Ledger } from '../ledger.ts';
-import type { LanguageModel } from '../ports.ts';
-import { compacterPrompt } from '../prompts/compacter.ts';
 import type { Prompt } from '../prompts/prompt.ts';
-import { sensorPrompt } from '../prompts/sensor.ts';
 import { type ChildEnd, runChild } from './child.ts';
 import { type ChildEnvOptions, childEnv } from './child-env.ts';
-import { type FailureKind, readClaudeOutput } from './claude-output.ts';
-import { createSemaphore } from './semaphore.ts';
+import { readClaudeOutput } from './claude-output.ts';
+import {
+  type Attempt,
+  type CallOptions,
+  createPromptedModel,
+  type FailureKind,
+  type ModelLimits,
+  type PromptCall,
+  type PromptedModel,
+} from './prompted-model.ts';
 
-export interface ClaudeCliOptions {
+export interface ClaudeCliOptions extends CallOptions {
   /** A name on PATH or a path. */
   readonly bin: string;
-  readonly models: {
-    readonly sensor: string;
-    readonly compacter: string;
-    readonly sensorTimeoutMs: number;
-    readonly compacterTimeoutMs: number;
-    readonly maxChildren: number;
-  };
+  readonly models: ModelLimits;
   readonly environment: Omit<ChildEnvOptions, 'thinking'>;
   /** A private directory, made when it is missing; nothing of the user's may lie in it. */
   readonly cwd: string;
-  readonly redact: (text: string) => string;
-  readonly now: () => number;
-  /** Counts what the calls take; one that forgets when this ends, unless given. */
-  readonly ledger?: Ledger;
-  readonly log: Log;
   readonly graceMs?: number;
 }
 
-/** What `status` and `doctor` say about the model. Tokens are those of today (UTC). */
-interface ModelHealth {
-  readonly callsToday: number;
-  readonly tokensToday: number;
-  readonly costUsdToday: number;
-  readonly lastFailure: FailureKind | null;
-  /** `kind: detail`, redacted and short; '' when the last call answered. */
-  readonly lastError: string;
-}
-
-export interface ClaudeCli extends LanguageModel {
-  health(): ModelHealth;
-}
-
 const STDOUT_CHARS = 1_000_000;
-const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing', timeout: 'model_timeout' };
-/** A second try right away would end the same. */
-const FINAL: readonly FailureKind[] = ['missing', 'not_logged_in', 'rate_limited', 'timeout'];
-
-interface Call<T> {
-  readonly model: string;
-  readonly timeoutMs: number;
-  readonly thinking: boolean;
-  readonly prompt: Prompt<T>;
-}
 
 /** Sensor and compacter over `claude -p` on the user's own login. */
-export function createClaudeCli(options: ClaudeCliOptions): ClaudeCli {
-  const places = createSemaphore(options.models.maxChildren);
-  const closing = new AbortController();
-  const running = new Set<Promise<unknown>>();
-  const ledger = options.ledger ?? createLedger(options.now);
-  let failure: { readonly kind: FailureKind; readonly detail: string } | null = null;
-
-  async function attempt<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
-    const end = await places.run(() => spawn(options, call, signal), signal);
-    signal.throwIfAborted();
-    const output = end.how === 'exited' ? readClaudeOutput(end.stdout, end.stderr) : null;
-    const { tokens, costUsd } = output ?? { tokens: 0, costUsd: 0 };
-    if (end.how !== 'missing') ledger.spent({ calls: 1, tokens, costUsd });
-    if (output?.kind === 'answer') {
-      try {
-        return call.prompt.parse(output.value);
-      } catch (cause) {
-        throw new Failed('failed', 'the answer does not fit the schema', { cause });
-      }
-    }
-    throw output === null ? new Failed(kindOf(end), detailOf(end, call)) : new Failed(output.failure, output.detail);
-  }
-
-  async function ask<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
-    try {
-      const answer = await attempt(call, signal).catch((error: unknown) => {
-        if (!(error instanceof Failed) || FINAL.includes(error.kind)) throw error;
-        return attempt(call, signal);
-      });
-      failure = null;
-      return answer;
-    } catch (error) {
-      if (!(error instanceof Failed)) throw error;
-      const detail = clip(options.redact(error.message).replace(/\s+/g, ' ').trim(), 200);
-      failure = { kind: error.kind, detail };
-      options.log.warn('claude -p gave no answer', { model: call.model, failure: error.kind, detail });
-      const message = `claude -p (${call.model}) gave no answer, ${error.kind}: ${detail}`;
-      throw new CometError(CODES[error.kind] ?? 'model_failed', message, { cause: error.cause });
-    }
-  }
-
-  function tracked<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
-    const work = ask(call, AbortSignal.any([signal, closing.signal]));
-    running.add(work);
-    const done = (): void => void running.delete(work);
-    work.then(done, done);
-    return work;
-  }
-
-  const { models } = options;
-  return {
+export function createClaudeCli(options: ClaudeCliOptions): PromptedModel {
+  return createPromptedModel({
+    ...options,
     name: 'claude',
-    sense: (input, signal) => {
-      const prompt = sensorPrompt(input, fence());
-      return tracked({ model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false, prompt }, signal);
+    asked: 'claude -p',
+    async attempt(call, signal) {
+      const end = await spawn(options, call, signal);
+      if (end.how === 'exited') return readClaudeOutput(end.stdout, end.stderr);
+      return failed(kindOf(end), detailOf(end, call));
     },
-    compact: (input, signal) => {
-      const prompt = compacterPrompt(input, fence());
-      return tracked({ model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt }, signal);
-    },
-    health() {
-      const { calls, tokens, costUsd } = ledger.today();
-      return {
-        callsToday: calls,
-        tokensToday: tokens,
-        costUsdToday: costUsd,
-        lastFailure: failure?.kind ?? null,
-        lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
-      };
-    },
-    async close() {
-      closing.abort(new CometError('model_failed', 'the daemon is stopping'));
-      await Promise.allSettled(running);
-    },
-  };
+  });
 }
 
-class Failed extends Error {
-  readonly kind: FailureKind;
-  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
-    super(message, options);
-    this.kind = kind;
-  }
+function failed(failure: FailureKind, detail: string): Attempt {
+  return { kind: 'failure', failure, detail, tokens: 0, costUsd: 0 };
 }
 
-function spawn<T>(options: ClaudeCliOptions, call: Call<T>, signal: AbortSignal): Promise<ChildEnd> {
+function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal): Promise<ChildEnd> {
   mkdirSync(options.cwd, { recursive: true, mode: 0o700 });
   const child = {
     file: options.bin,
@@ -173,12 +70,8 @@ function kindOf(end: ChildEnd): FailureKind {
   return end.how === 'exited' || end.how === 'aborted' ? 'failed' : end.how;
 }
 
-function detailOf<T>(end: ChildEnd, call: Call<T>): string {
+function detailOf(end: ChildEnd, call: PromptCall): string {
   if (end.how === 'timeout') return `killed after ${call.timeoutMs} ms`;
   if (end.how === 'flooded') return `killed after ${STDOUT_CHARS} characters on stdout`;
   return 'the program was not found; install Claude Code or set COMET_CC_CLAUDE_BIN';
-}
-
-function fence(): string {
-  return randomBytes(8).toString('hex');
 }

@@ -1,17 +1,5 @@
 import { z } from 'zod';
-
-/** Why a call gave no answer; `doctor` and `status` say it. */
-export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
-
-export type ClaudeOutput =
-  | ({ readonly kind: 'answer'; readonly value: unknown } & Used)
-  | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & Used);
-
-interface Used {
-  readonly tokens: number;
-  /** At the prices of the API, as Claude Code reckons it; 0 where it does not say. */
-  readonly costUsd: number;
-}
+import type { Attempt, FailureKind } from './prompted-model.ts';
 
 const count = z.number().nonnegative().catch(0);
 const Usage = z
@@ -37,7 +25,7 @@ const Result = z.looseObject({
 type Result = z.infer<typeof Result>;
 
 /** Reads what `claude -p --output-format json` printed: one object, or an array that holds the result. */
-export function readClaudeOutput(stdout: string, stderr: string): ClaudeOutput {
+export function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const result = findResult(stdout);
   if (result === null) {
     const said = `${stderr}\n${stdout}`.trim();

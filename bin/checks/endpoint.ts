@@ -1,0 +1,55 @@
+import os from 'node:os';
+import { z } from 'zod';
+import type { Config } from '../../common/config.ts';
+import { createEndpointKey } from '../../memory/adapters/endpoint-key.ts';
+import { askEndpoint } from '../../memory/adapters/endpoint-request.ts';
+import { fullModelName } from '../../memory/adapters/openai-models.ts';
+import { bad, type Check, good } from './check.ts';
+
+const ANSWER_MS = 10_000;
+const LIST_CHARS = 4_000_000;
+const ModelList = z.looseObject({ data: z.array(z.looseObject({ id: z.string() })) });
+const NO_KEY = 'set openai.keyEnv or openai.keyCommand; the daemon must be started where the variable is set';
+
+/** Whether the endpoint of `llm: openai` has a key, answers, and knows the models. Asks only for its list: no tokens. */
+export async function checkEndpoint(openai: Config['openai'], env: NodeJS.ProcessEnv): Promise<Check> {
+  const key = createEndpointKey({ ...openai, env, cwd: os.homedir() });
+  const signal = new AbortController().signal;
+  const found = await key.read(signal);
+  if (found.kind === 'missing') return bad('endpoint', found.detail, NO_KEY);
+  const { host } = new URL(openai.baseUrl);
+  const request = {
+    url: `${openai.baseUrl.replace(/\/+$/, '')}/models`,
+    authorization: found.kind === 'key' ? `Bearer ${found.key}` : '',
+    timeoutMs: ANSWER_MS,
+    maxChars: LIST_CHARS,
+  };
+  const reply = await askEndpoint(request, signal);
+  if (reply.how === 'answered') return judged(openai, host, reply);
+  const why = 'code' in reply ? reply.code : reply.how;
+  return bad('endpoint', `${host} does not answer (${why})`, 'start it, or correct openai.baseUrl');
+}
+
+function judged(openai: Config['openai'], host: string, { status, body }: { status: number; body: string }): Check {
+  if (status === 401 || status === 403) return bad('endpoint', `${host} refuses the key (status ${status})`, NO_KEY);
+  const names = [openai.model, openai.sensorModel].filter((name) => name !== '');
+  const wanted = names.map((name) => fullModelName(name, openai.baseUrl));
+  const known = status === 200 ? modelsOf(body) : null;
+  // Not every endpoint lists its models, and some list others than they serve under that name.
+  if (known === null) return good('endpoint', `${host} answers; it does not list its models`);
+  const unknown = wanted.filter((name) => !known.some((each) => each === name || each === `${name}:latest`));
+  if (unknown.length === 0) return good('endpoint', `${host} answers and has ${wanted.join(' and ')}`);
+  const some = known.length === 0 ? 'none at all' : known.slice(0, 5).join(', ');
+  const detail = `${host} answers, but has no ${unknown.join(' and no ')}; it has ${some}`;
+  return bad('endpoint', detail, 'set openai.model (and openai.sensorModel) to a model that it has');
+}
+
+/** Ids in the list, null where the body is no list of models. */
+function modelsOf(body: string): string[] | null {
+  try {
+    return ModelList.parse(JSON.parse(body)).data.map(({ id }) => id);
+  } catch {
+    // A page, or a list of another shape: nothing is known of the models.
+    return null;
+  }
+}
