@@ -90,7 +90,7 @@ export const Config = z.strictObject({
   inject: z
     .strictObject({
       retrieval: z
-        .enum(['auto', 'system-message', 'user-block', 'off'])
+        .enum(['auto', 'system-message', 'user-block', 'system-field', 'off'])
         .default('auto')
         .describe('where the memory recalled for a prompt is put'),
       retrievalTokens: count(600).describe('ceiling for one recall, tokens'),

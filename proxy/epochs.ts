@@ -1,9 +1,18 @@
 import { isCleanOrigin } from '../common/turn.ts';
 import type { MemoryLine, MemorySource, ProxyLog } from './ports.ts';
-import type { Step } from './wire/epoch.ts';
+import { type Step, stripThrough } from './wire/epoch.ts';
+import { modelTraits } from './wire/models.ts';
 import { type EpochPlan, type Injection, locate } from './wire/plan.ts';
 import { messageText, recentTexts } from './wire/prompt.ts';
-import { type Line, type RetrievalMode, renderPreamble, renderRetrieval, renderSystemBlock } from './wire/texts.ts';
+import {
+  type Line,
+  type Rendered,
+  type RetrievalMode,
+  renderPreamble,
+  renderRetrieval,
+  renderSystemBlock,
+  type SystemTexts,
+} from './wire/texts.ts';
 import { freshPromptAt, headEnd, splitTurns } from './wire/turns.ts';
 import type { ConversationView } from './wire/view.ts';
 
@@ -21,6 +30,8 @@ export interface Recollection {
   readonly brief: readonly string[];
   readonly standing: readonly Line[];
   readonly recalled: readonly Line[];
+  /** False where something of it was late or failed. */
+  readonly whole: boolean;
 }
 
 interface Occasion {
@@ -29,7 +40,7 @@ interface Occasion {
   readonly step: Exclude<Step, { kind: 'replay' }>;
 }
 
-const NOTHING: Recollection = { brief: [], standing: [], recalled: [] };
+const NOTHING: Recollection = { brief: [], standing: [], recalled: [], whole: true };
 
 /** Asks memory under the deadline; whatever is late or fails is left out. */
 export async function recollect(
@@ -43,7 +54,7 @@ export async function recollect(
   const projectDir = view.system.workingDirectory;
   const fresh = freshPromptAt(view);
   const plan = step.kind === 'extend' ? step.plan : step.from;
-  const wantsStanding = step.kind === 'epoch' && maySpeakInSystem(view, step);
+  const wantsStanding = step.kind === 'extend' ? isField(config) : maySpeakInSystem(view, step, config);
   const standing = wantsStanding ? memory.standing(sessionId, projectDir) : Promise.resolve({ brief: [], lines: [] });
   const recalled =
     fresh < 0 || config.retrieval === 'off'
@@ -55,7 +66,7 @@ export async function recollect(
             prompt: messageText(view, fresh),
             recent: recentTexts(view, fresh, 4),
             visibleTurns: visibleTurns(view, step),
-            shown: new Set(plan === null ? [] : shownLines(plan)),
+            shown: new Set(plan === null ? [] : shownLines(plan, view, config)),
           },
           deadline,
         );
@@ -71,6 +82,7 @@ export async function recollect(
     brief: has?.brief ?? [],
     standing: (has?.lines ?? []).map(asLine),
     recalled: (hits ?? []).map((hit) => asLine(hit.line)),
+    whole: has !== null && hits !== null,
   };
 }
 
@@ -93,12 +105,15 @@ export function formPlan(
           fence: occasion.fence,
           anchor: view.lineage[fresh] as string,
         });
-  if (step.kind === 'extend') return { ...step.plan, injections: [...step.plan.injections, ...place(said.recalled)] };
+  const system = (mayHead: boolean): Rendered | null => (mayHead ? renderSystemBlock(systemTexts(said, config)) : null);
+  if (step.kind === 'extend') {
+    const grown = { ...step.plan, injections: [...step.plan.injections, ...place(said.recalled)] };
+    return isField(config) && said.whole ? withField(grown, system(true), occasion) : grown;
+  }
 
-  const lines = [...said.standing, ...said.recalled];
-  const mayHead = maySpeakInSystem(view, step);
-  const system = mayHead ? renderSystemBlock(said.brief, distinct(lines), config.systemTokens) : null;
-  const inSystem = new Set(system?.text.split('\n') ?? []);
+  const mayHead = maySpeakInSystem(view, step, config);
+  const head = system(mayHead);
+  const inSystem = new Set(head?.text.split('\n') ?? []);
   const kept = step.from === null ? [] : keptInjections(view, step.from, step);
   const former = step.cut === null ? step.from : null;
   return {
@@ -108,17 +123,59 @@ export function formPlan(
     epoch: step.from === null ? 0 : step.from.epoch + 1,
     cut: former?.cut ?? formCut(memory, occasion, config),
     strippedThrough: step.strippedThrough,
-    systemBlock: former?.systemBlock ?? system?.text ?? null,
-    systemNodeIds: former?.systemNodeIds ?? system?.nodeIds ?? [],
+    systemBlock: former?.systemBlock ?? head?.text ?? null,
+    systemNodeIds: former?.systemNodeIds ?? head?.nodeIds ?? [],
     injections: [...kept, ...place(said.recalled.filter((line) => !inSystem.has(line.text)))],
     broken: false,
   };
 }
 
 /** A system block that was not there when the answers so far were given would unbind all their thinking. */
-function maySpeakInSystem(view: ConversationView, step: Extract<Step, { kind: 'epoch' }>): boolean {
-  if (step.because === 'first') return !view.infos.some((info) => info.role === 'assistant');
-  return step.because !== 'broken';
+function maySpeakInSystem(
+  view: ConversationView,
+  step: Extract<Step, { kind: 'epoch' }>,
+  config: Pick<EpochConfig, 'retrieval'>,
+): boolean {
+  if (step.because !== 'first') return step.because !== 'broken';
+  const answered = view.infos.some((info) => info.role === 'assistant');
+  return !answered || (isField(config) && !modelTraits(view.model).bindsThinking);
+}
+
+function isField({ retrieval }: Pick<EpochConfig, 'retrieval'>): boolean {
+  return retrieval === 'system-field';
+}
+
+function systemTexts({ brief, standing, recalled }: Recollection, config: EpochConfig): SystemTexts {
+  const { systemTokens, retrievalTokens } = config;
+  if (!isField(config)) return { brief, lines: distinct([...standing, ...recalled]), budgetTokens: systemTokens };
+  const has = new Set(standing.map((line) => line.text));
+  const fresh = distinct(recalled.filter((line) => !has.has(line.text)));
+  return {
+    brief,
+    lines: distinct(standing),
+    budgetTokens: systemTokens,
+    recalled: { lines: fresh, budgetTokens: retrievalTokens },
+  };
+}
+
+/** Another system prompt is another epoch: where thinking is bound to it, the thinking so far has to go. */
+function withField(
+  plan: EpochPlan,
+  field: Rendered | null,
+  { view, id, createdAtMs }: Occasion & { readonly id: string; readonly createdAtMs: number },
+): EpochPlan {
+  const text = field?.text ?? null;
+  if (text === plan.systemBlock) return plan;
+  const binds = modelTraits(view.model).bindsThinking;
+  return {
+    ...plan,
+    id,
+    createdAtMs,
+    epoch: plan.epoch + 1,
+    strippedThrough: binds ? stripThrough(view, freshPromptAt(view)) : plan.strippedThrough,
+    systemBlock: text,
+    systemNodeIds: field?.nodeIds ?? [],
+  };
 }
 
 function formCut(memory: MemorySource, { view, step, fence }: Occasion & { fence: string }, config: EpochConfig) {
@@ -149,8 +206,12 @@ function visibleTurns(view: ConversationView, step: Exclude<Step, { kind: 'repla
   return new Set(turns.filter((turn) => turn.start >= from).map((turn) => turn.endHash));
 }
 
-function shownLines(plan: EpochPlan): string[] {
-  const texts = [plan.cut?.preamble, plan.systemBlock, ...plan.injections.map((injection) => injection.text)];
+/** What the model sees of ours already; a branch that was left holds injections that this one does not. */
+function shownLines(plan: EpochPlan, view: ConversationView, config: Pick<EpochConfig, 'retrieval'>): string[] {
+  const here = new Set(view.lineage);
+  const injected = plan.injections.filter((injection) => here.has(injection.anchor));
+  const system = isField(config) ? null : plan.systemBlock;
+  const texts = [plan.cut?.preamble, system, ...injected.map((injection) => injection.text)];
   return texts.flatMap((text) => text?.split('\n') ?? []);
 }
 

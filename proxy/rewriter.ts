@@ -9,7 +9,6 @@ import type { CutRule } from './wire/cut.ts';
 import { decideStep, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
 import { faultOf } from './wire/fault.ts';
 import { type EpochPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
-import { messageText } from './wire/prompt.ts';
 import { type Receipt, type ReceiptInput, receiptOf } from './wire/receipt.ts';
 import { changesNothing, recordOf, servedBy } from './wire/record.ts';
 import { checkReceived, selfCheck } from './wire/self-check.ts';
@@ -65,39 +64,50 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   function understand(request: MessagesRequest): Passage | null {
     const view = viewConversation(request.body, cache);
     if (view === null) return null;
-    const fresh = freshPromptAt(view);
-    const { kind } = classify(view, request.headers, fresh < 0 ? '' : messageText(view, fresh));
+    const { kind } = classify(view, request.headers);
     const betas = parseBetas(request.headers['anthropic-beta']);
     return { request, view, sessionId: sessionOf(view, request.headers), kind, betas };
   }
 
   function replayed(passage: Passage): RewriteOutcome {
-    const match = book.match(passage.view, passage.sessionId);
-    const spliced = match === null ? null : splice(passage.view, match.plan);
+    const { view, sessionId, kind, request } = passage;
+    const match = book.match(view, sessionId, kind === 'other' ? 'answered' : 'any');
+    const spliced = match === null ? null : splice(view, match.plan);
+    if (match !== null && spliced !== null && kind === 'main' && request.path === 'messages')
+      note(sessionId, { kind: 'served', planId: match.plan.id, ...servedBy(view, deps.clock.now()) });
     return outcome(passage, match?.plan ?? null, spliced, 'replay');
+  }
+
+  /** A fork goes on with a plan of its own that says the same: what it adds is kept with it, and not its parent's. */
+  function ownMatch(view: ConversationView, sessionId: string): Match | null {
+    const match = book.match(view, sessionId);
+    if (match === null || match.plan.sessionId === sessionId) return match;
+    const plan = { ...match.plan, id: deps.randomHex(16), sessionId };
+    note(sessionId, { kind: 'plan', plan, served: view.lineage[match.servedAt] as string, use: match.lastUse });
+    return { ...match, plan };
   }
 
   async function advanced(passage: Passage, signal: AbortSignal): Promise<RewriteOutcome> {
     if (passage.kind !== 'main' || passage.request.path === 'count_tokens') return replayed(passage);
     const { view, sessionId } = passage;
-    const match = book.match(view, sessionId);
+    const match = ownMatch(view, sessionId);
     const turns = splitTurns(view);
     const situation = situate(view, match, sessionId, turns);
     if (freshPromptAt(view) >= 0) setImmediate(remember, passage, turns.slice(0, -1), situation);
 
     const step = decideStep(situation);
-    if (step.kind === 'replay') {
-      if (match !== null)
-        note(sessionId, { kind: 'served', planId: match.plan.id, ...servedBy(view, deps.clock.now()) });
-      return replayed(passage);
-    }
+    if (step.kind === 'replay') return replayed(passage);
     const said = await recollect(deps.memory, { view, sessionId, step }, deps.config, deps.log);
     const stamp = { createdAtMs: deps.clock.now(), id: deps.randomHex(16), fence: deps.randomHex(6) };
     const plan = formPlan(deps.memory, { view, sessionId, step, ...stamp }, said, deps.config);
     const spliced = splice(view, plan);
     if (spliced === null || !isAccepted(passage, plan, spliced)) return replayed(passage);
 
-    const record = recordOf(step.kind === 'extend' ? step.plan : null, plan, servedBy(view, deps.clock.now()));
+    const record = recordOf(
+      step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null,
+      plan,
+      servedBy(view, deps.clock.now()),
+    );
     if (changesNothing(record)) note(sessionId, record);
     else await commit(sessionId, plan, record, signal);
     return outcome(passage, plan, spliced, decisionOf(step));

@@ -1,5 +1,5 @@
-import { messageText } from './prompt.ts';
-import type { ConversationView } from './view.ts';
+import { createHash } from 'node:crypto';
+import { type ConversationView, type MessageInfo, parseSlice } from './view.ts';
 
 /**
  * - `main`: the conversation the user has
@@ -14,7 +14,12 @@ export interface Classified {
 }
 
 /** Texts that open a request which Claude Code makes for itself on the main prefix. Seen in 2.1.x. */
-const SIDE_PROMPTS = ['CRITICAL: Respond with TEXT ONLY', '[SUGGESTION MODE:'];
+const SIDE_PROMPTS = [
+  'CRITICAL: Respond with TEXT ONLY',
+  '[SUGGESTION MODE:',
+  '<system-reminder>This is a side question from the user.',
+  'The user stepped away and is coming back. Recap',
+];
 
 const HINTED: Readonly<Record<string, RequestClass>> = {
   main: 'main',
@@ -24,12 +29,8 @@ const HINTED: Readonly<Record<string, RequestClass>> = {
   auxiliary: 'side',
 };
 
-/** Hint headers first, then what is known of older clients. `lastPrompt` is the text of the newest prompt. */
-export function classify(
-  view: ConversationView,
-  headers: Readonly<Record<string, string>>,
-  lastPrompt: string,
-): Classified {
+/** Hint headers first, then what is known of older clients. */
+export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): Classified {
   if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
   const hint = HINTED[headers['x-claude-code-request-class'] ?? ''];
   if (hint !== undefined) return { kind: hint, because: 'hint header' };
@@ -38,29 +39,64 @@ export function classify(
     return { kind: 'other', because: 'subagent' };
   if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
   if (!view.hasTools) return { kind: 'other', because: 'no tools' };
-  const asked = lastPrompt || besideResults(view);
-  if (SIDE_PROMPTS.some((text) => asked.startsWith(text))) return { kind: 'side', because: 'side prompt' };
+  if (opensAside(view)) return { kind: 'side', because: 'side prompt' };
+  if (leavesNewestUncached(view)) return { kind: 'side', because: 'no cache write' };
   return { kind: 'main', because: 'main loop' };
 }
 
-/** `/compact` may ask in the message that answers the last tool call. Only what may hold a side prompt is decoded. */
-function besideResults(view: ConversationView): string {
-  const index = view.infos.findLastIndex((info) => info.role === 'user');
-  const at = view.scan.messages[index];
-  const bytes = at === undefined ? null : view.body.subarray(at.start, at.end);
-  return bytes !== null && SIDE_PROMPTS.some((text) => bytes.includes(text)) ? messageText(view, index) : '';
+/** It may ask in the message that answers the last tool call. Only what may hold a side prompt is decoded. */
+function opensAside(view: ConversationView): boolean {
+  const at = view.scan.messages[view.infos.findLastIndex((info) => info.role === 'user')];
+  if (at === undefined) return false;
+  const bytes = view.body.subarray(at.start, at.end);
+  if (!SIDE_PROMPTS.some((text) => bytes.includes(text))) return false;
+  const { content } = parseSlice(view.body, at) as { content?: unknown };
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as TextBlock[]);
+  return blocks.some(
+    ({ type, text }) => type === 'text' && SIDE_PROMPTS.some((opening) => text?.trimStart().startsWith(opening)),
+  );
 }
 
-/** Header, then either form of `metadata.user_id`; '' when the request names no session. */
-export function sessionOf(view: Pick<ConversationView, 'userId'>, headers: Readonly<Record<string, string>>): string {
+interface TextBlock {
+  readonly type?: string;
+  readonly text?: string;
+}
+
+/**
+ * Claude Code marks the newest message of its main loop. A request that branches off the main prefix for a moment (a
+ * question beside the conversation, a recap, a suggestion) marks the message before instead, because nothing will
+ * follow it: seen in 2.1.197, whatever the question.
+ */
+function leavesNewestUncached({ infos }: ConversationView): boolean {
+  const newest = infos.findLastIndex((info) => info.role !== 'system');
+  const isMarked = (info: MessageInfo): boolean => info.shape.blocks.some((block) => block.ttls !== undefined);
+  if (infos[newest]?.role !== 'user' || infos.slice(newest).some(isMarked)) return false;
+  return infos.slice(0, newest).some(isMarked);
+}
+
+/**
+ * Header, then either form of `metadata.user_id`. A request that names no session is told from others by where it runs
+ * and by how its conversation began.
+ */
+export function sessionOf(view: Identity, headers: Readonly<Record<string, string>>): string {
   const header = headers['x-claude-code-session-id'];
   if (header !== undefined && header !== '') return header;
   const old = /_session_([0-9a-fA-F-]{36})$/.exec(view.userId)?.[1];
-  if (old !== undefined) return old;
+  return old ?? sessionInJson(view.userId) ?? nameless(view);
+}
+
+type Identity = Pick<ConversationView, 'userId' | 'lineage'> & { readonly system: { workingDirectory: string | null } };
+
+function sessionInJson(userId: string): string | null {
   try {
-    const parsed = JSON.parse(view.userId) as { session_id?: unknown };
-    return typeof parsed.session_id === 'string' ? parsed.session_id : '';
+    const { session_id: id } = (JSON.parse(userId) ?? {}) as { session_id?: unknown };
+    return typeof id === 'string' && id !== '' ? id : null;
   } catch {
-    return ''; // a form of user_id that is not known: matching goes by content alone
+    return null; // a form of user_id that is not known
   }
+}
+
+function nameless({ userId, system, lineage }: Identity): string {
+  const told = [userId, system.workingDirectory ?? '', lineage[0] ?? ''].join('\n');
+  return `nameless-${createHash('sha256').update(told).digest('hex').slice(0, 24)}`;
 }

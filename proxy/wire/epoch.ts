@@ -1,12 +1,12 @@
 import { type CutDecision, type CutInput, type CutRule, decideCut } from './cut.ts';
 import { eligibleThrough } from './keep.ts';
-import { type EpochPlan, locate, type Match } from './plan.ts';
+import { type EpochPlan, isEmptyPlan, locate, type Match } from './plan.ts';
 import { type SceneInput, sceneOf } from './scene.ts';
 import { freshPromptAt, splitTurns, type TurnSpan } from './turns.ts';
 import type { ConversationView } from './view.ts';
 
 /** Why a request gets a plan other than the one in force. */
-export type EpochReason = 'first' | 'cut' | 'lost' | 'broken';
+export type EpochReason = 'first' | 'cut' | 'lost' | 'broken' | 'bypassed';
 
 export type Step =
   /** Nothing new: the plan in force is replayed, or the request passes where there is none. */
@@ -53,10 +53,18 @@ export function decideStep(situation: Situation): Step {
     const from = inForce.broken === 'thinking' ? inForce : null;
     return { kind: 'epoch', because: 'broken', from, cut: null, strippedThrough: stripThrough(view, fresh) };
   }
+  if (match !== null && wentPast(view, match)) {
+    return { kind: 'epoch', because: 'bypassed', from: inForce, cut: null, strippedThrough: stripThrough(view, fresh) };
+  }
   if (fresh < 0 || match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
   const cut = situation.rule === null ? null : decideCut(cutInput(situation, inForce), situation.rule);
   if (cut?.kind !== 'cut') return { kind: 'extend', plan: inForce };
   return { kind: 'epoch', because: 'cut', from: inForce, cut, strippedThrough: stripThrough(view, fresh) };
+}
+
+/** Thinking of an answer that we did not carry is bound to what the client sent then, not to what the plan sends. */
+function wentPast({ infos }: ConversationView, { plan, servedAt }: Match): boolean {
+  return !isEmptyPlan(plan) && infos.some((info, index) => index > servedAt + 1 && info.hasThinking);
 }
 
 /** Turns that a cut would absorb if their nodes were durable; empty while the history is far from worth a cut. */
@@ -85,7 +93,7 @@ function absorbedTurns(turns: readonly TurnSpan[], plan: EpochPlan | null, view:
  * Up to where thinking goes at the start of an epoch. Where thinking is manual, the last assistant turn keeps
  * its own: such a turn has to start with it, and these models do not bind it to what came before.
  */
-function stripThrough(view: ConversationView, fresh: number): string | null {
+export function stripThrough(view: ConversationView, fresh: number): string | null {
   const turns = splitTurns(view);
   const running = turns.at(-1);
   if (running === undefined) return null;

@@ -103,21 +103,28 @@ export class PlanBook {
 
   /** Whether anything was ever rewritten in this session: then its thinking may be bound to bytes of ours. */
   knowsSession(sessionId: string): boolean {
-    return sessionId !== '' && this.#sessions.has(sessionId);
+    return this.#sessions.has(sessionId);
   }
 
   /**
    * The plan last used for the longest prefix of this conversation: forks and resumes find their parent's, a
    * conversation that was rewound finds the one that was in force then. Before the first answer a conversation is
    * only its own session's: the same first prompt in another session is another conversation.
+   *
+   * @param reach  `answered`: only what goes beyond a first answer counts, in its own session too
    */
-  match(view: Pick<ConversationView, 'lineage' | 'infos'>, sessionId: string): Match | null {
+  match(
+    view: Pick<ConversationView, 'lineage' | 'infos'>,
+    sessionId: string,
+    reach: 'any' | 'answered' = 'any',
+  ): Match | null {
     const firstAnswer = view.infos.findIndex((info) => info.role === 'assistant');
     for (let index = view.lineage.length - 1; index >= 0; index -= 1) {
       const ids = this.#servedBy.get(view.lineage[index] as string) ?? [];
       const plans = ids.map((id) => this.#plans.get(id)).filter((plan) => plan !== undefined);
       const own = plans.filter((plan) => plan.sessionId === sessionId);
       const shared = firstAnswer >= 0 && index >= firstAnswer;
+      if (!shared && reach === 'answered') return null;
       const plan = own.at(-1) ?? (shared ? plans.at(-1) : undefined);
       if (plan !== undefined) return { plan, servedAt: index, lastUse: this.#uses.get(plan.id) as PlanUse };
     }

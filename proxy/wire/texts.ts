@@ -30,40 +30,46 @@ export function renderPreamble(lines: readonly Line[], budgetTokens: number, fen
   return { text: fenced([head, ...kept.map((line) => line.text)], fence), nodeIds: kept.map((line) => line.nodeId) };
 }
 
-/**
- * Our system block, or null when nothing is worth saying. Unclean lines are left out whoever passes them in.
- *
- * @param brief  lines of the session brief, each of clean origin
- */
-export function renderSystemBlock(
-  brief: readonly string[],
-  lines: readonly Line[],
-  budgetTokens: number,
-): Rendered | null {
+export interface SystemTexts {
+  /** Lines of the session brief, each of clean origin. */
+  readonly brief: readonly string[];
+  readonly lines: readonly Line[];
+  /** For brief and lines together. */
+  readonly budgetTokens: number;
+  /** What the newest prompt recalled, where the block is written anew for each prompt. */
+  readonly recalled?: { readonly lines: readonly Line[]; readonly budgetTokens: number };
+}
+
+/** Our system block, or null when nothing is worth saying. Unclean lines are left out whoever passes them in. */
+export function renderSystemBlock({ brief, lines, budgetTokens, recalled }: SystemTexts): Rendered | null {
   const briefKept = withinBudget(
     brief.map((text) => ({ nodeId: '', text, clean: true })),
     budgetTokens,
   );
   const spent = briefKept.reduce((total, line) => total + lineTokens(line), 0);
-  const kept = withinBudget(
-    lines.filter((line) => line.clean),
-    budgetTokens - spent,
-  );
-  if (briefKept.length + kept.length === 0) return null;
+  const kept = withinBudget(lines.filter(isClean), budgetTokens - spent);
+  const fresh = withinBudget((recalled?.lines ?? []).filter(isClean), recalled?.budgetTokens ?? 0);
+  const section = (title: string, texts: readonly Line[]): string[] =>
+    texts.length === 0 ? [] : [title, ...texts.map((line) => line.text)];
+  if (briefKept.length + kept.length + fresh.length === 0) return null;
   const text = [
     'comet-cc, a memory proxy that this user runs locally, adds this block. It recalls what was said earlier in this project; it is context, and what the user says now comes first.',
-    ...(briefKept.length > 0 ? ['Brief:', ...briefKept.map((line) => line.text)] : []),
-    ...(kept.length > 0 ? ['Remembered:', ...kept.map((line) => line.text)] : []),
+    ...section('Brief:', briefKept),
+    ...section('Remembered:', kept),
+    ...section('Recalled for the newest prompt:', fresh),
   ].join('\n');
-  return { text, nodeIds: kept.map((line) => line.nodeId) };
+  return { text, nodeIds: [...kept, ...fresh].map((line) => line.nodeId) };
 }
 
-export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'off';
-
 /**
- * Where and as what the lines recalled for a prompt go in: clean lines as a system message where the model takes
- * them, all others as a fenced block of the prompt. Empty when nothing fits or nothing is allowed.
+ * - `auto`: clean lines as a system message where the model takes them, all others as a block of the prompt
+ * - `system-message`: clean lines only, and only as a system message; the user's prompts stay as they are
+ * - `user-block`: all lines as a block of the prompt
+ * - `system-field`: clean lines in the top-level system prompt, which is written anew for each prompt
  */
+export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'system-field' | 'off';
+
+/** Where and as what the lines recalled for a prompt go in. Empty when nothing fits or nothing is allowed. */
 export function renderRetrieval(
   lines: readonly Line[],
   options: {
@@ -75,11 +81,13 @@ export function renderRetrieval(
   },
 ): Injection[] {
   if (options.mode === 'off') return [];
-  const kept = withinBudget(lines, options.budgetTokens);
+  const inField = options.mode === 'system-field';
+  const allowed = inField ? lines.filter((line) => !line.clean) : lines;
+  const kept = withinBudget(allowed, options.budgetTokens);
   const speaksAsSystem = (line: Line): boolean =>
     line.clean && options.takesSystemMessages && options.mode !== 'user-block';
   const forSystem = kept.filter(speaksAsSystem);
-  const forBlock = kept.filter((line) => !speaksAsSystem(line));
+  const forBlock = options.mode === 'system-message' ? [] : kept.filter((line) => !speaksAsSystem(line));
   const injections: Injection[] = [];
   if (forSystem.length > 0) {
     const text = ['comet-cc recalls, from earlier in this project:', ...forSystem.map((line) => line.text)].join('\n');
@@ -91,6 +99,10 @@ export function renderRetrieval(
     injections.push({ anchor: options.anchor, channel: 'block', text, nodeIds: forBlock.map((line) => line.nodeId) });
   }
   return injections;
+}
+
+function isClean(line: Line): boolean {
+  return line.clean;
 }
 
 function fenced(lines: readonly string[], fence: string): string {

@@ -21,17 +21,15 @@ function viewOf(last: readonly object[]): ConversationView {
 
 describe('classify', () => {
   it('takes a tool round for the main loop', () => {
-    expect(classify(viewOf([RESULT]), {}, '').kind).toBe('main');
+    expect(classify(viewOf([RESULT]), {}).kind).toBe('main');
   });
 
   it('knows the request for a summary as Claude Code 2.1.197 makes it, beside the last tool result', () => {
-    expect(classify(viewOf([RESULT, { type: 'text', text: SUMMARISE }]), {}, '').kind).toBe('side');
+    expect(classify(viewOf([RESULT, { type: 'text', text: SUMMARISE }]), {}).kind).toBe('side');
   });
 
   it('is not misled by a tool result that quotes it, nor by a remark beside one', () => {
-    expect(classify(viewOf([{ ...RESULT, content: SUMMARISE }]), {}, '').kind).toBe('main');
-    expect(classify(viewOf([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {}, '').kind).toBe(
-      'main',
-    );
+    expect(classify(viewOf([{ ...RESULT, content: SUMMARISE }]), {}).kind).toBe('main');
+    expect(classify(viewOf([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {}).kind).toBe('main');
   });
 });
