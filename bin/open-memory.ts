@@ -37,6 +37,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { createWorkerEmbedder } = await import('../memory/adapters/worker-embedder.ts');
   const { createLocalModel } = await import('../memory/adapters/local-model.ts');
   const { createProjectOf } = await import('../memory/adapters/git-project.ts');
+  const { createSourceFiles } = await import('../memory/adapters/source-files.ts');
   const { createNodeWatch } = await import('../memory/adapters/node-watch.ts');
   const { openSnapshotFiles } = await import('../memory/adapters/snapshot-files.ts');
   const { createClosingsFile } = await import('../memory/adapters/closings-file.ts');
@@ -62,6 +63,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     quota: parts.governor,
     redactor,
     projectOf: createProjectOf(systemClock.now),
+    sources: createSourceFiles({ now: systemClock.now }),
     forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createForgottenFile(path.join(paths.journalDir, 'dismissed')),
     closings: createClosingsFile(path.join(paths.journalDir, 'closed')),

@@ -3,7 +3,7 @@ import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { Redactor } from '../common/redact.ts';
 import type { QuotaDecision } from './core/governor.ts';
-import type { Journal, LanguageModel, NodeFiles, NodeIndex, NodeWatch, Snapshots } from './ports.ts';
+import type { Journal, LanguageModel, NodeFiles, NodeIndex, NodeWatch, Snapshots, SourceFiles } from './ports.ts';
 
 /** A model that can say how it is doing; `health` is what `status` shows. */
 export type ReportingModel = LanguageModel & {
@@ -35,6 +35,8 @@ export interface MemoryDeps {
   readonly dismissed: Forgotten;
   readonly closings: Closings;
   readonly snapshots: Snapshots;
+  /** Null where no project's files are to be looked at. */
+  readonly sources: SourceFiles | null;
   /** Null where nobody edits by hand. */
   readonly watch: NodeWatch | null;
   readonly clock: Clock;

@@ -4,6 +4,8 @@ import { createCompactor } from './compactor.ts';
 import type { MemoryDeps } from './deps.ts';
 import { createEditing } from './editing.ts';
 import type { Memory, MemoryStatus } from './face.ts';
+import { createFileMemory } from './file-memory.ts';
+import { createFileSearch } from './file-search.ts';
 import { createIndexer } from './indexer.ts';
 import { createInsight } from './insight.ts';
 import { createPipeline } from './pipeline.ts';
@@ -38,7 +40,19 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const compactor = createCompactor({ ...deps, catalogue, store });
   const upgrades = createUpgrades({ ...deps, catalogue, compactor, store, texts, tracker });
   const sensor = createSensor(deps);
-  const pipeline = createPipeline({ ...deps, book, catalogue, compactor, upgrades, sensor, store, texts, tracker });
+  const files = createFileMemory({ ...deps, catalogue });
+  const pipeline = createPipeline({
+    ...deps,
+    book,
+    catalogue,
+    compactor,
+    files,
+    upgrades,
+    sensor,
+    store,
+    texts,
+    tracker,
+  });
   const queries = createQueries({ ...deps, book, catalogue, texts });
   const { resolve } = queries;
   const sessions = await openSessions({ ...deps, book, catalogue, pipeline, queries });
@@ -51,8 +65,10 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     nodeOf: (id) => catalogue.current(id) ?? null,
     turnText: (end) => texts.said(end),
     projectOf,
+    files,
     config: deps.config.recall,
   });
+  const search = createFileSearch({ recaller, files });
   const problems: Problem[] = [];
   let closing: Promise<void> | null = null;
   let reindexing: MemoryStatus['reindex'] = null;
@@ -171,7 +187,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       return recaller.recall({ ...request, visibleTurns }, signal);
     },
     list: (filter) => queries.list(withSession(filter)),
-    search: async (query, options) => recaller.search(query, withSession(options)),
+    search: async (query, options) => search(query, withSession(options)),
     sessions: () => started.then(sessions.sessions),
     session: (id) => started.then(() => sessions.session(id)),
     closeSession: (id) => started.then(() => sessions.closeSession(id)),

@@ -1,6 +1,7 @@
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { ArchiveFormat } from './core/archive.ts';
 import type { MemoryNode } from './core/node.ts';
+import type { FileChange } from './core/staleness.ts';
 import type { Problem, SnapshotInfo } from './ports.ts';
 
 /** A node as one line of tier 1, ready to be injected: redacted, one line, no fence or tag of ours inside. */
@@ -41,6 +42,10 @@ export interface RecallHit {
   readonly line: MemoryLine;
   /** The verbatim line of the turn that matched best, and the turn's end; null when only the node matched. */
   readonly raw: { readonly text: string; readonly turn: string } | null;
+  /** Files the node is about that are no longer what they were; absent where none is. */
+  readonly changed?: readonly FileChange[];
+  /** The node is about the file that was asked for. */
+  readonly anchored?: true;
   readonly lanes: Readonly<Partial<Record<'fts' | 'summary' | 'trigger' | 'raw' | 'entity', LaneScore>>>;
 }
 
@@ -228,10 +233,15 @@ export interface Memory {
    * @throws CometError `not_found` or `ambiguous_id`
    */
   show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
-  /** @throws as `list` */
+  /**
+   * Best first. With `file`, an absolute path, what is about that file or folder comes first, newest first where `query`
+   * is empty, then what fits the query or names the file.
+   *
+   * @throws as `list`
+   */
   search(
     query: string,
-    options: { top: number; sessionId?: string; projectDir?: string },
+    options: { top: number; sessionId?: string; projectDir?: string; file?: string },
   ): Promise<readonly RecallHit[]>;
   /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
   remove(ids: readonly string[]): Promise<readonly string[]>;

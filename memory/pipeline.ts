@@ -6,6 +6,7 @@ import { type CompactionReason, type CompactionRule, decideCompaction, needsRead
 import { isStandIn } from './core/stand-in.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
+import type { FileMemory } from './file-memory.ts';
 import { redactTurn, slimTurn } from './intake.ts';
 import type { JournalTurn, SensorReading, TurnText } from './ports.ts';
 import type { Sensor } from './sensor.ts';
@@ -41,6 +42,7 @@ export type PipelineParts = MemoryDeps & {
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;
+  readonly files: FileMemory;
   readonly upgrades: Upgrades;
   readonly sensor: Sensor;
   readonly store: Store;
@@ -60,7 +62,7 @@ interface Session {
 
 export function createPipeline(parts: PipelineParts): Pipeline {
   const { config, journal, redactor, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
-  const { store, texts, tracker } = parts;
+  const { files, store, texts, tracker } = parts;
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const sessions = new Map<string, Session>();
   let pendingChars = 0;
@@ -86,7 +88,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       await hydrate(session);
       if (book.isRecorded(turn.end)) return;
       project = projectOf(turn.projectDir) || session.project;
-      stored = await journal.append({ ...redactTurn(turn, redactor), project });
+      const marks = await files.marksOf(turn);
+      const touched = marks.length === 0 ? {} : { files: marks };
+      stored = await journal.append({ ...redactTurn(turn, redactor), project, ...touched });
     } catch (error) {
       book.release(turn.end);
       throw error;
@@ -99,6 +103,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   /** Enters a durable turn into the book and, where no node stands for it, into the buffer. */
   function take(session: Session, stored: JournalTurn): void {
     const text = readTurn(stored);
+    files.notice(stored.projectDir, stored.atMs);
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);

@@ -8,7 +8,9 @@ import { contentTokens, namesCall, recallQuery } from './core/query.ts';
 import { chooseRaw } from './core/raw-choice.ts';
 import { type Candidate, fuse, isNearDuplicate, LANE_WEIGHTS, type LaneWeights } from './core/recall.ts';
 import { bestSnippet, piecesOf, type Snippet, type SnippetRules } from './core/snippet.ts';
+import { type FileChange, freshnessFactor, staleNote } from './core/staleness.ts';
 import type { Memory, RecallHit, RecallRequest } from './face.ts';
+import type { FileMemory, Freshness } from './file-memory.ts';
 import type { IndexFilter, NodeIndex } from './ports.ts';
 
 export interface RecallerDeps {
@@ -19,6 +21,8 @@ export interface RecallerDeps {
   readonly turnText: (end: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
   /** Project key of a directory, '' for null. */
   readonly projectOf: (directory: string | null) => string;
+  /** Where it is not given, no memory is stale. */
+  readonly files?: Pick<FileMemory, 'freshness'>;
   readonly config: Pick<Config['recall'], 'scope' | 'topK' | 'minCoverage' | 'minSimilarity'>;
   readonly weights?: LaneWeights;
 }
@@ -46,11 +50,14 @@ const LANE_LIMIT = 40;
 /** Turns of one node that are read for the line to show, and how much of them all together. */
 const TURNS_READ = 16;
 const READ_CHARS = 80_000;
+/** How long somebody who asks waits to be told which files changed; a prompt waits less. */
+export const ASKED_MS = 250;
 /** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
 const LOOKED_AT = 3;
 
 interface Search {
   readonly query: string;
+  readonly projectDir: string | null;
   readonly filter: IndexFilter;
   readonly limit: number;
   readonly gated: boolean;
@@ -61,7 +68,7 @@ interface Search {
 export function createRecaller(deps: RecallerDeps): Recaller {
   const { index, nodeOf, projectOf, config } = deps;
 
-  async function find({ query, filter, limit, gated, skips, shown }: Search): Promise<RecallHit[]> {
+  async function find({ query, projectDir, filter, limit, gated, skips, shown }: Search): Promise<RecallHit[]> {
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
     const hits = await index.search(query, { filter, limit: LANE_LIMIT });
@@ -69,23 +76,30 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
     const found: RecallHit[] = [];
     const ranked = fuse(hits, deps.weights ?? LANE_WEIGHTS).filter(({ nodeId }) => wanted(nodeOf(nodeId), skips));
-    for (const candidate of ranked.slice(0, limit * LOOKED_AT)) {
+    const looked = ranked.slice(0, limit * LOOKED_AT);
+    const nodes = looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []);
+    const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
+    const changesOf = (nodeId: string): readonly FileChange[] => freshness?.get(nodeId)?.changes ?? [];
+    for (const candidate of demoted(looked, freshness)) {
       if (found.length === limit) break;
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
       const raw = await rawLine(candidate, node, { weights, rules }, deps);
-      const quoted = raw === null ? [] : [raw.text, raw.asked];
-      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), ...quoted];
+      const said = raw === null ? [] : [raw.text, raw.asked];
+      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), ...said];
       const evidence = weighEvidence(weights, texts, candidate.similarity);
       if (
         gated ? !passesGate(evidence, config) : evidence.coverage === 0 && candidate.similarity < config.minSimilarity
       ) {
         continue;
       }
-      const line = memoryLine(node, raw === null ? null : { ...raw, origin: await originOf(raw, deps) });
+      const changed = changesOf(node.node_id);
+      const quoted = raw === null ? null : { ...raw, origin: await originOf(raw, deps) };
+      const line = memoryLine(node, quoted, staleNote(changed));
       if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
       const { score, lanes } = candidate;
-      found.push({ node, score, line, lanes, raw: raw === null ? null : { text: raw.text, turn: raw.turn } });
+      const hit = { node, score, line, lanes, raw: raw === null ? null : { text: raw.text, turn: raw.turn } };
+      found.push(changed.length === 0 ? hit : { ...hit, changed });
     }
     return found;
   }
@@ -98,12 +112,15 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const visible = ({ turns }: MemoryNode): boolean =>
         turns.length > 0 && turns.every((end) => visibleTurns.has(end));
       const filter = scopeOf(config.scope, request.sessionId, projectOf(request.projectDir));
-      return beforeAbort(find({ query, filter, limit: config.topK, gated: true, skips: visible, shown }), signal);
+      const { projectDir } = request;
+      const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };
+      return beforeAbort(find(search), signal);
     },
 
     search: (query, { top, sessionId, projectDir }) =>
       find({
         query,
+        projectDir: projectDir ?? null,
         filter: {
           ...(sessionId === undefined ? {} : { sessionId }),
           ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
@@ -114,6 +131,16 @@ export function createRecaller(deps: RecallerDeps): Recaller {
         shown: new Set(),
       }),
   };
+}
+
+/** Nodes whose files changed since give way to those whose did not. */
+function demoted(candidates: readonly Candidate[], freshness?: ReadonlyMap<string, Freshness>): readonly Candidate[] {
+  if (freshness === undefined || freshness.size === 0) return candidates;
+  const weighed = candidates.map((candidate) => {
+    const { files = 0, changes = [] } = freshness.get(candidate.nodeId) ?? {};
+    return { ...candidate, score: candidate.score * freshnessFactor(changes.length, files) };
+  });
+  return weighed.sort((left, right) => right.score - left.score);
 }
 
 function wanted(node: MemoryNode | null, skips: (node: MemoryNode) => boolean): boolean {

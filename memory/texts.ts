@@ -48,7 +48,9 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
       const name = book.forms(turn.end)[0] ?? turn.end;
-      latest.set(name, { ...turn, end: name });
+      // When the turn comes back in another form, its files may have changed already.
+      const files = latest.get(name)?.files ?? turn.files;
+      latest.set(name, { ...turn, end: name, ...(files === undefined ? {} : { files }) });
     }
     return [...latest.values()];
   }

@@ -34,12 +34,15 @@ export const operationInputs = {
     limit: z.int().positive().optional(),
   }),
   'nodes/show': z.strictObject({ id, depth: z.literal([0, 1, 2]) }),
-  'nodes/search': z.strictObject({
-    query: z.string().min(1).max(20_000),
-    top: z.int().positive().max(1_000),
-    sessionId: id.optional(),
-    projectDir: text.optional(),
-  }),
+  'nodes/search': z
+    .strictObject({
+      query: z.string().max(20_000),
+      top: z.int().positive().max(1_000),
+      sessionId: id.optional(),
+      projectDir: text.optional(),
+      file: text.refine(isAbsolute, 'an absolute path').optional(),
+    })
+    .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
   'nodes/remove': z.strictObject({ ids: z.array(id).min(1).max(1_000) }),
   'nodes/section': z.strictObject({ id }),
   'nodes/edit': z.strictObject({

@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from 'node:fs';
+import { readFileSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
 import { normalizeRemote, remoteUrl } from '../core/project.ts';
 
@@ -27,27 +27,65 @@ export function createProjectOf(now: () => number): ProjectOf {
 }
 
 function readKey(directory: string): string {
-  for (let at = directory; ; at = path.dirname(at)) {
-    const common = gitDirectory(path.join(at, '.git'));
-    if (common !== null) {
-      const remote = normalizeRemote(remoteUrl(readText(path.join(common, 'config')) ?? '') ?? '');
-      if (remote !== null) return remote;
-      return path.basename(common) === '.git' ? path.dirname(common) : at;
-    }
-    if (path.dirname(at) === at) return directory;
+  const found = repositoryOf(directory);
+  if (found === null) return directory;
+  const remote = normalizeRemote(remoteUrl(readText(path.join(found.common, 'config')) ?? '') ?? '');
+  if (remote !== null) return remote;
+  return path.basename(found.common) === '.git' ? path.dirname(found.common) : found.top;
+}
+
+export interface Repository {
+  /** The working tree's uppermost directory. */
+  readonly top: string;
+  /** Holds `HEAD`: `.git` itself, or where a worktree's or submodule's `.git` file leads. */
+  readonly own: string;
+  /** Holds `config` and the refs that worktrees share. */
+  readonly common: string;
+}
+
+/** The repository that an absolute path is in, by walking up to `.git`. */
+export function repositoryOf(directory: string): Repository | null {
+  for (let at = path.resolve(directory); ; at = path.dirname(at)) {
+    const found = gitDirectories(path.join(at, '.git'));
+    if (found !== null) return { top: at, ...found };
+    if (path.dirname(at) === at) return null;
   }
 }
 
-/** The directory that holds `config`: `.git` itself, or where a worktree's or submodule's `.git` file leads. */
-function gitDirectory(dotGit: string): string | null {
-  const stat = statSync(dotGit, { throwIfNoEntry: false });
-  if (stat?.isDirectory()) return dotGit;
+/** The commit that is checked out, 40 or 64 hex digits; '' where there is none or it cannot be read. */
+export function checkedOut({ own, common }: Repository): string {
+  const head = readText(path.join(own, 'HEAD'))?.trim() ?? '';
+  const ref = /^ref: (refs\/[\w./+@-]+)$/.exec(head)?.[1];
+  if (ref === undefined) return asCommit(head);
+  if (ref.split('/').includes('..')) return '';
+  const loose = readText(path.join(own, ref)) ?? readText(path.join(common, ref));
+  if (loose !== null) return asCommit(loose.trim());
+  const packed = readText(path.join(common, 'packed-refs'))?.split('\n') ?? [];
+  return asCommit(packed.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0] ?? '');
+}
+
+function asCommit(text: string): string {
+  return /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text) ? text : '';
+}
+
+function gitDirectories(dotGit: string): Pick<Repository, 'own' | 'common'> | null {
+  const stat = statOf(dotGit);
+  if (stat?.isDirectory()) return { own: dotGit, common: dotGit };
   if (!stat?.isFile()) return null;
   const pointed = /^gitdir:\s*(.+?)\s*$/m.exec(readText(dotGit) ?? '')?.[1];
   if (pointed === undefined) return null;
   const own = path.resolve(path.dirname(dotGit), pointed);
   const common = readText(path.join(own, 'commondir'))?.trim();
-  return common === undefined ? own : path.resolve(own, common);
+  return { own, common: common === undefined ? own : path.resolve(own, common) };
+}
+
+function statOf(file: string): Stats | null {
+  try {
+    return statSync(file);
+  } catch {
+    // What cannot be looked at is no repository of ours.
+    return null;
+  }
 }
 
 function readText(file: string): string | null {

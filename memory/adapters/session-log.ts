@@ -44,6 +44,10 @@ const Record = z.looseObject({
   seq: z.int().nonnegative(),
   project: z.string(),
   redacted: z.boolean(),
+  files: z
+    .array(z.object({ path: z.string(), sha256: z.string(), commit: z.string() }))
+    .optional()
+    .catch(undefined),
 });
 
 export function createSessionLog(file: string, report: (problem: Problem) => void): SessionLog {

@@ -4,6 +4,7 @@ import type { Claim, DraftNode, IndexRow, StoredBrief, TurnText } from '../ports
 import { type SourcedClaim, settleBrief } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
 import { contentDigest } from './digest.ts';
+import { formatFileLink, latestMarks } from './file-link.ts';
 import { groundedOrigin } from './grounding.ts';
 import type { MemoryNode } from './node.ts';
 import { journalLocation } from './session-file.ts';
@@ -51,7 +52,7 @@ function assembleNode(draft: DraftNode, { shown, ...assembly }: Assembly): Memor
     raw_location: journalLocation(assembly.sessionId),
     parent_node_id: null,
     links: [],
-    source_links: [],
+    source_links: latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink),
     capsule: null,
     origin,
     valid_from: new Date(own[0]?.atMs ?? assembly.nowMs).toISOString(),

@@ -15,6 +15,7 @@ export const EDITABLE = [
   'origin',
   'facts',
   'links',
+  'source_links',
   'capsule',
   'valid_from',
   'valid_to',
@@ -56,7 +57,7 @@ export function fromSection(node: MemoryNode, text: string): MemoryNode {
 function asValue(field: Editable, text: string): unknown {
   if (TEXTS.includes(field)) return text === '' && field !== 'summary' && field !== 'trigger' ? null : text;
   const value = readValue(text);
-  const isList = field === 'topic_tags' || field === 'links';
+  const isList = field === 'topic_tags' || field === 'links' || field === 'source_links';
   if (isList && typeof value === 'string') {
     const parts = value.split(',').map((part) => part.trim());
     return parts.filter((part) => part !== '');

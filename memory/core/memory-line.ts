@@ -23,25 +23,26 @@ export const RAW_CHARS = 240;
 /**
  * A node in one line: `- [mem_…] 2026-03-01 (user) summary — "raw line"`, at most 400 characters. The raw line is
  * shown whole or not at all, because its point are the exact values, and only where it adds a word to what of the
- * summary would be shown.
+ * summary would be shown. `note` ends the line.
  */
-export function memoryLine(node: MemoryNode, raw: RawLine | null): MemoryLine {
-  const alone = summaryLine(node, LINE_CHARS);
+export function memoryLine(node: MemoryNode, raw: RawLine | null, note = ''): MemoryLine {
+  const mark = note === '' ? '' : ` ${note}`;
+  const alone = summaryLine(node, LINE_CHARS - mark.length, mark);
   if (raw === null) return alone;
   const quote = neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
   if (quote.length > RAW_CHARS || !addsTo(alone.text, quote)) return alone;
   const origin = lowestOrigin([node.origin, raw.origin]);
   const head = headOf(node, origin);
-  const tail = ` — "${quote}"`;
+  const tail = ` — "${quote}"${mark}`;
   const left = LINE_CHARS - head.length - tail.length;
   if (left < Math.min(STUMP_CHARS, node.summary.length)) return alone;
   return { nodeId: node.node_id, origin, text: `${head}${neutralLine(node.summary, left)}${tail}` };
 }
 
 /** The same without a raw line. */
-export function summaryLine(node: MemoryNode, maxChars = WHOLE_CHARS): MemoryLine {
+export function summaryLine(node: MemoryNode, maxChars = WHOLE_CHARS, mark = ''): MemoryLine {
   const head = headOf(node, node.origin);
-  const text = `${head}${neutralLine(node.summary, maxChars - head.length)}`;
+  const text = `${head}${neutralLine(node.summary, maxChars - head.length)}${mark}`;
   return { nodeId: node.node_id, origin: node.origin, text };
 }
 

@@ -1,5 +1,5 @@
 import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { TurnPart, TurnText } from '../ports.ts';
+import type { JournalTurn, TurnPart, TurnText } from '../ports.ts';
 import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './blocks.ts';
 import { commandOrigin, toolOrigin } from './tool-origin.ts';
 
@@ -19,7 +19,7 @@ interface Reading {
  * What a model is shown of a turn, with the origin of each part. Once a result from outside the project entered
  * the turn, everything the assistant writes after it is `external`: taint never goes back.
  */
-export function readTurn(turn: CapturedTurn): TurnText {
+export function readTurn(turn: CapturedTurn & Partial<Pick<JournalTurn, 'files'>>): TurnText {
   const reading: Reading = { projectDir: turn.projectDir, user: [], parts: [], uses: new Map(), tainted: false };
   for (const message of turn.messages) {
     if (message.role === 'system') continue;
@@ -31,7 +31,8 @@ export function readTurn(turn: CapturedTurn): TurnText {
   const user = reading.user.join('\n\n');
   const origins: Origin[] = reading.parts.map((part) => part.origin);
   if (user !== '' || origins.length === 0) origins.push('user');
-  return { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts: reading.parts };
+  const files = turn.files === undefined ? {} : { files: turn.files };
+  return { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts: reading.parts, ...files };
 }
 
 /** The turn as someone sees it who is shown no tool traffic: user and assistant text only. */

@@ -68,6 +68,21 @@ afterAll(async () => {
 });
 
 describe('a conversation through the daemon', () => {
+  it('search takes words, or a file, or says so', async () => {
+    expect(await home.run(['memory', 'search'])).toMatchObject({ code: 2, stdout: '' });
+    expect(await home.json(['memory', 'search', '--file', 'no/such.ts', '--json'])).toEqual([]);
+    const found = (await home.json([
+      'memory',
+      'search',
+      '--file',
+      'no/such.ts',
+      'billing',
+      'port',
+      '--json',
+    ])) as Node[];
+    expect(found[0]?.summary).toContain('4711');
+  });
+
   it('goes through whole: nothing refused, nothing lost, less sent than received', async () => {
     expect(steps).toHaveLength(TURNS);
     expect(steps.every(({ reply }) => reply.refusal === null)).toBe(true);

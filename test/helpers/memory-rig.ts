@@ -78,6 +78,7 @@ export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over 
     dismissed: listed(disk.dismissed),
     closings: { load: async () => disk.closed, add: async (id, atMs) => void disk.closed.set(id, atMs) },
     snapshots: disk.snapshots,
+    sources: null,
     watch: null,
     clock: { now: () => disk.nowMs },
     log: silentLog,

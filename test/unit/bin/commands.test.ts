@@ -139,6 +139,13 @@ describe('memory search', () => {
     });
   });
 
+  it('says which files changed since, and what is about the file that was asked for', () => {
+    const stale: RecallHit = { ...HIT, changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true };
+    expect(hitJson(stale, false)).toMatchObject({ changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true });
+    expect(hitJson(HIT, false)).toMatchObject({ changed: [], anchored: false });
+    expect(hitLines(stale, false, { paint: plain, width: 80 }, NOW).at(-1)).toBe('  [file changed since: src/db.ts]');
+  });
+
   it('prints the line that matched, and the lanes where asked for', () => {
     expect(hitLines(HIT, true, { paint: plain, width: 80 }, NOW)).toEqual([
       '0.910  mem_20261121_110000_a1b2c3  1 h ago  user',

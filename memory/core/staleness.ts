@@ -1,0 +1,25 @@
+/** A file that a node is about and that is no longer what it was. */
+export interface FileChange {
+  readonly path: string;
+  readonly state: 'changed' | 'deleted';
+}
+
+/** What a node loses of its score when every file it is about has changed. */
+const STALE_LOSS = 0.3;
+const PLAIN_PATH = /^[\w./@+-]{1,80}$/;
+
+/** 1 for a node whose files are as they were, less by the share of them that changed. */
+export function freshnessFactor(changes: number, files: number): number {
+  return files === 0 ? 1 : 1 - (STALE_LOSS * Math.min(changes, files)) / files;
+}
+
+/** `[file changed since: src/db.ts]`; '' without a change. A path that reads like prose is not repeated. */
+export function staleNote(changes: readonly FileChange[]): string {
+  const [first] = changes;
+  if (first === undefined) return '';
+  const done = changes.every(({ state }) => state === 'deleted') ? 'deleted' : 'changed';
+  const subject = changes.length === 1 ? `file ${done} since` : `${changes.length} files ${done} since`;
+  const shown = changes.find(({ path }) => PLAIN_PATH.test(path));
+  if (shown === undefined) return `[${subject}]`;
+  return `[${subject}: ${shown.path}${changes.length > 1 ? ', …' : ''}]`;
+}
