@@ -45,7 +45,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
 
   const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
   const { report, watched } = troubles;
-  const embedder = createWorkerEmbedder();
+  const embedder = createWorkerEmbedder({ encoder: { kind: 'static' } });
   // LanceDB leaves an empty folder where temporary files go, once for each process.
   const opened = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
     openLanceIndex({ dir: paths.indexDir, embedder, now: systemClock.now, report }),

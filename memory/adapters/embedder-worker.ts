@@ -1,30 +1,33 @@
-import { parentPort } from 'node:worker_threads';
-import { createHashEmbedder } from './hash-embedder.ts';
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Question } from '../core/question.ts';
+import type { Embedding } from '../ports.ts';
+import { type EncoderChoice, openEncoder } from './encoders.ts';
 
-export interface EmbedRequest {
-  readonly id: number;
-  readonly texts: readonly string[];
-}
+export type EmbedRequest =
+  | { readonly id: number; readonly documents: readonly string[] }
+  | { readonly id: number; readonly question: string };
 
 export type EmbedReply =
-  | { readonly id: number; readonly vectors: Float32Array<ArrayBuffer>[] }
+  | { readonly id: number; readonly embeddings: readonly Embedding[] }
+  | { readonly id: number; readonly question: Question }
   | { readonly id: number; readonly error: string };
 
-const embedder = createHashEmbedder();
+const opening = openEncoder((workerData as { readonly encoder: EncoderChoice }).encoder);
+// The first request is told why; unhandled, it would only end the thread.
+opening.catch(() => undefined);
 
 parentPort?.on('message', (request: EmbedRequest) => {
-  embedder.embed(request.texts).then(
-    (vectors) => {
-      const owned = vectors.map((vector) => new Float32Array(vector));
-      const reply: EmbedReply = { id: request.id, vectors: owned };
-      parentPort?.postMessage(
-        reply,
-        owned.map((vector) => vector.buffer),
-      );
-    },
+  answer(request).then(
+    (reply) => parentPort?.postMessage(reply),
     (error: unknown) => {
       const reply: EmbedReply = { id: request.id, error: error instanceof Error ? error.message : String(error) };
       parentPort?.postMessage(reply);
     },
   );
 });
+
+async function answer(request: EmbedRequest): Promise<EmbedReply> {
+  const encoder = await opening;
+  if ('question' in request) return { id: request.id, question: await encoder.question(request.question) };
+  return { id: request.id, embeddings: await encoder.documents(request.documents) };
+}

@@ -1,8 +1,9 @@
 import { CometError } from '../../common/errors.ts';
+import type { PieceStats } from '../core/piece-stats.ts';
 import type { TermStats } from '../core/term-stats.ts';
 import { tokenize } from '../core/tokens.ts';
-import type { Embedder, IndexRow, Problem } from '../ports.ts';
-import type { LanceTable, StoredRow } from './lance-table.ts';
+import type { Embedder, Embedding, IndexRow, Problem } from '../ports.ts';
+import type { LanceTable, ScannedRow, StoredRow } from './lance-table.ts';
 
 /** Beyond this in a commit nothing gets faster, and the embedder holds that many texts. */
 const ROWS_PER_COMMIT = 500;
@@ -35,6 +36,7 @@ export interface IndexWriterDeps {
   readonly table: LanceTable;
   readonly embedder: Embedder;
   readonly stats: TermStats;
+  readonly pieces: PieceStats;
   readonly now: () => number;
   readonly report: (problem: Omit<Problem, 'file'>) => void;
 }
@@ -46,7 +48,7 @@ interface Waiting {
 }
 
 /** The one writer: commits one after the other, upserts that wait share a commit. */
-export function createIndexWriter({ table, embedder, stats, now, report }: IndexWriterDeps): IndexWriter {
+export function createIndexWriter({ table, embedder, stats, pieces, now, report }: IndexWriterDeps): IndexWriter {
   const unindexed = new Set<string>();
   let tail: Promise<unknown> = Promise.resolve();
   let waiting: Waiting[] = [];
@@ -86,14 +88,14 @@ export function createIndexWriter({ table, embedder, stats, now, report }: Index
     if (known.length > 0) {
       const before = await table.scan(known.map(({ row_id }) => row_id));
       await retried(() => table.replace(known));
-      for (const { row_id, tokens } of before) stats.remove(row_id, tokens.split(' '));
+      for (const row of before) uncountRow(row, { stats, pieces });
       count(known);
     }
   }
 
   function count(rows: readonly StoredRow[]): void {
     for (const row of rows) {
-      stats.add(row, row.tokens.split(' '));
+      countRow(row, { stats, pieces });
       unindexed.add(row.row_id);
     }
     sinceOptimize += 1;
@@ -105,9 +107,9 @@ export function createIndexWriter({ table, embedder, stats, now, report }: Index
     if (held.length === 0) return;
     const before = await table.scan(held.flatMap((id) => stats.rowsOf(id)));
     await retried(() => table.deleteNodes(held));
-    for (const { row_id, tokens } of before) {
-      stats.remove(row_id, tokens.split(' '));
-      unindexed.delete(row_id);
+    for (const row of before) {
+      uncountRow(row, { stats, pieces });
+      unindexed.delete(row.row_id);
     }
     sinceOptimize += 1;
     sinceReopen += 1;
@@ -153,6 +155,7 @@ export function createIndexWriter({ table, embedder, stats, now, report }: Index
       alone(async () => {
         await table.clear();
         stats.clear();
+        pieces.clear();
         unindexed.clear();
       }),
     purge: () =>
@@ -172,23 +175,45 @@ export function createIndexWriter({ table, embedder, stats, now, report }: Index
   };
 }
 
+export type Counts = Pick<IndexWriterDeps, 'stats' | 'pieces'>;
+
+export function countRow(row: ScannedRow, { stats, pieces }: Counts): void {
+  stats.add(row, row.tokens.split(' '));
+  // A node repeats the words of its turns.
+  if (row.turn !== '') pieces.add(row.project, piecesIn(row));
+}
+
+function uncountRow(row: ScannedRow, { stats, pieces }: Counts): void {
+  stats.remove(row.row_id, row.tokens.split(' '));
+  if (row.turn !== '') pieces.remove(row.project, piecesIn(row));
+}
+
+function piecesIn({ pieces }: ScannedRow): Uint16Array {
+  return new Uint16Array(Uint8Array.from(pieces).buffer);
+}
+
 async function storedRows(rows: readonly IndexRow[], embedder: Embedder): Promise<StoredRow[]> {
   const triggered = rows.filter(({ trigger }) => trigger !== '');
   const texts = [...rows.map(({ summary }) => summary), ...triggered.map(({ trigger }) => trigger)];
-  const vectors = await embedder.embed(texts);
-  if (vectors.length !== texts.length || vectors.some((vector) => vector.length !== embedder.dimensions)) {
+  const embeddings = await embedder.embed(texts);
+  if (embeddings.length !== texts.length || embeddings.some(({ vector }) => vector.length !== embedder.dimensions)) {
     // LanceDB would pad a short vector without a word.
     throw new CometError('index_failed', `the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
   }
-  const triggers = new Map(triggered.map(({ row_id }, at) => [row_id, vectors[rows.length + at] ?? null]));
-  return rows.map((row, at) => ({
-    ...row,
-    text: row.text.slice(0, MAX_TEXT_CHARS),
-    tokens: tokenize(row.text.slice(0, MAX_TEXT_CHARS)).join(' '),
-    embedder_id: embedder.id,
-    summary_vector: vectors[at] as Float32Array,
-    trigger_vector: triggers.get(row.row_id) ?? null,
-  }));
+  const triggers = new Map(triggered.map(({ row_id }, at) => [row_id, embeddings[rows.length + at]?.vector ?? null]));
+  return rows.map((row, at) => {
+    const { vector, scriptVector, pieces } = embeddings[at] as Embedding;
+    return {
+      ...row,
+      text: row.text.slice(0, MAX_TEXT_CHARS),
+      tokens: tokenize(row.text.slice(0, MAX_TEXT_CHARS)).join(' '),
+      embedder_id: embedder.id,
+      summary_vector: vector,
+      trigger_vector: triggers.get(row.row_id) ?? null,
+      script_vector: scriptVector,
+      pieces: new Uint8Array(pieces.buffer, pieces.byteOffset, pieces.byteLength),
+    };
+  });
 }
 
 async function retried(work: () => Promise<unknown>): Promise<void> {

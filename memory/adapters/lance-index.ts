@@ -3,10 +3,13 @@ import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
+import { createMeanVector } from '../core/mean-vector.ts';
+import { createPieceStats } from '../core/piece-stats.ts';
 import { queryTerms } from '../core/query-terms.ts';
-import { createTermStats, type TermStats } from '../core/term-stats.ts';
+import { SCRIPT_DIMENSIONS } from '../core/script.ts';
+import { createTermStats } from '../core/term-stats.ts';
 import type { Embedder, LaneHits, NodeIndex, Problem } from '../ports.ts';
-import { createIndexWriter } from './index-writer.ts';
+import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
 import { createLanceTable, type LanceTable, openLanceTable } from './lance-table.ts';
 
 export interface LanceIndexOptions {
@@ -35,9 +38,9 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     await ensureDir(options.dir);
     const opened = await openSound(options);
     if (typeof opened !== 'string')
-      return { index: indexOn(options, opened.table, opened.stats), rebuilt: false, reason: '' };
+      return { index: indexOn(options, opened.table, opened.counts), rebuilt: false, reason: '' };
     const table = await createLanceTable(options.dir, options.embedder.dimensions);
-    return { index: indexOn(options, table, createTermStats()), rebuilt: true, reason: opened };
+    return { index: indexOn(options, table, noCounts()), rebuilt: true, reason: opened };
   } catch (error) {
     throw failed('the index cannot be opened; check space and permissions', error);
   }
@@ -45,7 +48,11 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
 
 interface Sound {
   readonly table: LanceTable;
-  readonly stats: TermStats;
+  readonly counts: Counts;
+}
+
+function noCounts(): Counts {
+  return { stats: createTermStats(), pieces: createPieceStats() };
 }
 
 /** @returns the table and what is in it, or why a new one is needed */
@@ -54,7 +61,7 @@ async function openSound({ dir, embedder }: LanceIndexOptions): Promise<Sound | 
     if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
     const table = await openLanceTable(dir, embedder.dimensions);
     if (table === null) return 'new';
-    const stats = createTermStats();
+    const counts = noCounts();
     for (const [at, row] of (await table.scan()).entries()) {
       // Thousands of turns are counted here; whoever shares the thread must not wait for all of them.
       if (at % 200 === 199) await setImmediate();
@@ -62,10 +69,10 @@ async function openSound({ dir, embedder }: LanceIndexOptions): Promise<Sound | 
         table.close();
         return `made by the embedder ${row.embedder_id}`;
       }
-      stats.add(row, row.tokens.split(' '));
+      countRow(row, counts);
     }
     await probe(table, embedder.dimensions);
-    return { table, stats };
+    return { table, counts };
   } catch (error) {
     await rm(`${dir}.damaged`, { recursive: true, force: true });
     await rename(dir, `${dir}.damaged`);
@@ -81,16 +88,19 @@ async function probe(table: LanceTable, dimensions: number): Promise<void> {
     table.fullText(['probe'], {}, 1),
     table.nearest('summary_vector', vector, {}, 1),
     table.nearest('trigger_vector', vector, {}, 1),
+    table.nearest('script_vector', new Float32Array(SCRIPT_DIMENSIONS).fill(1), {}, 1),
   ]);
 }
 
-function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: LanceTable, stats: TermStats): NodeIndex {
+function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: LanceTable, counts: Counts): NodeIndex {
+  const { stats, pieces } = counts;
+  const mean = createMeanVector((most) => table.sample(most));
   let closed = false;
   const writer = createIndexWriter({
     table,
     embedder,
     now,
-    stats,
+    ...counts,
     report: ({ message }) => {
       void doubt();
       report({ file: dir, message: `${message}; it is rebuilt at the next start` });
@@ -114,15 +124,19 @@ function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: Lance
 
   async function search(query: string, { filter, limit }: Parameters<NodeIndex['search']>[1]): Promise<LaneHits> {
     const terms = queryTerms(query, (tokens) => stats.weights(tokens, filter));
-    const [vector] = await embedder.embed([query]);
-    if (vector?.length !== embedder.dimensions) {
+    const asked = await embedder.embedQuery(query, {
+      pieceWeights: (ids) => pieces.idf(ids, filter),
+      mean: () => mean(stats.count()),
+    });
+    const inScript = asked.comparedWith === 'scriptVector';
+    if (asked.vector.length !== (inScript ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
     const [fts, raw, summary, trigger] = await Promise.all([
       table.fullText(terms, { ...filter, kind: 'node' }, limit),
       table.fullText(terms, { ...filter, kind: 'turn' }, limit),
-      table.nearest('summary_vector', vector, filter, limit),
-      table.nearest('trigger_vector', vector, { ...filter, kind: 'node' }, limit),
+      table.nearest(inScript ? 'script_vector' : 'summary_vector', asked.vector, filter, limit),
+      inScript ? [] : table.nearest('trigger_vector', asked.vector, { ...filter, kind: 'node' }, limit),
     ]);
     return { fts, raw, summary, trigger };
   }

@@ -1,10 +1,11 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { type Connection, connect, Index, MatchQuery, type Table } from '@lancedb/lancedb';
-import { Field, FixedSizeList, Float32, Float64, Schema, Utf8 } from 'apache-arrow';
+import { Binary, Field, FixedSizeList, Float32, Float64, Schema, Utf8 } from 'apache-arrow';
+import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import type { IndexFilter, IndexRow, LaneHit } from '../ports.ts';
 
-export type VectorColumn = 'summary_vector' | 'trigger_vector';
+export type VectorColumn = 'summary_vector' | 'trigger_vector' | 'script_vector';
 
 /** A row as it is stored: what `IndexRow` says, the words full text sees, the vectors and who made them. */
 export interface StoredRow extends IndexRow {
@@ -12,11 +13,15 @@ export interface StoredRow extends IndexRow {
   readonly embedder_id: string;
   readonly summary_vector: Float32Array;
   readonly trigger_vector: Float32Array | null;
+  /** See `Embedding.scriptVector`, of what the summary vector is made of. */
+  readonly script_vector: Float32Array | null;
+  /** `Embedding.pieces` of the same, as bytes. */
+  readonly pieces: Uint8Array;
 }
 
 export type ScannedRow = Pick<
   StoredRow,
-  'row_id' | 'node_id' | 'session_id' | 'project' | 'turn' | 'digest' | 'tokens' | 'embedder_id'
+  'row_id' | 'node_id' | 'session_id' | 'project' | 'turn' | 'digest' | 'tokens' | 'pieces' | 'embedder_id'
 >;
 
 export interface RowFilter extends IndexFilter {
@@ -30,6 +35,8 @@ export interface LanceTable {
   replace(rows: readonly StoredRow[]): Promise<void>;
   deleteNodes(nodeIds: readonly string[]): Promise<void>;
   scan(rowIds?: readonly string[]): Promise<ScannedRow[]>;
+  /** Up to `most` summary vectors. */
+  sample(most: number): Promise<Float32Array[]>;
   fullText(terms: readonly string[], filter: RowFilter, limit: number): Promise<LaneHit[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<LaneHit[]>;
   /** Copies every row into a fresh table and drops the old one: rows deleted before leave nothing on disk. */
@@ -47,7 +54,7 @@ export interface LanceTable {
 /** One of them at a time; both only while one is copied into the other. */
 const TABLES = ['rows', 'rows2'] as const;
 const COPIED_AT_ONCE = 1_000;
-const SCANNED = 'row_id node_id session_id project turn digest tokens embedder_id'.split(' ');
+const SCANNED = 'row_id node_id session_id project turn digest tokens pieces embedder_id'.split(' ');
 const SHOWN = 'row_id kind node_id session_id project turn origin created_at_ms digest text summary trigger'.split(' ');
 
 /** Null when there is no table yet. @throws when it cannot be read or was made for other vectors */
@@ -143,6 +150,12 @@ function tableOn(
       if (rowIds !== undefined) query.where(`row_id IN (${rowIds.map(quoted).join(', ')})`);
       return (await query.toArray()) as ScannedRow[];
     },
+    async sample(most) {
+      const rows = (await table.query().select(['summary_vector']).limit(most).toArray()) as {
+        readonly summary_vector: Iterable<number>;
+      }[];
+      return rows.map((row) => Float32Array.from(row.summary_vector));
+    },
     fullText(terms, filter, limit) {
       if (terms.length === 0) return Promise.resolve([]);
       const query = table
@@ -213,8 +226,8 @@ function asRecord(row: StoredRow): Record<string, unknown> {
 
 function schemaFor(dimensions: number): Schema {
   const text = (name: string): Field => new Field(name, new Utf8(), false);
-  const vector = (name: string): Field =>
-    new Field(name, new FixedSizeList(dimensions, new Field('item', new Float32(), true)), true);
+  const vector = (name: string, size = dimensions): Field =>
+    new Field(name, new FixedSizeList(size, new Field('item', new Float32(), true)), true);
   const texts =
     'row_id kind node_id session_id project turn origin digest text summary trigger tokens embedder_id'.split(' ');
   return new Schema([
@@ -222,6 +235,8 @@ function schemaFor(dimensions: number): Schema {
     new Field('created_at_ms', new Float64(), false),
     vector('summary_vector'),
     vector('trigger_vector'),
+    vector('script_vector', SCRIPT_DIMENSIONS),
+    new Field('pieces', new Binary(), false),
   ]);
 }
 

@@ -1,8 +1,10 @@
 import { CometError } from '../../common/errors.ts';
+import { createMeanVector } from '../core/mean-vector.ts';
+import { createPieceStats } from '../core/piece-stats.ts';
 import { queryTerms } from '../core/query-terms.ts';
 import { createTermStats } from '../core/term-stats.ts';
 import { tokenize } from '../core/tokens.ts';
-import type { Embedder, IndexFilter, IndexRow, LaneHit, NodeIndex } from '../ports.ts';
+import type { Embedder, Embedding, IndexFilter, IndexRow, LaneHit, NodeIndex } from '../ports.ts';
 
 const K1 = 1.2;
 const B = 0.75;
@@ -11,20 +13,25 @@ interface Entry {
   readonly row: IndexRow;
   readonly counts: ReadonlyMap<string, number>;
   readonly length: number;
-  readonly summary: Float32Array;
-  readonly trigger: Float32Array | null;
+  readonly summary: Embedding;
+  readonly trigger: Embedding | null;
 }
 
 /** An index that lasts as long as the process: exact, without files, for tests and small histories. */
 export function createMemoryIndex(embedder: Embedder): NodeIndex {
   const entries = new Map<string, Entry>();
   const stats = createTermStats();
+  const pieces = createPieceStats();
+  const mean = createMeanVector(async (most) =>
+    [...entries.values()].slice(0, most).map((entry) => entry.summary.vector),
+  );
 
   function drop(rowId: string): void {
     const entry = entries.get(rowId);
     if (entry === undefined) return;
     entries.delete(rowId);
     stats.remove(rowId, [...entry.counts.keys()]);
+    if (entry.row.turn !== '') pieces.remove(entry.row.project, entry.summary.pieces);
   }
 
   function fullText(terms: readonly string[], pool: readonly Entry[], limit: number): LaneHit[] {
@@ -45,7 +52,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       const triggers = await embedder.embed(rows.map(({ trigger }) => trigger));
       for (const [at, row] of rows.entries()) {
         const [summary, trigger] = [summaries[at], triggers[at]];
-        if (summary?.length !== embedder.dimensions || trigger?.length !== embedder.dimensions) {
+        if (summary?.vector.length !== embedder.dimensions || trigger?.vector.length !== embedder.dimensions) {
           throw new CometError('index_failed', `the embedder must give vectors of ${embedder.dimensions} numbers`);
         }
         const tokens = tokenize(row.text);
@@ -55,6 +62,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
         const entry = { row, counts, length: tokens.length, summary, trigger: row.trigger === '' ? null : trigger };
         entries.set(row.row_id, entry);
         stats.add(row, tokens);
+        if (row.turn !== '') pieces.add(row.project, summary.pieces);
       }
     },
     async removeNodes(nodeIds) {
@@ -62,15 +70,22 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     },
     async search(query, { filter, limit }) {
       const terms = queryTerms(query, (tokens) => stats.weights(tokens, filter));
-      const [vector] = await embedder.embed([query]);
+      const { vector, comparedWith } = await embedder.embedQuery(query, {
+        pieceWeights: (ids) => pieces.idf(ids, filter),
+        mean: () => mean(stats.count()),
+      });
       const all = [...entries.values()].filter(({ row }) => fits(row, filter));
       const nodes = all.filter(({ row }) => row.kind === 'node');
       const turns = all.filter(({ row }) => row.kind === 'turn');
       return {
         fts: fullText(terms, nodes, limit),
         raw: fullText(terms, turns, limit),
-        summary: best(all, (entry) => dot(vector, entry.summary), limit),
-        trigger: best(nodes, (entry) => dot(vector, entry.trigger), limit),
+        summary: best(all, (entry) => dot(vector, entry.summary[comparedWith]), limit),
+        trigger: best(
+          nodes,
+          (entry) => dot(vector, (comparedWith === 'vector' && entry.trigger?.vector) || null),
+          limit,
+        ),
       };
     },
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
@@ -81,6 +96,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     async clear() {
       entries.clear();
       stats.clear();
+      pieces.clear();
     },
     close: async () => {},
   };
@@ -94,8 +110,8 @@ function best(pool: readonly Entry[], score: (entry: Entry) => number, limit: nu
     .slice(0, limit);
 }
 
-function dot(left: Float32Array | undefined, right: Float32Array | null): number {
-  if (left === undefined || right === null) return 0;
+function dot(left: Float32Array, right: Float32Array | null): number {
+  if (right === null) return 0;
   return left.reduce((sum, value, at) => sum + value * (right[at] ?? 0), 0);
 }
 

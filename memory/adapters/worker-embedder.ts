@@ -1,76 +1,120 @@
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { CometError } from '../../common/errors.ts';
-import type { Embedder } from '../ports.ts';
+import { askedWith, type Question } from '../core/question.ts';
+import type { Embedder, Embedding } from '../ports.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
-import { createHashEmbedder } from './hash-embedder.ts';
+import { type EncoderChoice, encoderFacts } from './encoders.ts';
 
-interface Waiting {
-  readonly resolve: (vectors: Float32Array[]) => void;
+type Result = { readonly embeddings: readonly Embedding[] } | { readonly question: Question };
+
+interface Job {
+  readonly request: EmbedRequest;
+  readonly resolve: (result: Result) => void;
   readonly reject: (error: CometError) => void;
 }
 
 interface Thread {
   readonly worker: Worker;
-  readonly waiting: Map<number, Waiting>;
+  /** One at a time, so that a question waits for no more than what is in work. */
+  job: Job | null;
+}
+
+export interface WorkerEmbedderOptions {
+  readonly encoder: EncoderChoice;
+  /** Compiled `embedder-worker.js`; found by itself unless told. */
+  readonly script?: URL;
 }
 
 /**
- * The embedder in a worker thread. The thread starts with the first text, starts again after a crash, and keeps
- * the process alive only while a text is in work.
- *
- * @param options.script  compiled `embedder-worker.js`; found by itself unless told
+ * An encoder in a worker thread. The thread starts with the first text, starts again after a crash, and keeps the
+ * process alive only while a text is in work. Questions go before documents.
  */
-export function createWorkerEmbedder(options: { readonly script?: URL } = {}): Embedder {
-  const { id, dimensions } = createHashEmbedder();
+export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions): Embedder {
+  const { id, dimensions, atOnce } = encoderFacts(encoder);
+  const questions: Job[] = [];
+  const documents: Job[] = [];
   let thread: Thread | null = null;
   let closed = false;
   let nextId = 0;
 
   function start(): Thread {
-    const fresh: Thread = { worker: new Worker(options.script ?? workerScript()), waiting: new Map() };
+    const fresh: Thread = { worker: new Worker(script ?? workerScript(), { workerData: { encoder } }), job: null };
     const lost = (cause: unknown): void => {
+      const { job } = fresh;
+      fresh.job = null;
       if (thread === fresh) thread = null;
-      for (const { reject } of fresh.waiting.values()) reject(failed('the embedding thread ended', cause));
-      fresh.waiting.clear();
+      job?.reject(failed('the embedding thread ended', cause));
+      if (!closed) next();
     };
     fresh.worker.on('message', (reply: EmbedReply) => settle(fresh, reply));
-    fresh.worker.on('error', lost);
-    fresh.worker.on('exit', lost);
+    fresh.worker.once('error', lost);
+    fresh.worker.once('exit', lost);
     return fresh;
+  }
+
+  function settle(from: Thread, reply: EmbedReply): void {
+    const { job } = from;
+    from.job = null;
+    if (job === null || job.request.id !== reply.id) return;
+    if ('error' in reply) job.reject(failed(reply.error));
+    else job.resolve(reply);
+    next();
+  }
+
+  function next(): void {
+    if (thread !== null && thread.job !== null) return;
+    const job = questions.shift() ?? documents.shift();
+    if (job === undefined) {
+      thread?.worker.unref();
+      return;
+    }
+    try {
+      thread ??= start();
+    } catch (error) {
+      job.reject(error instanceof CometError ? error : failed('the embedding thread does not start', error));
+      next();
+      return;
+    }
+    thread.job = job;
+    thread.worker.ref();
+    thread.worker.postMessage(job.request);
+  }
+
+  function ask(queue: Job[], text: { documents: readonly string[] } | { question: string }): Promise<Result> {
+    if (closed) return Promise.reject(failed('the embedder is closed'));
+    nextId += 1;
+    const request: EmbedRequest = { id: nextId, ...text };
+    return new Promise((resolve, reject) => {
+      queue.push({ request, resolve, reject });
+      next();
+    });
   }
 
   return {
     id,
     dimensions,
     async embed(texts) {
-      if (closed) throw failed('the embedder is closed');
-      if (texts.length === 0) return [];
-      thread ??= start();
-      const { worker, waiting } = thread;
-      nextId += 1;
-      const request: EmbedRequest = { id: nextId, texts };
-      return new Promise((resolve, reject) => {
-        waiting.set(request.id, { resolve, reject });
-        worker.ref();
-        worker.postMessage(request);
-      });
+      const slices = Array.from({ length: Math.ceil(texts.length / atOnce) }, (_, at) =>
+        ask(documents, { documents: texts.slice(at * atOnce, (at + 1) * atOnce) }),
+      );
+      const results = await Promise.all(slices);
+      return results.flatMap((result) => ('embeddings' in result ? result.embeddings : []));
+    },
+    async embedQuery(text, corpus) {
+      const result = await ask(questions, { question: text });
+      if (!('question' in result)) throw failed('the embedding thread answered something else');
+      return askedWith(result.question, corpus);
     },
     async close() {
       closed = true;
       const ending = thread;
       thread = null;
+      for (const { reject } of [...questions.splice(0), ...documents.splice(0)])
+        reject(failed('the embedder is closed'));
       await ending?.worker.terminate();
     },
   };
-}
-
-function settle({ worker, waiting }: Thread, reply: EmbedReply): void {
-  const caller = waiting.get(reply.id);
-  waiting.delete(reply.id);
-  if (waiting.size === 0) worker.unref();
-  if ('vectors' in reply) caller?.resolve(reply.vectors);
-  else caller?.reject(failed(reply.error));
 }
 
 /** Node 20 runs no TypeScript, and tsc leaves names inside strings alone: from source, the build's file is taken. */

@@ -4,16 +4,18 @@ const HAN = /\p{sc=Han}/gu;
 const MARKS = /\p{Mn}/gu;
 const WORDS = /[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu;
 const MAX_PIECE = 30;
+const HAS_WORD = /[\p{L}\p{N}]/u;
 /** Longer ones are encoded data: their pieces would only be noise. */
 const MAX_WORD = 100;
 
 /**
  * Cuts a text into the pieces a vocabulary knows, each word greedily from its start; a word that cannot be cut gives
- * nothing. Accents and case are left out. Total: any string gives a list, possibly empty, in order of the text.
+ * nothing, and so do marks alone. Accents and case are left out. Total: any string gives a list, possibly empty, in order of the text.
  *
  * Source: WordPiece, as uncased BERT models use it.
  */
 export function wordPieces(text: string, vocabulary: Vocabulary): number[] {
+  if (!HAS_WORD.test(text)) return [];
   const plain = text.normalize('NFD').replace(MARKS, '').toLowerCase().replace(HAN, ' $& ');
   const found: number[] = [];
   for (const [word] of plain.matchAll(WORDS)) {

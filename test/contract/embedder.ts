@@ -1,5 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Embedder } from '../../memory/ports.ts';
+import type { Corpus, Embedder } from '../../memory/ports.ts';
+
+const corpus: Corpus = { pieceWeights: (pieces) => new Map(pieces.map((piece) => [piece, 1])), mean: async () => null };
 
 /** What every Embedder must keep; call it inside a describe block. */
 export function embedderContract(make: () => Promise<Embedder>): void {
@@ -16,30 +18,45 @@ export function embedderContract(make: () => Promise<Embedder>): void {
   test('gives one vector of length 1 for each text, in order', async () => {
     const { embed, dimensions } = await open();
     const texts = ['the staging database listens on port 5433', '데이터베이스 연결', 'npm run build --silent'];
-    const vectors = await embed(texts);
+    const embeddings = await embed(texts);
+    const vectors = embeddings.map(({ vector }) => vector);
     expect(vectors).toHaveLength(3);
     for (const vector of vectors) {
       expect(vector).toHaveLength(dimensions);
       expect(cosine(vector, vector)).toBeCloseTo(1, 5);
     }
     const [second] = await embed([texts[1] as string]);
-    expect(second).toEqual(vectors[1]);
+    expect(second).toEqual(embeddings[1]);
   });
 
   test('a text without words is all zeros', async () => {
     const { embed } = await open();
     const [empty, marks] = await embed(['', '… --- !!!']);
-    expect([...(empty ?? []), ...(marks ?? [])].every((value) => value === 0)).toBe(true);
+    expect([...(empty?.vector ?? []), ...(marks?.vector ?? [])].every((value) => value === 0)).toBe(true);
   });
 
   test('texts that share words lie nearer than texts that do not', async () => {
-    const { embed } = await open();
-    const [query, near, far] = (await embed([
-      'which port does the staging database use',
-      'the staging database was moved to another port',
-      'paint the bicycle shed green',
-    ])) as [Float32Array, Float32Array, Float32Array];
-    expect(cosine(query, near)).toBeGreaterThan(cosine(query, far) + 0.2);
+    const { embed, embedQuery } = await open();
+    const { vector, comparedWith } = await embedQuery('which port does the staging database use', corpus);
+    const [near, far] = await embed(['the staging database was moved to another port', 'paint the bicycle shed green']);
+    expect(comparedWith).toBe('vector');
+    expect(cosine(vector, near?.vector)).toBeGreaterThan(cosine(vector, far?.vector) + 0.2);
+  });
+
+  test('a question in Korean finds its text and not another', async () => {
+    const { embed, embedQuery } = await open();
+    const { vector, comparedWith } = await embedQuery('데이터베이스 포트가 뭐였지', corpus);
+    const [near, far] = await embed(['스테이징 데이터베이스 포트는 5433', '자전거 창고를 초록색으로 칠한다']);
+    expect(cosine(vector, near?.[comparedWith])).toBeGreaterThan(cosine(vector, far?.[comparedWith]) + 0.2);
+  });
+
+  test('questions are answered while documents are in work', async () => {
+    const { embed, embedQuery } = await open();
+    const documents = embed(Array.from({ length: 200 }, (_, at) => `document ${at} of many`));
+    const asked = await Promise.all([embedQuery('one', corpus), embedQuery('other', corpus)]);
+    const alone = await embedQuery('one', corpus);
+    expect(asked[0]).toEqual(alone);
+    expect(await documents).toHaveLength(200);
   });
 
   test('many calls at once each get their own answer', async () => {
@@ -62,6 +79,6 @@ export function embedderContract(make: () => Promise<Embedder>): void {
   });
 }
 
-function cosine(left: Float32Array, right: Float32Array): number {
-  return left.reduce((sum, value, at) => sum + value * (right[at] ?? 0), 0);
+function cosine(left: Float32Array, right: Float32Array | null | undefined): number {
+  return left.reduce((sum, value, at) => sum + value * (right?.[at] ?? 0), 0);
 }

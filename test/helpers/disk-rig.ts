@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { homePaths } from '../../common/paths.ts';
 import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
-import { createHashEmbedder } from '../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
 import { openJournal } from '../../memory/adapters/journal.ts';
 import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
 import { openNodeFiles } from '../../memory/adapters/node-files.ts';

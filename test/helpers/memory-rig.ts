@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createRedactor } from '../../common/redact.ts';
-import { createHashEmbedder } from '../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
 import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
 import { createMemoryJournal } from '../../memory/adapters/memory-journal.ts';

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { openJournal } from '../../../memory/adapters/journal.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
 import { openNodeFiles } from '../../../memory/adapters/node-files.ts';
@@ -20,7 +20,7 @@ const child = (body: string): string => `
 import { openJournal } from './memory/adapters/journal.js';
 import { openNodeFiles } from './memory/adapters/node-files.js';
 import { openLanceIndex } from './memory/adapters/lance-index.js';
-import { createHashEmbedder } from './memory/adapters/hash-embedder.js';
+import { createHashEmbedder } from './memory/adapters/hash-encoder.js';
 const [home, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
 process.umask(0o077);
 ${body}
@@ -34,7 +34,7 @@ beforeAll(async () => {
     'memory/adapters/journal.ts',
     'memory/adapters/node-files.ts',
     'memory/adapters/lance-index.ts',
-    'memory/adapters/hash-embedder.ts',
+    'memory/adapters/hash-encoder.ts',
   ]);
 });
 

@@ -1,7 +1,7 @@
 import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import type { OpenedIndex } from '../../../memory/adapters/lance-index.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
 import type { Embedder } from '../../../memory/ports.ts';
@@ -68,7 +68,9 @@ test('a vector of the wrong length is refused and nothing is written', async () 
   const dir = path.join(await tempDir(), 'index');
   const { index } = await open(dir, {
     ...createHashEmbedder(),
-    embed: async (texts) => texts.map(() => new Float32Array(3)),
+    embed: async (texts) =>
+      texts.map(() => ({ vector: new Float32Array(3), scriptVector: null, pieces: new Uint16Array(0) })),
+    embedQuery: async () => ({ vector: new Float32Array(3), comparedWith: 'vector' }),
   });
   await expect(index.upsert([nodeRow('a', 'alpha')])).rejects.toMatchObject({ code: 'index_failed' });
   await expect(index.search('alpha', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });

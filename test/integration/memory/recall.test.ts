@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
 import { createMemoryIndex } from '../../../memory/adapters/memory-index.ts';
 import type { MemoryNode } from '../../../memory/core/node.ts';

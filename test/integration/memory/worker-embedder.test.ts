@@ -1,9 +1,9 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
+import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { hashVector } from '../../../memory/adapters/hash-embedder.ts';
+import { createStaticEmbedder } from '../../../memory/adapters/static-encoder.ts';
 import { createWorkerEmbedder } from '../../../memory/adapters/worker-embedder.ts';
 import { embedderContract } from '../../contract/embedder.ts';
 import { compileInto } from '../../helpers/compiled.ts';
@@ -15,23 +15,25 @@ let script: URL;
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
   await compileInto(out, ['memory/adapters/embedder-worker.ts']);
+  const data = 'memory/adapters/data';
+  await cp(fileURLToPath(new URL(`../../../${data}`, import.meta.url)), path.join(out, data), { recursive: true });
   script = pathToFileURL(path.join(out, 'memory/adapters/embedder-worker.js'));
 });
 
 afterAll(() => rm(out, { recursive: true, force: true }));
 
 describe('the worker embedder', () => {
-  embedderContract(async () => createWorkerEmbedder({ script }));
+  embedderContract(async () => createWorkerEmbedder({ encoder: { kind: 'static' }, script }));
 
   test('gives the vectors of the embedder it runs', async () => {
-    const embedder = createWorkerEmbedder({ script });
-    const [vector] = await embedder.embed(['prefer pnpm over npm']);
-    expect(vector).toEqual(hashVector('prefer pnpm over npm'));
+    const embedder = createWorkerEmbedder({ encoder: { kind: 'static' }, script });
+    const texts = ['prefer pnpm over npm', '데이터베이스 port'];
+    expect(await embedder.embed(texts)).toEqual(await createStaticEmbedder().embed(texts));
     await embedder.close();
   });
 
   test('a close while texts are in work rejects them instead of hanging', async () => {
-    const embedder = createWorkerEmbedder({ script });
+    const embedder = createWorkerEmbedder({ encoder: { kind: 'static' }, script });
     const pending = embedder.embed(['x '.repeat(10_000)]);
     const outcome = expect(pending).rejects.toMatchObject({ code: 'index_failed' });
     await embedder.close();
@@ -45,7 +47,7 @@ describe('the worker embedder', () => {
       broken,
       "import { parentPort } from 'node:worker_threads';\nparentPort.once('message', () => { throw new Error('out of memory'); });\n",
     );
-    const embedder = createWorkerEmbedder({ script: pathToFileURL(broken) });
+    const embedder = createWorkerEmbedder({ encoder: { kind: 'static' }, script: pathToFileURL(broken) });
     await expect(embedder.embed(['one'])).rejects.toMatchObject({ code: 'index_failed' });
     await expect(embedder.embed(['two'])).rejects.toMatchObject({ code: 'index_failed' });
     await embedder.close();

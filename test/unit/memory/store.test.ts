@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../common/log.ts';
-import { createHashEmbedder } from '../../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { createMemoryIndex } from '../../../memory/adapters/memory-index.ts';
 import { type Catalogue, createCatalogue } from '../../../memory/catalogue.ts';
 import { contentDigest } from '../../../memory/core/digest.ts';

@@ -1,5 +1,5 @@
 import { describe } from 'vitest';
-import { createHashEmbedder } from '../../../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder } from '../../../../memory/adapters/hash-encoder.ts';
 import { createMemoryIndex } from '../../../../memory/adapters/memory-index.ts';
 import { nodeIndexContract } from '../../../contract/node-index.ts';
 

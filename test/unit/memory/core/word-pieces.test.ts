@@ -14,6 +14,7 @@ test('a word is cut greedily, its later pieces marked as such', () => {
 
 test('a word that cannot be cut to its end gives nothing', () => {
   expect(pieces('porting database')).toEqual(['data', '##base']);
+  expect(pieces('...')).toEqual([]);
   expect(pieces('')).toEqual([]);
 });
 

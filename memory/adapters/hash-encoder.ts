@@ -1,7 +1,9 @@
+import type { Encoder } from '../core/question.ts';
+import { toUnit } from '../core/static-table.ts';
 import { tokenize } from '../core/tokens.ts';
 import type { Embedder } from '../ports.ts';
+import { createDirectEmbedder } from './direct-embedder.ts';
 
-export const HASH_EMBEDDER_ID = 'hash-ngram-256-v1';
 const DIMENSIONS = 256;
 /** Vectors of longer texts are made of their beginning; full text still sees all. */
 const MAX_CHARS = 20_000;
@@ -9,30 +11,35 @@ const MAX_CHARS = 20_000;
 const GRAM_SHARE = 1;
 
 /**
- * The embedder that needs no model: words and their character 3- and 4-grams, hashed with a sign.
+ * The vector that needs no model: words and their character 3- and 4-grams, hashed with a sign.
  *
- * @returns 256 numbers of length 1, or all zeros for a text without words
+ * @returns numbers of length 1, or all zeros for a text without words
  */
-export function hashVector(text: string): Float32Array {
+export function hashVector(text: string, dimensions = DIMENSIONS): Float32Array {
   const counts = new Map<string, number>();
   for (const token of tokenize(text.slice(0, MAX_CHARS))) counts.set(token, (counts.get(token) ?? 0) + 1);
-  const vector = new Float32Array(DIMENSIONS);
+  const vector = new Float32Array(dimensions);
   for (const [token, count] of counts) {
     const weight = Math.sqrt(count);
     addFeature(vector, `w:${token}`, weight);
     const grams = characterGrams(token);
     for (const gram of grams) addFeature(vector, gram, (weight * GRAM_SHARE) / Math.sqrt(grams.length));
   }
-  return normalise(vector);
+  return toUnit(vector);
+}
+
+export function createHashEncoder(): Encoder {
+  return {
+    id: `hash-ngram-${DIMENSIONS}-v1`,
+    dimensions: DIMENSIONS,
+    documents: async (texts) =>
+      texts.map((text) => ({ vector: hashVector(text), scriptVector: null, pieces: new Uint16Array(0) })),
+    question: async (text) => ({ kind: 'vector', vector: hashVector(text), comparedWith: 'vector' }),
+  };
 }
 
 export function createHashEmbedder(): Embedder {
-  return {
-    id: HASH_EMBEDDER_ID,
-    dimensions: DIMENSIONS,
-    embed: async (texts) => texts.map(hashVector),
-    close: async () => {},
-  };
+  return createDirectEmbedder(createHashEncoder());
 }
 
 function characterGrams(token: string): string[] {
@@ -46,7 +53,7 @@ function characterGrams(token: string): string[] {
 
 function addFeature(vector: Float32Array, feature: string, weight: number): void {
   const hash = fnv1a(feature);
-  const slot = hash % DIMENSIONS;
+  const slot = hash % vector.length;
   const sign = hash & 0x8000_0000 ? -1 : 1;
   vector[slot] = (vector[slot] ?? 0) + sign * weight;
 }
@@ -59,12 +66,4 @@ function fnv1a(text: string): number {
   }
   hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
   return (hash ^ (hash >>> 13)) >>> 0;
-}
-
-function normalise(vector: Float32Array): Float32Array {
-  let sum = 0;
-  for (const value of vector) sum += value * value;
-  if (sum === 0) return vector;
-  const length = Math.sqrt(sum);
-  return vector.map((value) => value / length);
 }

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { createHashEmbedder, hashVector } from '../../../../memory/adapters/hash-embedder.ts';
+import { createHashEmbedder, hashVector } from '../../../../memory/adapters/hash-encoder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 
-describe('the hash embedder', () => {
+describe('the hash encoder', () => {
   embedderContract(async () => createHashEmbedder());
 });
 
