@@ -55,6 +55,7 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     pin: async (ids, isPinned) => (await whenOpen()).pin(ids, isPinned),
     exportAll: async (format) => (await whenOpen()).exportAll(format),
     importAll: async (text) => (await whenOpen()).importAll(text),
+    importDocument: async (request) => (await whenOpen()).importDocument(request),
     snapshots: async () => (await whenOpen()).snapshots(),
     rollback: async (snapshot) => (await whenOpen()).rollback(snapshot),
     reindex: async () => (await whenOpen()).reindex(),
@@ -80,5 +81,6 @@ function closedStatus(backend: string, problem: string): MemoryStatus {
     nodes: 0,
     problems: [{ file: 'memory', message: problem }],
     reindex: null,
+    importing: null,
   };
 }

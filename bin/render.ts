@@ -1,3 +1,4 @@
+import { documentText } from '../memory/core/document.ts';
 import type { RawMessage } from '../memory/face.ts';
 import { oneLine, printable } from './format.ts';
 import type { Paint } from './term.ts';
@@ -25,9 +26,10 @@ function blockText(block: Record<string, unknown>): string {
       return `[${String(block['name'])}] ${JSON.stringify(block['input'])}`;
     case 'tool_result':
       return `[result] ${contentText(block['content'] ?? '').join('\n')}`;
-    case 'image':
     case 'document':
-      return `[${String(block['type'])}]`;
+      return documentText(block) || '[document]';
+    case 'image':
+      return '[image]';
     default:
       return JSON.stringify(block);
   }

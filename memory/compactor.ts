@@ -24,6 +24,7 @@ export interface Compactor {
   nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
   /** Nothing where a later batch of the session has been compacted already. */
   writeBrief(result: CompactionResult, batch: Batch): Promise<void>;
+  newId(): string;
   /** Writes the brief that the local model gives. */
   writeLocalBrief(batch: Batch): Promise<void>;
 }
@@ -95,6 +96,7 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
       return { ...result, nodes: [...nodes, ...filled.nodes] };
     },
     nodesOf,
+    newId,
     writeBrief,
     writeLocalBrief: async (batch) => writeBrief(await locally(batch), untooled(batch)),
   };

@@ -82,7 +82,8 @@ export function createEditing(parts: Parts): Editing {
         if (changed.length + briefs.length > 0) await snapshooter.take('import');
         await held.save(changed);
         const written = await saveBriefs(briefs, (old, given) => given.updated_at > old.updated_at);
-        return { added, replaced: changed.length - added, unchanged: nodes.length - changed.length, briefs: written };
+        const unchanged = nodes.length - changed.length;
+        return { kind: 'nodes', added, replaced: changed.length - added, unchanged, briefs: written };
       }),
     snapshots: () => parts.snapshots.list(),
     rollback: (id) =>

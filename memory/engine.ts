@@ -2,6 +2,7 @@ import { createAbout } from './about.ts';
 import { createCatalogue } from './catalogue.ts';
 import { createCompactor } from './compactor.ts';
 import type { MemoryDeps } from './deps.ts';
+import { createDocuments } from './documents.ts';
 import { createEditing } from './editing.ts';
 import type { Memory, MemoryStatus } from './face.ts';
 import { createFileMemory } from './file-memory.ts';
@@ -81,6 +82,9 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
 
   /** Taken out of memory by the user: nothing stands for it, and nothing is to be waited for. */
   const isGone = (end: string): boolean => book.forms(end).some((form) => removed.has(form) || store.isDismissed(form));
+
+  const { newId } = compactor;
+  const documents = createDocuments({ ...deps, book, catalogue, snapshooter, store, texts, tracker, newId, isGone });
 
   /** Sessions newest first; then whatever the index lacks. */
   async function start(): Promise<void> {
@@ -192,6 +196,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     session: (id) => started.then(() => sessions.session(id)),
     closeSession: (id) => started.then(() => sessions.closeSession(id)),
     about: (projectDir) => started.then(() => about(projectDir)),
+    importDocument: (request) => started.then(() => documents.import(request)),
     remove,
     reindex,
     flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
@@ -218,7 +223,14 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       ...upgrades.deferred(),
       last_error: health?.lastError ?? '',
     };
-    return { queue, llm, nodes: catalogue.size(), problems: [...problems, ...store.problems()], reindex: reindexing };
+    return {
+      queue,
+      llm,
+      nodes: catalogue.size(),
+      problems: [...problems, ...store.problems()],
+      reindex: reindexing,
+      importing: documents.progress(),
+    };
   }
 }
 

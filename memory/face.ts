@@ -144,6 +144,8 @@ export interface MemoryStatus {
   readonly problems: readonly Problem[];
   /** Nodes written so far, while `reindex` runs. */
   readonly reindex: { readonly done: number; readonly total: number } | null;
+  /** Pieces of a document written so far, while one is imported. */
+  readonly importing: { readonly file: string; readonly done: number; readonly total: number } | null;
 }
 
 /** A node's whole section, or single fields given as texts. */
@@ -152,10 +154,37 @@ export type NodeChange =
   | { readonly set: Readonly<Record<string, string>> };
 
 export interface ImportReport {
+  readonly kind: 'nodes';
   readonly added: number;
   readonly replaced: number;
   readonly unchanged: number;
   readonly briefs: number;
+}
+
+export interface DocumentRequest {
+  /** Absolute; names the document: an import of the same file replaces what it no longer says. */
+  readonly file: string;
+  readonly text: string;
+  /** The memory of this directory's project takes it in. */
+  readonly projectDir: string;
+  /** Pieces that the user removed too. */
+  readonly again?: boolean;
+}
+
+/** Of pieces; together they are `chunks`, but for the outdated ones. */
+export interface DocumentReport {
+  readonly kind: 'document';
+  readonly file: string;
+  /** Under which `restore` gives them. */
+  readonly session_id: string;
+  readonly chunks: number;
+  readonly added: number;
+  /** Here already, from this file or another one. */
+  readonly unchanged: number;
+  /** Removed: the file no longer says so. */
+  readonly outdated: number;
+  /** Left out: the user had removed them. */
+  readonly skipped: number;
 }
 
 export interface RollbackReport {
@@ -269,6 +298,8 @@ export interface Memory {
   exportAll(format: ArchiveFormat): Promise<string>;
   /** Takes an export back, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
   importAll(text: string): Promise<ImportReport>;
+  /** Takes a text in by pieces of at most 2,000 characters; what is here already stays as it is. */
+  importDocument(request: DocumentRequest): Promise<DocumentReport>;
   /** Newest first. */
   snapshots(): Promise<readonly SnapshotInfo[]>;
   /** @throws CometError `not_found` or `ambiguous_id` */

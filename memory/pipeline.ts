@@ -3,6 +3,7 @@ import type { CapturedTurn } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Compactor } from './compactor.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
+import { DOCUMENT } from './core/document.ts';
 import { isStandIn } from './core/stand-in.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -107,7 +108,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
-    if (isNew && !book.forms(text.end).some(isCovered)) {
+    if (isNew && stored.model !== DOCUMENT && !book.forms(text.end).some(isCovered)) {
       session.buffer.push(slimTurn(text));
     }
   }

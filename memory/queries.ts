@@ -2,6 +2,7 @@ import { CometError } from '../common/errors.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import { cleanBriefLines, renderBrief } from './core/brief.ts';
+import { DOCUMENT } from './core/document.ts';
 import { memoryLine, summaryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -47,7 +48,7 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
   async function briefFor(sessionId: string, project: string): Promise<StoredBrief | null> {
     const own = await nodeFiles.readBrief(sessionId);
     if (own !== null || project === '') return own;
-    const others = catalogue.all().filter((node) => node.project === project);
+    const others = catalogue.all().filter((node) => node.project === project && node.written_by !== DOCUMENT);
     for (const id of [...new Set(others.map((node) => node.session_id))].slice(0, BRIEFS_TRIED)) {
       const brief = await nodeFiles.readBrief(id);
       if (brief !== null) return brief;

@@ -1,8 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
+import { importFile } from './import-file.ts';
 import type { EngineStatus, Handlers } from './operations.ts';
 
 /** `status` waits so long for a store that is just being opened. */
@@ -26,18 +26,15 @@ export function createHandlers(deps: HandlerDeps): Handlers {
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
-      const { queue, llm, nodes, problems: known, reindex } = memory.status();
+      const { problems: known, ...status } = memory.status();
       const { original, sent } = tokens();
       return {
         pid: process.pid,
         version,
         requests: requests(),
         tokens: { original, sent, net_saved: original - sent },
-        queue,
-        llm,
-        nodes,
+        ...status,
         problems: [...known, ...(problems?.() ?? [])],
-        reindex,
       };
     },
     explain: ({ request }) => receiptNamed(receipts(), request),
@@ -55,7 +52,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'memory/about': ({ projectDir }) => memory.about(projectDir),
     'memory/stats': () => memory.stats(),
     'memory/export': ({ format }) => memory.exportAll(format),
-    'memory/import': async ({ file }) => memory.importAll(await textOf(file)),
+    'memory/import': (input) => importFile(memory, input),
     'memory/reindex': () => memory.reindex(),
     'snapshots/list': () => memory.snapshots(),
     'snapshots/rollback': ({ id }) => memory.rollback(id),
@@ -66,17 +63,6 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'sessions/restore': ({ sessionId }) => memory.restore(sessionId),
     flush: ({ timeoutMs }) => memory.flush(timeoutMs),
   };
-}
-
-async function textOf(file: string): Promise<string> {
-  try {
-    return await readFile(file, 'utf8');
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new CometError(code === 'ENOENT' ? 'not_found' : 'unsafe_file', `${file} cannot be read (${code})`, {
-      cause: error,
-    });
-  }
 }
 
 function defined<T extends object>(value: T): T {

@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
+  DocumentReport,
   ImportReport,
   MemoryStats,
   MemoryStatus,
@@ -19,6 +20,7 @@ import type { Receipt } from '../../proxy/wire/receipt.ts';
 
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
+const path = text.refine(isAbsolute, 'an absolute path');
 const section = z.string().max(400_000);
 
 /** What each operation takes; the body of `POST /v1/<operation>`. */
@@ -58,7 +60,12 @@ export const operationInputs = {
   'memory/stats': z.strictObject({}),
   'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
   /** The engine reads the file itself: an export may be larger than a request. */
-  'memory/import': z.strictObject({ file: text.refine(isAbsolute, 'an absolute path') }),
+  'memory/import': z.strictObject({
+    file: path,
+    as: z.enum(['nodes', 'document']).optional(),
+    projectDir: path.optional(),
+    again: z.boolean().optional(),
+  }),
   'memory/reindex': z.strictObject({}),
   'snapshots/list': z.strictObject({}),
   'snapshots/rollback': z.strictObject({ id }),
@@ -88,7 +95,7 @@ export interface OperationResults {
   'memory/about': ProjectView;
   'memory/stats': MemoryStats;
   'memory/export': string;
-  'memory/import': ImportReport;
+  'memory/import': ImportReport | DocumentReport;
   'memory/reindex': number;
   'snapshots/list': readonly SnapshotInfo[];
   'snapshots/rollback': RollbackReport;

@@ -78,7 +78,8 @@ function bare(line: string): string {
     .replace(/\s+/g, ' ');
 }
 
-function worthOf(text: string, by: Sentence['by'], index: number): number {
+/** Above 0: holds something to remember. `index` is its place in what was said. */
+export function worthOf(text: string, by: Sentence['by'], index: number): number {
   if (text.length > MAX_CHARS * 2) return -1;
   const signs = SIGNS.reduce((sum, [sign, weight]) => sum + (sign.test(text) ? weight : 0), 0);
   const voice = by === 'user' ? 1 : 0;

@@ -1,6 +1,7 @@
 import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { JournalTurn, TurnPart, TurnText } from '../ports.ts';
 import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './blocks.ts';
+import { DOCUMENT, documentText } from './document.ts';
 import { commandOrigin, toolOrigin } from './tool-origin.ts';
 
 /** How Claude Code begins the summary that replaces a compacted history: a model wrote it, from unknown sources. */
@@ -9,6 +10,7 @@ const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g
 
 interface Reading {
   readonly projectDir: string | null;
+  readonly isDocument: boolean;
   readonly user: string[];
   readonly parts: TurnPart[];
   readonly uses: Map<string, Block>;
@@ -20,7 +22,9 @@ interface Reading {
  * the turn, everything the assistant writes after it is `external`: taint never goes back.
  */
 export function readTurn(turn: CapturedTurn & Partial<Pick<JournalTurn, 'files'>>): TurnText {
-  const reading: Reading = { projectDir: turn.projectDir, user: [], parts: [], uses: new Map(), tainted: false };
+  const { projectDir, model } = turn;
+  const isDocument = model === DOCUMENT;
+  const reading: Reading = { projectDir, isDocument, user: [], parts: [], uses: new Map(), tainted: false };
   for (const message of turn.messages) {
     if (message.role === 'system') continue;
     for (const block of blocksOf(message)) {
@@ -30,7 +34,7 @@ export function readTurn(turn: CapturedTurn & Partial<Pick<JournalTurn, 'files'>
   }
   const user = reading.user.join('\n\n');
   const origins: Origin[] = reading.parts.map((part) => part.origin);
-  if (user !== '' || origins.length === 0) origins.push('user');
+  if (user !== '' || origins.length === 0) origins.push(isDocument ? 'tool' : 'user');
   const files = turn.files === undefined ? {} : { files: turn.files };
   return { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts: reading.parts, ...files };
 }
@@ -45,7 +49,13 @@ export function withoutTools(turn: TurnText): TurnText {
 function readUserBlock(block: Block, reading: Reading): void {
   if (block['type'] === 'tool_result') readResult(block, reading);
   else if (block['type'] === 'image') reading.user.push('[image]');
+  else if (reading.isDocument) readDocument(block, reading);
   else if (block['type'] === 'text') readUserText(withoutInjected(stringOf(block['text'])), reading);
+}
+
+/** A file is no turn of a conversation: it says things, but nobody said them here. */
+function readDocument(block: Block, reading: Reading): void {
+  add(reading, { kind: 'assistant', origin: 'tool', tool: '', text: documentText(block) });
 }
 
 function readUserText(text: string, reading: Reading): void {

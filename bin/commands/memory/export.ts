@@ -3,7 +3,6 @@ import { type Command, Option } from 'commander';
 import { writeFileAtomic } from '../../../common/files.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { count } from '../../format.ts';
 
 const LONGEST_MS = 600_000;
 
@@ -20,23 +19,5 @@ export function registerMemoryExport(memory: Command, context: Context): void {
       if (flags.out === undefined) return void process.stdout.write(text);
       await writeFileAtomic(path.resolve(flags.out), text);
       context.term.say(`wrote ${flags.out}`);
-    });
-}
-
-export function registerMemoryImport(memory: Command, context: Context): void {
-  memory
-    .command('import')
-    .description('take an export of comet-cc back; what differs is replaced (see memory rollback)')
-    .argument('<file>', 'what memory export wrote, in either format')
-    .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc memory import memory.jsonl')
-    .action(async (file: string, flags: { json?: boolean }) => {
-      const input = { file: path.resolve(file) };
-      const report = await engineOf(context.paths).call('memory/import', input, { timeoutMs: LONGEST_MS });
-      if (flags.json) return context.term.json(report);
-      const { added, replaced, unchanged, briefs } = report;
-      context.term.out(
-        `${count(added)} added, ${count(replaced)} replaced, ${count(unchanged)} as they were; ${count(briefs)} briefs`,
-      );
     });
 }

@@ -138,7 +138,8 @@ describe('export and import', () => {
     const text = await memory.exportAll(format);
     const { memory: other } = await start(await tempDir());
     const report = await other.importAll(text);
-    expect(report).toEqual({ added: memory.list({ all: true }).length, replaced: 0, unchanged: 0, briefs: 1 });
+    const added = memory.list({ all: true }).length;
+    expect(report).toEqual({ kind: 'nodes', added, replaced: 0, unchanged: 0, briefs: 1 });
     expect(await other.exportAll(format)).toBe(text);
     expect(other.list({ all: true })).toEqual(memory.list({ all: true }));
     expect(await other.importAll(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });

@@ -1,0 +1,33 @@
+import { setTimeout as after } from 'node:timers/promises';
+import type { EngineStatus } from '../../api/operations.ts';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+
+const LOOK_MS = 300;
+
+/** Runs `work` while one line of the terminal says how far the engine is; `said` is '' where there is nothing to say. */
+export async function watched<T>(
+  context: Context,
+  said: (status: EngineStatus) => string,
+  work: () => Promise<T>,
+): Promise<T> {
+  const over = new AbortController();
+  const watching = look(context, said, over.signal);
+  try {
+    return await work();
+  } finally {
+    over.abort();
+    await watching;
+  }
+}
+
+async function look(context: Context, said: (status: EngineStatus) => string, signal: AbortSignal): Promise<void> {
+  const client = engineOf(context.paths);
+  while (!signal.aborted) {
+    await after(LOOK_MS, undefined, { signal }).catch(() => undefined);
+    const status = signal.aborted ? null : await client.call('status', {}).catch(() => null);
+    const text = status === null ? '' : said(status);
+    if (text !== '') context.term.progress(text);
+  }
+  context.term.progress('');
+}
