@@ -109,20 +109,31 @@ async function rewrite(
   message: MessagesRequest,
   gone: AbortSignal,
 ): Promise<{ readonly outcome: RewriteOutcome | null; readonly sent: Sent }> {
-  const deadline = AbortSignal.timeout(deps.rewriteDeadlineMs);
-  const signal = AbortSignal.any([gone, deadline]);
-  const stopped = new Promise<never>((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
+  // By hand: a signal of `AbortSignal.timeout` lives, and fires, long after the request that it was for.
+  const limit = new AbortController();
+  const leave = (): void => limit.abort(gone.reason);
+  const late = (): void => limit.abort(new DOMException('the rewriter took too long', 'TimeoutError'));
+  const timer = setTimeout(late, deps.rewriteDeadlineMs);
+  if (gone.aborted) leave();
+  gone.addEventListener('abort', leave, { once: true });
   try {
-    const outcome = await Promise.race([deps.rewriter.rewrite(message, signal), stopped]);
+    const outcome = await Promise.race([deps.rewriter.rewrite(message, limit.signal), aborted(limit.signal)]);
     return { outcome, sent: outcome.rewritten ? 'rewritten' : 'passed_through' };
   } catch (error) {
     if (gone.aborted) throw error;
     deps.log.warn('memory skipped; the request goes as replayed', { requestId: message.requestId, error });
     return { outcome: replay(deps, message), sent: 'failed_open' };
+  } finally {
+    clearTimeout(timer);
+    gone.removeEventListener('abort', leave);
   }
+}
+
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    if (signal.aborted) reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 function replay(deps: ExchangeDeps, message: MessagesRequest): RewriteOutcome | null {
@@ -154,6 +165,7 @@ function relay({ deps, incoming, gone, body, tee }: Relay): Promise<Done> {
   return new Promise((resolve) => {
     let status = 0;
     let headers: RawHeaders = [];
+    let headOnly = true;
     const drop = Buffer.isBuffer(body) ? [CHILD_HEADER, 'expect', 'content-length'] : [CHILD_HEADER, 'expect'];
     const forwarding = deps.upstream.forward(
       {
@@ -166,17 +178,20 @@ function relay({ deps, incoming, gone, body, tee }: Relay): Promise<Done> {
         onHead(code, reason, raw) {
           response.sendDate = false;
           response.writeHead(code, reason, endToEnd(raw));
-          response.flushHeaders();
+          // What of the body came along with the head goes out in the same record.
+          process.nextTick(() => headOnly && response.flushHeaders());
           status = code;
           headers = raw;
           tee?.open(code, raw);
         },
         onData(chunk) {
+          headOnly = false;
           const wantsMore = response.write(chunk);
           tee?.tee?.write(chunk);
           return wantsMore;
         },
         onEnd(trailers) {
+          headOnly = false;
           if (trailers.length > 0) response.addTrailers(pairs(trailers));
           response.end();
           resolve({ status, headers, end: 'complete' });

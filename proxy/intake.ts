@@ -47,21 +47,20 @@ function pathOf(request: IncomingMessage): Facts['path'] {
  * @throws when the client leaves before its end
  */
 export function takeBody(request: IncomingMessage, capBytes: number): Promise<Buffer | Readable> {
-  if (Number(request.headers['content-length'] ?? 0) > capBytes) return Promise.resolve(streamBody(request));
+  const length = Number(request.headers['content-length'] ?? 0);
+  if (length > capBytes) return Promise.resolve(streamBody(request));
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
-    let bytes = 0;
+    const body = createBody(length);
     const onData = (chunk: Buffer): void => {
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes <= capBytes) return;
+      body.add(chunk);
+      if (body.bytes() <= capBytes) return;
       settled();
       request.pause();
-      resolve(streamBody(request, chunks));
+      resolve(streamBody(request, [body.taken()]));
     };
     const onEnd = (): void => {
       settled();
-      resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks, bytes));
+      resolve(body.taken());
     };
     const onClose = (): void => {
       settled();
@@ -73,6 +72,26 @@ export function takeBody(request: IncomingMessage, capBytes: number): Promise<Bu
     request.on('data', onData).once('end', onEnd).once('close', onClose).once('error', onClose);
     request.resume();
   });
+}
+
+/** Memory of the announced length as a whole, so that no chunk outlives its turn of the event loop; more can come. */
+function createBody(announced: number) {
+  const whole = Buffer.allocUnsafeSlow(announced);
+  const beyond: Buffer[] = [];
+  let bytes = 0;
+  return {
+    add(chunk: Buffer): void {
+      if (bytes + chunk.length <= whole.length) chunk.copy(whole, bytes);
+      else beyond.push(chunk);
+      bytes += chunk.length;
+    },
+    bytes: () => bytes,
+    taken(): Buffer {
+      if (beyond.length === 0) return whole.subarray(0, bytes);
+      const inside = bytes - beyond.reduce((total, chunk) => total + chunk.length, 0);
+      return Buffer.concat([whole.subarray(0, inside), ...beyond]);
+    },
+  };
 }
 
 /**

@@ -12,7 +12,7 @@ interface Captured {
 }
 
 export interface Tee {
-  /** Takes a copy of what the client is sent; returns at once, never throws. */
+  /** Takes what the client is sent and reads it after the client has got it; returns at once, never throws. */
   write(chunk: Buffer): void;
   /** Resolves when all that came has been read. */
   end(): Promise<Captured>;
@@ -34,11 +34,17 @@ interface Inflater {
 
 const NOTHING: Captured = { message: null, cut: false, errorText: '' };
 const ERROR_BYTES = 2_048;
+/** Reading beside the streams must not hold any of them up for longer. */
+const SLICE_MS = 2;
 
 /** Reads a response beside its stream. What it cannot decode or hold loses the capture and nothing else. */
 export function createTee(options: TeeOptions): Tee {
   const reader = options.status >= 400 ? errorReader() : isSse(options.contentType) ? sseReader() : jsonReader();
   let decodedBytes = 0;
+  const waiting: Buffer[] = [];
+  let waitingBytes = 0;
+  let isWorking = false;
+  let isOver = false;
   let lost = false;
   let settle: (captured: Captured) => void = () => {};
   const captured = new Promise<Captured>((resolve) => {
@@ -57,24 +63,52 @@ export function createTee(options: TeeOptions): Tee {
 
   function lose(): void {
     lost = true;
+    waiting.length = 0;
     settle(options.status >= 400 ? reader.result() : NOTHING);
+  }
+
+  function read(chunk: Buffer): void {
+    waitingBytes -= chunk.length;
+    try {
+      inflater.write(chunk);
+    } catch {
+      lose();
+    }
+  }
+
+  /** A slice of what waits; other streams get their turn in between. */
+  function work(): void {
+    const until = performance.now() + SLICE_MS;
+    do {
+      const chunk = waiting.shift();
+      if (chunk !== undefined) read(chunk);
+    } while (waiting.length > 0 && performance.now() < until);
+    isWorking = waiting.length > 0;
+    if (isWorking) setImmediate(work);
+    else if (isOver) finish();
+  }
+
+  function finish(): void {
+    try {
+      if (!lost) inflater.end();
+    } catch {
+      lose();
+    }
   }
 
   return {
     write(chunk) {
       if (lost) return;
-      try {
-        inflater.write(chunk);
-      } catch {
-        lose();
-      }
+      waiting.push(chunk);
+      waitingBytes += chunk.length;
+      if (waitingBytes > options.capBytes) return lose();
+      if (isWorking) return;
+      isWorking = true;
+      setImmediate(work);
     },
     end() {
-      try {
-        if (!lost) inflater.end();
-      } catch {
-        lose();
-      }
+      isOver = true;
+      if (!isWorking) finish();
       return captured;
     },
   };
