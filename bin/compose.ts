@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
@@ -30,6 +31,8 @@ export interface RunningEngine {
   /** Loopback port for the guard. */
   readonly port: number;
   readonly log: Log;
+  /** Takes the connection of a client that the guard hands over; null when that has ended on the way. */
+  take(name: string, client: Socket | null): void;
   /** Takes nothing new; resolves when every exchange is over. */
   drain(): Promise<void>;
   /** Cuts what still runs and leaves everything durable; idempotent. */
@@ -114,6 +117,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   return {
     port,
     log,
+    take: (name, client) => proxy.take(name, client),
     drain: () => proxy.drain(),
     close: () => {
       closing ??= closeAll();

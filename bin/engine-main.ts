@@ -1,4 +1,5 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
+import { Socket } from 'node:net';
 import type { RunningEngine } from './compose.ts';
 
 process.umask(0o077);
@@ -15,8 +16,9 @@ if (process.send === undefined) {
   process.exit(2);
 }
 // Before anything is loaded: the first message may already be here.
-process.on('message', (message: { type?: unknown; secret?: unknown }) => {
-  if (message.type === 'init' && typeof message.secret === 'string') void begin(message.secret);
+process.on('message', (message: Readonly<Record<string, unknown>>, handle: unknown) => {
+  if (message.type === 'client') take(String(message.name), handle);
+  else if (message.type === 'init' && typeof message.secret === 'string') void begin(message.secret);
   else if (message.type === 'drain') void leave(0, true);
 });
 // Without its guard nobody can reach it, and another guard's engine may want the home.
@@ -40,6 +42,13 @@ async function begin(secret: string): Promise<void> {
   } catch (error) {
     fail('the engine did not start', error);
   }
+}
+
+function take(name: string, handle: unknown): void {
+  // One that left on the way here comes without its connection.
+  const client = handle instanceof Socket ? handle : null;
+  if (engine === null) client?.destroy();
+  else engine.take(name, client);
 }
 
 async function leave(code: number, gently: boolean): Promise<void> {

@@ -45,6 +45,8 @@ export interface GuardOptions {
 
 export type Guard = ReturnType<typeof createGuard>;
 
+/** Windows hands connections over in ways of its own, which nobody tried here. */
+const CAN_GIVE = process.platform !== 'win32';
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
 const CHALLENGE = 'Basic realm="comet-cc"';
 
@@ -96,7 +98,8 @@ export function createGuard(options: GuardOptions) {
     if (asked === null) return refuse(client, '400 Bad Request');
     try {
       const isTarget = asked.host === target.host && asked.port === target.port;
-      const remote = isTarget ? await openTarget() : await reach(asked);
+      const remote = isTarget ? await openTarget(client, head.length === 0) : await reach(asked);
+      if (remote === 'given') return;
       own(remote);
       if (isTarget || !isOwnPort(remote)) return accept(client, remote, head);
       remote.destroy();
@@ -111,13 +114,25 @@ export function createGuard(options: GuardOptions) {
     }
   }
 
-  function accept(client: net.Socket, remote: net.Socket, head: Buffer): void {
-    if (client.destroyed) return void remote.destroy();
+  function count(remote: net.Socket): void {
     tunnels.open += 1;
     tunnels.total += 1;
     remote.once('close', () => {
       tunnels.open -= 1;
     });
+  }
+
+  /** The engine answers a client that is silent until then, and nothing of it passes through this process. */
+  function give(client: net.Socket, name: string, lease: net.Socket): void {
+    own(lease);
+    count(lease);
+    lease.on('end', () => lease.destroy()).resume();
+    engine.give(name, client, () => lease.destroy());
+  }
+
+  function accept(client: net.Socket, remote: net.Socket, head: Buffer): void {
+    if (client.destroyed) return void remote.destroy();
+    count(remote);
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
     if (head.length > 0) remote.write(head);
     join(client, remote);
@@ -128,16 +143,35 @@ export function createGuard(options: GuardOptions) {
     return LOOPBACK.test(remoteAddress) && (remotePort === port || remotePort === engine.port());
   }
 
-  async function openTarget(): Promise<net.Socket> {
+  async function openTarget(client: net.Socket, isSilent: boolean): Promise<net.Socket | 'given'> {
+    const name = isSilent && CAN_GIVE ? randomBytes(16).toString('hex') : null;
+    const remote = await openEngine(name);
+    if (remote === null || name === null) return remote ?? openHost();
+    if (client.readableLength === 0) {
+      give(client, name, remote);
+      return 'given';
+    }
+    // It spoke before it was answered: what this process has read of it cannot be handed over.
+    remote.destroy();
+    return (await openEngine(null)) ?? openHost();
+  }
+
+  /** Null when no engine takes it in time. */
+  async function openEngine(client: string | null): Promise<net.Socket | null> {
     const until = performance.now() + timings.holdMs;
     const left = (): number => Math.ceil(until - performance.now());
     while (!stopping && left() > 0 && (await engine.whenHealthy(left())) && left() > 0) {
+      const asked = { authority, secret, client, timeoutMs: left() };
       // One that fails means the engine is on its way down, of which the guard hears a moment later.
-      const remote = await dialEngine(engine.port(), { authority, secret, timeoutMs: left() }).catch(() => null);
+      const remote = await dialEngine(engine.port(), asked).catch(() => null);
       if (remote === 'declined') break;
       if (remote !== null) return remote;
       await sleep(50);
     }
+    return null;
+  }
+
+  function openHost(): Promise<net.Socket> {
     tunnels.failed_open += 1;
     const { hostname, port: upstreamPort, protocol } = new URL(options.upstream);
     const fallback = protocol === 'http:' ? 80 : 443;

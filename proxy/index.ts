@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { Clock } from '../common/clock.ts';
 import { type ProxyStats, runExchange } from './exchange.ts';
 import { createMitm } from './mitm.ts';
@@ -27,6 +28,8 @@ export interface ProxyDeps {
 export interface Proxy {
   /** Loopback port for the guard. */
   listen(): Promise<number>;
+  /** Takes the connection of a client that the guard hands over; null when that has ended on the way. */
+  take(name: string, client: Socket | null): void;
   stats(): Readonly<ProxyStats>;
   /** Takes no new connection; resolves when every exchange is over. */
   drain(): Promise<void>;
@@ -62,6 +65,7 @@ export function createProxy(deps: ProxyDeps): Proxy {
   });
   return {
     listen: () => mitm.listen(),
+    take: (name, client) => mitm.take(name, client),
     stats: () => ({ ...stats }),
     async drain() {
       mitm.drain();

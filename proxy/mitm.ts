@@ -13,7 +13,7 @@ import {
   type OnCertificateRequiredCallback,
 } from 'http-mitm-proxy';
 import type { Incoming } from './exchange.ts';
-import { SECRET_HEADER } from './guard/tunnel.ts';
+import { CLIENT_HEADER, SECRET_HEADER } from './guard/tunnel.ts';
 import type { CertSource, ProxyLog } from './ports.ts';
 
 export interface MitmOptions {
@@ -31,6 +31,8 @@ export interface MitmOptions {
 export interface Mitm {
   /** Binds 127.0.0.1 on a free port; TLS is ready when it resolves. */
   listen(): Promise<number>;
+  /** A client's own connection, not yet answered, under the name that the guard asked with; null when it has ended. */
+  take(name: string, client: Socket | null): void;
   /** Idle connections close, busy ones after their response. */
   drain(): void;
   close(): Promise<void>;
@@ -38,6 +40,7 @@ export interface Mitm {
 
 const TLS_OPTIONS = { connectionsCheckingInterval: 5_000, noDelay: true };
 const HEADERS_MS = 60_000;
+const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 
 type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
 
@@ -49,6 +52,7 @@ type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
 export function createMitm(options: MitmOptions): Mitm {
   const proxy = new FixedLeafProxy(options);
   const sockets = new Set<Duplex>();
+  const leases = new Map<string, Duplex>();
   let tls: TlsServer | null = null;
   let served: Leaf | null = null;
   let draining = false;
@@ -67,10 +71,35 @@ export function createMitm(options: MitmOptions): Mitm {
     const isGuard = isSecret(request.headers[SECRET_HEADER], options.secret);
     if (!isGuard || request.url !== options.authority) return refuse(socket, '403 Forbidden');
     if (tls === null || draining || !takeLeaf(tls)) return refuse(socket, '503 Service Unavailable');
-    socket.write('HTTP/1.1 200 Connection Established\r\n\r\n');
+    const client = request.headers[CLIENT_HEADER];
+    if (typeof client === 'string') lend(client, socket);
+    socket.write(ESTABLISHED);
+    if (typeof client === 'string') return;
     if (head.length > 0) socket.unshift(head);
     tls.emit('connection', socket);
   });
+
+  /** Waits for the client that the guard hands over next; the lease ends with it, and it with the lease. */
+  function lend(name: string, lease: Duplex): void {
+    leases.set(name, lease);
+    lease.once('close', () => leases.delete(name));
+    lease.on('end', () => lease.destroy()).resume();
+  }
+
+  function take(name: string, client: Socket | null): void {
+    const lease = leases.get(name);
+    if (lease === undefined || client === null || tls === null || draining) {
+      lease?.destroy();
+      client?.destroy();
+      return;
+    }
+    track(client, sockets);
+    client.once('close', () => lease.destroy());
+    lease.once('close', () => client.destroy());
+    client.allowHalfOpen = true;
+    client.write(ESTABLISHED);
+    tls.emit('connection', client);
+  }
 
   /** Whether there is a leaf to serve; a new one replaces the old for the connections to come. */
   function takeLeaf(server: TlsServer): boolean {
@@ -106,6 +135,7 @@ export function createMitm(options: MitmOptions): Mitm {
       await startTls();
       return (http.address() as AddressInfo).port;
     },
+    take,
     drain() {
       draining = true;
       tls?.closeIdleConnections();

@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
+import type { Socket } from 'node:net';
 
 export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_loop' | 'stopped';
 
@@ -113,6 +114,15 @@ export function createEngine(options: EngineOptions) {
     start: spawn,
     status: () => ({ state, pid: child?.pid ?? null, restarts }),
     port: () => (state === 'healthy' ? port : 0),
+    /** Hands a silent client's connection over, for good; without a child it ends. */
+    give(name: string, client: Socket, onLost: () => void): void {
+      const given = (error: Error | null): void => {
+        client.destroy();
+        if (error !== null) onLost();
+      };
+      if (child?.connected) child.send({ type: 'client', name }, client, {}, given);
+      else given(new Error('the engine has gone'));
+    },
     restart: () => (leaving === null ? dismiss('restart', RESTART_GRACE_MS) : Promise.resolve()),
     stop: (timeoutMs: number) => dismiss('stop', timeoutMs),
     /** False at once in a crash loop or when stopped, else when `timeoutMs` are over. */

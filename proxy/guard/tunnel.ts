@@ -6,6 +6,8 @@ import { http } from './http.ts';
 
 /** Carries the secret that only the guard and its engine know. */
 export const SECRET_HEADER = 'x-comet-cc-guard';
+/** Names the client that is handed over to the engine; the connection that carries it then is its lease. */
+export const CLIENT_HEADER = 'x-comet-cc-client';
 
 const HALF_CLOSED_MS = 600_000;
 
@@ -58,16 +60,24 @@ export async function askConnect(
 }
 
 /**
- * A connection to the engine on which it has answered CONNECT; `declined` when it must not intercept now.
+ * A connection to the engine on which it has answered CONNECT; `declined` when it must not intercept now. With `client`
+ * it is the lease of a client that is handed over: either side's end of it ends the client's connection.
  *
  * @throws when it could not be reached or did not answer in time
  */
 export async function dialEngine(
   port: number,
-  options: { readonly authority: string; readonly secret: string; readonly timeoutMs: number },
+  options: {
+    readonly authority: string;
+    readonly secret: string;
+    readonly timeoutMs: number;
+    readonly client: string | null;
+  },
 ): Promise<net.Socket | 'declined'> {
   const open = (): net.Socket => connect('127.0.0.1', port, options.timeoutMs);
-  const { status, socket } = await askConnect(options.authority, { [SECRET_HEADER]: options.secret }, open);
+  const { secret, client } = options;
+  const headers = { [SECRET_HEADER]: secret, ...(client === null ? {} : { [CLIENT_HEADER]: client }) };
+  const { status, socket } = await askConnect(options.authority, headers, open);
   if (status === 200) return socket;
   socket.destroy();
   return 'declined';

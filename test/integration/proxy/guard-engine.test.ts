@@ -1,12 +1,15 @@
 import { once } from 'node:events';
 import { existsSync, readdirSync, statSync } from 'node:fs';
 import type { IncomingMessage } from 'node:http';
+import net from 'node:net';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { Duplex } from 'node:stream';
+import tls from 'node:tls';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { byteSink } from '../../../common/log.ts';
 import { control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { sseMessage } from '../../helpers/sse.ts';
-import { ask, CLIENT, openRequest, secureThrough, type Via } from '../../helpers/wire.ts';
+import { ask, askOn, CLIENT, openRequest, secureThrough, type Via } from '../../helpers/wire.ts';
 
 let world: World;
 let release: (() => void) | null = null;
@@ -42,6 +45,31 @@ async function openStream(via: Via) {
   return { ended, secure };
 }
 
+/** Sends CONNECT and whatever is written at once, without waiting for the answer, which is never seen. */
+function hastyClient(via: Via): Duplex {
+  const socket = net.connect(via.port, '127.0.0.1');
+  socket.write(`CONNECT api.anthropic.com:443 HTTP/1.1\r\nHost: api.anthropic.com\r\n${via.connectHeaders}\r\n`);
+  let head: Buffer | null = Buffer.alloc(0);
+  const behind = new Duplex({
+    read() {},
+    write: (chunk: Buffer, _encoding, done) => void socket.write(chunk, done),
+    destroy(error, done) {
+      socket.destroy();
+      done(error);
+    },
+  });
+  socket.on('data', (chunk: Buffer) => {
+    if (head === null) return void behind.push(chunk);
+    head = Buffer.concat([head, chunk]);
+    const end = head.indexOf('\r\n\r\n');
+    if (end < 0) return;
+    behind.push(head.subarray(end + 4));
+    head = null;
+  });
+  socket.on('error', () => {}).once('close', () => behind.destroy());
+  return behind;
+}
+
 const pidOf = async (): Promise<number> => {
   const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":5000}');
   return (status as { engine: { pid: number } }).engine.pid;
@@ -55,6 +83,35 @@ describe('guard and engine', () => {
       engine: { state: 'healthy', restarts: 0 },
       tunnels: { total: 1, failed_open: 0 },
     });
+  });
+
+  it('count a client for as long as it is there, whoever ends it', async () => {
+    const { guard, via } = await world.start();
+    const first = await secureThrough(via, world.ours.ca);
+    const second = await secureThrough(via, world.ours.ca);
+    expect(guard.status().tunnels).toEqual({ open: 2, total: 2, failed_open: 0 });
+    first.destroy();
+    await vi.waitFor(() => expect(guard.status().tunnels.open).toBe(1));
+    const closed = once(second.on('error', () => {}).resume(), 'close');
+    process.kill(await pidOf(), 'SIGKILL');
+    await closed;
+    await vi.waitFor(() => expect(guard.status().tunnels.open).toBe(0));
+  });
+
+  it('keep what a client says before it is answered', async () => {
+    const { guard, via } = await world.start();
+    const pid = await pidOf();
+    // The CONNECT waits for the engine, so that the first words of TLS come while it does.
+    process.kill(pid, 'SIGSTOP');
+    const hasty = hastyClient(via);
+    await control(world.socketPath, '{"op":"status"}');
+    const secure = tls.connect({ socket: hasty, servername: 'api.anthropic.com', ca: world.ours.ca });
+    await control(world.socketPath, '{"op":"status"}');
+    process.kill(pid, 'SIGCONT');
+    await once(secure, 'secureConnect');
+    expect((await askOn(secure, { headers: CLIENT, body })).body.toString()).toBe(body);
+    expect(guard.status().tunnels).toMatchObject({ open: 1, failed_open: 0 });
+    secure.destroy();
   });
 
   it('hold a CONNECT for the restarted engine after a kill', async () => {
