@@ -12,5 +12,12 @@ const MODES = {
 export function cutRule({ mode, ...trim }: Config['trim']): CutRule | null {
   if (mode === 'off') return null;
   const { margin, keep } = MODES[mode];
-  return { ...trim, margin, keepTurns: trim.keepTurns * keep, keepTokens: trim.keepTokens * keep };
+  return {
+    ...trim,
+    margin,
+    roundMargin: margin + trim.roundMargin,
+    keepTurns: trim.keepTurns * keep,
+    keepRounds: trim.keepRounds * keep,
+    keepTokens: trim.keepTokens * keep,
+  };
 }

@@ -83,6 +83,11 @@ export const Config = z.strictObject({
       triggerTokens: count(10_000).describe('history above this, in tokens, is worth a cut'),
       keepTurns: z.int().min(3).default(3).describe('newest complete turns that stay verbatim'),
       keepTokens: count(6_000).describe('newest tokens that stay verbatim'),
+      targetTokens: count(0).describe('a request above this many tokens is cut as soon as it may be; 0: none is'),
+      keepRounds: z.int().min(1).default(6).describe('newest tool rounds of a running turn that stay verbatim'),
+      roundMargin: share(1).describe(
+        'how much longer than a cut at a prompt one inside a tool loop waits to have paid',
+      ),
       minDropShare: share(0.2).describe('least share of the history that a cut must drop'),
       pressureShare: share(0.8).describe("share of the model's context window above which a cut waits for nothing"),
     })

@@ -44,4 +44,15 @@ export interface CapturedTurn {
   readonly model: string;
   readonly atMs: number;
   readonly messages: readonly CapturedMessage[];
+  /** Set where this is not a turn but some rounds of one, the first with the turn's prompt before them. */
+  readonly part?: TurnPart;
+  /** Of a turn: the parts it begins with, each by its `end` and how many messages of the turn it holds. */
+  readonly parts?: readonly { readonly end: string; readonly messages: number }[];
+}
+
+export interface TurnPart {
+  /** Counts the parts of a turn from 0. */
+  readonly index: number;
+  /** `end` of the part before; null for the first. */
+  readonly after: string | null;
 }

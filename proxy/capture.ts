@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import type { CapturedMessage, CapturedTurn, Role } from '../common/turn.ts';
 import type { AssistantMessage } from './ports.ts';
 import { extendLineage, messageHash } from './wire/lineage.ts';
+import { type PartSpan, splitParts, splitRounds } from './wire/rounds.ts';
 import { scanObject } from './wire/scan.ts';
-import type { TurnSpan } from './wire/turns.ts';
+import { splitTurns, type TurnSpan } from './wire/turns.ts';
 import type { ConversationView } from './wire/view.ts';
 
 export interface CaptureContext {
@@ -13,7 +14,25 @@ export interface CaptureContext {
 
 /** A turn of the transcript, in the very characters that Claude Code sent. */
 export function capturedTurn(view: ConversationView, span: TurnSpan, context: CaptureContext): CapturedTurn {
-  return { ...common(view, span, context), end: span.endHash, messages: receivedMessages(view, span) };
+  const messages = receivedMessages(view, span);
+  return { ...common(view, span, context), end: span.endHash, messages, ...partsOf(view, span) };
+}
+
+/** Rounds of a running turn, as parts of it: each message of the turn up to the last of them is in one. */
+export function capturedParts(
+  view: ConversationView,
+  wanted: readonly PartSpan[],
+  context: CaptureContext,
+): CapturedTurn[] {
+  const turn = splitTurns(view).at(-1);
+  if (wanted.length === 0 || turn === undefined) return [];
+  const all = splitParts(view, splitRounds(view, turn));
+  return wanted.map((span) => {
+    const before = all[span.index - 1];
+    const part = { index: span.index, after: before?.endHash ?? null };
+    const whole = { ...span, start: before?.end ?? turn.start };
+    return { ...common(view, turn, context), end: span.endHash, messages: receivedMessages(view, whole), part };
+  });
 }
 
 /** The turn that a response has just ended, before Claude Code has sent the answer back. */
@@ -26,7 +45,18 @@ export function answeredTurn(
   const message = { role: 'assistant', content: answer.content };
   const end = extendLineage(view.lineage.at(-1) as string, messageHash(message));
   const captured = asCaptured('assistant', Buffer.from(JSON.stringify(answer.content)));
-  return { ...common(view, span, context), end, messages: [...receivedMessages(view, span), captured] };
+  const messages = [...receivedMessages(view, span), captured];
+  return { ...common(view, span, context), end, messages, ...partsOf(view, span) };
+}
+
+function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
+  let from = turn.start;
+  const parts = splitParts(view, splitRounds(view, turn)).map((part) => {
+    const messages = part.end - from;
+    from = part.end;
+    return { end: part.endHash, messages };
+  });
+  return parts.length === 0 ? {} : { parts };
 }
 
 function common(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {

@@ -2,18 +2,20 @@ import { isCleanOrigin } from '../common/turn.ts';
 import type { MemoryLine, MemorySource, ProxyLog } from './ports.ts';
 import { type Step, stripThrough } from './wire/epoch.ts';
 import { modelTraits } from './wire/models.ts';
-import { type EpochPlan, type Injection, locate } from './wire/plan.ts';
+import { type EpochPlan, type Injection, locate, type RoundCut } from './wire/plan.ts';
 import { messageText, recentTexts } from './wire/prompt.ts';
+import { splitParts, splitRounds } from './wire/rounds.ts';
 import {
   type Line,
   type Rendered,
   type RetrievalMode,
   renderPreamble,
   renderRetrieval,
+  renderRoundsPreamble,
   renderSystemBlock,
   type SystemTexts,
 } from './wire/texts.ts';
-import { freshPromptAt, headEnd, splitTurns } from './wire/turns.ts';
+import { freshPromptAt, headEnd, splitTurns, type TurnSpan } from './wire/turns.ts';
 import type { ConversationView } from './wire/view.ts';
 
 export interface EpochConfig {
@@ -49,7 +51,7 @@ export async function recollect(
   config: EpochConfig,
   log: ProxyLog,
 ): Promise<Recollection> {
-  if (step.kind === 'epoch' && step.because === 'broken') return NOTHING;
+  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return NOTHING;
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
   const fresh = freshPromptAt(view);
@@ -115,13 +117,14 @@ export function formPlan(
   const head = system(mayHead);
   const inSystem = new Set(head?.text.split('\n') ?? []);
   const kept = step.from === null ? [] : keptInjections(view, step.from, step);
-  const former = step.cut === null ? step.from : null;
+  const former = step.cut === null || step.rounds !== null ? step.from : null;
   return {
     id: occasion.id,
     sessionId,
     createdAtMs: occasion.createdAtMs,
     epoch: step.from === null ? 0 : step.from.epoch + 1,
-    cut: former?.cut ?? formCut(memory, occasion, config),
+    cut: step.cut === null ? (step.from?.cut ?? null) : formCut(memory, occasion, config),
+    rounds: [...keptRounds(view, step), ...formRounds(memory, occasion, config)],
     strippedThrough: step.strippedThrough,
     systemBlock: former?.systemBlock ?? head?.text ?? null,
     systemNodeIds: former?.systemNodeIds ?? head?.nodeIds ?? [],
@@ -182,10 +185,39 @@ function formCut(memory: MemorySource, { view, step, fence }: Occasion & { fence
   if (step.kind !== 'epoch' || step.cut === null) return null;
   const absorbed = splitTurns(view).slice(0, step.cut.through);
   const ends = absorbed.map((turn) => turn.endHash);
+  const { nodeIds, lines } = standingFor(memory, ends);
+  const preamble = renderPreamble(lines, config.preambleTokens, fence);
+  return { through: ends.at(-1) as string, preamble: preamble.text, nodeIds };
+}
+
+function formRounds(
+  memory: MemorySource,
+  { view, step, fence }: Occasion & { fence: string },
+  config: EpochConfig,
+): RoundCut[] {
+  if (step.kind !== 'epoch' || step.rounds === null) return [];
+  const { start, end, parts } = step.rounds;
+  const { nodeIds, lines } = standingFor(
+    memory,
+    parts.map((part) => part.endHash),
+  );
+  const preamble = renderRoundsPreamble(lines, config.preambleTokens, fence);
+  const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
+  return [{ after, through, preamble: preamble.text, nodeIds }];
+}
+
+function standingFor(memory: MemorySource, ends: readonly string[]): { nodeIds: string[]; lines: Line[] } {
   const nodes = memory.standIns(ends);
   const nodeIds = [...new Set(ends.flatMap((end) => nodes.get(end) ?? []))];
-  const preamble = renderPreamble(memory.lines(nodeIds).map(asLine), config.preambleTokens, fence);
-  return { through: ends.at(-1) as string, preamble: preamble.text, nodeIds };
+  return { nodeIds, lines: memory.lines(nodeIds).map(asLine) };
+}
+
+/** Rounds that the plan before dropped, of turns that are still there. */
+function keptRounds(view: ConversationView, step: Extract<Step, { kind: 'epoch' }>): RoundCut[] {
+  if (step.from === null) return [];
+  const located = locate(step.from, view.lineage)?.rounds ?? [];
+  const cutEnd = step.cut === null ? 0 : (splitTurns(view)[step.cut.through]?.start ?? 0);
+  return located.filter(({ start }) => start >= cutEnd && start !== step.rounds?.start).map(({ cut }) => cut);
 }
 
 function keptInjections(view: ConversationView, from: EpochPlan, step: Extract<Step, { kind: 'epoch' }>): Injection[] {
@@ -203,7 +235,15 @@ function visibleTurns(view: ConversationView, step: Exclude<Step, { kind: 'repla
   const plan = step.kind === 'extend' ? step.plan : step.from;
   const cutEnd = plan === null ? 0 : (locate(plan, view.lineage)?.cutEnd ?? 0);
   const from = step.kind === 'epoch' && step.cut !== null ? (turns[step.cut.through]?.start ?? 0) : cutEnd;
-  return new Set(turns.filter((turn) => turn.start >= from).map((turn) => turn.endHash));
+  const shown = turns.filter((turn) => turn.start >= from);
+  return new Set(shown.flatMap((turn) => [turn.endHash, ...shownParts(view, turn, plan)]));
+}
+
+function shownParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | null): string[] {
+  const parts = splitParts(view, splitRounds(view, turn));
+  const gone = parts.length === 0 || plan === null ? [] : (locate(plan, view.lineage)?.rounds ?? []);
+  const isGone = (part: TurnSpan): boolean => gone.some(({ start, end }) => part.start >= start && part.end <= end);
+  return parts.filter((part) => !isGone(part)).map((part) => part.endHash);
 }
 
 /** What the model sees of ours already; a branch that was left holds injections that this one does not. */
@@ -211,7 +251,8 @@ function shownLines(plan: EpochPlan, view: ConversationView, config: Pick<EpochC
   const here = new Set(view.lineage);
   const injected = plan.injections.filter((injection) => here.has(injection.anchor));
   const system = isField(config) ? null : plan.systemBlock;
-  const texts = [plan.cut?.preamble, system, ...injected.map((injection) => injection.text)];
+  const preambles = [plan.cut, ...plan.rounds].map((cut) => cut?.preamble);
+  const texts = [...preambles, system, ...injected.map((injection) => injection.text)];
   return texts.flatMap((text) => text?.split('\n') ?? []);
 }
 

@@ -1,16 +1,17 @@
 import type { Clock } from '../common/clock.ts';
-import { answeredTurn, capturedTurn } from './capture.ts';
+import { answeredTurn, capturedParts, capturedTurn } from './capture.ts';
 import { type EpochConfig, formPlan, recollect } from './epochs.ts';
 import type { PlanStore } from './plan-store.ts';
 import type { MemorySource, MessagesRequest, ProxyLog, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
 import { createTurnstile } from './turnstile.ts';
 import { classify, type RequestClass, sessionOf } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
-import { decideStep, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
+import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
 import { faultOf } from './wire/fault.ts';
 import { type EpochPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
 import { type Receipt, type ReceiptInput, receiptOf } from './wire/receipt.ts';
 import { changesNothing, recordOf, servedBy } from './wire/record.ts';
+import { splitParts, splitRounds } from './wire/rounds.ts';
 import { checkReceived, selfCheck } from './wire/self-check.ts';
 import { parseBetas } from './wire/shape.ts';
 import { type Spliced, splice } from './wire/splice.ts';
@@ -93,7 +94,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const match = ownMatch(view, sessionId);
     const turns = splitTurns(view);
     const situation = situate(view, match, sessionId, turns);
-    if (freshPromptAt(view) >= 0) setImmediate(remember, passage, turns.slice(0, -1), situation);
+    setImmediate(remember, passage, freshPromptAt(view) >= 0 ? turns.slice(0, -1) : [], situation);
 
     const step = decideStep(situation);
     if (step.kind === 'replay') return replayed(passage);
@@ -123,7 +124,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       throw signal.reason;
     }
     if (record.kind === 'plan') {
-      deps.log.info('epoch', { sessionId, epoch: plan.epoch, nodes: plan.cut?.nodeIds.length ?? 0 });
+      const nodes = [plan.cut, ...plan.rounds].reduce((sum, cut) => sum + (cut?.nodeIds.length ?? 0), 0);
+      deps.log.info('epoch', { sessionId, epoch: plan.epoch, nodes });
     }
   }
 
@@ -133,7 +135,9 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     sessionId: string,
     turns: readonly TurnSpan[],
   ): Situation {
-    const durable = deps.memory.standIns(turns.map((turn) => turn.endHash));
+    const running = turns.at(-1);
+    const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
+    const durable = deps.memory.standIns([...turns, ...parts].map((span) => span.endHash));
     return {
       view,
       match,
@@ -161,12 +165,13 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     });
   }
 
-  /** Off the path of the request: whole turns go to memory, again and again until a node stands for them. */
+  /** Off the path: what is complete goes to memory, again and again until a node stands for it. */
   function remember({ view, sessionId }: Passage, turns: readonly TurnSpan[], situation: Situation): void {
     const bare = turns.filter((turn) => !situation.isDurable(turn));
-    const atMs = deps.clock.now();
-    deps.memory.capture(bare.map((turn) => capturedTurn(view, turn, { sessionId, atMs })));
-    const wanted = turnsToPrepare(situation);
+    const context = { sessionId, atMs: deps.clock.now() };
+    deps.memory.capture(bare.map((turn) => capturedTurn(view, turn, context)));
+    deps.memory.capture(capturedParts(view, roundsToPrepare(situation), context));
+    const wanted = turns.length === 0 ? [] : turnsToPrepare(situation);
     if (wanted.length > 0)
       deps.memory.prepare(
         sessionId,
@@ -262,6 +267,7 @@ function isLate(signal: AbortSignal): boolean {
 
 function decisionOf(step: Step): string {
   if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';
+  if (step.rounds !== null) return `cut in a tool loop: ${step.rounds.because}`;
   return step.cut === null ? `epoch: ${step.because}` : `cut: ${step.cut.because}`;
 }
 

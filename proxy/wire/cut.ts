@@ -11,6 +11,12 @@ export interface CutRule extends KeepRule {
   readonly margin: number;
   /** Share of the model's context window above which a cut waits for nothing. */
   readonly pressureShare: number;
+  /** A request above this many tokens is cut as soon as it may be, however small its history; 0: none is. */
+  readonly targetTokens: number;
+  /** Newest rounds of a running turn that stay verbatim, with `keepTokens` of them at least. */
+  readonly keepRounds: number;
+  /** As `margin`, for cuts inside a running turn: its reasoning goes with them. */
+  readonly roundMargin: number;
 }
 
 /** What is known of the prompt cache and of everything around the turns. */
@@ -24,11 +30,13 @@ export interface CutScene {
   readonly contextTokens: number;
 }
 
+export type CutReason = 'cold' | 'paid' | 'pressure' | 'target';
+
 export type CutDecision =
   | { readonly kind: 'keep'; readonly because: 'small' | 'too_few_turns' | 'not_durable' | 'too_little' | 'not_paid' }
   | {
       readonly kind: 'cut';
-      readonly because: 'cold' | 'paid' | 'pressure';
+      readonly because: CutReason;
       /** Turns `[0, through)` are absorbed, those before `absorbed` were already. */
       readonly through: number;
       readonly droppedTokens: number;
@@ -47,7 +55,7 @@ export interface CutInput {
 /** One leading range of whole turns, the newest left alone, and only turns that durable nodes stand for. */
 export function decideCut({ turns, absorbed, isDurable, scene }: CutInput, rule: CutRule): CutDecision {
   const history = sum(turns.slice(absorbed));
-  if (history < rule.triggerTokens) return { kind: 'keep', because: 'small' };
+  if (history < rule.triggerTokens && !isOverTarget(scene, rule)) return { kind: 'keep', because: 'small' };
   const eligible = eligibleThrough(turns, rule);
   if (eligible <= absorbed) return { kind: 'keep', because: 'too_few_turns' };
   let through = absorbed;
@@ -65,12 +73,17 @@ export function decideCut({ turns, absorbed, isDurable, scene }: CutInput, rule:
 
 type Moment = Omit<CutInput, 'isDurable'> & { readonly keptTokens: number };
 
-function whyNow({ turns, absorbed, scene, keptTokens }: Moment, rule: CutRule): 'cold' | 'paid' | 'pressure' | null {
+function whyNow({ turns, absorbed, scene, keptTokens }: Moment, rule: CutRule): CutReason | null {
   if (scene.cold) return 'cold';
+  if (isOverTarget(scene, rule)) return 'target';
   if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return 'pressure';
   const rewrittenTokens = scene.aroundTokens + keptTokens;
   const cost = cutCost({ turns, absorbed, rewrittenTokens, prices: scene.prices }, rule);
   return cost.carried >= rule.margin * cost.once ? 'paid' : null;
+}
+
+function isOverTarget(scene: CutScene, rule: CutRule): boolean {
+  return rule.targetTokens > 0 && scene.requestTokens > rule.targetTokens;
 }
 
 function sum(turns: readonly TurnSpan[]): number {

@@ -34,7 +34,7 @@ export function cutCost({ turns, absorbed, rewrittenTokens, prices }: CutCostInp
   for (const turn of turns) upTo.push((upTo.at(-1) as number) + turn.tokens);
   let carried = 0;
   for (let index = absorbed; index < turns.length; index += 1) {
-    const through = Math.max(absorbed, eligibleThrough(turns.slice(0, index + 1), keep));
+    const through = Math.max(absorbed, eligibleThrough(turns, keep, index + 1));
     const droppable = (upTo[through] as number) - (upTo[absorbed] as number);
     carried += prices.read * droppable * (turns[index] as TurnSpan).requests;
   }

@@ -1,6 +1,10 @@
 import { type CutDecision, type CutInput, type CutRule, decideCut } from './cut.ts';
 import { eligibleThrough } from './keep.ts';
+import { keptTurns } from './kept.ts';
+import { modelTraits } from './models.ts';
 import { type EpochPlan, isEmptyPlan, locate, type Match } from './plan.ts';
+import { decideRoundCut, partsToPrepare, type RoundCutInput, type RoundsToCut } from './round-cut.ts';
+import { isToolRound, type PartSpan } from './rounds.ts';
 import { type SceneInput, sceneOf } from './scene.ts';
 import { freshPromptAt, splitTurns, type TurnSpan } from './turns.ts';
 import type { ConversationView } from './view.ts';
@@ -20,6 +24,8 @@ export type Step =
       readonly from: EpochPlan | null;
       /** Turns absorbed from now on, where that changes. */
       readonly cut: Extract<CutDecision, { kind: 'cut' }> | null;
+      /** Rounds of the running turn absorbed from now on, where that changes. */
+      readonly rounds: RoundsToCut | null;
       readonly strippedThrough: string | null;
     };
 
@@ -42,24 +48,52 @@ export function decideStep(situation: Situation): Step {
   const inForce = match !== null && locate(match.plan, view.lineage) !== null ? match.plan : null;
   if (inForce === null) {
     if (knownSession && view.infos.some((info) => info.hasThinking)) {
-      return { kind: 'epoch', because: 'lost', from: null, cut: null, strippedThrough: stripThrough(view, fresh) };
+      return { ...NEW, because: 'lost', from: null, strippedThrough: stripThrough(view, fresh) };
     }
-    return fresh < 0
-      ? { kind: 'replay' }
-      : { kind: 'epoch', because: 'first', from: null, cut: null, strippedThrough: null };
+    return fresh < 0 ? { kind: 'replay' } : { ...NEW, because: 'first', from: null, strippedThrough: null };
   }
   if (inForce.broken !== false) {
     // What upstream refused for a signature stands with the thinking stripped; any other fault of ours goes whole.
     const from = inForce.broken === 'thinking' ? inForce : null;
-    return { kind: 'epoch', because: 'broken', from, cut: null, strippedThrough: stripThrough(view, fresh) };
+    return { ...NEW, because: 'broken', from, strippedThrough: stripThrough(view, fresh) };
   }
   if (match !== null && wentPast(view, match)) {
-    return { kind: 'epoch', because: 'bypassed', from: inForce, cut: null, strippedThrough: stripThrough(view, fresh) };
+    return { ...NEW, because: 'bypassed', from: inForce, strippedThrough: stripThrough(view, fresh) };
   }
-  if (fresh < 0 || match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
-  const cut = situation.rule === null ? null : decideCut(cutInput(situation, inForce), situation.rule);
-  if (cut?.kind !== 'cut') return { kind: 'extend', plan: inForce };
-  return { kind: 'epoch', because: 'cut', from: inForce, cut, strippedThrough: stripThrough(view, fresh) };
+  if (match?.servedAt === view.lineage.length - 1) return { kind: 'replay' };
+  const { cut, rounds } = cutsFor(situation, inForce, fresh);
+  if (cut === null && rounds === null) return fresh < 0 ? { kind: 'replay' } : { kind: 'extend', plan: inForce };
+  const strippedThrough = stripThrough(view, fresh);
+  return { kind: 'epoch', because: 'cut', from: inForce, cut, rounds, strippedThrough };
+}
+
+const NEW = { kind: 'epoch', cut: null, rounds: null } as const;
+
+type Cuts = Pick<Extract<Step, { kind: 'epoch' }>, 'cut' | 'rounds'>;
+
+/** Whole turns at a prompt; rounds of the running turn, and what turns may go with them, inside a tool loop. */
+function cutsFor(situation: Situation, inForce: EpochPlan, fresh: number): Cuts {
+  const { view, rule } = situation;
+  const none = { cut: null, rounds: null };
+  if (rule === null) return none;
+  const ground = groundOf(situation, inForce);
+  if (fresh >= 0) return { cut: asCut(decideCut(ground, rule)), rounds: null };
+  if (!mayCutInLoop(view)) return none;
+  const input = roundInput(situation, ground, inForce);
+  const rounds = input === null ? null : decideRoundCut(input, rule);
+  if (rounds === null) return none;
+  // All behind the head is written anew in any case.
+  const free = { ...rule, margin: 0, triggerTokens: 0, minDropShare: 0 };
+  return { cut: asCut(decideCut(ground, free)), rounds };
+}
+
+function asCut(decision: CutDecision): Cuts['cut'] {
+  return decision.kind === 'cut' ? decision : null;
+}
+
+/** Where thinking is manual, the running turn has to start with it. */
+function mayCutInLoop(view: ConversationView): boolean {
+  return isToolRound(view) && !view.manualThinking && modelTraits(view.model).thinking !== 'manual';
 }
 
 /** Thinking of an answer that we did not carry is bound to what the client sent then, not to what the plan sends. */
@@ -68,25 +102,44 @@ function wentPast({ infos }: ConversationView, { plan, servedAt }: Match): boole
 }
 
 /** Turns that a cut would absorb if their nodes were durable; empty while the history is far from worth a cut. */
-export function turnsToPrepare({ view, match, rule, isDurable }: Situation): TurnSpan[] {
+export function turnsToPrepare(situation: Situation): TurnSpan[] {
+  const { rule, isDurable, match } = situation;
   if (rule === null) return [];
-  const turns = splitTurns(view);
-  const absorbed = absorbedTurns(turns, match?.plan ?? null, view);
+  const { turns, absorbed } = groundOf(situation, match?.plan ?? null);
   const history = turns.slice(absorbed).reduce((total, turn) => total + turn.tokens, 0);
-  if (history < rule.triggerTokens * 0.75) return [];
+  const enough = rule.targetTokens > 0 ? Math.min(rule.triggerTokens, rule.targetTokens / 2) : rule.triggerTokens;
+  if (history < enough * 0.75) return [];
   return turns.slice(absorbed, eligibleThrough(turns, rule)).filter((turn) => !isDurable(turn));
 }
 
-function cutInput({ view, match, isDurable, nowMs, ownTokens }: Situation, plan: EpochPlan): CutInput {
-  const turns = splitTurns(view);
-  const absorbed = absorbedTurns(turns, plan, view);
-  const scene: SceneInput = { view, turns, absorbed, lastUse: match?.lastUse ?? null, nowMs, ownTokens };
+/** Parts of the running turn that a cut inside it could need. */
+export function roundsToPrepare(situation: Situation): PartSpan[] {
+  const { view, rule, match } = situation;
+  if (rule === null || !mayCutInLoop(view)) return [];
+  const input = roundInput(situation, groundOf(situation, match?.plan ?? null), match?.plan ?? null);
+  return input === null ? [] : partsToPrepare(input, rule);
+}
+
+function groundOf({ view, match, isDurable, nowMs, ownTokens }: Situation, plan: EpochPlan | null): CutInput {
+  const at = plan === null ? null : locate(plan, view.lineage);
+  const turns = keptTurns(view, splitTurns(view), at);
+  const absorbed = turns.filter((turn) => turn.end <= (at?.cutEnd ?? 0)).length;
+  const lastUse = match?.lastUse ?? null;
+  const scene: SceneInput = { view, turns, absorbed, rounds: at?.rounds ?? [], lastUse, nowMs, ownTokens };
   return { turns, absorbed, isDurable, scene: sceneOf(scene) };
 }
 
-function absorbedTurns(turns: readonly TurnSpan[], plan: EpochPlan | null, view: ConversationView): number {
-  const cutEnd = plan === null ? 0 : (locate(plan, view.lineage)?.cutEnd ?? 0);
-  return turns.filter((turn) => turn.end <= cutEnd).length;
+function roundInput(
+  { view, isDurable }: Situation,
+  { turns, absorbed, scene }: CutInput,
+  plan: EpochPlan | null,
+): RoundCutInput | null {
+  const turn = turns.at(-1);
+  if (turn === undefined || absorbed === turns.length) return null;
+  const at = plan === null ? null : locate(plan, view.lineage);
+  const absorbedEnd = at?.rounds.find(({ start }) => start > turn.start)?.end ?? 0;
+  const earlierTokens = turns.slice(absorbed, -1).reduce((total, each) => total + each.tokens, 0);
+  return { view, turn, absorbedEnd, isDurable, scene, earlierTokens };
 }
 
 /**

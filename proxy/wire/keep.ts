@@ -6,11 +6,14 @@ export interface KeepRule {
   readonly keepTokens: number;
 }
 
-/** How many leading turns may go: all but the newest `keepTurns` complete ones and `keepTokens` of them. */
-export function eligibleThrough(turns: readonly TurnSpan[], rule: KeepRule): number {
+/**
+ * How many of the first `count` turns may go: all but the running one, the newest `keepTurns` complete ones and
+ * `keepTokens` of them.
+ */
+export function eligibleThrough(turns: readonly TurnSpan[], rule: KeepRule, count = turns.length): number {
   let kept = 0;
   let tokens = 0;
-  let through = Math.max(0, turns.length - 1);
+  let through = Math.max(0, count - 1);
   while (through > 0 && (kept < rule.keepTurns || tokens < rule.keepTokens)) {
     through -= 1;
     kept += 1;

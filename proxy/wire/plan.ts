@@ -19,6 +19,17 @@ export interface Cut {
   readonly nodeIds: readonly string[];
 }
 
+/** The oldest rounds of one turn that are no longer sent; the turn's own instruction is. */
+export interface RoundCut {
+  /** Lineage up to the message in front of the first absorbed one. */
+  readonly after: string;
+  /** Lineage up to the last absorbed message. */
+  readonly through: string;
+  /** Trailing text block of the instruction. */
+  readonly preamble: string;
+  readonly nodeIds: readonly string[];
+}
+
 /**
  * What a conversation's prefix is rewritten to. Frozen and durable before its first use, replayed byte for byte on
  * every request whose prefix matches. Only `injections` and `served` grow.
@@ -30,6 +41,8 @@ export interface EpochPlan {
   /** Counts the epochs of a conversation from 0. */
   readonly epoch: number;
   readonly cut: Cut | null;
+  /** Behind the cut, oldest first; at most one in a turn. */
+  readonly rounds: readonly RoundCut[];
   /** Thinking is stripped up to the message with this lineage; null: none is. */
   readonly strippedThrough: string | null;
   /** Appended after Claude Code's last system block. */
@@ -75,8 +88,9 @@ export class PlanBook {
 
   apply(record: PlanRecord): void {
     if (record.kind === 'plan') {
-      this.#plans.set(record.plan.id, record.plan);
-      this.#note(record.plan);
+      const plan = { ...record.plan, rounds: record.plan.rounds ?? [] }; // plans of before rounds could be cut have none
+      this.#plans.set(plan.id, plan);
+      this.#note(plan);
       this.#serve(record, record.plan.id);
       return;
     }
@@ -135,15 +149,35 @@ export class PlanBook {
 /** A plan that changes no byte. */
 export function isEmptyPlan(plan: EpochPlan): boolean {
   return (
-    plan.cut === null && plan.strippedThrough === null && plan.systemBlock === null && plan.injections.length === 0
+    plan.cut === null &&
+    plan.rounds.length === 0 &&
+    plan.strippedThrough === null &&
+    plan.systemBlock === null &&
+    plan.injections.length === 0
   );
 }
 
-/** Where a plan's cut and stripping end in this request, as message counts; null when its prefix is not there. */
-export function locate(plan: EpochPlan, lineage: readonly string[]): { cutEnd: number; stripEnd: number } | null {
+/** Where a plan applies in a request, as message indices and counts. */
+export interface Located {
+  readonly cutEnd: number;
+  readonly stripEnd: number;
+  readonly rounds: readonly LocatedRounds[];
+}
+
+export interface LocatedRounds {
+  readonly cut: RoundCut;
+  /** Messages `[start, end)` are absorbed. */
+  readonly start: number;
+  readonly end: number;
+}
+
+/** Null when the plan's prefix is not that of this request. */
+export function locate(plan: EpochPlan, lineage: readonly string[]): Located | null {
   const after = (hash: string | null): number => (hash === null ? 0 : lineage.indexOf(hash) + 1);
   const cutEnd = after(plan.cut?.through ?? null);
   const stripEnd = after(plan.strippedThrough);
   if ((plan.cut !== null && cutEnd === 0) || (plan.strippedThrough !== null && stripEnd === 0)) return null;
-  return { cutEnd, stripEnd };
+  const rounds = plan.rounds.map((cut) => ({ cut, start: after(cut.after), end: after(cut.through) }));
+  if (rounds.some(({ start, end }) => start === 0 || end === 0)) return null;
+  return { cutEnd, stripEnd, rounds };
 }

@@ -90,12 +90,14 @@ function digestOf(body: Buffer): BodyDigest {
 }
 
 function dropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'] {
-  const cutEnd = locate(plan, view.lineage)?.cutEnd ?? 0;
-  const from = headEnd(view);
-  if (plan.cut === null || cutEnd <= from) return [];
-  const gone = view.infos.slice(from, cutEnd);
-  const tokens = gone.reduce((total, info) => total + info.tokens, 0);
-  return [{ from, to: cutEnd - 1, messages: gone.length, tokens, nodes: plan.cut.nodeIds }];
+  const at = locate(plan, view.lineage);
+  const ranges = (at?.rounds ?? []).map(({ cut, start, end }) => ({ start, end, nodes: cut.nodeIds }));
+  if (plan.cut !== null) ranges.unshift({ start: headEnd(view), end: at?.cutEnd ?? 0, nodes: plan.cut.nodeIds });
+  return ranges.flatMap(({ start, end, nodes }) => {
+    const gone = view.infos.slice(start, end);
+    const tokens = gone.reduce((total, info) => total + info.tokens, 0);
+    return gone.length === 0 ? [] : [{ from: start, to: end - 1, messages: gone.length, tokens, nodes }];
+  });
 }
 
 function added(view: ConversationView, plan: EpochPlan, spliced: Spliced): ReceiptAddition[] {
@@ -121,6 +123,11 @@ function added(view: ConversationView, plan: EpochPlan, spliced: Spliced): Recei
       nodes,
       reason: 'stands for the turns dropped',
     });
+  }
+  for (const { preamble: text, nodeIds: nodes } of plan.rounds) {
+    const position = where(text)?.position;
+    const reason = 'stands for the rounds dropped';
+    if (position !== undefined) additions.push({ channel: 'preamble', position, text, nodes, reason });
   }
   for (const { text, nodeIds: nodes } of plan.injections) {
     const found = where(text);

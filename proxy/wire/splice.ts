@@ -38,8 +38,16 @@ export function splice(view: ConversationView, plan: EpochPlan): Spliced | null 
   let thinkingStripped = 0;
   let pending: Buffer[] = [];
 
+  const promptOf = new Map(at.rounds.map((rounds) => [promptBefore(view, rounds.start), rounds.cut]));
+
   view.scan.messages.forEach((slice, index) => {
     if (plan.cut !== null && index >= head && index < at.cutEnd) return;
+    if (at.rounds.some((rounds) => index >= rounds.start && index < rounds.end)) return;
+    const ended = at.rounds.find((rounds) => index === rounds.end);
+    if (ended !== undefined) {
+      const dropped = view.scan.messages[ended.start] as Slice;
+      edits.push({ start: dropped.start, end: slice.start, bytes: Buffer.alloc(0) });
+    }
     const info = view.infos[index] as ConversationView['infos'][number];
     if (plan.cut !== null && index === at.cutEnd) {
       const dropped = view.scan.messages[head] as Slice;
@@ -49,9 +57,10 @@ export function splice(view: ConversationView, plan: EpochPlan): Spliced | null 
     const here = plan.injections.filter((injection) => injection.anchor === view.lineage[index]);
     const asSystem = here.filter((injection) => speaksAsSystem(injection, view, index));
     const asBlock = here.filter((injection) => !asSystem.includes(injection));
+    const roundsCut = promptOf.get(index);
     const change = changeMessage(view.body, slice, {
       before: plan.cut !== null && index === at.cutEnd ? plan.cut.preamble : null,
-      after: asBlock.map((injection) => injection.text),
+      after: [...asBlock.map((injection) => injection.text), ...(roundsCut === undefined ? [] : [roundsCut.preamble])],
       stripThinking: info.hasThinking && index < at.stripEnd,
     });
     thinkingStripped += change?.stripped ?? 0;
@@ -66,6 +75,13 @@ export function splice(view: ConversationView, plan: EpochPlan): Spliced | null 
   });
   if (plan.systemBlock !== null) edits.push(...systemEdit(view, plan.systemBlock));
   return { body: applyEdits(view.body, edits), edits, messages, thinkingStripped };
+}
+
+/** The user message of an instruction, in front of the system messages bound to it. */
+function promptBefore({ infos }: ConversationView, end: number): number {
+  let index = end - 1;
+  while (index > 0 && infos[index]?.role === 'system') index -= 1;
+  return index;
 }
 
 /**

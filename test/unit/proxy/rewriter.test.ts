@@ -24,7 +24,17 @@ import {
 type Json = Record<string, unknown>;
 
 const config: RewriterConfig = {
-  cut: { triggerTokens: 300, keepTurns: 3, keepTokens: 50, minDropShare: 0.2, margin: 0, pressureShare: 0.8 },
+  cut: {
+    triggerTokens: 300,
+    keepTurns: 3,
+    keepTokens: 50,
+    minDropShare: 0.2,
+    margin: 0,
+    pressureShare: 0.8,
+    targetTokens: 0,
+    keepRounds: 1_000,
+    roundMargin: 0,
+  },
   retrieval: 'auto',
   retrievalTokens: 600,
   systemTokens: 900,
@@ -278,6 +288,7 @@ describe('the rewriter', () => {
         createdAtMs: 0,
         epoch: 0,
         cut: null,
+        rounds: [],
         strippedThrough: null,
         systemBlock: 'ours',
         systemNodeIds: [],

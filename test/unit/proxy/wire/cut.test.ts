@@ -9,6 +9,9 @@ const rule = {
   keepTurns: 3,
   keepTokens: 2_000,
   minDropShare: 0.5,
+  targetTokens: 0,
+  keepRounds: 6,
+  roundMargin: 1,
 };
 
 const turnsOf = (...tokens: number[]): TurnSpan[] =>
@@ -80,6 +83,14 @@ describe('the size rule', () => {
       kind: 'keep',
       because: 'too_few_turns',
     });
+  });
+
+  it('cuts a request above the target, however small its history', () => {
+    const turns = turnsOf(2_000, 2_000, 500, 1_000, 1_000, 10);
+    const input = { turns, absorbed: 0, scene, isDurable: all };
+    const patient = { ...rule, margin: 1 };
+    expect(decideCut(input, { ...patient, targetTokens: 60_000 })).toMatchObject({ because: 'small' });
+    expect(decideCut(input, { ...patient, targetTokens: 40_000 })).toMatchObject({ because: 'target', through: 2 });
   });
 
   describe('with a margin', () => {
