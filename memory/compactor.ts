@@ -1,5 +1,6 @@
 import type { Catalogue } from './catalogue.ts';
 import { assembleBrief, assembleNodes } from './core/assemble.ts';
+import { bundleDraft } from './core/bundle.ts';
 import type { CompactionReason } from './core/compaction.ts';
 import { type MemoryNode, nodeId } from './core/node.ts';
 import { withoutTools } from './core/taint.ts';
@@ -19,6 +20,8 @@ export interface Batch {
 export interface Compactor {
   /** Nodes of the local model, durable and findable when this resolves. @throws when they cannot be written */
   standIn(batch: Batch): Promise<readonly MemoryNode[]>;
+  /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
+  bundle(batch: Batch, prompt: string): Promise<void>;
   /** What `model` makes of the batch; turns that it left out are filled in locally. */
   ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<CompactionResult>;
   nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
@@ -35,6 +38,8 @@ type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
 };
 
 const never = new AbortController().signal;
+/** No model is asked about a few rounds alone: it reads them with their turn. */
+const BUNDLE = 'bundle';
 
 export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, store }: Parts): Compactor {
   async function inputOf(batch: Batch): Promise<CompactionInput> {
@@ -82,6 +87,12 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
       const nodes = nodesOf(await locally(batch), batch, local.name);
       await store.save(nodes, batch.turns);
       return nodes;
+    },
+    async bundle(batch, prompt) {
+      const { sessionId, project, reason, turns: shown } = batch;
+      const drafts = shown.map((part) => bundleDraft(part, prompt));
+      const assembly = { sessionId, project, reason, writtenBy: BUNDLE, nowMs: clock.now(), shown, newId };
+      await store.save(assembleNodes(drafts, assembly), shown);
     },
     async ask(model, batch, signal) {
       const result = await model.compact(await inputOf(batch), signal);

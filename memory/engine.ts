@@ -14,6 +14,7 @@ import type { Problem } from './ports.ts';
 import { createQueries } from './queries.ts';
 import { createRecaller } from './recall.ts';
 import { removeNodes } from './removal.ts';
+import { createRounds } from './rounds.ts';
 import { createSensor } from './sensor.ts';
 import { openSessions } from './sessions.ts';
 import { createSnapshooter } from './snapshooter.ts';
@@ -42,18 +43,11 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const upgrades = createUpgrades({ ...deps, catalogue, compactor, store, texts, tracker });
   const sensor = createSensor(deps);
   const files = createFileMemory({ ...deps, catalogue });
-  const pipeline = createPipeline({
-    ...deps,
-    book,
-    catalogue,
-    compactor,
-    files,
-    upgrades,
-    sensor,
-    store,
-    texts,
-    tracker,
-  });
+  const removed = new Set(await forgotten.load());
+  const isForgotten = (end: string): boolean => removed.has(end);
+  const rounds = createRounds({ ...deps, book, catalogue, compactor, store, texts, isForgotten });
+  const taking = { ...deps, book, catalogue, compactor, files, rounds, upgrades, sensor, store, texts, tracker };
+  const pipeline = createPipeline(taking);
   const queries = createQueries({ ...deps, book, catalogue, texts });
   const { resolve } = queries;
   const sessions = await openSessions({ ...deps, book, catalogue, pipeline, queries });
@@ -74,7 +68,6 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   let closing: Promise<void> | null = null;
   let reindexing: MemoryStatus['reindex'] = null;
 
-  const removed = new Set(await forgotten.load());
   for (const end of removed) book.take(end);
   await store.open();
   const started = tracker.run('ingest', start);

@@ -4,12 +4,14 @@ import type { Catalogue } from './catalogue.ts';
 import type { Compactor } from './compactor.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
 import { DOCUMENT } from './core/document.ts';
+import { joinParts } from './core/parts.ts';
 import { isStandIn } from './core/stand-in.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { FileMemory } from './file-memory.ts';
-import { redactTurn, slimTurn } from './intake.ts';
+import { slimTurn } from './intake.ts';
 import type { JournalTurn, SensorReading, TurnText } from './ports.ts';
+import type { Rounds } from './rounds.ts';
 import type { Sensor } from './sensor.ts';
 import type { Store } from './store.ts';
 import type { Texts } from './texts.ts';
@@ -44,6 +46,7 @@ export type PipelineParts = MemoryDeps & {
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;
   readonly files: FileMemory;
+  readonly rounds: Rounds;
   readonly upgrades: Upgrades;
   readonly sensor: Sensor;
   readonly store: Store;
@@ -62,8 +65,8 @@ interface Session {
 }
 
 export function createPipeline(parts: PipelineParts): Pipeline {
-  const { config, journal, redactor, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
-  const { files, store, texts, tracker } = parts;
+  const { config, journal, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
+  const { files, rounds, store, texts, tracker } = parts;
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const sessions = new Map<string, Session>();
   let pendingChars = 0;
@@ -83,20 +86,19 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     tracker.run('ingest', () => session.serial(work));
 
   async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
-    let project: string;
     let stored: JournalTurn;
     try {
       await hydrate(session);
       if (book.isRecorded(turn.end)) return;
-      project = projectOf(turn.projectDir) || session.project;
+      session.project = projectOf(turn.projectDir) || session.project;
       const marks = await files.marksOf(turn);
-      const touched = marks.length === 0 ? {} : { files: marks };
-      stored = await journal.append({ ...redactTurn(turn, redactor), project, ...touched });
+      const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }) };
+      if (turn.part !== undefined) return await rounds.ingest(turn, stamp);
+      stored = await rounds.append(turn, stamp);
     } catch (error) {
       book.release(turn.end);
       throw error;
     }
-    session.project = project;
     take(session, stored);
     await decide(session);
   }
@@ -115,12 +117,15 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 
   async function hydrate(session: Session): Promise<void> {
     session.hydration ??= (async () => {
-      for (const stored of await journal.read(session.id)) {
+      const records = await journal.read(session.id);
+      for (const part of records) if (part.part !== undefined) rounds.enter(part);
+      for (const stored of joinParts(records, book.canonical).turns) {
         session.project = stored.project || session.project;
-        take(session, stored);
+        if (stored.part === undefined) take(session, stored);
         // Long histories are read beside running streams.
         await nextTick();
       }
+      await rounds.standIn(session.id);
       requeueStandIns(session);
     })().catch((error: unknown) => {
       // A disk that comes back is asked again.
@@ -174,6 +179,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
       const batch = { sessionId: session.id, project: session.project, reason, turns };
       const nodes = await compactor.standIn(batch);
+      await rounds.adopt(nodes);
       session.buffer = session.buffer.slice(turns.length);
       left -= turns.length;
       if (!upgrades.add(nodes)) await compactor.writeLocalBrief(batch);

@@ -122,6 +122,8 @@ export interface JournalTurn extends CapturedTurn {
   readonly project: string;
   readonly redacted: boolean;
   readonly files?: readonly FileMark[];
+  /** Of a turn with `parts`: their messages come before these and are not among them. */
+  readonly tail?: true;
 }
 
 /** A file of a project at one moment. */

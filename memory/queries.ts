@@ -5,9 +5,10 @@ import { cleanBriefLines, renderBrief } from './core/brief.ts';
 import { DOCUMENT } from './core/document.ts';
 import { memoryLine, summaryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
+import type { JoinedTurn } from './core/parts.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine, NodeFilter, RawMessage, StandingMemory } from './face.ts';
-import type { JournalTurn, StoredBrief } from './ports.ts';
+import type { StoredBrief } from './ports.ts';
 import type { Texts } from './texts.ts';
 import type { TurnBook } from './turn-book.ts';
 
@@ -103,7 +104,7 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
     const turns = await texts.turns(sessionId);
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
-    return messagesOf(turns).map(({ end: _, ...message }) => message);
+    return messagesOf(turns).map(({ ends: _, ...message }) => message);
   }
 
   return {
@@ -116,8 +117,10 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
       const node = resolve(id);
       if (depth < 2) return node;
       const own = new Set(node.turns.flatMap((end) => book.forms(end)));
-      const messages = messagesOf(await texts.turns(node.session_id)).filter(({ end }) => own.has(end));
-      return { ...node, raw: messages.map(({ end: _, ...message }) => message) };
+      const messages = messagesOf(await texts.turns(node.session_id)).filter(({ ends }) =>
+        ends.some((end) => own.has(end)),
+      );
+      return { ...node, raw: messages.map(({ ends: _, ...message }) => message) };
     },
     async brief(sessionId) {
       const brief = await nodeFiles.readBrief(sessionId);
@@ -128,11 +131,13 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
   };
 }
 
-/** Messages in order of the session, numbered from 0, each with the name of its turn. */
-function messagesOf(turns: readonly JournalTurn[]): (RawMessage & { readonly end: string })[] {
+/** Messages in order of the session, numbered from 0, each with the names of its turn and of its part. */
+function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly ends: readonly string[] })[] {
   return turns
-    .flatMap((turn) => turn.messages.map((message) => ({ ...message, end: turn.end })))
-    .map(({ role, content, sha256, end }, seq) => ({ seq, role, content: parsed(content), sha256, end }));
+    .flatMap((turn) => turn.messages.map((message) => ({ message, ends: [turn.end, message.part ?? turn.end] })))
+    .map(({ message: { role, content, sha256 }, ends }, seq) => {
+      return { seq, role, content: parsed(content), sha256, ends };
+    });
 }
 
 function parsed(content: string): unknown {

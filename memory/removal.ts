@@ -22,13 +22,21 @@ type Parts = Pick<MemoryDeps, 'journal' | 'nodeFiles' | 'forgotten'> & {
  * bytes, raw turns, claims of briefs that rest on them, and all of it in snapshots. What is begun and interrupted can
  * be repeated.
  */
-export async function removeNodes(nodes: readonly MemoryNode[], parts: Parts): Promise<void> {
+export async function removeNodes(chosen: readonly MemoryNode[], parts: Parts): Promise<void> {
   const { book, catalogue, forgotten, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
-  const ends = [...new Set(nodes.flatMap((node) => node.turns).flatMap((end) => [end, ...book.forms(end)]))];
+  const formsOf = (names: readonly string[]): string[] => names.flatMap((end) => [end, ...book.forms(end)]);
+  const turns = formsOf(chosen.flatMap((node) => node.turns));
+  const rounds = formsOf(turns.flatMap((end) => book.partsOf(end)));
+  const ends = [...new Set([...turns, ...rounds])];
+  const bundles = rounds.flatMap((end) => catalogue.standingFor(end)).flatMap((id) => catalogue.get(id) ?? []);
+  const nodes = [...new Set([...chosen, ...bundles])];
+  // Turns that stay although some of their rounds go.
+  const wholes = ends.flatMap((end) => book.wholesOf(end)).filter(({ end }) => !ends.includes(end));
   await forgotten.add(ends);
   for (const end of ends) book.take(end);
-  for (const [sessionId, own] of bySession(ends, nodes, book)) await journal.remove(sessionId, own);
-  texts.drop(ends);
+  const copies = wholes.filter(({ isCopied }) => isCopied).map(({ end }) => end);
+  for (const [sessionId, own] of bySession([...ends, ...copies], nodes, book)) await journal.remove(sessionId, own);
+  texts.drop([...ends, ...wholes.map(({ end }) => book.canonical(end))]);
   for (const sessionId of new Set(nodes.map((node) => node.session_id)))
     await cleanBrief(sessionId, new Set(ends), nodeFiles);
   await store.exclusive(async (held) => {
@@ -40,9 +48,18 @@ export async function removeNodes(nodes: readonly MemoryNode[], parts: Parts): P
     const relinked = catalogue.every().filter((node) => !gone.has(node.node_id) && mentions(node, gone));
     await held.remove(ids, ends);
     await held.save(relinked.map((node) => withoutLinks(node, gone)));
+    const kept = wholes.flatMap(({ end }) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
+    await reindex([...new Set(kept)], parts);
     await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
   });
   await indexer.purge();
+}
+
+/** Their rows hold words of rounds that are gone. */
+async function reindex(ids: readonly string[], { catalogue, indexer }: Parts): Promise<void> {
+  if (ids.length === 0) return;
+  await indexer.remove(ids);
+  indexer.upsert(ids.flatMap((id) => catalogue.get(id) ?? []));
 }
 
 function mentions({ links, parent_node_id, superseded_by }: MemoryNode, gone: ReadonlySet<string>): boolean {

@@ -1,6 +1,7 @@
 import type { Origin } from '../common/turn.ts';
 import { saidText } from './core/assemble.ts';
-import { readTurn, withoutTools } from './core/taint.ts';
+import { type JoinedRecords, type JoinedTurn, joinParts } from './core/parts.ts';
+import { readTainted, readTurn, withoutTools } from './core/taint.ts';
 import type { Journal, JournalTurn, TurnText } from './ports.ts';
 import type { TurnBook } from './turn-book.ts';
 
@@ -14,7 +15,8 @@ interface Said {
 
 /** Raw turns as nodes know them: each turn once, in its latest form, under its first name. */
 export interface Texts {
-  turns(sessionId: string): Promise<readonly JournalTurn[]>;
+  turns(sessionId: string): Promise<readonly JoinedTurn[]>;
+  /** The same as text, and each part of them beside. */
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
   /** What was said in a turn; from memory where it was used lately. */
   said(end: string): Promise<Said | null>;
@@ -44,21 +46,28 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
     }
   }
 
-  async function turns(sessionId: string): Promise<readonly JournalTurn[]> {
+  const nameOf = (end: string): string => book.forms(end)[0] ?? end;
+
+  async function joined(sessionId: string): Promise<JoinedRecords> {
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
-      const name = book.forms(turn.end)[0] ?? turn.end;
+      const name = nameOf(turn.end);
       // When the turn comes back in another form, its files may have changed already.
       const files = latest.get(name)?.files ?? turn.files;
       latest.set(name, { ...turn, end: name, ...(files === undefined ? {} : { files }) });
     }
-    return [...latest.values()];
+    return joinParts([...latest.values()], nameOf);
   }
 
-  const ofSession = async (sessionId: string): Promise<readonly TurnText[]> => (await turns(sessionId)).map(readTurn);
+  async function ofSession(sessionId: string): Promise<readonly TurnText[]> {
+    const { turns, parts } = await joined(sessionId);
+    const whole = turns.filter((turn) => turn.part === undefined);
+    const rounds = [...parts, ...turns.filter((turn) => turn.part !== undefined)];
+    return [...whole.map(readTurn), ...readParts(rounds)];
+  }
 
   return {
-    turns,
+    turns: async (sessionId) => (await joined(sessionId)).turns,
     ofSession,
     keep,
     drop,
@@ -71,4 +80,14 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
       return cache.get(name) ?? null;
     },
   };
+}
+
+/** Taint goes on from part to part; where the one before is not there, it may have been tainted. */
+function readParts(parts: readonly JournalTurn[]): TurnText[] {
+  const tainted = new Map<string | null, boolean>([[null, false]]);
+  return parts.map((part) => {
+    const read = readTainted(part, tainted.get(part.part?.after ?? null) ?? true);
+    tainted.set(part.end, read.tainted);
+    return read.text;
+  });
 }

@@ -22,6 +22,10 @@ export interface TurnBook {
   /** Every name of this turn, oldest first. */
   forms(end: string): readonly string[];
   sessionOf(end: string): string | undefined;
+  /** Ends of the parts that a turn begins with. */
+  partsOf(end: string): readonly string[];
+  /** Records of whole turns that hold this part; `isCopied` where they hold its messages too. */
+  wholesOf(part: string): readonly { readonly end: string; readonly isCopied: boolean }[];
   session(sessionId: string): SessionFacts | undefined;
   sessions(): ReadonlyMap<string, SessionFacts>;
 }
@@ -33,6 +37,19 @@ export function createTurnBook(): TurnBook {
   const formsOf = new Map<string, string[]>();
   const bySaying = new Map<string, string>();
   const sessions = new Map<string, SessionFacts>();
+  const partsOf = new Map<string, readonly string[]>();
+  const wholesOf = new Map<string, { readonly end: string; readonly isCopied: boolean }[]>();
+
+  function recordParts({ end, parts = [], tail }: JournalTurn): void {
+    if (parts.length === 0) return;
+    partsOf.set(
+      end,
+      parts.map((part) => part.end),
+    );
+    for (const part of parts) {
+      wholesOf.set(part.end, [...(wholesOf.get(part.end) ?? []), { end, isCopied: tail !== true }]);
+    }
+  }
 
   const canonical = (end: string): string => canonicalOf.get(end) ?? end;
   return {
@@ -47,6 +64,7 @@ export function createTurnBook(): TurnBook {
       taken.add(turn.end);
       if (sessionOfTurn.has(turn.end)) return false;
       sessionOfTurn.set(turn.end, turn.sessionId);
+      recordParts(turn);
       const saying = sayingOf(turn, text);
       const first = bySaying.get(saying);
       const known = sessions.get(turn.sessionId);
@@ -54,7 +72,7 @@ export function createTurnBook(): TurnBook {
         project: turn.project || (known?.project ?? ''),
         firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
         lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
-        turns: (known?.turns ?? 0) + (first === undefined ? 1 : 0),
+        turns: (known?.turns ?? 0) + (first === undefined && turn.part === undefined ? 1 : 0),
       });
       if (first === undefined) {
         bySaying.set(saying, turn.end);
@@ -67,6 +85,8 @@ export function createTurnBook(): TurnBook {
     canonical,
     forms: (end) => formsOf.get(canonical(end)) ?? [canonical(end)],
     sessionOf: (end) => sessionOfTurn.get(end),
+    partsOf: (end) => partsOf.get(end) ?? [],
+    wholesOf: (part) => wholesOf.get(part) ?? [],
     session: (sessionId) => sessions.get(sessionId),
     sessions: () => sessions,
   };
@@ -74,7 +94,8 @@ export function createTurnBook(): TurnBook {
 
 /** Same prompt at the same place of the same history, same words and calls in answer to it. */
 function sayingOf(turn: JournalTurn, text: TurnText): string {
-  const hash = createHash('sha256').update(`${turn.key}\n${text.user}\n`);
+  const place = turn.part === undefined ? '' : `part ${turn.part.index}\n`;
+  const hash = createHash('sha256').update(`${turn.key}\n${place}${text.user}\n`);
   for (const part of text.parts) {
     // Parallel results come back in another order; what was said and called does not change.
     if (part.kind !== 'tool_result')

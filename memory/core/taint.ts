@@ -17,14 +17,21 @@ interface Reading {
   tainted: boolean;
 }
 
+type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files'>>;
+
 /**
  * What a model is shown of a turn, with the origin of each part. Once a result from outside the project entered
  * the turn, everything the assistant writes after it is `external`: taint never goes back.
  */
-export function readTurn(turn: CapturedTurn & Partial<Pick<JournalTurn, 'files'>>): TurnText {
+export function readTurn(turn: Marked): TurnText {
+  return readTainted(turn, false).text;
+}
+
+/** The same of a part of a turn; `tainted` tells whether what came before it in the turn was, and then whether it is. */
+export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; tainted: boolean } {
   const { projectDir, model } = turn;
   const isDocument = model === DOCUMENT;
-  const reading: Reading = { projectDir, isDocument, user: [], parts: [], uses: new Map(), tainted: false };
+  const reading: Reading = { projectDir, isDocument, user: [], parts: [], uses: new Map(), tainted };
   for (const message of turn.messages) {
     if (message.role === 'system') continue;
     for (const block of blocksOf(message)) {
@@ -36,7 +43,9 @@ export function readTurn(turn: CapturedTurn & Partial<Pick<JournalTurn, 'files'>
   const origins: Origin[] = reading.parts.map((part) => part.origin);
   if (user !== '' || origins.length === 0) origins.push(isDocument ? 'tool' : 'user');
   const files = turn.files === undefined ? {} : { files: turn.files };
-  return { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts: reading.parts, ...files };
+  const { parts, tainted: isTainted } = reading;
+  const text = { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...files };
+  return { text, tainted: isTainted };
 }
 
 /** The turn as someone sees it who is shown no tool traffic: user and assistant text only. */

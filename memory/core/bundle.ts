@@ -1,0 +1,52 @@
+import { lowestOrigin } from '../../common/turn.ts';
+import type { DraftNode, TurnText } from '../ports.ts';
+import { clip } from './neutral.ts';
+
+const SUMMARY_CHARS = 260;
+const PROMPT_CHARS = 60;
+const CALL_CHARS = 60;
+const SAID_CHARS = 100;
+/** Inputs of tools that say what a call was about. */
+const TELLING = ['file_path', 'path', 'command', 'pattern', 'url', 'query', 'description', 'prompt'];
+
+/**
+ * Some rounds of a turn in one node: what was called, on what, and the last words said over it. What tools answered
+ * is left to the raw messages.
+ *
+ * @param prompt  what the user asked for, '' where it is not known
+ */
+export function bundleDraft(part: TurnText, prompt: string): DraftNode {
+  const calls = part.parts.filter((each) => each.kind === 'tool_use');
+  const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
+  const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${clip(subjectOf(text), CALL_CHARS)}`.trim()))];
+  const task = prompt === '' ? '' : ` for “${clip(oneLine(prompt), PROMPT_CHARS)}”`;
+  const words = said === undefined ? '' : ` — ${clip(oneLine(said.text), SAID_CHARS)}`;
+  const count = `${calls.length} tool ${calls.length === 1 ? 'call' : 'calls'}`;
+  const room = SUMMARY_CHARS - count.length - task.length - words.length - 2;
+  const subjects = named.map((name) => name.replace(/^\S+ /, ''));
+  const shown = [...calls.map(({ origin }) => origin), ...(said === undefined ? [] : [said.origin])];
+  return {
+    summary: `${count}${task}: ${clip(named.join('; '), room)}${words}`,
+    trigger: `When I need what a tool call said: ${clip(subjects.join(', '), SUMMARY_CHARS)}`,
+    topic_tags: [],
+    importance: 'LOW',
+    recall_mode: 'active',
+    turns: [part.end],
+    facts: [],
+    origin: lowestOrigin([...shown, 'user']),
+  };
+}
+
+function subjectOf(input: string): string {
+  try {
+    const fields = JSON.parse(input) as Record<string, unknown>;
+    const telling = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string');
+    return oneLine(String(telling ?? ''));
+  } catch {
+    return ''; // an input that was cut short names nothing
+  }
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
+}
