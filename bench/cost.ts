@@ -146,14 +146,14 @@ async function rewritten(): Promise<Sender> {
       const message = { id: 'm', model: String(request.body['model']), content: reply.content, stopReason, usage };
       outcome.seen({ status: 200, end: 'complete', message, errorText: '', headers: {} });
       await new Promise(setImmediate);
-      if (request.round === 0 || stopReason === 'end_turn') await settled(memory);
+      await settled(memory);
     },
   };
 }
 
-/** Minutes pass between two prompts of a person; memory is done with a turn by then. */
+/** A tool runs for seconds, a person thinks for minutes; memory is done by then. */
 async function settled(memory: { status(): { queue: Record<string, number> } }): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 5));
+  await new Promise(setImmediate);
   while (Object.values(memory.status().queue).some((waiting) => waiting > 0)) {
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
