@@ -234,6 +234,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
           await hydrate(session);
           const last = session.buffer.findLastIndex((turn) => book.forms(turn.end).some((end) => wanted.has(end)));
           await compact(session, last + 1, 'forced');
+          await rounds.standIn(id);
         });
       }
     },

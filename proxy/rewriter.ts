@@ -170,8 +170,9 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const bare = turns.filter((turn) => !situation.isDurable(turn));
     const context = { sessionId, atMs: deps.clock.now() };
     deps.memory.capture(bare.map((turn) => capturedTurn(view, turn, context)));
-    deps.memory.capture(capturedParts(view, roundsToPrepare(situation), context));
-    const wanted = turns.length === 0 ? [] : turnsToPrepare(situation);
+    const parts = roundsToPrepare(situation);
+    deps.memory.capture(capturedParts(view, parts, context));
+    const wanted = [...(turns.length === 0 ? [] : turnsToPrepare(situation)), ...parts];
     if (wanted.length > 0)
       deps.memory.prepare(
         sessionId,

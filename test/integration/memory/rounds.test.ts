@@ -127,6 +127,28 @@ describe('rounds of a turn that runs', () => {
     expect([...second.standIns(endsOf(parts)).keys()]).toEqual(endsOf(parts));
   });
 
+  test('get the node that could not be written when they are asked for again', async () => {
+    const disk = createDisk();
+    const { save } = disk.nodeFiles;
+    let isFull = true;
+    const nodeFiles = {
+      ...disk.nodeFiles,
+      save: async (nodes: Parameters<typeof save>[0]) => {
+        if (isFull) throw new Error('disk full');
+        await save(nodes);
+      },
+    };
+    const memory = await start(disk, { nodeFiles });
+    const { parts } = nine();
+    memory.capture(parts);
+    await memory.flush(5_000);
+    expect(memory.standIns(endsOf(parts)).size).toBe(0);
+    isFull = false;
+    memory.prepare('s1', endsOf(parts));
+    await memory.flush(5_000);
+    expect([...memory.standIns(endsOf(parts)).keys()]).toEqual(endsOf(parts));
+  });
+
   test('are copied whole into a fork, which reads the same without its parent', async () => {
     const disk = createDisk();
     const memory = await start(disk);
