@@ -10,13 +10,19 @@ import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
 import { createRedactor, markKey } from '../common/redact.ts';
 import { createUsageFile } from '../memory/adapters/usage-file.ts';
-import { openGovernor } from '../memory/governor.ts';
+import { type Governor, openGovernor } from '../memory/governor.ts';
+import type { Ledger } from '../memory/ledger.ts';
 import { createProxy } from '../proxy/index.ts';
+import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';
+import { openLedgerFile } from '../proxy/ledger/store.ts';
 import { createRoute } from '../proxy/next-hop.ts';
 import { openPlanStore } from '../proxy/plan-store.ts';
+import { openReceiptFile } from '../proxy/receipt-store.ts';
+import { openReceipts } from '../proxy/receipts.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
 import { createHandlers } from './api/handlers.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
+import { type Costs, costsOf } from './costs.ts';
 import { cutRule } from './cut-rule.ts';
 import { lateMemory } from './late-memory.ts';
 import { openMemory } from './open-memory.ts';
@@ -68,12 +74,25 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     clock: systemClock,
     log,
   });
-  const opening = openMemory({ env, config, paths, redactor, governor, log });
+  const ledger = await openCostLedger({
+    store: openLedgerFile(path.join(paths.ledgerDir, 'costs.jsonl'), (message) => log.warn('the ledger', { message })),
+    rule: config.ledger,
+    clock: systemClock,
+    log,
+  });
+  const receipts = await openReceipts({
+    store: openReceiptFile(path.join(paths.ledgerDir, 'receipts.jsonl'), (line) => redactor.json(line).text),
+    most: config.ledger.receipts,
+    log,
+  });
+  const opening = openMemory({ env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log });
   const memory = lateMemory(opening, config.llm);
   const plans = openPlanStore(paths.plansDir);
   const rewriter = await createRewriter({
     memory,
     plans,
+    ledger,
+    receipts,
     config: rewriterConfig(config),
     clock: systemClock,
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
@@ -97,9 +116,9 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log,
     clock: systemClock,
   });
-  const { tokens, receipts } = rewriter;
   const opened = (): Promise<unknown> => opening.catch(() => undefined);
-  const parts = { memory, opened, requests: proxy.stats, tokens, receipts, problems: plans.problems };
+  const costs = (): Costs => costsOf(ledger, systemClock.now());
+  const parts = { memory, opened, requests: proxy.stats, costs, receipts: receipts.list, problems: plans.problems };
   api.serve(createHandlers({ ...parts, version: VERSION }));
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
@@ -132,6 +151,18 @@ export function engineLogFile(paths: HomePaths): string {
 
 function noProxy(env: NodeJS.ProcessEnv): string {
   return env['no_proxy'] ?? env['NO_PROXY'] ?? '';
+}
+
+/** The calls of memory count twice: against the day's tokens, and in what all of this costs. */
+function spendingOf(governor: Governor, ledger: CostLedger): Ledger {
+  return {
+    today: governor.today,
+    spent(spent) {
+      governor.spent(spent);
+      const { calls, tokens, costUsd: usd, sessionId: conversation = '' } = spent;
+      ledger.own({ conversation, calls, tokens, usd });
+    },
+  };
 }
 
 function rewriterConfig({ trim, inject, recall }: Config): RewriterConfig {

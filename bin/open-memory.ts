@@ -9,6 +9,7 @@ import type { HomePaths } from '../common/paths.ts';
 import type { Redactor } from '../common/redact.ts';
 import type { Governor } from '../memory/governor.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
+import type { Ledger } from '../memory/ledger.ts';
 import { PROXY_NAMES } from './environment.ts';
 import { withTempDir } from './temp-dir.ts';
 import { createTroubles } from './troubles.ts';
@@ -21,6 +22,8 @@ export interface MemoryParts {
   readonly paths: HomePaths;
   readonly redactor: Redactor;
   readonly governor: Governor;
+  /** Where the use of the models is counted. */
+  readonly spending: Ledger;
   readonly log: Log;
 }
 
@@ -102,11 +105,11 @@ async function warmUp(memory: Memory, log: Log): Promise<void> {
 }
 
 async function languageModel(parts: MemoryParts): Promise<ReportingModel | null> {
-  const { env, config, paths, redactor, governor, log } = parts;
+  const { env, config, paths, redactor, spending, log } = parts;
   if (config.llm !== 'claude' && config.llm !== 'openai') return null;
   const cwd = path.join(paths.runDir, 'model');
   await ensureDir(cwd);
-  const shared = { cwd, redact: redactor.text, now: systemClock.now, ledger: governor, log };
+  const shared = { cwd, redact: redactor.text, now: systemClock.now, ledger: spending, log };
   if (config.llm === 'openai') {
     const { createOpenAiEndpoint } = await import('../memory/adapters/openai-endpoint.ts');
     const { model, sensorModel, ...endpoint } = config.openai;

@@ -2,12 +2,14 @@ import { engineClient } from './api/client.ts';
 import type { EngineStatus } from './api/operations.ts';
 import type { Context } from './context.ts';
 import type { EngineState, GuardStatus } from './control.ts';
+import { type Costs, NO_COSTS } from './costs.ts';
 import { idleModel } from './late-memory.ts';
 import { VERSION } from './version.ts';
 
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport
-  extends Pick<EngineStatus, 'version' | 'requests' | 'tokens' | 'queue' | 'llm' | 'nodes' | 'problems'> {
+  extends Costs,
+    Pick<EngineStatus, 'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'problems'> {
   readonly running: boolean;
   readonly pid: number | null;
   readonly proxy: { readonly url: string; readonly port: number };
@@ -20,7 +22,7 @@ export interface StatusReport
 const ENGINE_MS = 2_000;
 const NOTHING = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
-  tokens: { original: 0, sent: 0, net_saved: 0 },
+  ...NO_COSTS,
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   nodes: 0,
   problems: [],
@@ -41,6 +43,9 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     uptime_ms: guard.uptime_ms,
     requests: known.requests,
     tokens: known.tokens,
+    savings: known.savings,
+    trimming_off: known.trimming_off,
+    healed: known.healed,
     queue: known.queue,
     llm: known.llm,
     nodes: known.nodes,

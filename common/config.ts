@@ -92,6 +92,16 @@ export const Config = z.strictObject({
       pressureShare: share(0.8).describe("share of the model's context window above which a cut waits for nothing"),
     })
     .prefault({}),
+  ledger: z
+    .strictObject({
+      tolerance: share(0.05).describe(
+        "share of a conversation's price that memory may cost before it counts as a loss",
+      ),
+      credit: count(10_000).describe('what memory may cost a conversation in any case, in tokens of uncached input'),
+      longestHorizon: z.int().positive().default(60).describe('most requests that a cut is given to pay for itself'),
+      receipts: count(200).describe('newest requests that explain knows of'),
+    })
+    .prefault({}),
   inject: z
     .strictObject({
       retrieval: z

@@ -46,8 +46,8 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
     const old = await nodeFiles.readBrief(batch.sessionId);
     const briefClaims = old === null ? [] : [...old.active, ...old.hints];
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
-    const { project, turns } = batch;
-    return { project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
+    const { sessionId, project, turns } = batch;
+    return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
   const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutTools) });

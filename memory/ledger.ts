@@ -7,7 +7,7 @@ export interface Spent {
 
 /** The use of one day (UTC). */
 export interface Ledger {
-  spent(spent: Spent): void;
+  spent(spent: Spent & { /** Whose turns it was about. */ readonly sessionId?: string }): void;
   today(): Spent & { /** `YYYY-MM-DD` */ readonly day: string };
 }
 

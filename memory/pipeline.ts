@@ -159,7 +159,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     session.sensing = true;
     const buffer = session.buffer.slice(-1 - SENSED, -1);
     const work = async (): Promise<void> => {
-      const reading = await sensor.sense({ buffer, turn });
+      const reading = await sensor.sense({ sessionId: session.id, buffer, turn });
       session.sensing = false;
       void run(session, () => apply(session, turn, reading));
     };

@@ -63,12 +63,16 @@ export interface SensorReading {
 }
 
 export interface SensorInput {
+  /** Whose turns these are; for the bill only. */
+  readonly sessionId?: string;
   /** Up to the last five buffered turns, oldest first. */
   readonly buffer: readonly TurnText[];
   readonly turn: TurnText;
 }
 
 export interface CompactionInput {
+  /** Whose turns these are; for the bill only. */
+  readonly sessionId?: string;
   readonly project: string;
   readonly turns: readonly TurnText[];
   /** Tags already used in this project, most frequent first; reused before new ones are made. */

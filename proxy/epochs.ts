@@ -42,7 +42,8 @@ interface Occasion {
   readonly step: Exclude<Step, { kind: 'replay' }>;
 }
 
-const NOTHING: Recollection = { brief: [], standing: [], recalled: [], whole: true };
+/** Nothing to say. */
+export const SILENCE: Recollection = { brief: [], standing: [], recalled: [], whole: false };
 
 /** Asks memory under the deadline; whatever is late or fails is left out. */
 export async function recollect(
@@ -51,7 +52,7 @@ export async function recollect(
   config: EpochConfig,
   log: ProxyLog,
 ): Promise<Recollection> {
-  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return NOTHING;
+  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return SILENCE;
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
   const fresh = freshPromptAt(view);

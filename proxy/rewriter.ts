@@ -1,22 +1,25 @@
 import type { Clock } from '../common/clock.ts';
-import { answeredTurn, capturedParts, capturedTurn } from './capture.ts';
-import { type EpochConfig, formPlan, recollect } from './epochs.ts';
+import { createAftermath } from './aftermath.ts';
+import { capturedParts, capturedTurn } from './capture.ts';
+import { type EpochConfig, formPlan, recollect, SILENCE } from './epochs.ts';
+import { type CostLedger, openCostLedger, rootOf } from './ledger/index.ts';
+import { createMemoryLedger } from './ledger/store.ts';
+import { type Made, type Passage, understand } from './passage.ts';
 import type { PlanStore } from './plan-store.ts';
-import type { MemorySource, MessagesRequest, ProxyLog, ResponseSeen, RewriteOutcome, Rewriter } from './ports.ts';
+import type { MemorySource, ProxyLog, Rewriter } from './ports.ts';
+import { createMemoryReceipts } from './receipt-store.ts';
+import { openReceipts, type Receipts } from './receipts.ts';
 import { createTurnstile } from './turnstile.ts';
-import { classify, type RequestClass, sessionOf } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
-import { faultOf } from './wire/fault.ts';
 import { type EpochPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
-import { type Receipt, type ReceiptInput, receiptOf } from './wire/receipt.ts';
+import type { Receipt } from './wire/receipt.ts';
 import { changesNothing, recordOf, servedBy } from './wire/record.ts';
 import { splitParts, splitRounds } from './wire/rounds.ts';
 import { checkReceived, selfCheck } from './wire/self-check.ts';
-import { parseBetas } from './wire/shape.ts';
 import { type Spliced, splice } from './wire/splice.ts';
 import { freshPromptAt, splitTurns, type TurnSpan } from './wire/turns.ts';
-import { type ConversationView, tokensOf, ViewCache, viewConversation } from './wire/view.ts';
+import { type ConversationView, ViewCache } from './wire/view.ts';
 
 export interface RewriterConfig extends EpochConfig {
   /** Null: nothing is ever trimmed. */
@@ -26,6 +29,9 @@ export interface RewriterConfig extends EpochConfig {
 export interface RewriterDeps {
   readonly memory: MemorySource;
   readonly plans: PlanStore;
+  /** Left out, nothing is kept beyond the process. */
+  readonly ledger?: CostLedger;
+  readonly receipts?: Receipts;
   readonly config: RewriterConfig;
   readonly clock: Clock;
   /** `bytes` random bytes in hex. */
@@ -34,24 +40,14 @@ export interface RewriterDeps {
 }
 
 export interface RunningRewriter extends Rewriter {
-  /** Input tokens of all answered requests, as upstream billed them and as they would have been unrewritten. */
-  tokens(): { readonly original: number; readonly sent: number };
-  /** The newest rewritten requests, newest first. */
+  /** The newest requests, newest first. */
   receipts(): readonly Receipt[];
   close(): Promise<void>;
 }
 
-/** Rewritten requests that can be explained. */
-const RECEIPTS = 50;
-
-/** A request that was understood. */
-interface Passage {
-  readonly request: MessagesRequest;
-  readonly view: ConversationView;
-  readonly sessionId: string;
-  readonly kind: RequestClass;
-  readonly betas: readonly string[];
-}
+/** What is kept where no ledger and no receipts are given. */
+const RULE = { tolerance: 0.05, credit: 10_000, longestHorizon: 60 };
+const RECEIPTS = 200;
 
 /** @throws what the plan store throws while loading */
 export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
@@ -59,24 +55,26 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   for (const record of await deps.plans.load()) book.apply(record);
   const cache = new ViewCache();
   const inTurn = createTurnstile();
-  const total = { original: 0, sent: 0 };
-  const receipts: Receipt[] = [];
+  const { log, clock } = deps;
+  const ledger = deps.ledger ?? (await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }));
+  const receipts = deps.receipts ?? (await openReceipts({ store: createMemoryReceipts(), most: RECEIPTS, log }));
+  const { outcome, untouched } = createAftermath({
+    memory: deps.memory,
+    ledger,
+    receipts,
+    cache,
+    clock,
+    log,
+    breakPlan: ({ sessionId }, plan, broken) => note(sessionId, { kind: 'broken', planId: plan.id, broken }),
+  });
 
-  function understand(request: MessagesRequest): Passage | null {
-    const view = viewConversation(request.body, cache);
-    if (view === null) return null;
-    const { kind } = classify(view, request.headers);
-    const betas = parseBetas(request.headers['anthropic-beta']);
-    return { request, view, sessionId: sessionOf(view, request.headers), kind, betas };
-  }
-
-  function replayed(passage: Passage): RewriteOutcome {
+  function replayed(passage: Passage): Made {
     const { view, sessionId, kind, request } = passage;
     const match = book.match(view, sessionId, kind === 'other' ? 'answered' : 'any');
     const spliced = match === null ? null : splice(view, match.plan);
     if (match !== null && spliced !== null && kind === 'main' && request.path === 'messages')
-      note(sessionId, { kind: 'served', planId: match.plan.id, ...servedBy(view, deps.clock.now()) });
-    return outcome(passage, match?.plan ?? null, spliced, 'replay');
+      note(sessionId, { kind: 'served', planId: match.plan.id, ...servedBy(view, clock.now()) });
+    return { passage, plan: match?.plan ?? null, spliced, decision: 'replay', cut: false };
   }
 
   /** A fork goes on with a plan of its own that says the same: what it adds is kept with it, and not its parent's. */
@@ -88,7 +86,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     return { ...match, plan };
   }
 
-  async function advanced(passage: Passage, signal: AbortSignal): Promise<RewriteOutcome> {
+  async function advanced(passage: Passage, signal: AbortSignal): Promise<Made> {
     if (passage.kind !== 'main' || passage.request.path === 'count_tokens') return replayed(passage);
     const { view, sessionId } = passage;
     const match = ownMatch(view, sessionId);
@@ -98,8 +96,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
     const step = decideStep(situation);
     if (step.kind === 'replay') return replayed(passage);
-    const said = await recollect(deps.memory, { view, sessionId, step }, deps.config, deps.log);
-    const stamp = { createdAtMs: deps.clock.now(), id: deps.randomHex(16), fence: deps.randomHex(6) };
+    const said = isOff(sessionId) ? SILENCE : await recollect(deps.memory, { view, sessionId, step }, deps.config, log);
+    const stamp = { createdAtMs: clock.now(), id: deps.randomHex(16), fence: deps.randomHex(6) };
     const plan = formPlan(deps.memory, { view, sessionId, step, ...stamp }, said, deps.config);
     const spliced = splice(view, plan);
     if (spliced === null || !isAccepted(passage, plan, spliced)) return replayed(passage);
@@ -107,11 +105,11 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const record = recordOf(
       step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null,
       plan,
-      servedBy(view, deps.clock.now()),
+      servedBy(view, clock.now()),
     );
     if (changesNothing(record)) note(sessionId, record);
     else await commit(sessionId, plan, record, signal);
-    return outcome(passage, plan, spliced, decisionOf(step));
+    return { passage, plan, spliced, decision: decisionOf(step), cut: cuts(step) };
   }
 
   /** Durable before its first use. Throws where the request has gone out without it in the meantime. */
@@ -125,7 +123,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     }
     if (record.kind === 'plan') {
       const nodes = [plan.cut, ...plan.rounds].reduce((sum, cut) => sum + (cut?.nodeIds.length ?? 0), 0);
-      deps.log.info('epoch', { sessionId, epoch: plan.epoch, nodes });
+      log.info('epoch', { sessionId, epoch: plan.epoch, nodes });
     }
   }
 
@@ -141,19 +139,29 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     return {
       view,
       match,
-      knownSession: book.knowsSession(sessionId),
+      knownSession: isKnown(view, sessionId),
       isDurable: (turn) => durable.has(turn.endHash),
-      rule: deps.config.cut,
-      nowMs: deps.clock.now(),
+      rule: isOff(sessionId) ? null : deps.config.cut,
+      nowMs: clock.now(),
       ownTokens: deps.config.preambleTokens + deps.config.systemTokens,
     };
+  }
+
+  /** Something of ours was sent in it: its thinking may be bound to that. The ledger outlives the plans. */
+  function isKnown(view: ConversationView, sessionId: string): boolean {
+    return book.knowsSession(sessionId) || ledger.wasRewritten(sessionId, rootOf(view));
+  }
+
+  /** It has cost more than it saved: plans in force go on, nothing is cut or added any more. */
+  function isOff(sessionId: string): boolean {
+    return ledger.offBecause(sessionId) !== null;
   }
 
   function isAccepted(passage: Passage, plan: EpochPlan, spliced: Spliced): boolean {
     const refusal = selfCheck(passage.view, plan, spliced, passage.betas, cache);
     if (refusal === null) return true;
     const ownFault = checkReceived(passage.view, passage.betas, cache) === null;
-    if (ownFault) deps.log.error('self-check failed; the addition is left out', { refusal: refusal.message });
+    if (ownFault) log.error('self-check failed; the addition is left out', { refusal: refusal.message });
     return !ownFault;
   }
 
@@ -161,14 +169,14 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   function note(sessionId: string, record: PlanRecord): void {
     book.apply(record);
     deps.plans.append(sessionId, record, false).catch((error: unknown) => {
-      deps.log.warn('a plan record was not written', { sessionId, error });
+      log.warn('a plan record was not written', { sessionId, error });
     });
   }
 
   /** Off the path: what is complete goes to memory, again and again until a node stands for it. */
   function remember({ view, sessionId }: Passage, turns: readonly TurnSpan[], situation: Situation): void {
     const bare = turns.filter((turn) => !situation.isDurable(turn));
-    const context = { sessionId, atMs: deps.clock.now() };
+    const context = { sessionId, atMs: clock.now() };
     deps.memory.capture(bare.map((turn) => capturedTurn(view, turn, context)));
     const parts = roundsToPrepare(situation);
     deps.memory.capture(capturedParts(view, parts, context));
@@ -180,85 +188,35 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       );
   }
 
-  function outcome(
-    passage: Passage,
-    plan: EpochPlan | null,
-    spliced: Spliced | null,
-    decision: string,
-  ): RewriteOutcome {
-    const rewritten = spliced !== null && spliced.edits.length > 0;
-    if (rewritten) {
-      const { request, view, sessionId, kind } = passage;
-      const atMs = deps.clock.now();
-      // Off the path: it hashes both bodies, and holding on to them instead would hold hundreds of megabytes.
-      setImmediate(keepReceipt, { requestId: request.requestId, sessionId, atMs, kind, decision, view, plan, spliced });
-    }
-    const body = rewritten ? spliced.body : passage.request.body;
-    const seen = (response: ResponseSeen): void => {
-      try {
-        afterwards(passage, rewritten ? plan : null, body, response);
-      } catch (error) {
-        deps.log.error('the answer was not captured', { requestId: passage.request.requestId, error });
-      }
-    };
-    return { body, rewritten, seen };
-  }
-
-  function keepReceipt(input: ReceiptInput): void {
-    receipts.unshift(receiptOf(input));
-    receipts.length = Math.min(receipts.length, RECEIPTS);
-  }
-
-  function afterwards(passage: Passage, plan: EpochPlan | null, body: Buffer, response: ResponseSeen): void {
-    const { view, sessionId, request } = passage;
-    if (response.status === 400 && plan !== null) {
-      const broken = faultOf(response.errorText);
-      if (broken === null || checkReceived(view, passage.betas, cache) !== null) return;
-      deps.log.error('upstream refused a rewritten request; its plan is given up', { sessionId, broken });
-      note(sessionId, { kind: 'broken', planId: plan.id, broken });
-    }
-    const { message } = response;
-    if (message === null || request.path === 'count_tokens') return;
-    const { input, cacheRead, cacheWrite5m, cacheWrite1h } = message.usage;
-    const billed = input + cacheRead + cacheWrite5m + cacheWrite1h;
-    total.sent += billed;
-    total.original += Math.round(billed * (tokensOf(request.body.length) / tokensOf(body.length)));
-    const turn = splitTurns(view).at(-1);
-    if (passage.kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined)
-      return;
-    deps.memory.capture([answeredTurn(view, turn, message, { sessionId, atMs: deps.clock.now() })]);
-  }
-
   return {
     async rewrite(request, signal) {
-      const passage = understand(request);
+      const passage = understand(request, cache);
       if (passage === null) return untouched(request);
       return inTurn(passage.sessionId, async () => {
+        let made: Made;
         try {
-          return await advanced(passage, signal);
+          made = await advanced(passage, signal);
         } catch (error) {
-          deps.log.warn('memory skipped; the plan in force is replayed', { requestId: request.requestId, error });
-          return replayed(passage);
+          log.warn('memory skipped; the plan in force is replayed', { requestId: request.requestId, error });
+          made = replayed(passage);
         }
+        return outcome(made, !signal.aborted);
       });
     },
     replay(request) {
       try {
-        const passage = understand(request);
-        return passage === null ? untouched(request) : replayed(passage);
+        const passage = understand(request, cache);
+        return passage === null ? untouched(request) : outcome(replayed(passage), true);
       } catch (error) {
-        deps.log.error('replay failed; the original goes out', { requestId: request.requestId, error });
+        log.error('replay failed; the original goes out', { requestId: request.requestId, error });
         return untouched(request);
       }
     },
-    tokens: () => ({ ...total }),
-    receipts: () => [...receipts],
-    close: () => deps.plans.close(),
+    receipts: () => receipts.list(),
+    async close() {
+      await Promise.all([deps.plans.close(), ledger.close(), receipts.close()]);
+    },
   };
-}
-
-function untouched(request: MessagesRequest): RewriteOutcome {
-  return { body: request.body, rewritten: false, seen() {} };
 }
 
 /** The deadline has passed, and a replay was sent in place of this rewrite; a client that left sent nothing. */
@@ -266,12 +224,12 @@ function isLate(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError';
 }
 
+function cuts(step: Step): boolean {
+  return step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
+}
+
 function decisionOf(step: Step): string {
   if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';
   if (step.rounds !== null) return `cut in a tool loop: ${step.rounds.because}`;
   return step.cut === null ? `epoch: ${step.because}` : `cut: ${step.cut.because}`;
-}
-
-function endsTurn(stopReason: string | null): boolean {
-  return stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
 }

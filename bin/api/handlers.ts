@@ -2,6 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
+import type { Costs } from '../costs.ts';
 import { importFile } from './import-file.ts';
 import type { EngineStatus, Handlers } from './operations.ts';
 
@@ -13,7 +14,7 @@ export interface HandlerDeps {
   /** Settles once the store is open, or will not open. */
   readonly opened: () => Promise<unknown>;
   readonly requests: () => EngineStatus['requests'];
-  readonly tokens: () => { readonly original: number; readonly sent: number };
+  readonly costs: () => Costs;
   /** Those that memory does not know of. */
   readonly problems?: () => EngineStatus['problems'];
   readonly receipts: () => readonly Receipt[];
@@ -22,22 +23,22 @@ export interface HandlerDeps {
 
 /** The API's operations over what the engine is made of. */
 export function createHandlers(deps: HandlerDeps): Handlers {
-  const { memory, opened, requests, tokens, problems, receipts, version } = deps;
+  const { memory, opened, requests, costs, problems, receipts, version } = deps;
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
       const { problems: known, ...status } = memory.status();
-      const { original, sent } = tokens();
       return {
         pid: process.pid,
         version,
         requests: requests(),
-        tokens: { original, sent, net_saved: original - sent },
+        ...costs(),
         ...status,
         problems: [...known, ...(problems?.() ?? [])],
       };
     },
     explain: ({ request }) => receiptNamed(receipts(), request),
+    'receipts/list': () => receipts(),
     'nodes/list': async (filter) => {
       await opened();
       return memory.list(defined(filter));
@@ -50,7 +51,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'nodes/pin': ({ ids, pinned }) => memory.pin(ids, pinned),
     'nodes/why': ({ id }) => memory.why(id),
     'memory/about': ({ projectDir }) => memory.about(projectDir),
-    'memory/stats': () => memory.stats(),
+    'memory/stats': async () => ({ ...(await memory.stats()), savings: costs().savings }),
     'memory/export': ({ format }) => memory.exportAll(format),
     'memory/import': (input) => importFile(memory, input),
     'memory/reindex': () => memory.reindex(),
@@ -71,11 +72,16 @@ function defined<T extends object>(value: T): T {
 
 /** `last`, or a request id as far as it is unambiguous. */
 function receiptNamed(receipts: readonly Receipt[], name: string): Receipt {
-  const found = name === 'last' ? receipts.slice(0, 1) : receipts.filter((one) => one.request_id.startsWith(name));
+  const found = name === 'last' ? lastOf(receipts) : receipts.filter((one) => one.request_id.startsWith(name));
   if (found.length > 1)
     throw new CometError('ambiguous_id', `${found.length} requests begin with "${name}"; give more of the id`);
   const [receipt] = found;
   if (receipt !== undefined) return receipt;
-  const problem = name === 'last' ? 'no request has been rewritten' : `no rewritten request begins with "${name}"`;
-  throw new CometError('not_found', `${problem} since the engine started; the newest 50 are kept`);
+  const problem = name === 'last' ? 'no request has been rewritten' : `no request begins with "${name}"`;
+  throw new CometError('not_found', `${problem} lately; comet-cc explain --list shows those that are kept`);
+}
+
+/** The newest one that was rewritten: others have little to explain. */
+function lastOf(receipts: readonly Receipt[]): Receipt[] {
+  return receipts.filter((one) => one.edits.length > 0).slice(0, 1);
 }

@@ -17,6 +17,7 @@ import type {
 } from '../../memory/face.ts';
 import type { SnapshotInfo } from '../../memory/ports.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
+import type { Costs } from '../costs.ts';
 
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
@@ -75,6 +76,7 @@ export const operationInputs = {
   'sessions/brief': z.strictObject({ sessionId: id }),
   'sessions/restore': z.strictObject({ sessionId: id }),
   explain: z.strictObject({ request: id }),
+  'receipts/list': z.strictObject({}),
   flush: z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }),
 };
 
@@ -93,7 +95,7 @@ export interface OperationResults {
   'nodes/pin': readonly MemoryNode[];
   'nodes/why': NodeReason;
   'memory/about': ProjectView;
-  'memory/stats': MemoryStats;
+  'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
   'memory/export': string;
   'memory/import': ImportReport | DocumentReport;
   'memory/reindex': number;
@@ -105,11 +107,13 @@ export interface OperationResults {
   'sessions/brief': string;
   'sessions/restore': readonly RawMessage[];
   explain: Receipt;
+  /** Newest first. */
+  'receipts/list': readonly Receipt[];
   flush: boolean;
 }
 
 /** Field names are those of `status --json`. */
-export interface EngineStatus extends MemoryStatus {
+export interface EngineStatus extends MemoryStatus, Costs {
   readonly pid: number;
   readonly version: string;
   readonly requests: {
@@ -118,7 +122,6 @@ export interface EngineStatus extends MemoryStatus {
     readonly passed_through: number;
     readonly failed_open: number;
   };
-  readonly tokens: { readonly original: number; readonly sent: number; readonly net_saved: number };
 }
 
 /** One function for each operation; the server has validated the input. */

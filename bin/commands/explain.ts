@@ -2,17 +2,25 @@ import type { Command } from 'commander';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { Context } from '../context.ts';
 import { engineOf } from '../engine.ts';
-import { printable } from '../format.ts';
+import { oneLine, printable } from '../format.ts';
 
 export function registerExplain(program: Command, context: Context): void {
   program
     .command('explain')
     .description('the receipt of one rewritten request: what was dropped, what was added, and why')
     .argument('[request]', '`last`, or any unambiguous start of a request id', 'last')
+    .option('--list', 'the newest requests, one line each')
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
-    .addHelpText('after', '\nExample:\n  comet-cc explain last')
-    .action(async (request: string, flags: { json?: boolean }) => {
-      const receipt = await engineOf(context.paths).call('explain', { request });
+    .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')
+    .action(async (request: string, flags: { json?: boolean; list?: boolean }) => {
+      const engine = engineOf(context.paths);
+      if (flags.list) {
+        const receipts = await engine.call('receipts/list', {});
+        if (flags.json) context.term.json(receipts);
+        else for (const receipt of receipts) context.term.out(listed(receipt));
+        return;
+      }
+      const receipt = await engine.call('explain', { request });
       if (flags.json) context.term.json(receipt);
       else for (const line of explained(receipt)) context.term.out(line);
     });
@@ -26,7 +34,9 @@ export function explained(receipt: Receipt): string[] {
     `session   ${printable(receipt.session_id) || '(none named)'}, ${receipt.class}, epoch ${receipt.epoch ?? '-'}`,
     `received  ${digest(received)}`,
     `sent      ${digest(sent)}`,
-    `tokens    about ${economics.received_tokens} received, ${economics.sent_tokens} sent (${economics.decision})`,
+    ...answerLines(receipt),
+    `tokens    ${billedLine(economics)} (${economics.decision})`,
+    ...economicsLines(economics),
     ...receipt.dropped.flatMap(({ from, to, messages, tokens, nodes }) => [
       `dropped   messages ${from} to ${to} (${messages}, about ${tokens} tokens); kept word for word in:`,
       ...nodes.map((id) => `            ${id}`),
@@ -39,4 +49,34 @@ export function explained(receipt: Receipt): string[] {
         .map((line) => `            ${line}`),
     ]),
   ];
+}
+
+function answerLines({ status, refusal }: Receipt): string[] {
+  if (status === 0) return ['answer    none yet'];
+  if (status < 400) return [];
+  return [`answer    ${status}${refusal === '' ? '' : `: ${oneLine(refusal)}`}`];
+}
+
+function billedLine({ billed, received_tokens: received, sent_tokens: sent }: Receipt['economics']): string {
+  return billed === null
+    ? `about ${received} received, ${sent} sent`
+    : `${received} as received, ${sent} as billed (${billed.cache_read} read from the cache, ${billed.cache_write_5m + billed.cache_write_1h} written)`;
+}
+
+function economicsLines(economics: Receipt['economics']): string[] {
+  const { untouched, saved_usd: saved, saved_equivalents, conversation_saved_usd, trimming_off } = economics;
+  if (untouched === null) return [];
+  const money = (usd: number): string => `${usd < 0 ? '-' : ''}$${Math.abs(usd).toFixed(4)}`;
+  const written = untouched.cache_write_5m + untouched.cache_write_1h;
+  return [
+    `untouched ${untouched.cache_read} read from the cache, ${written} written`,
+    `saved     ${money(saved)}, ${Math.round(saved_equivalents)} tokens of uncached input; the conversation so far ${money(conversation_saved_usd)}`,
+    ...(trimming_off === null ? [] : [`off       nothing new is trimmed or added: ${oneLine(trimming_off)}`]),
+  ];
+}
+
+function listed(receipt: Receipt): string {
+  const { request_id, at, status, received, sent, economics } = receipt;
+  const kind = `${receipt.class} ${economics.decision}`.padEnd(22);
+  return `${request_id}  ${at.slice(0, 19)}  ${String(status).padStart(3)}  ${kind}  ${received.bytes} to ${sent.bytes} bytes`;
 }

@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import type { Context } from '../context.ts';
 import { guardStatus } from '../control.ts';
+import { savedLine } from '../costs.ts';
 import { EXIT } from '../exit.ts';
 import { count, duration, oneLine } from '../format.ts';
 import { type StatusReport, statusReport } from '../status-report.ts';
@@ -32,12 +33,13 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
     ['upstream', report.upstream],
     [
       'requests',
-      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} failed open`,
+      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} failed open${report.healed > 0 ? `, ${count(report.healed)} refused and healed` : ''}`,
     ],
     [
       'tokens',
       `${count(tokens.original)} received, ${count(tokens.sent)} sent${share}, net saved ${count(tokens.net_saved)}`,
     ],
+    ['savings', `${savedLine(report.savings.today, 'today')}; ${savedLine(report.savings.week, 'this week')}`],
     [
       'memory',
       `${count(report.nodes)} nodes; waiting: sensor ${queue.sensor}, compacter ${queue.compacter}, indexer ${queue.indexer}`,
@@ -50,6 +52,9 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
   const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
   if (llm.deferred > 0) lines.push(paint('yellow', deferredLine(llm)));
   if (llm.last_error !== '') lines.push(paint('yellow', `last model error: ${oneLine(llm.last_error)}`));
+  for (const off of report.trimming_off) {
+    lines.push(paint('yellow', `trimming is off in session ${oneLine(off.session_id)}: ${oneLine(off.because)}`));
+  }
   for (const problem of report.problems) lines.push(paint('yellow', `${problem.file}: ${oneLine(problem.message)}`));
   if (!healthy) lines.push('Claude Code goes on without memory meanwhile; see comet-cc doctor');
   return lines;

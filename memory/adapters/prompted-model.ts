@@ -29,6 +29,8 @@ export interface PromptCall<Answer = unknown> {
   /** Worth thinking about: the compacter's, not the sensor's. */
   readonly thinking: boolean;
   readonly prompt: Prompt<Answer>;
+  /** Whose turns it is about, for the bill. */
+  readonly bill: { readonly sessionId?: string };
 }
 
 export interface ModelLimits {
@@ -91,10 +93,10 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
     signal.throwIfAborted();
     const { tokens, costUsd } = output;
     if (output.kind === 'failure') {
-      if (output.failure !== 'missing') ledger.spent({ calls: 1, tokens, costUsd });
+      if (output.failure !== 'missing') ledger.spent({ calls: 1, tokens, costUsd, ...call.bill });
       throw new Failed(output.failure, output.detail);
     }
-    ledger.spent({ calls: 1, tokens, costUsd });
+    ledger.spent({ calls: 1, tokens, costUsd, ...call.bill });
     try {
       return call.prompt.parse(output.value);
     } catch (cause) {
@@ -137,11 +139,15 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
     name: options.name,
     sense: (input, signal) => {
       const prompt = sensorPrompt(input, fence());
-      return tracked({ model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false, prompt }, signal);
+      const bill = billOf(input);
+      const call = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false, prompt, bill };
+      return tracked(call, signal);
     },
     compact: (input, signal) => {
       const prompt = compacterPrompt(input, fence(), options.transcriptChars);
-      return tracked({ model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt }, signal);
+      const bill = billOf(input);
+      const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill };
+      return tracked(call, signal);
     },
     health() {
       const { calls, tokens, costUsd } = ledger.today();
@@ -158,6 +164,10 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
       await Promise.allSettled(running);
     },
   };
+}
+
+function billOf({ sessionId }: { readonly sessionId?: string }): PromptCall['bill'] {
+  return sessionId === undefined ? {} : { sessionId };
 }
 
 class Failed extends Error {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type EpochPlan, locate } from './plan.ts';
+import { smallestEdits } from './receipt-edits.ts';
 import type { Spliced } from './splice.ts';
 import { headEnd } from './turns.ts';
 import { type ConversationView, tokensOf } from './view.ts';
@@ -37,15 +38,61 @@ export interface Receipt {
   }[];
   readonly added: readonly ReceiptAddition[];
   readonly thinking_stripped: number;
-  /** Tokens are estimates from bytes. */
-  readonly economics: {
-    readonly received_tokens: number;
-    readonly sent_tokens: number;
-    readonly saved_tokens: number;
-    readonly decision: string;
-  };
+  readonly economics: Economics;
+  /** HTTP status of the answer; 0 while there is none. */
+  readonly status: number;
+  /** What upstream said when it refused, '' otherwise. */
+  readonly refusal: string;
   /** Bytes `[start, end)` of the body received, replaced by `text`. */
   readonly edits: readonly { readonly start: number; readonly end: number; readonly text: string }[];
+}
+
+/** Prompt tokens by how they are billed. */
+interface BillSheet {
+  readonly input: number;
+  readonly cache_read: number;
+  readonly cache_write_5m: number;
+  readonly cache_write_1h: number;
+}
+
+interface Economics {
+  /** Of the prompt: as billed and as the ledger reckons; estimates from bytes while there is no bill. */
+  readonly received_tokens: number;
+  readonly sent_tokens: number;
+  readonly saved_tokens: number;
+  readonly decision: string;
+  /** Null while there is no bill. */
+  readonly billed: (BillSheet & { readonly output: number }) | null;
+  readonly untouched: BillSheet | null;
+  /** In tokens of uncached input. */
+  readonly saved_equivalents: number;
+  readonly saved_usd: number;
+  /** Of the conversation until then. */
+  readonly conversation_saved_usd: number;
+  /** Why nothing new is trimmed or added in this conversation; null while it is. */
+  readonly trimming_off: string | null;
+}
+
+/** What the answer told. */
+export interface Answered {
+  readonly status: number;
+  readonly refusal: string;
+  readonly account: {
+    readonly billed: Bill;
+    readonly untouched: Bill;
+    readonly output: number;
+    readonly savedEquivalents: number;
+    readonly savedUsd: number;
+    readonly conversationSavedUsd: number;
+    readonly off: string | null;
+  } | null;
+}
+
+interface Bill {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite5m: number;
+  readonly cacheWrite1h: number;
 }
 
 export interface ReceiptInput {
@@ -80,9 +127,46 @@ export function receiptOf({ view, plan, spliced, ...input }: ReceiptInput): Rece
       sent_tokens,
       saved_tokens: received_tokens - sent_tokens,
       decision: input.decision,
+      billed: null,
+      untouched: null,
+      saved_equivalents: 0,
+      saved_usd: 0,
+      conversation_saved_usd: 0,
+      trimming_off: null,
     },
-    edits: (spliced?.edits ?? []).map(({ start, end, bytes }) => ({ start, end, text: bytes.toString('utf8') })),
+    status: 0,
+    refusal: '',
+    edits: smallestEdits(view, spliced?.edits ?? []),
   };
+}
+
+/** The receipt with what the answer told. */
+export function settledReceipt(receipt: Receipt, { status, refusal, account }: Answered): Receipt {
+  if (account === null) return { ...receipt, status, refusal };
+  const { savedEquivalents: saved_equivalents, savedUsd: saved_usd, conversationSavedUsd, off } = account;
+  const received_tokens = totalOf(account.untouched);
+  const sent_tokens = totalOf(account.billed);
+  const economics = {
+    ...receipt.economics,
+    received_tokens,
+    sent_tokens,
+    saved_tokens: received_tokens - sent_tokens,
+    billed: { ...sheetOf(account.billed), output: account.output },
+    untouched: sheetOf(account.untouched),
+    saved_equivalents,
+    saved_usd,
+    conversation_saved_usd: conversationSavedUsd,
+    trimming_off: off,
+  };
+  return { ...receipt, status, refusal, economics };
+}
+
+function totalOf({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): number {
+  return input + cacheRead + cacheWrite5m + cacheWrite1h;
+}
+
+function sheetOf({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): BillSheet {
+  return { input, cache_read: cacheRead, cache_write_5m: cacheWrite5m, cache_write_1h: cacheWrite1h };
 }
 
 function digestOf(body: Buffer): BodyDigest {

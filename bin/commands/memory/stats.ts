@@ -4,11 +4,12 @@ import type { Command } from 'commander';
 import type { HomePaths } from '../../../common/paths.ts';
 import type { MemoryStats } from '../../../memory/face.ts';
 import type { Context } from '../../context.ts';
+import { type Costs, savedLine } from '../../costs.ts';
 import { engineOf } from '../../engine.ts';
 import { count, oneLine } from '../../format.ts';
 import type { Paint } from '../../term.ts';
 
-export type Stats = MemoryStats & { readonly bytes: Readonly<Record<string, number>> };
+export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Readonly<Record<string, number>> };
 
 export function registerMemoryStats(memory: Command, context: Context): void {
   memory
@@ -42,6 +43,7 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
     ['written by', counts(stats.by_writer)],
     ['tags', stats.tags.map(({ tag, nodes }) => `${oneLine(tag)} ${nodes}`).join(', ') || 'none'],
     ['index', `${count(stats.index.nodes)} nodes, ${count(stats.index.rows)} rows`],
+    ['savings', [savedLine(stats.savings.week, 'this week'), savedLine(stats.savings.total, 'in all')].join('; ')],
     ['snapshots', String(stats.snapshots)],
     [
       'on disk',

@@ -7,6 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { engineClient } from '../../../bin/api/client.ts';
 import { createHandlers } from '../../../bin/api/handlers.ts';
 import { type ApiServer, openApiServer } from '../../../bin/api/server.ts';
+import { NO_COSTS } from '../../../bin/costs.ts';
 import { lateMemory } from '../../../bin/late-memory.ts';
 import { CometError } from '../../../common/errors.ts';
 import { silentLog } from '../../../common/log.ts';
@@ -38,7 +39,7 @@ async function open(methods: Partial<Memory>): Promise<void> {
     createHandlers({
       memory: memoryWith(methods),
       requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
-      tokens: () => ({ original: 100, sent: 40 }),
+      costs: () => ({ ...NO_COSTS, tokens: { original: 100, sent: 40, own: 0, net_saved: 60 } }),
       receipts: () => [],
       opened: async () => {},
       version: '1.2.3',
@@ -126,7 +127,7 @@ describe("the engine's API", () => {
     const handlers = createHandlers({
       memory: memoryWith({}),
       requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
-      tokens: () => ({ original: 0, sent: 0 }),
+      costs: () => NO_COSTS,
       receipts: () => [],
       opened: async () => {},
       version: '0',

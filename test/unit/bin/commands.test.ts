@@ -7,6 +7,7 @@ import { hitJson, hitLines } from '../../../bin/commands/memory/search.ts';
 import { nodeLines } from '../../../bin/commands/memory/show.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
 import { statusLines } from '../../../bin/commands/status.ts';
+import { NO_COSTS } from '../../../bin/costs.ts';
 import { exitCodeOf } from '../../../bin/exit.ts';
 import { idleModel } from '../../../bin/late-memory.ts';
 import { contentText } from '../../../bin/render.ts';
@@ -225,7 +226,8 @@ describe('status', () => {
     upstream: 'https://api.anthropic.com',
     uptime_ms: 61_000,
     requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
-    tokens: { original: 100_000, sent: 40_000, net_saved: 60_000 },
+    ...NO_COSTS,
+    tokens: { original: 100_000, sent: 40_000, own: 0, net_saved: 60_000 },
     queue: { sensor: 1, compacter: 0, indexer: 0 },
     llm: {
       ...idleModel('claude'),
@@ -245,6 +247,17 @@ describe('status', () => {
     expect(lines).toContain('100,000 received, 40,000 sent (60 %), net saved 60,000');
     expect(lines).toContain('claude, today 3 calls, 4,500 tokens, $0.03');
     expect(lines).not.toContain('wait for the model');
+  });
+
+  it('says what was saved, and where trimming has ended and why', () => {
+    const week = { ...NO_COSTS.savings.week, net_saved: 1_234_000, net_saved_usd: 3.1 };
+    const today = { ...NO_COSTS.savings.today, net_saved: -500, net_saved_usd: -0.02 };
+    const off = { session_id: 's1', at: '2026-03-04T12:00:00.000Z', because: '3 requests in a row ended with a loss' };
+    const costs = { savings: { ...NO_COSTS.savings, week, today }, trimming_off: [off], healed: 1 };
+    const lines = statusLines({ ...report, ...costs }, plain).join('\n');
+    expect(lines).toContain('cost 500 tokens ≈ $0.02 today; saved 1.2 M tokens ≈ $3.10 this week');
+    expect(lines).toContain('trimming is off in session s1: 3 requests in a row ended with a loss');
+    expect(lines).toContain('0 failed open, 1 refused and healed');
   });
 
   it('says what waits for the model, why and until when', () => {

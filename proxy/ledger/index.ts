@@ -1,0 +1,161 @@
+import type { Clock } from '../../common/clock.ts';
+import type { AssistantMessage, ProxyLog } from '../ports.ts';
+import type { EpochPlan } from '../wire/plan.ts';
+import type { Spliced } from '../wire/splice.ts';
+import type { ConversationView } from '../wire/view.ts';
+import { LedgerBook } from './book.ts';
+import { type Comparison, compare, equivalents, usdOf } from './cost.ts';
+import type { LossRule } from './loss.ts';
+import { type Bill, createPrefixCache, type PrefixEntry } from './prefix-cache.ts';
+import { createScales } from './prompt.ts';
+import type { Conversation, LedgerRecord, RequestRecord, Totals } from './record.ts';
+import type { LedgerStore } from './store.ts';
+
+/** A request that upstream answered, and what we had made of it. */
+export interface Billed {
+  readonly requestId: string;
+  readonly atMs: number;
+  readonly conversation: string;
+  readonly model: string;
+  /** Null where the body could not be understood, and went out as it came. */
+  readonly view: ConversationView | null;
+  /** Null where the bytes received went out. */
+  readonly rewrite: { readonly plan: EpochPlan; readonly spliced: Spliced } | null;
+  /** Of the conversation itself, or on its prefix. */
+  readonly counts: boolean;
+  /** It was the first to go out with a new cut. */
+  readonly cut: boolean;
+  readonly usage: AssistantMessage['usage'];
+}
+
+/** What a request came to. Tokens are those of the prompt. */
+export interface Account {
+  readonly billed: Bill;
+  readonly untouched: Bill;
+  readonly output: number;
+  readonly savedEquivalents: number;
+  readonly savedUsd: number;
+  /** Of its conversation until now. */
+  readonly conversationSavedUsd: number;
+  /** Why trimming has ended there; null while it has not. */
+  readonly off: string | null;
+}
+
+/** Counts what every request cost beside what it would have cost untouched. Nothing here is on the path of a request. */
+export interface CostLedger {
+  billed(request: Billed): Account;
+  refused(conversation: string): void;
+  /** A model call of our own; `conversation` is '' where none is known. */
+  own(call: {
+    readonly conversation: string;
+    readonly calls: number;
+    readonly tokens: number;
+    readonly usd: number;
+  }): void;
+  /** Why nothing new may be trimmed or added in this conversation; null while it may. */
+  offBecause(conversation: string): string | null;
+  /** Also true for a fork of one that was. */
+  wasRewritten(conversation: string, root: string): boolean;
+  totals(sinceMs: number): Totals;
+  off(): readonly Conversation[];
+  close(): Promise<void>;
+}
+
+export interface CostLedgerDeps {
+  readonly store: LedgerStore;
+  readonly rule: LossRule;
+  readonly clock: Clock;
+  readonly log: ProxyLog;
+}
+
+/** Records after which they are summed up. */
+const SUM_UP_AFTER = 2_000;
+
+export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps): Promise<CostLedger> {
+  const book = new LedgerBook(rule);
+  const scales = createScales();
+  const caches = { untouched: createPrefixCache(), sent: createPrefixCache() };
+  let live: PrefixEntry[] = [];
+  let waiting = 0;
+
+  const hold = (touched: readonly PrefixEntry[]): void => {
+    const keys = new Set(touched.map(({ key }) => key));
+    live = [...live.filter(({ key, expiresAtMs }) => expiresAtMs > clock.now() && !keys.has(key)), ...touched];
+  };
+
+  for (const record of await store.load()) {
+    book.apply(record);
+    waiting += 1;
+    if (record.kind !== 'request' && record.kind !== 'prefixes') continue;
+    for (const entry of record.touched) caches.untouched.restore(entry);
+    hold(record.touched);
+  }
+  if (waiting > SUM_UP_AFTER) sumUp();
+
+  function sumUp(): void {
+    waiting = 0;
+    store.replace(book.summary(live)).catch(unwritten);
+  }
+
+  function unwritten(error: unknown): void {
+    log.warn('the ledger could not be written; a restart would forget the newest figures', { error });
+  }
+
+  function enter(record: LedgerRecord): void {
+    const ended = book.apply(record);
+    store.append(record).catch(unwritten);
+    waiting += 1;
+    if (ended !== null)
+      log.warn('trimming has ended for a conversation', { sessionId: ended.id, because: ended.off?.because });
+    if (waiting > SUM_UP_AFTER) sumUp();
+  }
+
+  function compared({ model, view, rewrite, atMs }: Billed, billed: Bill): Comparison {
+    if (view === null) return { untouched: billed, touched: [] };
+    const received = scales.received(view);
+    const sent = rewrite === null ? null : scales.sent(received, rewrite.plan, rewrite.spliced);
+    return compare(caches, { model, atMs, received, sent, billed });
+  }
+
+  return {
+    billed(request) {
+      const { model, usage } = request;
+      const { output, ...billed } = usage;
+      const { untouched, touched } = compared(request, billed);
+      hold(touched);
+      enter(recordOf(request, { billed, untouched, output, touched }));
+      const conversation = book.conversation(request.conversation);
+      return {
+        billed,
+        untouched,
+        output,
+        savedEquivalents: equivalents(model, untouched) - equivalents(model, billed),
+        savedUsd: usdOf(model, untouched, 0) - usdOf(model, billed, 0),
+        conversationSavedUsd: conversation?.balance.savedUsd ?? 0,
+        off: conversation?.off?.because ?? null,
+      };
+    },
+    refused: (conversation) => enter({ kind: 'refused', atMs: clock.now(), conversation }),
+    own: (call) => enter({ kind: 'own', atMs: clock.now(), ...call }),
+    offBecause: (conversation) => book.conversation(conversation)?.off?.because ?? null,
+    wasRewritten: (conversation, root) => book.wasRewritten(conversation, root),
+    totals: (sinceMs) => book.since(sinceMs),
+    off: () => book.off(),
+    close: () => store.close(),
+  };
+}
+
+function recordOf(
+  { requestId, atMs, conversation, model, view, rewrite, counts, cut }: Billed,
+  figures: Pick<RequestRecord, 'billed' | 'untouched' | 'output' | 'touched'>,
+): RequestRecord {
+  const rewritten = rewrite !== null;
+  const root = view === null ? '' : rootOf(view);
+  const about = { requestId, atMs, conversation, root, model, rewritten, counts, cut };
+  return { kind: 'request', ...about, ...figures };
+}
+
+/** Lineage up to the first answer, which no two conversations share unless one was forked from the other. */
+export function rootOf({ infos, lineage }: Pick<ConversationView, 'infos' | 'lineage'>): string {
+  return lineage[infos.findIndex((info) => info.role === 'assistant')] ?? '';
+}

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import type { Prompt } from './prompt.ts';
+
+/** Prompt tokens by how they are billed. */
+export interface Bill {
+  readonly input: number;
+  readonly cacheRead: number;
+  readonly cacheWrite5m: number;
+  readonly cacheWrite1h: number;
+}
+
+/** A prefix that upstream holds. */
+export interface PrefixEntry {
+  readonly key: string;
+  readonly ttl: string;
+  readonly expiresAtMs: number;
+}
+
+export interface BillRequest {
+  /** Start of the request: TTLs run from here. */
+  readonly atMs: number;
+  /** Billed tokens for each token of the estimate. */
+  readonly scale: number;
+  /** Below this many tokens a prefix is not cached. */
+  readonly minTokens: number;
+}
+
+/**
+ * What a prompt would be billed, as the API's prompt cache works: exact prefixes, written at breakpoints, found by
+ * looking back at most 20 blocks from one, living for their TTL from the start of the request that last used them.
+ *
+ * Source: platform.claude.com build-with-claude/prompt-caching, Aug 2026.
+ */
+export interface PrefixCache {
+  bill(prompt: Prompt, request: BillRequest): { readonly bill: Bill; readonly touched: readonly PrefixEntry[] };
+  restore(entry: PrefixEntry): void;
+}
+
+const LOOKBACK = 20;
+const TTL_MS: Readonly<Record<string, number>> = { '5m': 300_000, '1h': 3_600_000 };
+const MOST_ENTRIES = 20_000;
+
+interface Position {
+  readonly key: string;
+  /** Both from the start up to here. */
+  readonly tokens: number;
+  readonly blocks: number;
+  readonly ttl: string | null;
+}
+
+export function createPrefixCache(): PrefixCache {
+  const entries = new Map<string, PrefixEntry>();
+  const put = (entry: PrefixEntry): PrefixEntry => {
+    entries.delete(entry.key);
+    entries.set(entry.key, entry);
+    if (entries.size > MOST_ENTRIES) entries.delete(entries.keys().next().value as string);
+    return entry;
+  };
+  return {
+    restore: put,
+    bill(prompt, { atMs, scale, minTokens }) {
+      const positions = positionsOf(prompt);
+      const live = (at: number): PrefixEntry | undefined => {
+        const entry = entries.get(positions[at]?.key ?? '');
+        return entry !== undefined && entry.expiresAtMs > atMs ? entry : undefined;
+      };
+      const breakpoints = positions.flatMap(({ ttl }, at) => (ttl === null ? [] : [at]));
+      const read = longestRead(positions, breakpoints, (at) => live(at) !== undefined);
+      const tokensAt = (at: number): number => scale * (positions[at]?.tokens ?? 0);
+      const touched: PrefixEntry[] = [];
+      const written = { '5m': 0, '1h': 0 };
+      let done = tokensAt(read);
+      for (const at of new Set([...(read < 0 ? [] : [read]), ...breakpoints])) {
+        const { key, ttl } = positions[at] as Position;
+        const known = live(at);
+        const lives = known?.ttl ?? ttl ?? '5m';
+        if (tokensAt(at) < minTokens) continue;
+        touched.push(put({ key, ttl: lives, expiresAtMs: atMs + (TTL_MS[lives] ?? 300_000) }));
+        if (at <= read) continue;
+        written[ttl === '1h' ? '1h' : '5m'] += tokensAt(at) - done;
+        done = tokensAt(at);
+      }
+      const input = tokensAt(positions.length - 1) - done;
+      const bill = { input, cacheRead: tokensAt(read), cacheWrite5m: written['5m'], cacheWrite1h: written['1h'] };
+      return { bill, touched };
+    },
+  };
+}
+
+function positionsOf({ seed, settings, head, messages, autoTtl }: Prompt): Position[] {
+  const positions: Position[] = [];
+  const hasImage = messages.some((message) => message.hasImage);
+  let key = seed;
+  let tokens = 0;
+  let blocks = 0;
+  for (const [at, one] of [...head, ...messages].entries()) {
+    if (at === head.length) key = `${key}\n${settings}\n${hasImage}`;
+    key = createHash('sha256').update(key).update(one.digest).digest('base64');
+    tokens += one.tokens;
+    blocks += one.blocks;
+    const isLast = at === head.length + messages.length - 1;
+    positions.push({ key, tokens, blocks, ttl: one.ttl ?? (isLast ? autoTtl : null) });
+  }
+  return positions;
+}
+
+/** Index of the longest prefix held; -1 where none is. */
+function longestRead(
+  positions: readonly Position[],
+  breakpoints: readonly number[],
+  isLive: (at: number) => boolean,
+): number {
+  for (const from of breakpoints.toReversed()) {
+    const end = positions[from]?.blocks ?? 0;
+    for (let at = from; at >= 0 && end - (positions[at]?.blocks ?? 0) < LOOKBACK; at -= 1) {
+      if (isLive(at)) return at;
+    }
+  }
+  return -1;
+}

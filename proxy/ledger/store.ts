@@ -1,0 +1,127 @@
+import { chmod, open, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+import type { LedgerRecord } from './record.ts';
+
+/** Keeps the ledger over restarts. */
+export interface LedgerStore {
+  /** Every record kept, in order; what cannot be read is left out. */
+  load(): Promise<readonly LedgerRecord[]>;
+  /** Records keep the order of the calls. */
+  append(record: LedgerRecord): Promise<void>;
+  /** Puts `records` in the place of all that is kept. */
+  replace(records: readonly LedgerRecord[]): Promise<void>;
+  /** Resolves once all is written. */
+  close(): Promise<void>;
+}
+
+/**
+ * One line of JSON for each record. Not synced: a power cut may cost the last requests' figures, never a request.
+ *
+ * @param report  told once what of the file could not be read
+ */
+export function openLedgerFile(file: string, report: (message: string) => void): LedgerStore {
+  let last: Promise<void> = Promise.resolve();
+  const inOrder = (work: () => Promise<void>): Promise<void> => {
+    const mine = last.then(work);
+    last = mine.then(
+      () => {},
+      () => {}, // the caller is told; the next record still gets its turn
+    );
+    return mine;
+  };
+  return {
+    async load() {
+      try {
+        const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+        const records = lines.flatMap(parseLine);
+        // A crash tears the last line at most.
+        if (records.length < lines.length - 1) report(`${lines.length - records.length} lines could not be read`);
+        return records;
+      } catch (error) {
+        const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
+        if (code !== 'ENOENT') report(`cannot be read (${code}); counting starts anew`);
+        return [];
+      }
+    },
+    append: (record) =>
+      inOrder(async () => {
+        await ensureDir(path.dirname(file));
+        const handle = await open(file, 'a', 0o600);
+        try {
+          // Leading newline: a torn line before it stays alone.
+          await handle.appendFile(`\n${JSON.stringify(record)}`);
+        } finally {
+          await handle.close();
+        }
+      }),
+    replace: (records) =>
+      inOrder(async () => {
+        await ensureDir(path.dirname(file));
+        await writeFileAtomic(file, records.map((record) => JSON.stringify(record)).join('\n'));
+        await chmod(file, 0o600);
+      }),
+    close: () => last,
+  };
+}
+
+/** Keeps nothing beyond the process. */
+export function createMemoryLedger(records: LedgerRecord[] = []): LedgerStore {
+  return {
+    load: async () => [...records],
+    append: async (record) => void records.push(record),
+    replace: async (fresh) => void records.splice(0, records.length, ...fresh),
+    close: async () => {},
+  };
+}
+
+const amount = z.number();
+const text = z.string();
+const Bill = z.object({ input: amount, cacheRead: amount, cacheWrite5m: amount, cacheWrite1h: amount });
+const Prefixes = z.array(z.object({ key: text, ttl: text, expiresAtMs: amount }));
+const Totals = z.record(text, amount);
+const Investments = z.array(z.object({ usd: amount, horizon: amount, left: amount }));
+const Balance = z.object({ untouchedUsd: amount, savedUsd: amount, investments: Investments, streak: amount });
+const about = { atMs: amount, conversation: text };
+const Sound = z.discriminatedUnion('kind', [
+  z.object({
+    kind: z.literal('request'),
+    ...about,
+    requestId: text,
+    root: text,
+    model: text,
+    rewritten: z.boolean(),
+    counts: z.boolean(),
+    cut: z.boolean(),
+    billed: Bill,
+    untouched: Bill,
+    output: amount,
+    touched: Prefixes,
+  }),
+  z.object({ kind: z.literal('refused'), ...about }),
+  z.object({ kind: z.literal('own'), ...about, calls: amount, tokens: amount, usd: amount }),
+  z.object({ kind: z.literal('day'), day: text.regex(/^\d{4}-\d\d-\d\d$/), totals: Totals }),
+  z.object({
+    kind: z.literal('conversation'),
+    conversation: z.object({
+      id: text,
+      lastAtMs: amount,
+      root: text,
+      rewritten: z.boolean(),
+      totals: Totals,
+      balance: Balance,
+      off: z.object({ atMs: amount, because: text }).nullable(),
+    }),
+  }),
+  z.object({ kind: z.literal('prefixes'), touched: Prefixes }),
+]);
+
+function parseLine(line: string): LedgerRecord[] {
+  try {
+    const record = Sound.safeParse(JSON.parse(line));
+    return record.success ? [record.data as unknown as LedgerRecord] : [];
+  } catch {
+    return []; // torn, or damaged by somebody
+  }
+}

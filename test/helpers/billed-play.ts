@@ -1,0 +1,94 @@
+import { createJudge } from '../../bin/standin/index.ts';
+import { Config } from '../../common/config.ts';
+import { silentLog } from '../../common/log.ts';
+import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
+import type { LossRule } from '../../proxy/ledger/loss.ts';
+import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.ts';
+import { createMemoryPlanStore } from '../../proxy/plan-store.ts';
+import type { Usage } from '../../proxy/ports.ts';
+import { createMemoryReceipts } from '../../proxy/receipt-store.ts';
+import { openReceipts } from '../../proxy/receipts.ts';
+import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewriter.ts';
+import { createFakeMemory } from './fake-memory.ts';
+import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
+
+export interface BilledStep {
+  readonly request: ClientRequest;
+  readonly body: Buffer;
+  /** Of the body sent, and of the body received had it been sent instead. */
+  readonly usage: Usage;
+  readonly direct: Usage;
+  readonly costs: { readonly sent: number; readonly direct: number };
+  readonly ledger: CostLedger;
+}
+
+export interface BilledPlay {
+  readonly steps: readonly BilledStep[];
+  readonly ledger: CostLedger;
+  readonly rewriter: RunningRewriter;
+}
+
+/** Plays a conversation through the rewriter, billed by the stand-in's rules beside the same one sent direct. */
+export async function playBilled(
+  plan: ConversationPlan,
+  options: {
+    readonly config: RewriterConfig;
+    readonly store?: LedgerStore;
+    readonly rule?: LossRule;
+    readonly atMs?: (request: ClientRequest) => number;
+    /** Bill in place of the stand-in's. */
+    readonly bill?: (usage: Usage, request: ClientRequest) => Usage;
+    readonly restarts?: (index: number) => boolean;
+  },
+): Promise<BilledPlay> {
+  const rule = options.rule ?? Config.parse({}).ledger;
+  const store = options.store ?? createMemoryLedger();
+  const atMsOf = options.atMs ?? ((request: ClientRequest) => request.atMs);
+  const [judge, directJudge] = [createJudge(), createJudge({ enforceThinking: false })];
+  const memory = createFakeMemory();
+  const plans = createMemoryPlanStore();
+  const receiptStore = createMemoryReceipts();
+  const steps: BilledStep[] = [];
+  let nowMs = 0;
+  let drawn = 0;
+  const clock = { now: () => nowMs };
+  const open = async () => {
+    const ledger = await openCostLedger({ store, rule, clock, log: silentLog });
+    const receipts = await openReceipts({ store: receiptStore, most: 1_000, log: silentLog });
+    const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, '0');
+    const rewriter = await createRewriter({
+      memory,
+      plans,
+      ledger,
+      receipts,
+      config: options.config,
+      clock,
+      randomHex,
+      log: silentLog,
+    });
+    return { ledger, rewriter };
+  };
+  let { ledger, rewriter } = await open();
+  await growConversation(plan, async (request) => {
+    const atMs = atMsOf(request);
+    nowMs = atMs;
+    if (options.restarts?.(request.index)) ({ ledger, rewriter } = await open());
+    const { headers, bytes: body } = request;
+    const message = { requestId: `r${request.index}`, path: 'messages', headers, body, receivedAtMs: atMs } as const;
+    const outcome = await rewriter.rewrite(message, new AbortController().signal);
+    const verdict = judge.judge({ body: outcome.body, headers, atMs });
+    const direct = directJudge.judge({ body, headers, atMs });
+    const reply = replyFrom(verdict, request);
+    if (verdict.refusal !== null || direct.refusal !== null || reply.refusal !== null) throw new Error('refused');
+    const billed = { ...verdict.usage, output: 100 };
+    const usage = options.bill?.(billed, request) ?? billed;
+    const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
+    const answer = { id: 'm', model: plan.model, content: reply.content, stopReason, usage };
+    outcome.seen({ status: 200, end: 'complete', message: answer, errorText: '', headers: {} });
+    await new Promise(setImmediate);
+    const costs = { sent: verdict.cost, direct: direct.cost };
+    steps.push({ request, body: outcome.body, usage, direct: { ...direct.usage, output: 100 }, costs, ledger });
+    return reply;
+  });
+  return { steps, ledger, rewriter };
+}

@@ -1,0 +1,132 @@
+import { describe, expect, it } from 'vitest';
+import { codingSession } from '../../../../bench/cost-story.ts';
+import { cutRule } from '../../../../bin/cut-rule.ts';
+import { Config } from '../../../../common/config.ts';
+import { billTotal } from '../../../../proxy/ledger/cost.ts';
+import type { LedgerRecord } from '../../../../proxy/ledger/record.ts';
+import { createMemoryLedger } from '../../../../proxy/ledger/store.ts';
+import type { RewriterConfig } from '../../../../proxy/rewriter.ts';
+import { type BilledStep, playBilled } from '../../../helpers/billed-play.ts';
+
+const OPUS_5_5 = 'claude-opus-5-5';
+const OPUS_4_8 = 'claude-opus-4-8';
+
+function configOf(trim: object = {}): RewriterConfig {
+  const { inject, trim: rule } = Config.parse({ trim });
+  return { ...inject, memoryDeadlineMs: 10_000, cut: cutRule(rule) };
+}
+
+/** Cuts at every prompt, however little that drops. */
+const WASTEFUL: RewriterConfig = {
+  ...configOf(),
+  cut: {
+    triggerTokens: 2_000,
+    targetTokens: 0,
+    keepTurns: 3,
+    keepTokens: 500,
+    keepRounds: 1_000,
+    minDropShare: 0.02,
+    margin: 0,
+    roundMargin: 0,
+    pressureShare: 0.8,
+  },
+};
+
+const sum = (steps: readonly BilledStep[], of: (step: BilledStep) => number): number =>
+  steps.reduce((total, step) => total + of(step), 0);
+
+/** At most this share apart. */
+function expectNear(value: number, wanted: number, share: number): void {
+  expect(Math.abs(value - wanted)).toBeLessThanOrEqual(share * Math.abs(wanted));
+}
+
+describe('the ledger', () => {
+  it('knows what the same conversation would have cost untouched, to a hundredth, over a long break and a restart', async () => {
+    const story = codingSession(30, OPUS_4_8);
+    const { steps, ledger } = await playBilled(story.plan, {
+      config: configOf(),
+      atMs: ({ atMs, turn }) => atMs + (turn >= 20 ? 7_200_000 : 0),
+      restarts: (index) => index === 70,
+    });
+    const totals = ledger.totals(0);
+    expect(totals.requests).toBe(steps.length);
+    expect(totals.sent).toBe(sum(steps, ({ usage }) => billTotal(usage)));
+    expectNear(
+      totals.original,
+      sum(steps, ({ direct }) => billTotal(direct)),
+      0.01,
+    );
+    expectNear(
+      totals.sentEquivalents,
+      sum(steps, ({ costs }) => costs.sent),
+      0.0001,
+    );
+    expectNear(
+      totals.untouchedEquivalents,
+      sum(steps, ({ costs }) => costs.direct),
+      0.01,
+    );
+    expect(totals.original).toBeGreaterThan(totals.sent * 1.3);
+    expect(totals.untouchedUsd - totals.sentUsd).toBeGreaterThan(0);
+    expect(ledger.off()).toEqual([]);
+  }, 120_000);
+
+  it('takes the bill of an untouched request as what it would have been', async () => {
+    const { steps, ledger } = await playBilled(codingSession(6, OPUS_5_5).plan, {
+      config: { ...configOf({ mode: 'off' }), retrieval: 'off', systemTokens: 0 },
+    });
+    const totals = ledger.totals(0);
+    expect(totals.original).toBe(totals.sent);
+    expect(totals.untouchedUsd).toBe(totals.sentUsd);
+    expect(totals.original).toBe(sum(steps, ({ direct }) => billTotal(direct)));
+  }, 60_000);
+
+  it('claims no saving where upstream had let go of the cache by itself', async () => {
+    const evicted = ({ usage }: Pick<BilledStep, 'usage'>) => ({
+      ...usage,
+      cacheRead: 0,
+      cacheWrite1h: usage.cacheWrite1h + usage.cacheRead,
+    });
+    const story = codingSession(20, OPUS_4_8);
+    const { ledger } = await playBilled(story.plan, { config: configOf(), bill: (usage) => evicted({ usage }) });
+    const totals = ledger.totals(0);
+    // All was written at double the price, on both courses: what is saved is what was not sent, no more.
+    const spared = 2 * (totals.original - totals.sent);
+    expectNear(totals.untouchedEquivalents - totals.sentEquivalents, spared, 0.05);
+  }, 60_000);
+
+  it('switches trimming off where it loses, replays the plan in force, and knows it after a restart', async () => {
+    const records: LedgerRecord[] = [];
+    const { steps, rewriter, ledger } = await playBilled(codingSession(45, OPUS_5_5).plan, {
+      config: WASTEFUL,
+      store: createMemoryLedger(records),
+      restarts: (index) => index === 160,
+    });
+    const [off] = ledger.off();
+    expect(off?.off?.because).toMatch(/^3 requests in a row ended with a net loss: \$\d/);
+    const endsAt = steps.findIndex((step) => step.request.atMs === off?.off?.atMs);
+    expect(endsAt).toBeGreaterThan(LOSSES_AT_LEAST);
+    expect(endsAt).toBeLessThan(150);
+    const cutAfter = records.filter(
+      (record) => record.kind === 'request' && record.cut && record.atMs > (off?.off?.atMs ?? 0),
+    );
+    expect(cutAfter).toEqual([]);
+    const receipts = rewriter.receipts();
+    expect(receipts.at(0)?.economics.trimming_off).toBe(off?.off?.because);
+    const last = receipts.at(0);
+    expect(last?.edits.length).toBeGreaterThan(0); // the plan in force goes on
+    expect(last?.added.map(({ text }) => text)).toEqual(
+      receipts.find(({ request_id }) => request_id === `r${endsAt}`)?.added.map(({ text }) => text),
+    );
+  }, 120_000);
+
+  it('lets a conversation that pays go on', async () => {
+    for (const model of [OPUS_5_5, OPUS_4_8]) {
+      const story = codingSession(40, model);
+      const { ledger } = await playBilled(story.plan, { config: configOf() });
+      expect(ledger.off()).toEqual([]);
+    }
+  }, 120_000);
+});
+
+const LOSSES_AT_LEAST = 3;
