@@ -120,6 +120,40 @@ export const Config = z.strictObject({
       deadlineMs: count(150).describe('a recall that takes longer is skipped'),
       minCoverage: share(0.45).describe("least idf-weighted share of the prompt's terms that a memory must cover"),
       minSimilarity: share(0.3).describe('least similarity, where coverage is in doubt'),
+      minScore: share(0.1).describe('least score, 0 to 1'),
+      maxTokens: count(1_500).describe('ceiling for what one recall gives, tokens; whole lines are left out'),
+      leastOrigin: z
+        .enum(['user', 'assistant', 'tool', 'external'])
+        .default('external')
+        .describe('memories of lower origin are not recalled'),
+      fusion: z
+        .enum(['score', 'rrf', 'comet'])
+        .default('score')
+        .describe('how the lanes are joined: by score, by reciprocal rank, or as CoMeT does'),
+      weights: z
+        .strictObject({
+          raw: share(1).describe('full text over what was said'),
+          meaning: share(1.5).describe('likeness of vectors'),
+          expanded: share(0.5).describe('full text with words near in meaning'),
+          entity: share(0).describe('identifiers, paths and names alone'),
+          before: share(0.4).describe('what a turn is lent by the one before it'),
+          after: share(0.2).describe('what a turn is lent by the one after it'),
+          window: share(2).describe('full text over the turns around it'),
+          date: share(2.5).describe('the question names its date'),
+          when: share(1).describe('the question asks when, and it tells a time'),
+          fact: share(1).describe('full text over facts that rest on it'),
+          factMeaning: share(0.2).describe('likeness of facts that rest on it'),
+        })
+        .prefault({}),
+      boosts: z
+        .strictObject({
+          recency: share(0).describe('share that newness adds to a score'),
+          proof: share(0).describe('share that earlier recalls add'),
+          trust: share(0).describe('share that a high origin adds'),
+          project: share(0).describe('share that being of the same project adds, with scope all'),
+          references: share(0.3).describe('share that links from other finds add'),
+        })
+        .prefault({}),
     })
     .prefault({}),
 });

@@ -62,6 +62,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     projectOf,
     files,
     config: deps.config.recall,
+    now: deps.clock.now,
   });
   const search = createFileSearch({ recaller, files });
   const problems: Problem[] = [];

@@ -2,7 +2,7 @@ import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { ArchiveFormat } from './core/archive.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { FileChange } from './core/staleness.ts';
-import type { Problem, SnapshotInfo } from './ports.ts';
+import type { Lane, Problem, SnapshotInfo } from './ports.ts';
 
 /** A node as one line of tier 1, ready to be injected: redacted, one line, no fence or tag of ours inside. */
 export interface MemoryLine {
@@ -46,7 +46,7 @@ export interface RecallHit {
   readonly changed?: readonly FileChange[];
   /** The node is about the file that was asked for. */
   readonly anchored?: true;
-  readonly lanes: Readonly<Partial<Record<'fts' | 'summary' | 'trigger' | 'raw' | 'entity', LaneScore>>>;
+  readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
 }
 
 export interface NodeFilter {

@@ -6,6 +6,7 @@ import { grouped } from './core/grouped.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isPointer } from './core/replace.ts';
 import type { NodeIndex, TurnText } from './ports.ts';
+import { createSessionTurns } from './session-turns.ts';
 import { createSerial, type Tracker } from './tracker.ts';
 
 /** The index's one writer. Nobody waits for it, and what it cannot write the next start writes. */
@@ -31,14 +32,15 @@ export interface IndexerDeps {
 
 export function createIndexer({ index, catalogue, textsOf, tracker, log }: IndexerDeps): Indexer {
   const serial = createSerial((error) => log.error('index not written; the next start rebuilds it', { error }));
+  const sessionTurns = createSessionTurns(textsOf);
   const queued = (work: () => Promise<void>): Promise<void> => tracker.run('indexer', () => serial(work));
 
   async function write(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
     for (const [sessionId, own] of bySession(nodes)) {
       // A node may have been removed or replaced while it waited here.
       if (!own.some(isLive)) continue;
-      const byEnd = new Map((texts ?? (await textsOf(sessionId))).map((turn) => [turn.end, turn]));
-      const rows = own.filter(isLive).flatMap((node) => rowsOf(node, byEnd));
+      const read = await sessionTurns.read(sessionId, texts);
+      const rows = own.filter(isLive).flatMap((node) => rowsOf(node, read));
       if (rows.length > 0) await index.upsert(rows);
     }
   }
@@ -58,7 +60,12 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
 
   return {
     upsert: (nodes, texts) => void queued(() => write(nodes, texts)),
-    remove: (ids) => queued(() => index.removeNodes(ids)),
+    remove: (ids) =>
+      queued(async () => {
+        // Whatever is taken away must not stay in what is kept for windows.
+        sessionTurns.clear();
+        await index.removeNodes(ids);
+      }),
     async reconcile(isStopping) {
       const known = await index.entries();
       const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);

@@ -229,26 +229,42 @@ export interface StoredBrief {
   readonly hints: readonly (Claim & { readonly origin: Origin })[];
 }
 
-/** What is searched: a row for each node and one for each turn, the latter pointing to its node. */
+/** What is searched: a row for each node, each turn and each fact, the latter two pointing to their node. */
 export interface IndexRow {
   readonly row_id: string;
-  readonly kind: 'node' | 'turn';
+  readonly kind: 'node' | 'turn' | 'fact';
   readonly node_id: string;
   readonly session_id: string;
   readonly project: string;
-  /** `end` of the turn; '' on node rows. */
+  /** `end` of the turn; '' on other rows. */
   readonly turn: string;
   readonly origin: Origin;
+  /** Of a turn when it was said, of a node or fact when the first of its turns was. */
   readonly created_at_ms: number;
-  /** `contentDigest` of the node on its own row; '' on turn rows. */
+  /** `contentDigest` of the node on its own row; '' on other rows. */
   readonly digest: string;
   /** What full text sees, before tokenising. */
   readonly text: string;
-  /** What the summary vector is made of (a turn's own text on turn rows). */
+  /** What the vector is made of (a turn's or fact's own text on their rows). */
   readonly summary: string;
-  /** What the trigger vector is made of; '' on turn rows. */
+  /** What the trigger vector is made of; '' on other than node rows. */
   readonly trigger: string;
+  /** Ends of the turns said right before it in its session, nearest first, at most five; none on other rows. */
+  readonly before: readonly string[];
+  /** What was said in those, for the window; '' where there is nothing. */
+  readonly window: string;
+  /** Ends of the turns that a fact rests on; none on other rows. */
+  readonly sources: readonly string[];
 }
+
+/** A row as a search gives it. */
+export type FoundRow = Pick<
+  IndexRow,
+  'row_id' | 'kind' | 'node_id' | 'session_id' | 'project' | 'turn' | 'origin' | 'created_at_ms' | 'before' | 'sources'
+> & {
+  /** Its text tells a time. */
+  readonly timed: boolean;
+};
 
 export interface IndexFilter {
   readonly project?: string;
@@ -256,17 +272,46 @@ export interface IndexFilter {
 }
 
 export interface LaneHit {
-  readonly row: IndexRow;
-  /** BM25 for `fts` and `raw`, cosine for the vector lanes; higher is better. */
+  readonly row: FoundRow;
+  /** BM25 on the lanes of full text, cosine on those of vectors; higher is better. */
   readonly score: number;
 }
 
-/** Best first. `fts` sees node rows, `raw` sees turn rows. */
+/** Best first. */
 export interface LaneHits {
+  /** Full text over nodes. */
   readonly fts: readonly LaneHit[];
-  readonly raw: readonly LaneHit[];
+  /** Vectors of nodes. */
   readonly summary: readonly LaneHit[];
   readonly trigger: readonly LaneHit[];
+  /** Full text over turns. */
+  readonly raw: readonly LaneHit[];
+  /** Vectors of turns. */
+  readonly meaning: readonly LaneHit[];
+  /** Full text over turns, with terms near in meaning to the question's. */
+  readonly expanded: readonly LaneHit[];
+  /** Full text over each turn with the five before it. */
+  readonly window: readonly LaneHit[];
+  /** Full text over turns, with the identifiers, paths and names of the question alone. */
+  readonly entity: readonly LaneHit[];
+  readonly fact: readonly LaneHit[];
+  readonly factMeaning: readonly LaneHit[];
+}
+
+export type Lane = keyof LaneHits;
+
+export interface SearchOptions {
+  readonly filter: IndexFilter;
+  /** Hits of each lane of turns at most; lanes of nodes and facts give no more than 60. */
+  readonly limit: number;
+  /** Lanes to leave empty. */
+  readonly without?: ReadonlySet<Lane>;
+}
+
+/** What was said in a turn, as it is indexed. */
+export interface TurnWords {
+  readonly text: string;
+  readonly origin: Origin;
 }
 
 export interface IndexEntry {
@@ -279,7 +324,9 @@ export interface NodeIndex {
   upsert(rows: readonly IndexRow[]): Promise<void>;
   /** Every row of these nodes, turn rows included. */
   removeNodes(nodeIds: readonly string[]): Promise<void>;
-  search(query: string, options: { readonly filter: IndexFilter; readonly limit: number }): Promise<LaneHits>;
+  search(query: string, options: SearchOptions): Promise<LaneHits>;
+  /** Turns by their ends; those that are not indexed are left out. */
+  turnWords(ends: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
   /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's rows. */
   termWeights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
   nodeIds(): Promise<ReadonlySet<string>>;

@@ -1,17 +1,22 @@
 import type { Config } from '../common/config.ts';
-import { isCleanOrigin, type Origin } from '../common/turn.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
 import { answerKind } from './core/answer-kind.ts';
+import { createBreaker } from './core/breaker.ts';
 import { passesGate, type QueryWeights, UNSEEN, weighEvidence, weighQuery } from './core/gate.ts';
 import { memoryLine, RAW_CHARS, type RawLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import { contentTokens, namesCall, recallQuery } from './core/query.ts';
+import { isNearDuplicate } from './core/near-duplicate.ts';
+import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './core/node-ranking.ts';
 import { chooseRaw } from './core/raw-choice.ts';
-import { type Candidate, fuse, isNearDuplicate, LANE_WEIGHTS, type LaneWeights } from './core/recall.ts';
 import { bestSnippet, piecesOf, type Snippet, type SnippetRules } from './core/snippet.ts';
-import { type FileChange, freshnessFactor, staleNote } from './core/staleness.ts';
+import { freshnessFactor, staleNote } from './core/staleness.ts';
+import { type RankedTurn, rankTurns, TURN_WEIGHTS, type TurnWeights } from './core/turn-ranking.ts';
 import type { Memory, RecallHit, RecallRequest } from './face.ts';
 import type { FileMemory, Freshness } from './file-memory.ts';
-import type { IndexFilter, NodeIndex } from './ports.ts';
+import type { IndexFilter, Lane, LaneHits, NodeIndex, TurnWords } from './ports.ts';
+
+export type RecallConfig = Config['recall'];
 
 export interface RecallerDeps {
   readonly index: NodeIndex;
@@ -23,8 +28,10 @@ export interface RecallerDeps {
   readonly projectOf: (directory: string | null) => string;
   /** Where it is not given, no memory is stale. */
   readonly files?: Pick<FileMemory, 'freshness'>;
-  readonly config: Pick<Config['recall'], 'scope' | 'topK' | 'minCoverage' | 'minSimilarity'>;
-  readonly weights?: LaneWeights;
+  readonly config: RecallConfig;
+  readonly now: () => number;
+  readonly turnWeights?: TurnWeights;
+  readonly nodeWeights?: NodeWeights;
 }
 
 export interface TurnOfMemory {
@@ -36,17 +43,19 @@ export interface TurnOfMemory {
 
 export interface Recaller {
   /**
-   * What fits the prompt, best first; empty when nothing does.
+   * What fits the prompt, best first; empty when nothing does, or while the index fails.
    *
    * @throws the signal's reason as soon as it aborts; CometError `index_failed`
    */
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
   /** The same without the gate: whoever asks in so many words is shown the nearest there is. */
   search: Memory['search'];
+  /** The turns that search makes its hits of, best first, each once. */
+  turns: (query: string, options: Parameters<Memory['search']>[1]) => Promise<readonly RankedTurn[]>;
 }
 
-/** Hits asked of each lane. */
-const LANE_LIMIT = 40;
+/** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
+const LANE_LIMIT = 200;
 /** Turns of one node that are read for the line to show, and how much of them all together. */
 const TURNS_READ = 16;
 const READ_CHARS = 80_000;
@@ -54,49 +63,86 @@ const READ_CHARS = 80_000;
 export const ASKED_MS = 250;
 /** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
 const LOOKED_AT = 3;
+const CHARS_PER_TOKEN = 3.5;
 
 interface Search {
   readonly query: string;
-  readonly projectDir: string | null;
   readonly filter: IndexFilter;
   readonly limit: number;
   readonly gated: boolean;
   readonly skips: (node: MemoryNode) => boolean;
   readonly shown: ReadonlySet<string>;
+  /** Where the question is asked. */
+  readonly projectDir: string | null;
 }
 
 export function createRecaller(deps: RecallerDeps): Recaller {
-  const { index, nodeOf, projectOf, config } = deps;
+  const { index, nodeOf, projectOf, config, now } = deps;
+  const turnWeights = deps.turnWeights ?? { ...TURN_WEIGHTS, ...config.weights };
+  const nodeWeights = deps.nodeWeights ?? NODE_WEIGHTS;
+  const without = idleLanes(turnWeights, nodeWeights);
+  const breaker = createBreaker(now);
 
-  async function find({ query, projectDir, filter, limit, gated, skips, shown }: Search): Promise<RecallHit[]> {
+  async function lanesFor(query: string, filter: IndexFilter): Promise<LaneHits> {
+    try {
+      const hits = await index.search(query, { filter, limit: LANE_LIMIT, without });
+      breaker.succeeded();
+      return hits;
+    } catch (error) {
+      breaker.failed();
+      throw error;
+    }
+  }
+
+  function ranked(query: string, hits: LaneHits): RankedTurn[] {
+    return rankTurns(query, hits, { mode: config.fusion, weights: turnWeights, limit: LANE_LIMIT });
+  }
+
+  async function find({ query, filter, limit, gated, skips, shown, projectDir }: Search): Promise<RecallHit[]> {
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
-    const hits = await index.search(query, { filter, limit: LANE_LIMIT });
+    const hits = await lanesFor(query, filter);
     const weights = weighQuery(tokens, index.termWeights([...tokens, UNSEEN], filter));
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
+    const factsOf = (id: string): NodeFacts | null => nodeFacts(nodeOf(id), filter);
+    const nodes = rankNodes(ranked(query, hits), hits, {
+      weights: nodeWeights,
+      boosts: config.boosts,
+      project: projectOf(projectDir),
+      nowMs: now(),
+      factsOf,
+    });
+    const looked = nodes
+      .filter(({ nodeId, score }) => score >= config.minScore && wanted(nodeOf(nodeId), skips, config.leastOrigin))
+      .slice(0, limit * LOOKED_AT);
+    const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsOf(each, nodeOf(each.nodeId))))]);
+    const freshness = await deps.files?.freshness(
+      looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []),
+      projectDir,
+      gated ? undefined : ASKED_MS,
+    );
     const found: RecallHit[] = [];
-    const ranked = fuse(hits, deps.weights ?? LANE_WEIGHTS).filter(({ nodeId }) => wanted(nodeOf(nodeId), skips));
-    const looked = ranked.slice(0, limit * LOOKED_AT);
-    const nodes = looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []);
-    const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
-    const changesOf = (nodeId: string): readonly FileChange[] => freshness?.get(nodeId)?.changes ?? [];
+    const passed = new Set<string>();
+    let left = config.maxTokens * CHARS_PER_TOKEN;
     for (const candidate of demoted(looked, freshness)) {
       if (found.length === limit) break;
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
-      const raw = await rawLine(candidate, node, { weights, rules }, deps);
-      const said = raw === null ? [] : [raw.text, raw.asked];
-      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), ...said];
+      const raw = await rawLine(candidate, node, { weights, rules, words }, deps);
+      const quoted = raw === null ? [] : [raw.text, raw.asked];
+      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), ...quoted];
       const evidence = weighEvidence(weights, texts, candidate.similarity);
-      if (
-        gated ? !passesGate(evidence, config) : evidence.coverage === 0 && candidate.similarity < config.minSimilarity
-      ) {
+      const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
+      if (gated ? !passesGate(evidence, config, linked) : evidence.coverage === 0 && !isNear(candidate, config)) {
         continue;
       }
-      const changed = changesOf(node.node_id);
-      const quoted = raw === null ? null : { ...raw, origin: await originOf(raw, deps) };
-      const line = memoryLine(node, quoted, staleNote(changed));
+      passed.add(candidate.nodeId);
+      const changed = freshness?.get(node.node_id)?.changes ?? [];
+      const said = raw === null ? null : { ...raw, origin: await originOf(raw, deps) };
+      const line = memoryLine(node, said, staleNote(changed));
       if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
+      if (gated && line.text.length > left) continue;
+      left -= line.text.length;
       const { score, lanes } = candidate;
       const hit = { node, score, line, lanes, raw: raw === null ? null : { text: raw.text, turn: raw.turn } };
       found.push(changed.length === 0 ? hit : { ...hit, changed });
@@ -107,44 +153,82 @@ export function createRecaller(deps: RecallerDeps): Recaller {
   return {
     async recall(request, signal) {
       signal.throwIfAborted();
+      if (!breaker.allows()) return [];
       const query = recallQuery(request.prompt, request.recent);
       const { visibleTurns, shown } = request;
       const visible = ({ turns }: MemoryNode): boolean =>
         turns.length > 0 && turns.every((end) => visibleTurns.has(end));
-      const filter = scopeOf(config.scope, request.sessionId, projectOf(request.projectDir));
       const { projectDir } = request;
+      const filter = scopeOf(config.scope, request.sessionId, projectOf(projectDir));
       const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };
       return beforeAbort(find(search), signal);
     },
 
-    search: (query, { top, sessionId, projectDir }) =>
-      find({
-        query,
-        projectDir: projectDir ?? null,
-        filter: {
-          ...(sessionId === undefined ? {} : { sessionId }),
-          ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
-        },
-        limit: top,
-        gated: false,
-        skips: () => false,
-        shown: new Set(),
-      }),
+    search(query, options) {
+      const { top: limit, projectDir = null } = options;
+      const filter = filterOf(options);
+      return find({ query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
+    },
+
+    async turns(query, options) {
+      const filter = filterOf(options);
+      const seen = new Set<string>();
+      return ranked(query, await lanesFor(query, filter))
+        .filter(({ row }) => !seen.has(row.turn) && seen.add(row.turn))
+        .slice(0, options.top);
+    },
   };
+
+  function filterOf({ sessionId, projectDir }: Parameters<Memory['search']>[1]): IndexFilter {
+    return {
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
+    };
+  }
 }
 
 /** Nodes whose files changed since give way to those whose did not. */
-function demoted(candidates: readonly Candidate[], freshness?: ReadonlyMap<string, Freshness>): readonly Candidate[] {
-  if (freshness === undefined || freshness.size === 0) return candidates;
-  const weighed = candidates.map((candidate) => {
-    const { files = 0, changes = [] } = freshness.get(candidate.nodeId) ?? {};
-    return { ...candidate, score: candidate.score * freshnessFactor(changes.length, files) };
+function demoted(nodes: readonly RankedNode[], freshness?: ReadonlyMap<string, Freshness>): readonly RankedNode[] {
+  if (freshness === undefined || freshness.size === 0) return nodes;
+  const weighed = nodes.map((node) => {
+    const { files = 0, changes = [] } = freshness.get(node.nodeId) ?? {};
+    return { ...node, score: node.score * freshnessFactor(changes.length, files) };
   });
   return weighed.sort((left, right) => right.score - left.score);
 }
 
-function wanted(node: MemoryNode | null, skips: (node: MemoryNode) => boolean): boolean {
-  return node !== null && node.superseded_by === null && !skips(node);
+/** Lanes that count for nothing need not be asked. */
+function idleLanes(turn: TurnWeights, node: NodeWeights): ReadonlySet<Lane> {
+  const lanes = ['raw', 'meaning', 'expanded', 'window', 'entity', 'fact', 'factMeaning'] as const;
+  const nodeLanes = ['fts', 'summary', 'trigger'] as const;
+  return new Set<Lane>([
+    ...lanes.filter((lane) => turn[lane] === 0),
+    ...nodeLanes.filter((lane) => node[lane] === 0),
+  ]);
+}
+
+/** Null for what is gone, and for what a link leads to outside of where was asked. */
+function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter): NodeFacts | null {
+  if (node === null) return null;
+  if (project !== undefined && node.project !== project) return null;
+  if (sessionId !== undefined && node.session_id !== sessionId) return null;
+  const { links, origin, recall_count } = node;
+  const atMs = Date.parse(node.valid_from);
+  return { links, origin, project: node.project, atMs, recalled: recall_count };
+}
+
+function isNear({ similarity }: RankedNode, { minSimilarity }: RecallConfig): boolean {
+  return similarity >= minSimilarity;
+}
+
+/** Its turns that are read, those found first. */
+function turnsOf({ turns }: RankedNode, node: MemoryNode | null): string[] {
+  return [...new Set([...turns.map(({ turn }) => turn), ...(node?.turns ?? [])])].slice(0, TURNS_READ);
+}
+
+function wanted(node: MemoryNode | null, skips: (node: MemoryNode) => boolean, least: Origin): boolean {
+  if (node === null || node.superseded_by !== null || skips(node)) return false;
+  return lowestOrigin([node.origin, least]) === least;
 }
 
 /** Without a project nobody else's memories are near: the session alone. */
@@ -155,21 +239,26 @@ function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: s
 
 type Offered = Snippet & RawLine;
 
+interface Reading {
+  readonly weights: QueryWeights;
+  readonly rules: SnippetRules;
+  readonly words: ReadonlyMap<string, TurnWords>;
+}
+
 /** The line of the node's turns that answers best; turns that a lane found are read first. */
 async function rawLine(
-  { turns: found }: Candidate,
+  candidate: RankedNode,
   node: MemoryNode,
-  { weights, rules }: { readonly weights: QueryWeights; readonly rules: SnippetRules },
+  { weights, rules, words }: Reading,
   { turnText }: RecallerDeps,
 ): Promise<Offered | null> {
-  const known = new Map(found.map((row) => [row.turn, { text: row.text, origin: row.origin }]));
-  const ends = [...new Set([...known.keys(), ...node.turns])].slice(0, TURNS_READ);
+  const ends = turnsOf(candidate, node);
   const inOrder = ends.toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const offered: Offered[] = [];
   let left = READ_CHARS;
   let carried = 0;
   for (const end of inOrder) {
-    const turn = known.get(end) ?? (await turnText(end));
+    const turn = words.get(end) ?? (await turnText(end));
     const text = turn?.text.slice(0, left) ?? '';
     const snippet = bestSnippet(text, weights, { ...rules, carried });
     if (turn !== null && snippet !== null) offered.push({ ...snippet, turn: end, origin: turn.origin });

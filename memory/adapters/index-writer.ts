@@ -1,7 +1,9 @@
 import { CometError } from '../../common/errors.ts';
 import type { PieceStats } from '../core/piece-stats.ts';
 import type { TermStats } from '../core/term-stats.ts';
+import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
+import type { Vocabulary } from '../core/vocabulary.ts';
 import type { Embedder, Embedding, IndexRow, Problem } from '../ports.ts';
 import type { LanceTable, ScannedRow, StoredRow } from './lance-table.ts';
 
@@ -18,6 +20,8 @@ const OLD_VERSION_MS = 10_000;
 const TRIES = 5;
 /** What full text sees of one row; whole tool outputs of megabytes would only blur it. */
 const MAX_TEXT_CHARS = 100_000;
+/** What a turn counts with in its own window: one long turn must not drown the others. */
+export const WINDOW_OWN_CHARS = 4_000;
 
 export interface IndexWriter {
   /** @throws CometError `index_failed` when too much is waiting; the files still hold everything */
@@ -37,6 +41,7 @@ export interface IndexWriterDeps {
   readonly embedder: Embedder;
   readonly stats: TermStats;
   readonly pieces: PieceStats;
+  readonly vocabulary: Vocabulary;
   readonly now: () => number;
   readonly report: (problem: Omit<Problem, 'file'>) => void;
 }
@@ -48,7 +53,8 @@ interface Waiting {
 }
 
 /** The one writer: commits one after the other, upserts that wait share a commit. */
-export function createIndexWriter({ table, embedder, stats, pieces, now, report }: IndexWriterDeps): IndexWriter {
+export function createIndexWriter({ table, embedder, now, report, ...counts }: IndexWriterDeps): IndexWriter {
+  const { stats, pieces } = counts;
   const unindexed = new Set<string>();
   let tail: Promise<unknown> = Promise.resolve();
   let waiting: Waiting[] = [];
@@ -88,14 +94,14 @@ export function createIndexWriter({ table, embedder, stats, pieces, now, report 
     if (known.length > 0) {
       const before = await table.scan(known.map(({ row_id }) => row_id));
       await retried(() => table.replace(known));
-      for (const row of before) uncountRow(row, { stats, pieces });
+      for (const row of before) uncountRow(row, counts);
       count(known);
     }
   }
 
   function count(rows: readonly StoredRow[]): void {
     for (const row of rows) {
-      countRow(row, { stats, pieces });
+      countRow(row, counts);
       unindexed.add(row.row_id);
     }
     sinceOptimize += 1;
@@ -108,7 +114,7 @@ export function createIndexWriter({ table, embedder, stats, pieces, now, report 
     const before = await table.scan(held.flatMap((id) => stats.rowsOf(id)));
     await retried(() => table.deleteNodes(held));
     for (const row of before) {
-      uncountRow(row, { stats, pieces });
+      uncountRow(row, counts);
       unindexed.delete(row.row_id);
     }
     sinceOptimize += 1;
@@ -175,17 +181,25 @@ export function createIndexWriter({ table, embedder, stats, pieces, now, report 
   };
 }
 
-export type Counts = Pick<IndexWriterDeps, 'stats' | 'pieces'>;
+export type Counts = Pick<IndexWriterDeps, 'stats' | 'pieces' | 'vocabulary'>;
 
-export function countRow(row: ScannedRow, { stats, pieces }: Counts): void {
-  stats.add(row, row.tokens.split(' '));
+export function countRow(row: ScannedRow, { stats, pieces, vocabulary }: Counts): void {
+  const tokens = countedTokens(row);
+  stats.add(row, tokens);
+  if (row.kind !== 'turn') return;
   // A node repeats the words of its turns.
-  if (row.turn !== '') pieces.add(row.project, piecesIn(row));
+  pieces.add(row.project, piecesIn(row));
+  vocabulary.add(tokens);
 }
 
 function uncountRow(row: ScannedRow, { stats, pieces }: Counts): void {
-  stats.remove(row.row_id, row.tokens.split(' '));
-  if (row.turn !== '') pieces.remove(row.project, piecesIn(row));
+  stats.remove(row.row_id, countedTokens(row));
+  if (row.kind === 'turn') pieces.remove(row.project, piecesIn(row));
+}
+
+/** The words of a fact stand on its node's row too. */
+function countedTokens({ kind, turn_tokens, about_tokens }: ScannedRow): string[] {
+  return kind === 'fact' ? [] : (turn_tokens ?? about_tokens ?? '').split(' ');
 }
 
 function piecesIn({ pieces }: ScannedRow): Uint16Array {
@@ -203,10 +217,16 @@ async function storedRows(rows: readonly IndexRow[], embedder: Embedder): Promis
   const triggers = new Map(triggered.map(({ row_id }, at) => [row_id, embeddings[rows.length + at]?.vector ?? null]));
   return rows.map((row, at) => {
     const { vector, scriptVector, pieces } = embeddings[at] as Embedding;
+    const { summary: _, trigger: __, window, ...kept } = row;
+    const text = row.text.slice(0, MAX_TEXT_CHARS);
+    const tokens = tokenize(text).join(' ');
     return {
-      ...row,
-      text: row.text.slice(0, MAX_TEXT_CHARS),
-      tokens: tokenize(row.text.slice(0, MAX_TEXT_CHARS)).join(' '),
+      ...kept,
+      text,
+      timed: row.kind === 'turn' && holdsTime(text),
+      turn_tokens: row.kind === 'turn' ? tokens : null,
+      window_tokens: row.kind === 'turn' ? windowTokens(text, window) : null,
+      about_tokens: row.kind === 'turn' ? null : tokens,
       embedder_id: embedder.id,
       summary_vector: vector,
       trigger_vector: triggers.get(row.row_id) ?? null,
@@ -214,6 +234,10 @@ async function storedRows(rows: readonly IndexRow[], embedder: Embedder): Promis
       pieces: new Uint8Array(pieces.buffer, pieces.byteOffset, pieces.byteLength),
     };
   });
+}
+
+function windowTokens(text: string, window: string): string {
+  return tokenize(`${text.slice(0, WINDOW_OWN_CHARS)}\n${window}`).join(' ');
 }
 
 async function retried(work: () => Promise<unknown>): Promise<void> {

@@ -5,12 +5,17 @@ import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
 import { createPieceStats } from '../core/piece-stats.ts';
-import { queryTerms } from '../core/query-terms.ts';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
+import { searchTerms } from '../core/search-terms.ts';
+import { wordVector } from '../core/static-table.ts';
 import { createTermStats } from '../core/term-stats.ts';
-import type { Embedder, LaneHits, NodeIndex, Problem } from '../ports.ts';
+import { createVocabulary } from '../core/vocabulary.ts';
+import type { Embedder, IndexRow, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
+import { createLaneGuards, lanesOf } from './lane-guards.ts';
 import { createLanceTable, type LanceTable, openLanceTable } from './lance-table.ts';
+import { STATIC } from './static-encoder.ts';
+import { loadStaticTable } from './static-table-file.ts';
 
 export interface LanceIndexOptions {
   readonly dir: string;
@@ -29,6 +34,9 @@ export interface OpenedIndex {
   readonly reason: string;
 }
 
+const NONE: ReadonlySet<Lane> = new Set();
+/** Hits of the lanes of nodes and facts. */
+export const NODE_LIMIT = 60;
 /** Present when a read or write failed: the next start begins anew. */
 const DOUBT = 'REBUILD';
 
@@ -52,7 +60,13 @@ interface Sound {
 }
 
 function noCounts(): Counts {
-  return { stats: createTermStats(), pieces: createPieceStats() };
+  const { dimensions } = STATIC;
+  const vectorOf = (word: string): Float32Array => wordVector(loadStaticTable(), word);
+  return {
+    stats: createTermStats(),
+    pieces: createPieceStats(),
+    vocabulary: createVocabulary(dimensions, vectorOf),
+  };
 }
 
 /** @returns the table and what is in it, or why a new one is needed */
@@ -85,7 +99,9 @@ async function openSound({ dir, embedder }: LanceIndexOptions): Promise<Sound | 
 async function probe(table: LanceTable, dimensions: number): Promise<void> {
   const vector = new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
   await Promise.all([
-    table.fullText(['probe'], {}, 1),
+    ...(['turn_tokens', 'window_tokens', 'about_tokens'] as const).map((column) =>
+      table.fullText(column, [['probe', 1]], {}, 1),
+    ),
     table.nearest('summary_vector', vector, {}, 1),
     table.nearest('trigger_vector', vector, {}, 1),
     table.nearest('script_vector', new Float32Array(SCRIPT_DIMENSIONS).fill(1), {}, 1),
@@ -93,7 +109,8 @@ async function probe(table: LanceTable, dimensions: number): Promise<void> {
 }
 
 function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: LanceTable, counts: Counts): NodeIndex {
-  const { stats, pieces } = counts;
+  const { stats, pieces, vocabulary } = counts;
+  const guards = createLaneGuards(now);
   const mean = createMeanVector((most) => table.sample(most));
   let closed = false;
   const writer = createIndexWriter({
@@ -122,8 +139,20 @@ function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: Lance
     }
   }
 
-  async function search(query: string, { filter, limit }: Parameters<NodeIndex['search']>[1]): Promise<LaneHits> {
-    const terms = queryTerms(query, (tokens) => stats.weights(tokens, filter));
+  /** Told once: while a lane is broken every search misses it. */
+  let told = false;
+  function missed(failure: unknown): void {
+    void doubt();
+    if (told) return;
+    told = true;
+    const [line] = (failure as Error).message.split('\n');
+    report({ file: dir, message: `recall answers without a part of the index, which is rebuilt at the next start: ${line}` });
+  }
+
+  async function search(query: string, { filter, limit, without = NONE }: SearchOptions): Promise<LaneHits> {
+    const weigh = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.weights(tokens, filter);
+    const known = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.knownWeights(tokens, filter);
+    const terms = searchTerms(query, { weigh, known, vocabulary, without });
     const asked = await embedder.embedQuery(query, {
       pieceWeights: (ids) => pieces.idf(ids, filter),
       mean: () => mean(stats.count()),
@@ -132,19 +161,42 @@ function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: Lance
     if (asked.vector.length !== (inScript ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
-    const [fts, raw, summary, trigger] = await Promise.all([
-      table.fullText(terms, { ...filter, kind: 'node' }, limit),
-      table.fullText(terms, { ...filter, kind: 'turn' }, limit),
-      table.nearest(inScript ? 'script_vector' : 'summary_vector', asked.vector, filter, limit),
-      inScript ? [] : table.nearest('trigger_vector', asked.vector, { ...filter, kind: 'node' }, limit),
+    const turns = { ...filter, kinds: ['turn'] } as const;
+    const nodes = { ...filter, kinds: ['node'] } as const;
+    const about = { ...filter, kinds: ['node', 'fact'] } as const;
+    const few = Math.min(limit, NODE_LIMIT);
+    const column = inScript ? 'script_vector' : 'summary_vector';
+    const lanes = lanesOf(guards, without);
+    const [raw, meaning, expanded, window, entity, said, meant, trigger] = await Promise.all([
+      lanes.ask(['raw'], () => table.fullText('turn_tokens', terms.own, turns, limit)),
+      lanes.ask(['meaning'], () => table.nearest(column, asked.vector, turns, limit)),
+      lanes.ask(['expanded'], () => table.fullText('turn_tokens', terms.expanded, turns, limit)),
+      lanes.ask(['window'], () => table.fullText('window_tokens', terms.own, turns, limit)),
+      lanes.ask(['entity'], () => table.fullText('turn_tokens', terms.entities, turns, limit)),
+      lanes.ask(['fts', 'fact'], () => table.fullText('about_tokens', terms.own, about, few * 2)),
+      lanes.ask(['summary', 'factMeaning'], () => table.nearest(column, asked.vector, about, few * 2)),
+      lanes.ask(['trigger'], async () =>
+        inScript ? [] : await table.nearest('trigger_vector', asked.vector, nodes, few),
+      ),
     ]);
-    return { fts, raw, summary, trigger };
+    const failure = lanes.settle();
+    if (failure !== null) missed(failure);
+    const ofKind = (hits: readonly LaneHit[], kind: IndexRow['kind']): LaneHit[] =>
+      hits.filter(({ row }) => row.kind === kind).slice(0, few);
+    return {
+      ...{ raw, meaning, expanded, window, entity, trigger },
+      fts: ofKind(said, 'node'),
+      fact: ofKind(said, 'fact'),
+      summary: ofKind(meant, 'node'),
+      factMeaning: ofKind(meant, 'fact'),
+    };
   }
 
   return {
     upsert: (rows) => guarded('written', () => writer.upsert(rows)),
     removeNodes: (nodeIds) => guarded('written', () => writer.removeNodes(nodeIds)),
     search: (query, options) => guarded('read', () => search(query, options)),
+    turnWords: (ends) => guarded('read', () => table.turnWords(ends)),
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
     nodeIds: async () => stats.nodeIds(),
     entries: async () => stats.entries(),

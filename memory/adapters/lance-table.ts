@@ -1,15 +1,22 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type Connection, connect, Index, MatchQuery, type Table } from '@lancedb/lancedb';
-import { Binary, Field, FixedSizeList, Float32, Float64, Schema, Utf8 } from 'apache-arrow';
+import { BooleanQuery, type Connection, connect, Index, MatchQuery, Occur, type Table } from '@lancedb/lancedb';
+import { Binary, Bool, Field, FixedSizeList, Float32, Float64, Schema, Utf8 } from 'apache-arrow';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
-import type { IndexFilter, IndexRow, LaneHit } from '../ports.ts';
+import type { WeightedTerm } from '../core/vocabulary.ts';
+import type { FoundRow, IndexFilter, IndexRow, LaneHit, TurnWords } from '../ports.ts';
 
+/** Turns, each turn with those before it, and nodes with their facts: each has statistics of its own. */
+export type TextColumn = 'turn_tokens' | 'window_tokens' | 'about_tokens';
 export type VectorColumn = 'summary_vector' | 'trigger_vector' | 'script_vector';
 
 /** A row as it is stored: what `IndexRow` says, the words full text sees, the vectors and who made them. */
-export interface StoredRow extends IndexRow {
-  readonly tokens: string;
+export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger' | 'window'> {
+  readonly timed: boolean;
+  /** Null on rows of another kind. */
+  readonly turn_tokens: string | null;
+  readonly window_tokens: string | null;
+  readonly about_tokens: string | null;
   readonly embedder_id: string;
   readonly summary_vector: Float32Array;
   readonly trigger_vector: Float32Array | null;
@@ -21,14 +28,24 @@ export interface StoredRow extends IndexRow {
 
 export type ScannedRow = Pick<
   StoredRow,
-  'row_id' | 'node_id' | 'session_id' | 'project' | 'turn' | 'digest' | 'tokens' | 'pieces' | 'embedder_id'
+  | 'row_id'
+  | 'kind'
+  | 'node_id'
+  | 'session_id'
+  | 'project'
+  | 'turn'
+  | 'digest'
+  | 'turn_tokens'
+  | 'about_tokens'
+  | 'pieces'
+  | 'embedder_id'
 >;
 
 export interface RowFilter extends IndexFilter {
-  readonly kind?: IndexRow['kind'];
+  readonly kinds?: readonly IndexRow['kind'][];
 }
 
-/** One LanceDB table with one full-text and two vector columns. Errors are LanceDB's own. */
+/** One LanceDB table with its full-text and vector columns. Errors are LanceDB's own. */
 export interface LanceTable {
   add(rows: readonly StoredRow[]): Promise<void>;
   /** Replaces rows of the same `row_id`, in one commit. */
@@ -37,8 +54,14 @@ export interface LanceTable {
   scan(rowIds?: readonly string[]): Promise<ScannedRow[]>;
   /** Up to `most` summary vectors. */
   sample(most: number): Promise<Float32Array[]>;
-  fullText(terms: readonly string[], filter: RowFilter, limit: number): Promise<LaneHit[]>;
+  fullText(
+    column: TextColumn,
+    terms: readonly WeightedTerm[],
+    filter: RowFilter,
+    limit: number,
+  ): Promise<LaneHit[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<LaneHit[]>;
+  turnWords(ends: readonly string[]): Promise<Map<string, TurnWords>>;
   /** Copies every row into a fresh table and drops the old one: rows deleted before leave nothing on disk. */
   rewrite(): Promise<void>;
   /** Begins anew without a row, also where the old one cannot be read. */
@@ -54,8 +77,12 @@ export interface LanceTable {
 /** One of them at a time; both only while one is copied into the other. */
 const TABLES = ['rows', 'rows2'] as const;
 const COPIED_AT_ONCE = 1_000;
-const SCANNED = 'row_id node_id session_id project turn digest tokens pieces embedder_id'.split(' ');
-const SHOWN = 'row_id kind node_id session_id project turn origin created_at_ms digest text summary trigger'.split(' ');
+const SCANNED =
+  'row_id kind node_id session_id project turn digest turn_tokens about_tokens pieces embedder_id'.split(' ');
+const SHOWN = 'row_id kind node_id session_id project turn origin created_at_ms before sources timed'.split(' ');
+const TEXT_COLUMNS: readonly TextColumn[] = ['turn_tokens', 'window_tokens', 'about_tokens'];
+/** Few values each: they make a filtered lane faster. */
+const FILTERED = ['kind', 'project'];
 
 /** Null when there is no table yet. @throws when it cannot be read or was made for other vectors */
 export async function openLanceTable(dir: string, dimensions: number): Promise<LanceTable | null> {
@@ -86,11 +113,11 @@ async function tableNames(connection: Connection): Promise<string[]> {
 
 async function emptyTable(connection: Connection, name: string, dimensions: number): Promise<Table> {
   const table = await connection.createEmptyTable(name, schemaFor(dimensions));
-  await indexTokens(table);
+  await makeIndexes(table);
   return table;
 }
 
-async function indexTokens(table: Table): Promise<void> {
+async function makeIndexes(table: Table): Promise<void> {
   // Our tokeniser did the work already; everything that would change its tokens is off.
   const config = Index.fts({
     baseTokenizer: 'whitespace',
@@ -101,7 +128,8 @@ async function indexTokens(table: Table): Promise<void> {
     withPosition: false,
     maxTokenLength: 512,
   });
-  await table.createIndex('tokens', { config });
+  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config });
+  for (const column of FILTERED) await table.createIndex(column, { config: Index.bitmap() });
 }
 
 function tableOn(
@@ -156,11 +184,11 @@ function tableOn(
       }[];
       return rows.map((row) => Float32Array.from(row.summary_vector));
     },
-    fullText(terms, filter, limit) {
+    fullText(column, terms, filter, limit) {
       if (terms.length === 0) return Promise.resolve([]);
       const query = table
         .query()
-        .fullTextSearch(new MatchQuery(terms.join(' '), 'tokens'))
+        .fullTextSearch(matching(column, terms))
         .where(whereOf(filter));
       return hits(query.select([...SHOWN, '_score']).limit(limit), ({ _score }) => _score ?? 0);
     },
@@ -168,6 +196,12 @@ function tableOn(
       if (vector.every((value) => value === 0)) return Promise.resolve([]);
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine').where(whereOf(filter));
       return hits(query.select([...SHOWN, '_distance']).limit(limit), ({ _distance }) => 1 - (_distance ?? 1));
+    },
+    async turnWords(ends) {
+      if (ends.length === 0) return new Map();
+      const query = table.query().where(`turn IN (${ends.map(quoted).join(', ')})`);
+      const rows = (await read(query.select(['turn', 'text', 'origin']))) as Pick<IndexRow, 'turn' | keyof TurnWords>[];
+      return new Map(rows.map(({ turn, text, origin }) => [turn, { text, origin }]));
     },
     async rewrite() {
       const old = table;
@@ -191,8 +225,8 @@ function tableOn(
       table = await emptyTable(connection, name, dimensions);
     },
     async isSettled() {
-      const stats = await table.indexStats('tokens_idx');
-      return stats !== undefined && stats.numUnindexedRows === 0;
+      const all = await Promise.all(TEXT_COLUMNS.map((column) => table.indexStats(`${column}_idx`)));
+      return all.every((stats) => stats !== undefined && stats.numUnindexedRows === 0);
     },
     async optimize(cleanupOlderThan) {
       await table.optimize({ cleanupOlderThan });
@@ -211,28 +245,42 @@ function tableOn(
   };
 }
 
-type Scored = IndexRow & { readonly _score?: number; readonly _distance?: number };
+type Scored = Omit<FoundRow, 'before' | 'sources'> & {
+  readonly before: string;
+  readonly sources: string; readonly _score?: number; readonly _distance?: number };
 
 /** A plain object: Arrow's rows are views that keep their whole batch alive. */
-function shownRow(row: Scored): IndexRow {
-  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, digest } = row;
-  const { text, summary, trigger } = row;
-  return { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, digest, text, summary, trigger };
+function shownRow(row: Scored): FoundRow {
+  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources, timed } = row;
+  const shown = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed };
+  return { ...shown, before: endsIn(before), sources: endsIn(sources) };
 }
 
 function asRecord(row: StoredRow): Record<string, unknown> {
-  return { ...row };
+  return { ...row, before: row.before.join('\n'), sources: row.sources.join('\n') };
+}
+
+function endsIn(joined: string): string[] {
+  return joined === '' ? [] : joined.split('\n');
+}
+
+function matching(column: TextColumn, terms: readonly WeightedTerm[]): MatchQuery | BooleanQuery {
+  if (terms.every(([, weight]) => weight === 1)) {
+    return new MatchQuery(terms.map(([term]) => term).join(' '), column);
+  }
+  return new BooleanQuery(terms.map(([term, boost]) => [Occur.Should, new MatchQuery(term, column, { boost })]));
 }
 
 function schemaFor(dimensions: number): Schema {
-  const text = (name: string): Field => new Field(name, new Utf8(), false);
+  const text = (name: string, isNullable = false): Field => new Field(name, new Utf8(), isNullable);
   const vector = (name: string, size = dimensions): Field =>
     new Field(name, new FixedSizeList(size, new Field('item', new Float32(), true)), true);
-  const texts =
-    'row_id kind node_id session_id project turn origin digest text summary trigger tokens embedder_id'.split(' ');
+  const texts = 'row_id kind node_id session_id project turn origin digest text before sources embedder_id'.split(' ');
   return new Schema([
-    ...texts.map(text),
+    ...texts.map((name) => text(name)),
+    ...TEXT_COLUMNS.map((name) => text(name, true)),
     new Field('created_at_ms', new Float64(), false),
+    new Field('timed', new Bool(), false),
     vector('summary_vector'),
     vector('trigger_vector'),
     vector('script_vector', SCRIPT_DIMENSIONS),
@@ -240,10 +288,11 @@ function schemaFor(dimensions: number): Schema {
   ]);
 }
 
-function whereOf({ kind, project, sessionId }: RowFilter): string {
-  const conditions = Object.entries({ kind, project, session_id: sessionId }).flatMap(([column, value]) =>
+function whereOf({ kinds, project, sessionId }: RowFilter): string {
+  const equal = Object.entries({ project, session_id: sessionId }).flatMap(([column, value]) =>
     value === undefined ? [] : [`${column} = ${quoted(value)}`],
   );
+  const conditions = kinds === undefined ? equal : [`kind IN (${kinds.map(quoted).join(', ')})`, ...equal];
   return conditions.length === 0 ? 'true' : conditions.join(' AND ');
 }
 

@@ -1,18 +1,31 @@
 import { CometError } from '../../common/errors.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
 import { createPieceStats } from '../core/piece-stats.ts';
-import { queryTerms } from '../core/query-terms.ts';
+import { searchTerms } from '../core/search-terms.ts';
+import { wordVector } from '../core/static-table.ts';
 import { createTermStats } from '../core/term-stats.ts';
+import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
-import type { Embedder, Embedding, IndexFilter, IndexRow, LaneHit, NodeIndex } from '../ports.ts';
+import { createVocabulary, type WeightedTerm } from '../core/vocabulary.ts';
+import type { Embedder, Embedding, FoundRow, IndexFilter, IndexRow, LaneHit, NodeIndex } from '../ports.ts';
+import { WINDOW_OWN_CHARS } from './index-writer.ts';
+import { NODE_LIMIT } from './lance-index.ts';
+import { STATIC } from './static-encoder.ts';
+import { loadStaticTable } from './static-table-file.ts';
 
 const K1 = 1.2;
 const B = 0.75;
 
-interface Entry {
-  readonly row: IndexRow;
+interface Bag {
   readonly counts: ReadonlyMap<string, number>;
   readonly length: number;
+}
+
+interface Entry {
+  readonly row: IndexRow;
+  readonly found: FoundRow;
+  readonly own: Bag;
+  readonly window: Bag;
   readonly summary: Embedding;
   readonly trigger: Embedding | null;
 }
@@ -22,6 +35,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
   const entries = new Map<string, Entry>();
   const stats = createTermStats();
   const pieces = createPieceStats();
+  const vocabulary = createVocabulary(STATIC.dimensions, (word) => wordVector(loadStaticTable(), word));
   const mean = createMeanVector(async (most) =>
     [...entries.values()].slice(0, most).map((entry) => entry.summary.vector),
   );
@@ -30,20 +44,28 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     const entry = entries.get(rowId);
     if (entry === undefined) return;
     entries.delete(rowId);
-    stats.remove(rowId, [...entry.counts.keys()]);
-    if (entry.row.turn !== '') pieces.remove(entry.row.project, entry.summary.pieces);
+    stats.remove(rowId, [...entry.own.counts.keys()]);
+    if (entry.row.kind === 'turn') pieces.remove(entry.row.project, entry.summary.pieces);
   }
 
-  function fullText(terms: readonly string[], pool: readonly Entry[], limit: number): LaneHit[] {
-    const weights = stats.weights(terms, {});
-    const meanLength = [...entries.values()].reduce((sum, { length }) => sum + length, 0) / Math.max(1, entries.size);
-    const score = ({ counts, length }: Entry): number =>
-      terms.reduce((sum, term) => {
-        const count = counts.get(term) ?? 0;
-        const damped = (count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength));
-        return count === 0 ? sum : sum + (weights.get(term) ?? 0) * damped;
-      }, 0);
-    return best(pool, score, limit);
+  function enter(row: IndexRow, summary: Embedding, trigger: Embedding): void {
+    const tokens = tokenize(row.text);
+    drop(row.row_id);
+    const isTurn = row.kind === 'turn';
+    const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources } = row;
+    const shown = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources };
+    entries.set(row.row_id, {
+      row,
+      found: { ...shown, timed: isTurn && holdsTime(row.text) },
+      own: bagOf(tokens),
+      window: bagOf(isTurn ? tokenize(`${row.text.slice(0, WINDOW_OWN_CHARS)}\n${row.window}`) : []),
+      summary,
+      trigger: row.trigger === '' ? null : trigger,
+    });
+    stats.add(row, kind === 'fact' ? [] : tokens);
+    if (!isTurn) return;
+    pieces.add(project, summary.pieces);
+    vocabulary.add(tokens);
   }
 
   return {
@@ -55,38 +77,56 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
         if (summary?.vector.length !== embedder.dimensions || trigger?.vector.length !== embedder.dimensions) {
           throw new CometError('index_failed', `the embedder must give vectors of ${embedder.dimensions} numbers`);
         }
-        const tokens = tokenize(row.text);
-        const counts = new Map<string, number>();
-        for (const token of tokens) counts.set(token, (counts.get(token) ?? 0) + 1);
-        drop(row.row_id);
-        const entry = { row, counts, length: tokens.length, summary, trigger: row.trigger === '' ? null : trigger };
-        entries.set(row.row_id, entry);
-        stats.add(row, tokens);
-        if (row.turn !== '') pieces.add(row.project, summary.pieces);
+        enter(row, summary, trigger);
       }
     },
     async removeNodes(nodeIds) {
       for (const rowId of nodeIds.flatMap((id) => stats.rowsOf(id))) drop(rowId);
     },
-    async search(query, { filter, limit }) {
-      const terms = queryTerms(query, (tokens) => stats.weights(tokens, filter));
+    async search(query, { filter, limit, without = new Set() }) {
+      const terms = searchTerms(query, {
+        weigh: (tokens) => stats.weights(tokens, filter),
+        known: (tokens) => stats.knownWeights(tokens, filter),
+        vocabulary,
+        without,
+      });
       const { vector, comparedWith } = await embedder.embedQuery(query, {
         pieceWeights: (ids) => pieces.idf(ids, filter),
         mean: () => mean(stats.count()),
       });
-      const all = [...entries.values()].filter(({ row }) => fits(row, filter));
-      const nodes = all.filter(({ row }) => row.kind === 'node');
-      const turns = all.filter(({ row }) => row.kind === 'turn');
-      return {
-        fts: fullText(terms, nodes, limit),
-        raw: fullText(terms, turns, limit),
-        summary: best(all, (entry) => dot(vector, entry.summary[comparedWith]), limit),
+      const ofKind = (kinds: readonly IndexRow['kind'][]): Pool => {
+        const all = [...entries.values()].filter(({ row }) => kinds.includes(row.kind));
+        return { all, shown: all.filter(({ row }) => fits(row, filter)) };
+      };
+      const [turns, about] = [ofKind(['turn']), ofKind(['node', 'fact'])];
+      const few = Math.min(limit, NODE_LIMIT);
+      const own = ({ own: bag }: Entry): Bag => bag;
+      const likeness = ({ summary }: Entry): number => dot(vector, summary[comparedWith]);
+      const only = (kind: IndexRow['kind']): Entry[] => about.shown.filter(({ row }) => row.kind === kind);
+      const told = fullText(terms.own, about, own);
+      const hits = {
+        raw: best(turns.shown, fullText(terms.own, turns, own), limit),
+        meaning: best(turns.shown, likeness, limit),
+        expanded: best(turns.shown, fullText(terms.expanded, turns, own), limit),
+        window: best(turns.shown, fullText(terms.own, turns, ({ window }) => window), limit),
+        entity: best(turns.shown, fullText(terms.entities, turns, own), limit),
+        fts: best(only('node'), told, few),
+        fact: best(only('fact'), told, few),
+        summary: best(only('node'), likeness, few),
+        factMeaning: best(only('fact'), likeness, few),
         trigger: best(
-          nodes,
-          (entry) => dot(vector, (comparedWith === 'vector' && entry.trigger?.vector) || null),
-          limit,
+          only('node'),
+          ({ trigger }) => dot(vector, (comparedWith === 'vector' && trigger?.vector) || null),
+          few,
         ),
       };
+      for (const lane of without) hits[lane] = [];
+      return hits;
+    },
+    async turnWords(ends) {
+      const asked = new Set(ends);
+      const turns = [...entries.values()].filter(({ row }) => row.kind === 'turn' && asked.has(row.turn));
+      return new Map(turns.map(({ row }) => [row.turn, { text: row.text, origin: row.origin }]));
     },
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
     nodeIds: async () => stats.nodeIds(),
@@ -102,9 +142,43 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
   };
 }
 
+interface Pool {
+  /** What statistics are made of. */
+  readonly all: readonly Entry[];
+  readonly shown: readonly Entry[];
+}
+
+/** BM25 of a row over its pool. */
+function fullText(
+  terms: readonly WeightedTerm[],
+  { all }: Pool,
+  bagOfEntry: (entry: Entry) => Bag,
+): (entry: Entry) => number {
+  const bags = all.map(bagOfEntry);
+  const meanLength = bags.reduce((sum, { length }) => sum + length, 0) / Math.max(1, bags.length);
+  const weighted = terms.map(([term, weight]) => {
+    const df = bags.filter(({ counts }) => counts.has(term)).length;
+    return [term, weight * Math.log(1 + (bags.length - df + 0.5) / (df + 0.5))] as const;
+  });
+  return (entry) => {
+    const { counts, length } = bagOfEntry(entry);
+    return weighted.reduce((sum, [term, weight]) => {
+      const count = counts.get(term) ?? 0;
+      const damped = (count * (K1 + 1)) / (count + K1 * (1 - B + (B * length) / meanLength));
+      return count === 0 ? sum : sum + weight * damped;
+    }, 0);
+  };
+}
+
+function bagOf(tokens: readonly string[]): Bag {
+  const counts = new Map<string, number>();
+  for (const token of tokens) counts.set(token, (counts.get(token) ?? 0) + 1);
+  return { counts, length: tokens.length };
+}
+
 function best(pool: readonly Entry[], score: (entry: Entry) => number, limit: number): LaneHit[] {
   return pool
-    .map((entry) => ({ row: entry.row, score: score(entry) }))
+    .map((entry) => ({ row: entry.found, score: score(entry) }))
     .filter((hit) => hit.score > 0)
     .sort((left, right) => right.score - left.score)
     .slice(0, limit);

@@ -96,24 +96,39 @@ function asTurns({ text, sources, origin }: SourcedClaim): TurnText[] {
   return sources.map((end) => ({ end, atMs: 0, origin, user: '', parts }));
 }
 
-/** Rows of a node: itself, and each turn it stands for with what was said in it. */
-export function rowsOf(node: MemoryNode, texts: ReadonlyMap<string, TurnText>): IndexRow[] {
+/** A turn as those after it need it. */
+export interface EarlierTurn {
+  readonly end: string;
+  readonly text: string;
+}
+
+export interface NodeTexts {
+  readonly turns: ReadonlyMap<string, TurnText>;
+  /** For each turn those right before it in its session, nearest first. */
+  readonly before: ReadonlyMap<string, readonly EarlierTurn[]>;
+}
+
+const NOT_A_TURN = { turn: '', before: [], window: '', sources: [] } as const;
+
+/** Rows of a node: itself, each turn it stands for with what was said in it, and each of its facts. */
+export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow[] {
   const shared = { node_id: node.node_id, session_id: node.session_id, project: node.project };
   const facts = node.facts.map((fact) => `${fact.concept}: ${fact.value}`);
+  const atMs = Date.parse(node.valid_from);
   const row: IndexRow = {
     ...shared,
+    ...NOT_A_TURN,
     row_id: node.node_id,
     kind: 'node',
-    turn: '',
     origin: node.origin,
-    created_at_ms: Date.parse(node.valid_from),
+    created_at_ms: atMs,
     digest: contentDigest(node),
     text: [node.summary, node.trigger, node.topic_tags.join(' '), ...facts].join('\n'),
     summary: node.summary,
     trigger: node.trigger,
   };
-  const turns = node.turns.flatMap((end): IndexRow[] => {
-    const turn = texts.get(end);
+  const turnRows = node.turns.flatMap((end): IndexRow[] => {
+    const turn = turns.get(end);
     const text = turn === undefined ? '' : saidText(turn);
     if (turn === undefined || text === '') return [];
     const { origin } = withoutTools(turn);
@@ -124,10 +139,32 @@ export function rowsOf(node: MemoryNode, texts: ReadonlyMap<string, TurnText>): 
       origin,
       created_at_ms: turn.atMs,
       digest: '',
+      sources: [],
     } as const;
-    return [{ ...shared, ...own, text, summary: text, trigger: '' }];
+    const earlier = before.get(end) ?? [];
+    const window = earlier.map((each) => each.text).join('\n');
+    return [
+      { ...shared, ...own, before: earlier.map((each) => each.end), window, text, summary: text, trigger: '' },
+    ];
   });
-  return [row, ...turns];
+  const factRows = node.facts.map(({ evidence }, at): IndexRow => {
+    const text = facts[at] as string;
+    const [first = ''] = evidence;
+    return {
+      ...shared,
+      ...NOT_A_TURN,
+      row_id: `${node.node_id}#${at}`,
+      kind: 'fact',
+      origin: node.origin,
+      created_at_ms: turns.get(first)?.atMs ?? atMs,
+      digest: '',
+      sources: evidence,
+      text,
+      summary: text,
+      trigger: '',
+    };
+  });
+  return [row, ...turnRows, ...factRows];
 }
 
 /** What user and assistant said, and what was called; the output of tools stays out of the index. */

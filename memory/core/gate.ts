@@ -77,12 +77,14 @@ export function weighEvidence(query: QueryWeights, texts: readonly string[], sim
 
 /**
  * The absolute gate: ranking always has a winner, so whether anything fits at all is decided here.
+ *
+ * @param isLinked  a memory that passed links to it: that settles a doubt as likeness does
  */
-export function passesGate(evidence: Evidence, rules: GateRules): boolean {
+export function passesGate(evidence: Evidence, rules: GateRules, isLinked = false): boolean {
   const { terms, asked, coverage, information, similarity } = evidence;
   const covered = asked < ASKED_MANY && coverage >= LONE_TERM_COVERAGE;
   if (information < (covered ? MIN_INFORMATION_COVERED : MIN_INFORMATION)) return false;
   if (terms < 2 && asked >= ASKED_MANY && coverage < LONE_TERM_COVERAGE) return false;
   if (coverage >= rules.minCoverage) return true;
-  return coverage >= rules.minCoverage * DOUBT_SHARE && similarity >= rules.minSimilarity;
+  return coverage >= rules.minCoverage * DOUBT_SHARE && (isLinked || similarity >= rules.minSimilarity);
 }

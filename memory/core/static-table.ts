@@ -80,6 +80,11 @@ export function documentVector(table: StaticTable, pieces: readonly number[]): F
   return toUnit(sum);
 }
 
+/** What a word means by itself. */
+export function wordVector(table: StaticTable, word: string): Float32Array {
+  return documentVector(table, wordPieces(word, table.pieces));
+}
+
 /** The same of a question: each piece counts for what it is worth in the corpus. */
 export function queryVector(
   table: StaticTable,

@@ -2,6 +2,7 @@ import type { IndexEntry, IndexFilter } from '../ports.ts';
 
 export interface IndexedRow {
   readonly row_id: string;
+  readonly kind: 'node' | 'turn' | 'fact';
   readonly node_id: string;
   readonly session_id: string;
   readonly project: string;
@@ -24,6 +25,8 @@ export interface TermStats {
   clear(): void;
   /** See `NodeIndex.termWeights`. */
   weights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
+  /** The same of those tokens that stand in a row of the filter. */
+  knownWeights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
 }
 
 interface Group {
@@ -32,7 +35,7 @@ interface Group {
   rows: number;
 }
 
-interface Held extends Pick<IndexedRow, 'node_id' | 'turn' | 'digest'> {
+interface Held extends Pick<IndexedRow, 'kind' | 'node_id' | 'turn' | 'digest'> {
   readonly group: Group;
 }
 
@@ -76,11 +79,24 @@ export function createTermStats(): TermStats {
     for (const token of tokens) if (frequencies.get(token)?.groups.size === 0) frequencies.delete(token);
   }
 
+  function weightsOf(tokens: readonly string[], filter: IndexFilter, least: number): ReadonlyMap<string, number> {
+    let total = 0;
+    for (const group of groups.values()) if (fits(group, filter)) total += group.rows;
+    const weights = new Map<string, number>();
+    for (const token of tokens) {
+      let df = 0;
+      for (const [group, count] of frequencies.get(token)?.groups ?? []) if (fits(group, filter)) df += count;
+      if (df >= least) weights.set(token, Math.log(1 + (total - df + 0.5) / (df + 0.5)));
+    }
+    return weights;
+  }
+
   return {
     add(row, tokens) {
       const group = groupOf(row);
-      group.rows += 1;
-      rows.set(row.row_id, { node_id: row.node_id, turn: row.turn, digest: row.digest, group });
+      // Facts have no words of their own here: counted, they would make every word rarer.
+      if (row.kind !== 'fact') group.rows += 1;
+      rows.set(row.row_id, { kind: row.kind, node_id: row.node_id, turn: row.turn, digest: row.digest, group });
       const siblings = byNode.get(row.node_id) ?? new Set();
       byNode.set(row.node_id, siblings.add(row.row_id));
       countTokens(tokens, group, 1);
@@ -89,7 +105,7 @@ export function createTermStats(): TermStats {
       const row = rows.get(rowId);
       if (row === undefined) return;
       rows.delete(rowId);
-      row.group.rows -= 1;
+      if (row.kind !== 'fact') row.group.rows -= 1;
       const siblings = byNode.get(row.node_id);
       siblings?.delete(rowId);
       if (siblings?.size === 0) byNode.delete(row.node_id);
@@ -104,23 +120,14 @@ export function createTermStats(): TermStats {
     clear() {
       for (const held of [groups, rows, byNode, frequencies]) held.clear();
     },
-    weights(tokens, filter) {
-      let total = 0;
-      for (const group of groups.values()) if (fits(group, filter)) total += group.rows;
-      const weights = new Map<string, number>();
-      for (const token of tokens) {
-        let df = 0;
-        for (const [group, count] of frequencies.get(token)?.groups ?? []) if (fits(group, filter)) df += count;
-        weights.set(token, Math.log(1 + (total - df + 0.5) / (df + 0.5)));
-      }
-      return weights;
-    },
+    weights: (tokens, filter) => weightsOf(tokens, filter, 0),
+    knownWeights: (tokens, filter) => weightsOf(tokens, filter, 1),
   };
 }
 
 function entryOf(rows: readonly Held[]): IndexEntry {
   const turns = rows.map(({ turn }) => turn).filter((turn) => turn !== '');
-  return { digest: rows.find(({ turn }) => turn === '')?.digest ?? '', turns };
+  return { digest: rows.find(({ kind }) => kind === 'node')?.digest ?? '', turns };
 }
 
 function fits(group: Group, { project, sessionId }: IndexFilter): boolean {
