@@ -4,10 +4,10 @@ import { answerKind } from './core/answer-kind.ts';
 import { createBreaker } from './core/breaker.ts';
 import { passesGate, type QueryWeights, UNSEEN, weighEvidence, weighQuery } from './core/gate.ts';
 import { memoryLine, RAW_CHARS, type RawLine } from './core/memory-line.ts';
-import type { MemoryNode } from './core/node.ts';
-import { contentTokens, namesCall, recallQuery } from './core/query.ts';
 import { isNearDuplicate } from './core/near-duplicate.ts';
+import type { MemoryNode } from './core/node.ts';
 import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './core/node-ranking.ts';
+import { contentTokens, namesCall, recallQuery } from './core/query.ts';
 import { chooseRaw } from './core/raw-choice.ts';
 import { bestSnippet, piecesOf, type Snippet, type SnippetRules } from './core/snippet.ts';
 import { freshnessFactor, staleNote } from './core/staleness.ts';
@@ -201,10 +201,7 @@ function demoted(nodes: readonly RankedNode[], freshness?: ReadonlyMap<string, F
 function idleLanes(turn: TurnWeights, node: NodeWeights): ReadonlySet<Lane> {
   const lanes = ['raw', 'meaning', 'expanded', 'window', 'entity', 'fact', 'factMeaning'] as const;
   const nodeLanes = ['fts', 'summary', 'trigger'] as const;
-  return new Set<Lane>([
-    ...lanes.filter((lane) => turn[lane] === 0),
-    ...nodeLanes.filter((lane) => node[lane] === 0),
-  ]);
+  return new Set<Lane>([...lanes.filter((lane) => turn[lane] === 0), ...nodeLanes.filter((lane) => node[lane] === 0)]);
 }
 
 /** Null for what is gone, and for what a link leads to outside of where was asked. */

@@ -41,8 +41,7 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
   return {
     async read(sessionId, texts) {
       const turns = texts ?? (await textsOf(sessionId));
-      const order =
-        texts === undefined ? keep(sessionId, turns.map(asEarlier)) : await orderOf(sessionId, turns);
+      const order = texts === undefined ? keep(sessionId, turns.map(asEarlier)) : await orderOf(sessionId, turns);
       const places = new Map(order.map(({ end }, at) => [end, at]));
       const before = new Map(
         turns.map(({ end }) => {

@@ -62,7 +62,9 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     const stale = nodes.filter((node) => rowsDiffer(before.get(node.node_id), node));
     const emptied = stale.filter((node) => {
       const old = before.get(node.node_id);
-      return old !== undefined && (isPointer(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]));
+      return (
+        old !== undefined && (isPointer(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]))
+      );
     });
     if (emptied.length > 0) void indexer.remove(emptied.map((node) => node.node_id));
     const searched = stale.filter((node) => !isPointer(node));

@@ -1,9 +1,9 @@
 import { CometError } from '../../common/errors.ts';
 import type { PieceStats } from '../core/piece-stats.ts';
 import type { TermStats } from '../core/term-stats.ts';
+import type { Thesaurus } from '../core/thesaurus.ts';
 import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
-import type { Vocabulary } from '../core/vocabulary.ts';
 import type { Embedder, Embedding, IndexRow, Problem } from '../ports.ts';
 import type { LanceTable, ScannedRow, StoredRow } from './lance-table.ts';
 
@@ -41,7 +41,7 @@ export interface IndexWriterDeps {
   readonly embedder: Embedder;
   readonly stats: TermStats;
   readonly pieces: PieceStats;
-  readonly vocabulary: Vocabulary;
+  readonly thesaurus: Thesaurus;
   readonly now: () => number;
   readonly report: (problem: Omit<Problem, 'file'>) => void;
 }
@@ -181,15 +181,15 @@ export function createIndexWriter({ table, embedder, now, report, ...counts }: I
   };
 }
 
-export type Counts = Pick<IndexWriterDeps, 'stats' | 'pieces' | 'vocabulary'>;
+export type Counts = Pick<IndexWriterDeps, 'stats' | 'pieces' | 'thesaurus'>;
 
-export function countRow(row: ScannedRow, { stats, pieces, vocabulary }: Counts): void {
+export function countRow(row: ScannedRow, { stats, pieces, thesaurus }: Counts): void {
   const tokens = countedTokens(row);
   stats.add(row, tokens);
   if (row.kind !== 'turn') return;
   // A node repeats the words of its turns.
   pieces.add(row.project, piecesIn(row));
-  vocabulary.add(tokens);
+  thesaurus.add(tokens);
 }
 
 function uncountRow(row: ScannedRow, { stats, pieces }: Counts): void {

@@ -9,11 +9,11 @@ import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
 import { createTermStats } from '../core/term-stats.ts';
-import { createVocabulary } from '../core/vocabulary.ts';
+import { createThesaurus } from '../core/thesaurus.ts';
 import type { Embedder, IndexRow, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
-import { createLaneGuards, lanesOf } from './lane-guards.ts';
 import { createLanceTable, type LanceTable, openLanceTable } from './lance-table.ts';
+import { createLaneGuards, lanesOf } from './lane-guards.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
 
@@ -65,7 +65,7 @@ function noCounts(): Counts {
   return {
     stats: createTermStats(),
     pieces: createPieceStats(),
-    vocabulary: createVocabulary(dimensions, vectorOf),
+    thesaurus: createThesaurus(dimensions, vectorOf),
   };
 }
 
@@ -95,21 +95,23 @@ async function openSound({ dir, embedder }: LanceIndexOptions): Promise<Sound | 
   }
 }
 
-/** Touches the full-text index and both vector columns, which a scan leaves alone. */
+/** Touches every index and vector column, which a scan leaves alone. */
 async function probe(table: LanceTable, dimensions: number): Promise<void> {
   const vector = new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
+  const filter = { kinds: ['node', 'turn', 'fact'], project: '' } as const;
   await Promise.all([
-    ...(['turn_tokens', 'window_tokens', 'about_tokens'] as const).map((column) =>
+    ...(['turn_tokens', 'window_tokens', 'about_tokens'] as const).flatMap((column) => [
       table.fullText(column, [['probe', 1]], {}, 1),
-    ),
-    table.nearest('summary_vector', vector, {}, 1),
+      table.fullText(column, [['probe', 1]], filter, 1),
+    ]),
+    table.nearest('summary_vector', vector, filter, 1),
     table.nearest('trigger_vector', vector, {}, 1),
     table.nearest('script_vector', new Float32Array(SCRIPT_DIMENSIONS).fill(1), {}, 1),
   ]);
 }
 
 function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: LanceTable, counts: Counts): NodeIndex {
-  const { stats, pieces, vocabulary } = counts;
+  const { stats, pieces, thesaurus } = counts;
   const guards = createLaneGuards(now);
   const mean = createMeanVector((most) => table.sample(most));
   let closed = false;
@@ -146,13 +148,16 @@ function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: Lance
     if (told) return;
     told = true;
     const [line] = (failure as Error).message.split('\n');
-    report({ file: dir, message: `recall answers without a part of the index, which is rebuilt at the next start: ${line}` });
+    report({
+      file: dir,
+      message: `recall answers without a part of the index, which is rebuilt at the next start: ${line}`,
+    });
   }
 
   async function search(query: string, { filter, limit, without = NONE }: SearchOptions): Promise<LaneHits> {
     const weigh = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.weights(tokens, filter);
     const known = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.knownWeights(tokens, filter);
-    const terms = searchTerms(query, { weigh, known, vocabulary, without });
+    const terms = searchTerms(query, { weigh, known, thesaurus, without });
     const asked = await embedder.embedQuery(query, {
       pieceWeights: (ids) => pieces.idf(ids, filter),
       mean: () => mean(stats.count()),

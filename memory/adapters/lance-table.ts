@@ -3,7 +3,7 @@ import path from 'node:path';
 import { BooleanQuery, type Connection, connect, Index, MatchQuery, Occur, type Table } from '@lancedb/lancedb';
 import { Binary, Bool, Field, FixedSizeList, Float32, Float64, Schema, Utf8 } from 'apache-arrow';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
-import type { WeightedTerm } from '../core/vocabulary.ts';
+import type { WeightedTerm } from '../core/thesaurus.ts';
 import type { FoundRow, IndexFilter, IndexRow, LaneHit, TurnWords } from '../ports.ts';
 
 /** Turns, each turn with those before it, and nodes with their facts: each has statistics of its own. */
@@ -54,12 +54,7 @@ export interface LanceTable {
   scan(rowIds?: readonly string[]): Promise<ScannedRow[]>;
   /** Up to `most` summary vectors. */
   sample(most: number): Promise<Float32Array[]>;
-  fullText(
-    column: TextColumn,
-    terms: readonly WeightedTerm[],
-    filter: RowFilter,
-    limit: number,
-  ): Promise<LaneHit[]>;
+  fullText(column: TextColumn, terms: readonly WeightedTerm[], filter: RowFilter, limit: number): Promise<LaneHit[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<LaneHit[]>;
   turnWords(ends: readonly string[]): Promise<Map<string, TurnWords>>;
   /** Copies every row into a fresh table and drops the old one: rows deleted before leave nothing on disk. */
@@ -77,8 +72,9 @@ export interface LanceTable {
 /** One of them at a time; both only while one is copied into the other. */
 const TABLES = ['rows', 'rows2'] as const;
 const COPIED_AT_ONCE = 1_000;
-const SCANNED =
-  'row_id kind node_id session_id project turn digest turn_tokens about_tokens pieces embedder_id'.split(' ');
+const SCANNED = 'row_id kind node_id session_id project turn digest turn_tokens about_tokens pieces embedder_id'.split(
+  ' ',
+);
 const SHOWN = 'row_id kind node_id session_id project turn origin created_at_ms before sources timed'.split(' ');
 const TEXT_COLUMNS: readonly TextColumn[] = ['turn_tokens', 'window_tokens', 'about_tokens'];
 /** Few values each: they make a filtered lane faster. */
@@ -119,16 +115,18 @@ async function emptyTable(connection: Connection, name: string, dimensions: numb
 
 async function makeIndexes(table: Table): Promise<void> {
   // Our tokeniser did the work already; everything that would change its tokens is off.
-  const config = Index.fts({
-    baseTokenizer: 'whitespace',
-    lowercase: false,
-    stem: false,
-    removeStopWords: false,
-    asciiFolding: false,
-    withPosition: false,
-    maxTokenLength: 512,
-  });
-  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config });
+  // Each index wants options of its own: LanceDB takes them away.
+  const words = (): Index =>
+    Index.fts({
+      baseTokenizer: 'whitespace',
+      lowercase: false,
+      stem: false,
+      removeStopWords: false,
+      asciiFolding: false,
+      withPosition: false,
+      maxTokenLength: 512,
+    });
+  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config: words() });
   for (const column of FILTERED) await table.createIndex(column, { config: Index.bitmap() });
 }
 
@@ -186,10 +184,7 @@ function tableOn(
     },
     fullText(column, terms, filter, limit) {
       if (terms.length === 0) return Promise.resolve([]);
-      const query = table
-        .query()
-        .fullTextSearch(matching(column, terms))
-        .where(whereOf(filter));
+      const query = table.query().fullTextSearch(matching(column, terms)).where(whereOf(filter));
       return hits(query.select([...SHOWN, '_score']).limit(limit), ({ _score }) => _score ?? 0);
     },
     nearest(column, vector, filter, limit) {
@@ -247,7 +242,10 @@ function tableOn(
 
 type Scored = Omit<FoundRow, 'before' | 'sources'> & {
   readonly before: string;
-  readonly sources: string; readonly _score?: number; readonly _distance?: number };
+  readonly sources: string;
+  readonly _score?: number;
+  readonly _distance?: number;
+};
 
 /** A plain object: Arrow's rows are views that keep their whole batch alive. */
 function shownRow(row: Scored): FoundRow {

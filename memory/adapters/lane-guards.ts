@@ -16,14 +16,14 @@ export function createLaneGuards(now: () => number): LaneGuards {
 export interface GuardedLanes {
   /** What `work` finds; nothing where every lane it is for is left out, broken, or fails now. */
   ask(lanes: readonly [Lane, ...Lane[]], work: () => Promise<readonly LaneHit[]>): Promise<readonly LaneHit[]>;
-  /** To be called when all are done: the first failure, null without one. @throws it where no lane worked */
+  /** To be called when all are done: the first failure, null without one. @throws it where nothing was found */
   settle(): unknown;
 }
 
 /** The lanes of one search: what fails is missed, the others answer. */
 export function lanesOf(guards: LaneGuards, without: ReadonlySet<Lane>): GuardedLanes {
   const failures: unknown[] = [];
-  let worked = 0;
+  let found = false;
   let barred = 0;
   return {
     async ask(lanes, work) {
@@ -36,7 +36,7 @@ export function lanesOf(guards: LaneGuards, without: ReadonlySet<Lane>): Guarded
       try {
         const hits = await work();
         breaker.succeeded();
-        worked += 1;
+        found ||= hits.length > 0;
         return hits;
       } catch (error) {
         breaker.failed();
@@ -46,7 +46,7 @@ export function lanesOf(guards: LaneGuards, without: ReadonlySet<Lane>): Guarded
     },
     settle() {
       const [first = null] = failures;
-      if (worked > 0) return first;
+      if (found) return first;
       if (first !== null) throw first;
       if (barred > 0) throw new Error('every lane failed before; they are tried again later');
       return null;

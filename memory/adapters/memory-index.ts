@@ -4,9 +4,9 @@ import { createPieceStats } from '../core/piece-stats.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
 import { createTermStats } from '../core/term-stats.ts';
+import { createThesaurus, type WeightedTerm } from '../core/thesaurus.ts';
 import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
-import { createVocabulary, type WeightedTerm } from '../core/vocabulary.ts';
 import type { Embedder, Embedding, FoundRow, IndexFilter, IndexRow, LaneHit, NodeIndex } from '../ports.ts';
 import { WINDOW_OWN_CHARS } from './index-writer.ts';
 import { NODE_LIMIT } from './lance-index.ts';
@@ -35,7 +35,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
   const entries = new Map<string, Entry>();
   const stats = createTermStats();
   const pieces = createPieceStats();
-  const vocabulary = createVocabulary(STATIC.dimensions, (word) => wordVector(loadStaticTable(), word));
+  const thesaurus = createThesaurus(STATIC.dimensions, (word) => wordVector(loadStaticTable(), word));
   const mean = createMeanVector(async (most) =>
     [...entries.values()].slice(0, most).map((entry) => entry.summary.vector),
   );
@@ -65,7 +65,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     stats.add(row, kind === 'fact' ? [] : tokens);
     if (!isTurn) return;
     pieces.add(project, summary.pieces);
-    vocabulary.add(tokens);
+    thesaurus.add(tokens);
   }
 
   return {
@@ -87,7 +87,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       const terms = searchTerms(query, {
         weigh: (tokens) => stats.weights(tokens, filter),
         known: (tokens) => stats.knownWeights(tokens, filter),
-        vocabulary,
+        thesaurus,
         without,
       });
       const { vector, comparedWith } = await embedder.embedQuery(query, {
@@ -108,7 +108,11 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
         raw: best(turns.shown, fullText(terms.own, turns, own), limit),
         meaning: best(turns.shown, likeness, limit),
         expanded: best(turns.shown, fullText(terms.expanded, turns, own), limit),
-        window: best(turns.shown, fullText(terms.own, turns, ({ window }) => window), limit),
+        window: best(
+          turns.shown,
+          fullText(terms.own, turns, ({ window }) => window),
+          limit,
+        ),
         entity: best(turns.shown, fullText(terms.entities, turns, own), limit),
         fts: best(only('node'), told, few),
         fact: best(only('fact'), told, few),

@@ -143,9 +143,7 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
     } as const;
     const earlier = before.get(end) ?? [];
     const window = earlier.map((each) => each.text).join('\n');
-    return [
-      { ...shared, ...own, before: earlier.map((each) => each.end), window, text, summary: text, trigger: '' },
-    ];
+    return [{ ...shared, ...own, before: earlier.map((each) => each.end), window, text, summary: text, trigger: '' }];
   });
   const factRows = node.facts.map(({ evidence }, at): IndexRow => {
     const text = facts[at] as string;

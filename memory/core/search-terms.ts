@@ -2,7 +2,7 @@ import type { Lane } from '../ports.ts';
 import { entityTokens } from './entities.ts';
 import { queryTerms } from './query-terms.ts';
 import { isPairedScript } from './script.ts';
-import type { Vocabulary, WeightedTerm } from './vocabulary.ts';
+import type { Thesaurus, WeightedTerm } from './thesaurus.ts';
 
 /** What full text is asked for, lane by lane; empty where a lane is not asked. */
 export interface SearchTerms {
@@ -15,16 +15,16 @@ export interface TermSources {
   readonly weigh: (tokens: readonly string[]) => ReadonlyMap<string, number>;
   /** The same for tokens that stand where the question is asked; others are left out. */
   readonly known: (tokens: readonly string[]) => ReadonlyMap<string, number>;
-  readonly vocabulary: Vocabulary;
+  readonly thesaurus: Thesaurus;
   readonly without: ReadonlySet<Lane>;
 }
 
-export function searchTerms(query: string, { weigh, known, vocabulary, without }: TermSources): SearchTerms {
+export function searchTerms(query: string, { weigh, known, thesaurus, without }: TermSources): SearchTerms {
   const own = queryTerms(query, weigh).map(alone);
   const isExpanded = !without.has('expanded') && !isPairedScript(query);
   return {
     own,
-    expanded: isExpanded ? vocabulary.expand(query, known) : [],
+    expanded: isExpanded ? thesaurus.expand(query, known) : [],
     entities: without.has('entity') ? [] : entityTokens(query).map(alone),
   };
 }

@@ -82,7 +82,7 @@ export function documentVector(table: StaticTable, pieces: readonly number[]): F
 
 /** What a word means by itself. */
 export function wordVector(table: StaticTable, word: string): Float32Array {
-  return documentVector(table, wordPieces(word, table.pieces));
+  return documentVector(table, wordPieces(word, table.vocabulary));
 }
 
 /** The same of a question: each piece counts for what it is worth in the corpus. */

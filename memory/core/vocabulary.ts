@@ -1,115 +1,60 @@
-import { STOP_WORDS, tokenize, uniqueTokens } from './tokens.ts';
-
-/** A term of the corpus and how much it counts. */
-export type WeightedTerm = readonly [term: string, weight: number];
-
-/** The words of a corpus by meaning, to ask for what was said in other words. Held in memory. */
+/** Pieces of words with their ids; built in a few milliseconds for tens of thousands. */
 export interface Vocabulary {
-  /** `tokens` may repeat and may be known. */
-  add(tokens: Iterable<string>): void;
-  /**
-   * Terms near in meaning to the words of a question and not in it, best first.
-   *
-   * @param idf  what each of these tokens is worth where the question is asked; 0 or absent where it does not stand
-   */
-  expand(question: string, idf: (tokens: readonly string[]) => ReadonlyMap<string, number>): WeightedTerm[];
+  readonly size: number;
+  /** Id of `word.slice(start, end)`; where it is not the word's beginning, of that with "##" in front. */
+  idOf(word: string, start: number, end: number): number | undefined;
 }
 
-const WORD = /[a-z]{3,}/g;
-const WHOLE_WORD = /^[a-z]{3,}$/;
-/** Beyond it a question takes too long; what comes late in a large corpus is rarely a word. */
-const MAX_TERMS = 12_000;
-const ASKED_WORDS = 12;
-const NEAR_TERMS = 12;
-const NEAR_KEPT = 24;
-const LEAST_LIKENESS = 0.35;
-const MOST_ADDED = 16;
-const REMEMBERED_WORDS = 2_000;
+const INSIDE = '##';
+const LINE_FEED = 10;
+const SEED = 0x811c_9dc5;
+const INSIDE_SEED = hashed(INSIDE, 0, INSIDE.length, SEED);
 
-interface Neighbours {
-  /** So many terms were looked at. */
-  seen: number;
-  near: WeightedTerm[];
-}
-
-/** @param vectorOf  a word's vector of length 1, or zeros */
-export function createVocabulary(dimensions: number, vectorOf: (word: string) => Float32Array): Vocabulary {
-  const terms: string[] = [];
-  const known = new Set<string>();
-  const remembered = new Map<string, Neighbours>();
-  let vectors = new Float32Array(1_024 * dimensions);
-  let placed = 0;
-
-  function place(): void {
-    for (; placed < terms.length; placed += 1) {
-      if ((placed + 1) * dimensions > vectors.length) {
-        const larger = new Float32Array(vectors.length * 2);
-        larger.set(vectors);
-        vectors = larger;
-      }
-      vectors.set(vectorOf(terms[placed] as string), placed * dimensions);
-    }
+/** @param lines  one piece a line, at most 65,534; the line's number is its id */
+export function createVocabulary(lines: string): Vocabulary {
+  const ends = endsOf(lines);
+  const mask = 2 ** Math.ceil(Math.log2(ends.length * 2)) - 1;
+  /** Id + 1 by hash, open addressing; 0 is free. */
+  const slots = new Uint16Array(mask + 1);
+  const startOf = (id: number): number => (id === 0 ? 0 : (ends[id - 1] as number) + 1);
+  for (let id = 0; id < ends.length; id += 1) {
+    let slot = hashed(lines, startOf(id), ends[id] as number, SEED) & mask;
+    while (slots[slot] !== 0) slot = (slot + 1) & mask;
+    slots[slot] = id + 1;
   }
 
-  function nearest(word: string): readonly WeightedTerm[] {
-    const held = remembered.get(word) ?? { seen: 0, near: [] };
-    remembered.delete(word);
-    remembered.set(word, held);
-    for (const oldest of remembered.keys()) {
-      if (remembered.size <= REMEMBERED_WORDS) break;
-      remembered.delete(oldest);
+  function isPiece(id: number, word: string, start: number, end: number): boolean {
+    const at = startOf(id) + (start === 0 ? 0 : INSIDE.length);
+    if ((ends[id] as number) - at !== end - start) return false;
+    if (start > 0 && !lines.startsWith(INSIDE, at - INSIDE.length)) return false;
+    for (let index = start; index < end; index += 1) {
+      if (word.charCodeAt(index) !== lines.charCodeAt(at + index - start)) return false;
     }
-    if (held.seen === placed) return held.near;
-    const asked = vectorOf(word);
-    const fresh: WeightedTerm[] = [];
-    for (let at = held.seen; at < placed; at += 1) {
-      const likeness = product(asked, vectors, at * dimensions);
-      if (likeness >= LEAST_LIKENESS) fresh.push([terms[at] as string, likeness]);
-    }
-    held.near = [...held.near, ...fresh].sort(([, one], [, other]) => other - one).slice(0, NEAR_KEPT);
-    held.seen = placed;
-    return held.near;
+    return true;
   }
 
   return {
-    add(tokens) {
-      for (const token of tokens) {
-        if (terms.length === MAX_TERMS) return;
-        if (known.has(token) || !WHOLE_WORD.test(token)) continue;
-        known.add(token);
-        terms.push(token);
+    size: ends.length,
+    idOf(word, start, end) {
+      let slot = hashed(word, start, end, start === 0 ? SEED : INSIDE_SEED) & mask;
+      for (let held = slots[slot]; held; held = slots[slot]) {
+        if (isPiece(held - 1, word, start, end)) return held - 1;
+        slot = (slot + 1) & mask;
       }
-    },
-    expand(question, idf) {
-      place();
-      const own = new Set(uniqueTokens(question));
-      const near = new Map(askedWords(question, idf).map((word) => [word, nearest(word)]));
-      const worth = idf([...new Set([...near.values()].flat().map(([term]) => term))]);
-      const added = new Map<string, number>();
-      for (const found of near.values()) {
-        const usable = found.filter(([term]) => !own.has(term) && (worth.get(term) ?? 0) > 0);
-        for (const [term, likeness] of usable.slice(0, NEAR_TERMS)) {
-          added.set(term, Math.max(added.get(term) ?? 0, likeness));
-        }
-      }
-      const telling = ([term, likeness]: WeightedTerm): number => likeness * (worth.get(term) ?? 0);
-      return [...added].sort((one, other) => telling(other) - telling(one)).slice(0, MOST_ADDED);
+      return undefined;
     },
   };
 }
 
-/** The question's rarest words. */
-function askedWords(question: string, idf: (tokens: readonly string[]) => ReadonlyMap<string, number>): string[] {
-  const words = [...new Set(question.toLowerCase().match(WORD))].filter((word) => !STOP_WORDS.has(word));
-  if (words.length <= ASKED_WORDS) return words;
-  const stems = new Map(words.map((word) => [word, tokenize(word)[0] ?? '']));
-  const worth = idf([...stems.values()]);
-  const worthOf = (word: string): number => worth.get(stems.get(word) ?? '') ?? 0;
-  return words.sort((one, other) => worthOf(other) - worthOf(one)).slice(0, ASKED_WORDS);
+function endsOf(lines: string): Uint32Array {
+  const ends: number[] = [];
+  for (let at = 0; at < lines.length; at += 1) if (lines.charCodeAt(at) === LINE_FEED) ends.push(at);
+  return Uint32Array.from([...ends, lines.length]);
 }
 
-function product(vector: Float32Array, all: Float32Array, from: number): number {
-  let sum = 0;
-  for (let axis = 0; axis < vector.length; axis += 1) sum += (vector[axis] as number) * (all[from + axis] as number);
-  return sum;
+/** FNV-1a over UTF-16 units. */
+function hashed(text: string, start: number, end: number, seed: number): number {
+  let hash = seed;
+  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
+  return hash;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { IndexRow, NodeIndex } from '../../memory/ports.ts';
+import type { FoundRow, IndexRow, LaneHits, NodeIndex } from '../../memory/ports.ts';
 
 export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {}): IndexRow {
   return {
@@ -15,6 +15,9 @@ export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {
     text: summary,
     summary,
     trigger: '',
+    before: [],
+    window: '',
+    sources: [],
     ...over,
   };
 }
@@ -24,7 +27,30 @@ export function turnRow(nodeId: string, turn: string, text: string, over: Partia
 }
 
 const everything = { filter: {}, limit: 10 };
-const idsOf = (hits: readonly { row: IndexRow }[]): string[] => hits.map(({ row }) => row.row_id);
+const idsOf = (hits: readonly { row: FoundRow }[]): string[] => hits.map(({ row }) => row.row_id);
+
+const NOTHING: LaneHits = {
+  fts: [],
+  summary: [],
+  trigger: [],
+  raw: [],
+  meaning: [],
+  expanded: [],
+  window: [],
+  entity: [],
+  fact: [],
+  factMeaning: [],
+};
+
+/** What a search gives of a row. */
+function found(row: IndexRow, timed = false): FoundRow {
+  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources } = row;
+  return { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources, timed };
+}
+
+export function factRow(nodeId: string, at: number, text: string, sources: readonly string[]): IndexRow {
+  return nodeRow(nodeId, text, { row_id: `${nodeId}#${at}`, kind: 'fact', digest: '', sources });
+}
 
 /** What every NodeIndex must keep; `make` gives an empty one. */
 export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
@@ -36,21 +62,21 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
 
   test('an empty index finds nothing and says so', async () => {
     const index = await make();
-    expect(await index.search('anything', everything)).toEqual({ fts: [], raw: [], summary: [], trigger: [] });
+    expect(await index.search('anything', everything)).toEqual(NOTHING);
     expect(await index.count()).toBe(0);
     expect(await index.nodeIds()).toEqual(new Set());
     await index.close();
   });
 
-  test('each lane sees the rows it is for, and gives them back as they came', async () => {
+  test('each lane sees the rows it is for', async () => {
     const node = nodeRow('a', 'staging database listens on port 5433', { trigger: 'When I connect to staging' });
     const turn = turnRow('a', 't1', 'psql: 데이터베이스 o\'clock "5433"\nsecond line');
     const index = await filled([node, turn]);
-    const { fts, raw, summary, trigger } = await index.search('staging 데이터베이스', everything);
-    expect(fts.map(({ row }) => row)).toEqual([node]);
-    expect(raw.map(({ row }) => row)).toEqual([turn]);
-    expect(new Set(idsOf(summary))).toEqual(new Set(['node:a', 'turn:t1']));
-    expect(trigger.map(({ row }) => row)).toEqual([node]);
+    const { fts, raw, summary, meaning, trigger } = await index.search('staging 데이터베이스', everything);
+    expect(fts.map(({ row }) => row)).toEqual([found(node)]);
+    expect(raw.map(({ row }) => row)).toEqual([found(turn)]);
+    expect([idsOf(summary), idsOf(meaning)]).toEqual([['node:a'], ['turn:t1']]);
+    expect(trigger.map(({ row }) => row)).toEqual([found(node)]);
     await index.close();
   });
 
@@ -183,7 +209,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
       nodeRow('a', 'zebrafish config'),
       ...['b', 'c'].map((id) => nodeRow(id, 'common words')),
     ]);
-    expect(await index.search('… !!!', everything)).toEqual({ fts: [], raw: [], summary: [], trigger: [] });
+    expect(await index.search('… !!!', everything)).toEqual(NOTHING);
     const long = `${'common words again and again '.repeat(300)} zebrafish`;
     expect(idsOf((await index.search(long, everything)).fts)).toContain('node:a');
     await index.close();

@@ -1,6 +1,7 @@
 import { Config } from '../../common/config.ts';
+import { rowsOf as indexRows } from '../../memory/core/assemble.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
-import type { IndexRow, NodeIndex } from '../../memory/ports.ts';
+import type { IndexRow, NodeIndex, TurnText } from '../../memory/ports.ts';
 import { createRecaller, type Recaller } from '../../memory/recall.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';
 import { makeNode } from './nodes.ts';
@@ -39,39 +40,18 @@ export async function codingMemory(index: NodeIndex): Promise<CodingMemory> {
     turnText: (end) => ({ text: turns.get(end) ?? '', origin: 'assistant' }),
     projectOf: (directory) => directory ?? '',
     config: Config.parse({}).recall,
+    now: () => Date.UTC(2026, 2, 2),
   });
   const idOf = (name: string): string => nodes[EPISODES.findIndex((episode) => episode.name === name)]?.node_id ?? '';
   return { recaller, nodes, idOf };
 }
 
-export function rowsOf(node: MemoryNode, turns: ReadonlyMap<string, string>): IndexRow[] {
-  const { node_id, session_id, project, origin, summary, trigger, topic_tags } = node;
-  const shared = { node_id, session_id, project, created_at_ms: Date.parse(node.created_at) };
-  const text = [summary, trigger, ...topic_tags].join('\n');
-  const nodeRow: IndexRow = {
-    ...shared,
-    row_id: node_id,
-    kind: 'node',
-    turn: '',
-    digest: '',
-    origin,
-    text,
-    summary,
-    trigger,
-  };
-  const turnRows = node.turns.map((turn): IndexRow => {
-    const raw = turns.get(turn) ?? '';
-    return {
-      ...shared,
-      row_id: `t:${turn}`,
-      digest: '',
-      kind: 'turn',
-      turn,
-      origin: 'assistant',
-      text: raw,
-      summary: raw,
-      trigger: '',
-    };
+export function rowsOf(node: MemoryNode, said: ReadonlyMap<string, string>): IndexRow[] {
+  const turns = node.turns.map((end): TurnText => {
+    const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text: said.get(end) ?? '' }] as const;
+    return { end, atMs: Date.parse(node.valid_from), origin: 'assistant', user: '', parts };
   });
-  return [nodeRow, ...turnRows];
+  const earlier = turns.map(({ end }) => ({ end, text: said.get(end) ?? '' }));
+  const before = new Map(turns.map(({ end }, at) => [end, earlier.slice(0, at).reverse()]));
+  return indexRows(node, { turns: new Map(turns.map((turn) => [turn.end, turn])), before });
 }

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { Config } from '../../../common/config.ts';
 import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
 import { createMemoryIndex } from '../../../memory/adapters/memory-index.ts';
@@ -111,7 +112,7 @@ describe('what is recalled', () => {
 });
 
 describe('a recaller over single nodes', () => {
-  const filler = Array.from({ length: 12 }, (_, at) =>
+  const filler = Array.from({ length: 48 }, (_, at) =>
     makeNode({
       node_id: `mem_20260301_101500_0001${at + 10}`,
       summary: `unrelated note number ${at} about gardening`,
@@ -130,7 +131,8 @@ describe('a recaller over single nodes', () => {
       nodeOf: (id) => all.find((node) => node.node_id === id) ?? null,
       turnText: () => null,
       projectOf: (directory) => directory ?? '',
-      config: { scope: 'project', topK: 8, minCoverage: 0.35, minSimilarity: 0.3 },
+      config: Config.parse({}).recall,
+      now: Date.now,
       ...over,
     });
   }
@@ -191,7 +193,7 @@ describe('a recaller over single nodes', () => {
         summary: `staging database port of tenant ${at}`,
       }),
     );
-    const config = { scope: 'project', topK: 3, minCoverage: 0.35, minSimilarity: 0.3 } as const;
+    const config = { ...Config.parse({}).recall, topK: 3, minCoverage: 0.35 };
     expect(await (await recallerOf(many, { config })).recall(ask(QUESTION), live())).toHaveLength(3);
   });
 
