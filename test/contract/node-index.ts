@@ -48,7 +48,7 @@ function found(row: IndexRow, timed = false): FoundRow {
   return { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources, timed };
 }
 
-export function factRow(nodeId: string, at: number, text: string, sources: readonly string[]): IndexRow {
+function factRow(nodeId: string, at: number, text: string, sources: readonly string[]): IndexRow {
   return nodeRow(nodeId, text, { row_id: `${nodeId}#${at}`, kind: 'fact', digest: '', sources });
 }
 
@@ -91,6 +91,54 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     expect(idsOf(summary)[0]).toBe('node:x');
     const scores = fts.map(({ score }) => score);
     expect(scores).toEqual([...scores].sort((left, right) => right - left));
+    await index.close();
+  });
+
+  test('facts lead to the turns they rest on, and stay out of the lanes of nodes', async () => {
+    const fact = factRow('a', 0, 'staging port: 5433', ['t1', 't2']);
+    const index = await filled([nodeRow('a', 'databases'), turnRow('a', 't1', 'moved it'), fact]);
+    const { fts, raw, summary, fact: told, factMeaning } = await index.search('staging port', everything);
+    expect(told.map(({ row }) => row)).toEqual([found(fact)]);
+    expect(idsOf(factMeaning)).toEqual(['a#0']);
+    expect([idsOf(fts), idsOf(raw), idsOf(summary)].flat()).not.toContain('a#0');
+    expect(await index.entries()).toEqual(new Map([['a', { digest: 'digest of a', turns: ['t1'] }]]));
+    await index.removeNodes(['a']);
+    expect((await index.search('staging port', everything)).fact).toEqual([]);
+    await index.close();
+  });
+
+  test('a turn is found by what was said before it, and says which turns those were', async () => {
+    const index = await filled([
+      turnRow('a', 't1', 'shall we rename the warehouse table?'),
+      turnRow('a', 't2', 'yes, go ahead', { before: ['t1'], window: 'shall we rename the warehouse table?' }),
+    ]);
+    const { raw, window } = await index.search('warehouse', everything);
+    expect(idsOf(raw)).toEqual(['turn:t1']);
+    expect(new Set(idsOf(window))).toEqual(new Set(['turn:t1', 'turn:t2']));
+    expect(window.find(({ row }) => row.turn === 't2')?.row.before).toEqual(['t1']);
+    await index.close();
+  });
+
+  test('other words for the same thing are asked for too', async () => {
+    const index = await filled([turnRow('a', 't1', 'the lawyer called'), turnRow('b', 't2', 'a green bicycle')]);
+    const { raw, expanded } = await index.search('attorney', everything);
+    expect([idsOf(raw), idsOf(expanded)]).toEqual([[], ['turn:t1']]);
+    await index.close();
+  });
+
+  test('lanes that nobody wants stay empty', async () => {
+    const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'alpha yesterday')]);
+    const without = new Set(['fts', 'fact', 'meaning', 'expanded'] as const);
+    const { fts, meaning, raw } = await index.search('alpha', { ...everything, without });
+    expect([fts, meaning]).toEqual([[], []]);
+    expect(raw[0]?.row.timed).toBe(true);
+    await index.close();
+  });
+
+  test('the words of turns are given by their ends', async () => {
+    const index = await filled([nodeRow('a', 'alpha'), turnRow('a', "t'1", 'said so')]);
+    expect(await index.turnWords(["t'1", 'unknown'])).toEqual(new Map([["t'1", { text: 'said so', origin: 'tool' }]]));
+    expect(await index.turnWords([])).toEqual(new Map());
     await index.close();
   });
 
