@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { bundleFile, userCaFile } from '../certs/bundle.ts';
 import { systemClock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
@@ -10,11 +11,16 @@ import type { Redactor } from '../common/redact.ts';
 import type { Governor } from '../memory/governor.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
 import type { Ledger } from '../memory/ledger.ts';
+import type { Corpus } from '../memory/ports.ts';
 import { PROXY_NAMES } from './environment.ts';
+import { openEmbedder } from './open-embedder.ts';
 import { withTempDir } from './temp-dir.ts';
 import { createTroubles } from './troubles.ts';
 
 const SNAPSHOTS = 20;
+/** A model that loads for longer goes on loading; questions go without vectors meanwhile. */
+const WARM_MS = 1_000;
+const NO_CORPUS: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
 
 export interface MemoryParts {
   readonly env: NodeJS.ProcessEnv;
@@ -37,7 +43,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { openJournal } = await import('../memory/adapters/journal.ts');
   const { openNodeFiles } = await import('../memory/adapters/node-files.ts');
   const { openLanceIndex } = await import('../memory/adapters/lance-index.ts');
-  const { createWorkerEmbedder } = await import('../memory/adapters/worker-embedder.ts');
+  const { createPatientEmbedder } = await import('../memory/adapters/patient-embedder.ts');
   const { createLocalModel } = await import('../memory/adapters/local-model.ts');
   const { createProjectOf } = await import('../memory/adapters/git-project.ts');
   const { createSourceFiles } = await import('../memory/adapters/source-files.ts');
@@ -48,10 +54,21 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
 
   const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
   const { report, watched } = troubles;
-  const embedder = createWorkerEmbedder({ encoder: { kind: 'static' } });
+  const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
+  const embedder = createPatientEmbedder(working, {
+    queryMs: config.embedding.queryMs,
+    report: (message) => log.warn('a vector was not to be had in time', { message }),
+  });
+  const warm = working.embedQuery('first words', NO_CORPUS).catch(() => undefined);
   // LanceDB leaves an empty folder where temporary files go, once for each process.
   const opened = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
-    openLanceIndex({ dir: paths.indexDir, embedder, now: systemClock.now, report }),
+    openLanceIndex({
+      dir: paths.indexDir,
+      embedder,
+      now: systemClock.now,
+      report,
+      unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
+    }),
   );
   if (opened.rebuilt && opened.reason !== 'new') log.warn('the index is rebuilt', { reason: opened.reason });
   const journal = await openJournal({ dir: paths.journalDir, report });
@@ -81,6 +98,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     log,
     randomHex: () => randomBytes(8).toString('hex'),
   });
+  await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
   await warmUp(memory, log);
   return {
     ...memory,

@@ -66,6 +66,22 @@ export const Config = z.strictObject({
         .describe('window of the model; what is shown of turns keeps to it'),
     })
     .prefault({}),
+  embedder: z
+    .enum(['static', 'hash', 'minilm', 'e5', 'endpoint'])
+    .default('static')
+    .describe('who turns texts into vectors; minilm, e5 and endpoint need something of yours (docs/EMBEDDERS.md)'),
+  embedding: z
+    .strictObject({
+      baseUrl: endpointUrl
+        .default('http://127.0.0.1:11434/api')
+        .describe('for embedder: endpoint, an OpenAI-compatible …/v1 or an Ollama …/api'),
+      model: z.string().min(1).default('bge-m3').describe('model of the vectors there'),
+      keyEnv: z.string().default('').describe('variable with the key; empty is OPENAI_API_KEY at api.openai.com only'),
+      keyCommand: z.string().default('').describe('shell command that prints the key, asked instead of keyEnv'),
+      timeoutMs: z.int().positive().default(20_000).describe('a request for vectors of documents ends after this'),
+      queryMs: z.int().positive().default(100).describe('a question goes without a vector after this'),
+    })
+    .prefault({}),
   compaction: z
     .strictObject({
       minL1Buffer: count(3).describe('turns needed before a topic shift or high load compacts'),

@@ -13,6 +13,8 @@ export interface HomePaths {
   readonly plansDir: string;
   readonly ledgerDir: string;
   readonly indexDir: string;
+  /** Packages that the user installs for an embedder, and the models they load. */
+  readonly modelsDir: string;
   readonly logsDir: string;
   readonly runDir: string;
   /** The guard's control socket and the engine's API socket, both 0600 in the 0700 `run/`. */
@@ -41,6 +43,7 @@ export function homePaths(home: string): HomePaths {
     plansDir: at('plans'),
     ledgerDir: at('ledger'),
     indexDir: at('index'),
+    modelsDir: at('models'),
     logsDir: at('logs'),
     runDir: at('run'),
     guardSocket: at('run', 'guard.sock'),

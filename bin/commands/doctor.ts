@@ -67,6 +67,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const wanted = access.token === '' ? null : clientEnvironment(access, env);
   const claude = config.llm === 'claude' ? config.claudeBin : null;
   const { checkEndpoint } = await import('../checks/endpoint.ts');
+  const { checkEmbedder } = await import('../checks/embedder.ts');
   return [
     ...checks,
     await checkSettings(paths, env, wanted),
@@ -75,6 +76,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     claude === null
       ? good('claude', `not used as model (llm is ${config.llm})`)
       : await outside.checkClaude(claude, env),
+    await checkEmbedder(config, paths, env),
     ...(config.llm === 'openai' ? [await checkEndpoint(config.openai, env)] : []),
   ];
 }

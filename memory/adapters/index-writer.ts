@@ -44,6 +44,8 @@ export interface IndexWriterDeps {
   readonly thesaurus: Thesaurus;
   readonly now: () => number;
   readonly report: (problem: Omit<Problem, 'file'>) => void;
+  /** Told when rows were written without vectors: words find them, and the next start makes up for it. */
+  readonly unembedded: (error: unknown) => void;
 }
 
 interface Waiting {
@@ -53,8 +55,8 @@ interface Waiting {
 }
 
 /** The one writer: commits one after the other, upserts that wait share a commit. */
-export function createIndexWriter({ table, embedder, now, report, ...counts }: IndexWriterDeps): IndexWriter {
-  const { stats, pieces } = counts;
+export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
+  const { table, now, report, stats } = deps;
   const unindexed = new Set<string>();
   let tail: Promise<unknown> = Promise.resolve();
   let waiting: Waiting[] = [];
@@ -84,7 +86,7 @@ export function createIndexWriter({ table, embedder, now, report, ...counts }: I
   }
 
   async function commit(rows: readonly IndexRow[]): Promise<void> {
-    const stored = await storedRows(rows, embedder);
+    const stored = await storedRows(rows, deps);
     const fresh = stored.filter(({ row_id }) => !stats.has(row_id));
     const known = stored.filter(({ row_id }) => stats.has(row_id));
     if (fresh.length > 0) {
@@ -94,14 +96,14 @@ export function createIndexWriter({ table, embedder, now, report, ...counts }: I
     if (known.length > 0) {
       const before = await table.scan(known.map(({ row_id }) => row_id));
       await retried(() => table.replace(known));
-      for (const row of before) uncountRow(row, counts);
+      for (const row of before) uncountRow(row, deps);
       count(known);
     }
   }
 
   function count(rows: readonly StoredRow[]): void {
     for (const row of rows) {
-      countRow(row, counts);
+      countRow(row, deps);
       unindexed.add(row.row_id);
     }
     sinceOptimize += 1;
@@ -114,7 +116,7 @@ export function createIndexWriter({ table, embedder, now, report, ...counts }: I
     const before = await table.scan(held.flatMap((id) => stats.rowsOf(id)));
     await retried(() => table.deleteNodes(held));
     for (const row of before) {
-      uncountRow(row, counts);
+      uncountRow(row, deps);
       unindexed.delete(row.row_id);
     }
     sinceOptimize += 1;
@@ -161,7 +163,7 @@ export function createIndexWriter({ table, embedder, now, report, ...counts }: I
       alone(async () => {
         await table.clear();
         stats.clear();
-        pieces.clear();
+        deps.pieces.clear();
         unindexed.clear();
       }),
     purge: () =>
@@ -206,10 +208,19 @@ function piecesIn({ pieces }: ScannedRow): Uint16Array {
   return new Uint16Array(Uint8Array.from(pieces).buffer);
 }
 
-async function storedRows(rows: readonly IndexRow[], embedder: Embedder): Promise<StoredRow[]> {
+async function storedRows(
+  rows: readonly IndexRow[],
+  { embedder, unembedded }: Pick<IndexWriterDeps, 'embedder' | 'unembedded'>,
+): Promise<StoredRow[]> {
   const triggered = rows.filter(({ trigger }) => trigger !== '');
   const texts = [...rows.map(({ summary }) => summary), ...triggered.map(({ trigger }) => trigger)];
-  const embeddings = await embedder.embed(texts);
+  let embeddings: readonly Embedding[];
+  try {
+    embeddings = await embedder.embed(texts);
+  } catch (error) {
+    unembedded(error);
+    return rows.map(withoutVectors);
+  }
   if (embeddings.length !== texts.length || embeddings.some(({ vector }) => vector.length !== embedder.dimensions)) {
     // LanceDB would pad a short vector without a word.
     throw new CometError('index_failed', `the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
@@ -217,16 +228,9 @@ async function storedRows(rows: readonly IndexRow[], embedder: Embedder): Promis
   const triggers = new Map(triggered.map(({ row_id }, at) => [row_id, embeddings[rows.length + at]?.vector ?? null]));
   return rows.map((row, at) => {
     const { vector, scriptVector, pieces } = embeddings[at] as Embedding;
-    const { summary: _, trigger: __, window, ...kept } = row;
-    const text = row.text.slice(0, MAX_TEXT_CHARS);
-    const tokens = tokenize(text).join(' ');
     return {
-      ...kept,
-      text,
-      timed: row.kind === 'turn' && holdsTime(text),
-      turn_tokens: row.kind === 'turn' ? tokens : null,
-      window_tokens: row.kind === 'turn' ? windowTokens(text, window) : null,
-      about_tokens: row.kind === 'turn' ? null : tokens,
+      ...withoutVectors(row),
+      digest: row.digest,
       embedder_id: embedder.id,
       summary_vector: vector,
       trigger_vector: triggers.get(row.row_id) ?? null,
@@ -234,6 +238,25 @@ async function storedRows(rows: readonly IndexRow[], embedder: Embedder): Promis
       pieces: new Uint8Array(pieces.buffer, pieces.byteOffset, pieces.byteLength),
     };
   });
+}
+
+/** Without its digest a node counts as not yet written, so that it is written again. */
+function withoutVectors({ summary: _, trigger: __, window, ...kept }: IndexRow): StoredRow {
+  const text = kept.text.slice(0, MAX_TEXT_CHARS);
+  const isTurn = kept.kind === 'turn';
+  const tokens = tokenize(text).join(' ');
+  const empty = { summary_vector: null, trigger_vector: null, script_vector: null, pieces: new Uint8Array(0) };
+  return {
+    ...kept,
+    ...empty,
+    digest: '',
+    text,
+    timed: isTurn && holdsTime(text),
+    turn_tokens: isTurn ? tokens : null,
+    window_tokens: isTurn ? windowTokens(text, window) : null,
+    about_tokens: isTurn ? null : tokens,
+    embedder_id: '',
+  };
 }
 
 function windowTokens(text: string, window: string): string {

@@ -24,6 +24,8 @@ export interface LanceIndexOptions {
   readonly now: () => number;
   /** Told when the index could not be tidied; searches only get slower. */
   readonly report: (problem: Problem) => void;
+  /** See `IndexWriterDeps`. */
+  readonly unembedded?: (error: unknown) => void;
 }
 
 export interface OpenedIndex {
@@ -79,7 +81,7 @@ async function openSound({ dir, embedder }: LanceIndexOptions): Promise<Sound | 
     for (const [at, row] of (await table.scan()).entries()) {
       // Thousands of turns are counted here; whoever shares the thread must not wait for all of them.
       if (at % 200 === 199) await setImmediate();
-      if (row.embedder_id !== embedder.id) {
+      if (row.embedder_id !== embedder.id && row.embedder_id !== '') {
         table.close();
         return `made by the embedder ${row.embedder_id}`;
       }
@@ -110,7 +112,11 @@ async function probe(table: LanceTable, dimensions: number): Promise<void> {
   ]);
 }
 
-function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: LanceTable, counts: Counts): NodeIndex {
+function indexOn(
+  { dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions,
+  table: LanceTable,
+  counts: Counts,
+): NodeIndex {
   const { stats, pieces, thesaurus } = counts;
   const guards = createLaneGuards(now);
   const mean = createMeanVector((most) => table.sample(most));
@@ -124,6 +130,7 @@ function indexOn({ dir, embedder, now, report }: LanceIndexOptions, table: Lance
       void doubt();
       report({ file: dir, message: `${message}; it is rebuilt at the next start` });
     },
+    unembedded,
   });
   writer.tidy();
 

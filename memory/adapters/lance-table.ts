@@ -18,7 +18,7 @@ export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger' | 'windo
   readonly window_tokens: string | null;
   readonly about_tokens: string | null;
   readonly embedder_id: string;
-  readonly summary_vector: Float32Array;
+  readonly summary_vector: Float32Array | null;
   readonly trigger_vector: Float32Array | null;
   /** See `Embedding.scriptVector`, of what the summary vector is made of. */
   readonly script_vector: Float32Array | null;
@@ -178,9 +178,9 @@ function tableOn(
     },
     async sample(most) {
       const rows = (await table.query().select(['summary_vector']).limit(most).toArray()) as {
-        readonly summary_vector: Iterable<number>;
+        readonly summary_vector: Iterable<number> | null;
       }[];
-      return rows.map((row) => Float32Array.from(row.summary_vector));
+      return rows.flatMap((row) => (row.summary_vector === null ? [] : [Float32Array.from(row.summary_vector)]));
     },
     fullText(column, terms, filter, limit) {
       if (terms.length === 0) return Promise.resolve([]);

@@ -4,7 +4,7 @@ import { CometError } from '../../common/errors.ts';
 import { askedWith, type Question } from '../core/question.ts';
 import type { Embedder, Embedding } from '../ports.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
-import { type EncoderChoice, encoderFacts } from './encoders.ts';
+import { ENCODER_FACTS, type EncoderChoice } from './encoders.ts';
 
 type Result = { readonly embeddings: readonly Embedding[] } | { readonly question: Question };
 
@@ -31,7 +31,7 @@ export interface WorkerEmbedderOptions {
  * process alive only while a text is in work. Questions go before documents.
  */
 export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions): Embedder {
-  const { id, dimensions, atOnce } = encoderFacts(encoder);
+  const { id, dimensions, atOnce } = ENCODER_FACTS[encoder.kind];
   const questions: Job[] = [];
   const documents: Job[] = [];
   let thread: Thread | null = null;

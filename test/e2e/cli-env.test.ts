@@ -118,6 +118,7 @@ describe('doctor', () => {
         'model',
         'upstream',
         'store',
+        'embedder',
       ]),
     );
   });

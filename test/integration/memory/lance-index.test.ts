@@ -78,6 +78,29 @@ test('a vector of the wrong length is refused and nothing is written', async () 
   await index.close();
 });
 
+test('rows whose texts cannot be embedded are found by their words, and written again at the next start', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const errors: unknown[] = [];
+  const failing: Embedder = { ...createHashEmbedder(), embed: () => Promise.reject(new Error('no answer')) };
+  const report = (): void => {};
+  const unembedded = (error: unknown): void => void errors.push(error);
+  const first = await openLanceIndex({ dir, embedder: failing, now: Date.now, report, unembedded });
+  await first.index.upsert([nodeRow('a', 'alpha'), nodeRow('b', 'beta')]);
+  const { fts, summary } = await first.index.search('alpha', { filter: {}, limit: 5 });
+  expect([fts.length, summary.length]).toEqual([1, 0]);
+  expect(errors).toEqual([new Error('no answer')]);
+  await first.index.close();
+  const { index, rebuilt } = await open(dir);
+  expect(rebuilt).toBe(false);
+  expect([...(await index.entries())].map(([id, { digest }]) => [id, digest])).toEqual([
+    ['a', ''],
+    ['b', ''],
+  ]);
+  await index.upsert([nodeRow('a', 'alpha')]);
+  expect((await index.search('alpha', { filter: {}, limit: 5 })).summary).toHaveLength(1);
+  await index.close();
+});
+
 test('whatever file is damaged or missing, opening gives a working index and keeps the damaged one', async () => {
   const root = await tempDir();
   const pristine = path.join(root, 'pristine');

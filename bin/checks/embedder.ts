@@ -1,0 +1,27 @@
+import type { Config } from '../../common/config.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { missingPackages } from '../../memory/adapters/encoders.ts';
+import { probeDimensions } from '../../memory/adapters/endpoint-embedder.ts';
+import { messageOf } from '../exit.ts';
+import { bad, type Check, good } from './check.ts';
+
+const ANSWER_MS = 10_000;
+
+/** Whether what the embedder of the settings needs is there. An endpoint is asked for one vector of one word. */
+export async function checkEmbedder(
+  { embedder, embedding }: Pick<Config, 'embedder' | 'embedding'>,
+  paths: HomePaths,
+  env: NodeJS.ProcessEnv,
+): Promise<Check> {
+  if (embedder !== 'endpoint') {
+    const { detail, install } = missingPackages({ kind: embedder, dir: paths.modelsDir });
+    return detail === '' ? good('embedder', embedder) : bad('embedder', `${detail}; static stands in`, install);
+  }
+  const options = { ...embedding, timeoutMs: ANSWER_MS, env, cwd: paths.home, redact: (text: string) => text };
+  try {
+    const dimensions = await probeDimensions(options);
+    return good('embedder', `${embedding.model} at ${new URL(embedding.baseUrl).host}, ${dimensions} numbers`);
+  } catch (error) {
+    return bad('embedder', messageOf(error), 'start it, or correct embedding.baseUrl, model, keyEnv or keyCommand');
+  }
+}
