@@ -30,15 +30,6 @@ export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
   }
 }
 
-/** The embedder that made the vectors of this id, where it can still be had without the settings; else null. */
-export async function embedderOf(id: string, paths: HomePaths): Promise<Embedder | null> {
-  const { ENCODER_FACTS } = await import('../memory/adapters/encoders.ts');
-  const kinds = Object.keys(ENCODER_FACTS) as EncoderChoice['kind'][];
-  const kind = kinds.find((each) => ENCODER_FACTS[each].id === id);
-  if (kind === undefined) return null;
-  return await threaded({ kind, dir: paths.modelsDir }).catch(() => null);
-}
-
 /** @throws CometError `index_failed` where packages are missing */
 async function threaded(encoder: EncoderChoice): Promise<Embedder> {
   const { missingPackages } = await import('../memory/adapters/encoders.ts');
