@@ -9,8 +9,11 @@ import type { PlanRecord } from './wire/plan.ts';
 export interface PlanStore {
   /** Every record kept, in order of writing within a session; what cannot be read is left out and named. */
   load(): Promise<readonly PlanRecord[]>;
-  /** With `durable`, resolves once the record is on disk (fsynced). Records of a session keep their order. */
-  append(sessionId: string, record: PlanRecord, durable: boolean): Promise<void>;
+  /**
+   * With `durable`, resolves once the record is on disk (fsynced). Records of a session keep their order. Where a
+   * session's records have vanished, `whole` says what else there was of it.
+   */
+  append(sessionId: string, record: PlanRecord, durable: boolean, whole?: () => readonly PlanRecord[]): Promise<void>;
   /** What could not be read, and what cannot be written now. */
   problems(): readonly PlanProblem[];
   close(): Promise<void>;
@@ -25,13 +28,16 @@ interface PlanProblem {
 export function openPlanStore(dir: string): PlanStore {
   const last = new Map<string, Promise<void>>();
   const unreadable: PlanProblem[] = [];
+  const known = new Set<string>();
   let unwritable: PlanProblem | null = null;
 
-  const write = async (name: string, line: string, durable: boolean): Promise<void> => {
+  const write = async (name: string, lines: Lines, durable: boolean): Promise<void> => {
     await ensureDir(dir);
     const file = await open(path.join(dir, name), 'a', 0o600);
     try {
-      await file.appendFile(line);
+      const hasVanished = known.has(name) && (await file.stat()).size === 0;
+      await file.appendFile(hasVanished ? lines.whole() + lines.line : lines.line);
+      known.add(name);
       if (durable) await file.datasync();
     } finally {
       await file.close();
@@ -58,16 +64,17 @@ export function openPlanStore(dir: string): PlanStore {
       try {
         await ensureDir(dir);
         const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
+        for (const name of names) known.add(name);
         return (await Promise.all(names.map(linesOf))).flat();
       } catch (error) {
         unused(dir, (error as Error).cause ?? error);
         return [];
       }
     },
-    async append(sessionId, record, durable) {
+    async append(sessionId, record, durable, whole = () => []) {
       const name = fileName(sessionId);
-      const line = `\n${JSON.stringify(record)}`; // leading newline: a torn line before it stays alone
-      const written = (last.get(name) ?? Promise.resolve()).then(() => write(name, line, durable));
+      const lines = { line: lineOf(record), whole: () => whole().map(lineOf).join('') };
+      const written = (last.get(name) ?? Promise.resolve()).then(() => write(name, lines, durable));
       const settled = written.then(
         () => {
           unwritable = null;
@@ -85,6 +92,16 @@ export function openPlanStore(dir: string): PlanStore {
       await Promise.all(last.values());
     },
   };
+}
+
+interface Lines {
+  readonly line: string;
+  readonly whole: () => string;
+}
+
+/** Leading newline: a torn line before it stays alone. */
+function lineOf(record: PlanRecord): string {
+  return `\n${JSON.stringify(record)}`;
 }
 
 /** Keeps nothing beyond the process; for tests and conversations that must leave no trace. */

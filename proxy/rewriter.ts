@@ -12,6 +12,7 @@ import { openReceipts, type Receipts } from './receipts.ts';
 import { createTurnstile } from './turnstile.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
+import { bareOf, planToReplay } from './wire/fallback.ts';
 import { type EpochPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
 import type { Receipt } from './wire/receipt.ts';
 import { changesNothing, recordOf, servedBy } from './wire/record.ts';
@@ -68,13 +69,24 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     breakPlan: ({ sessionId }, plan, broken) => note(sessionId, { kind: 'broken', planId: plan.id, broken }),
   });
 
+  /** The plan in force; where that is lost or cannot stand, nothing but the thinking taken out that it would unbind. */
   function replayed(passage: Passage): Made {
     const { view, sessionId, kind, request } = passage;
     const match = book.match(view, sessionId, kind === 'other' ? 'answered' : 'any');
-    const spliced = match === null ? null : splice(view, match.plan);
-    if (match !== null && spliced !== null && kind === 'main' && request.path === 'messages')
-      note(sessionId, { kind: 'served', planId: match.plan.id, ...servedBy(view, clock.now()) });
-    return { passage, plan: match?.plan ?? null, spliced, decision: 'replay', cut: false };
+    const plan = planToReplay(view, match, kind !== 'other' && isKnown(view, sessionId));
+    if (plan === null) return { passage, plan, spliced: null, decision: 'replay', cut: false };
+    const isInForce = plan === match?.plan;
+    const spliced = splice(view, plan);
+    if (spliced !== null && isAccepted(passage, plan, spliced)) {
+      if (isInForce && kind === 'main' && request.path === 'messages')
+        note(sessionId, { kind: 'served', planId: plan.id, ...servedBy(view, clock.now()) });
+      return { passage, plan, spliced, decision: isInForce ? 'replay' : 'healing', cut: false };
+    }
+    if (isInForce) note(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
+    const bare = bareOf(view, plan);
+    const without = bare === null ? null : splice(view, bare);
+    const stands = bare !== null && without !== null && isAccepted(passage, bare, without);
+    return { passage, plan: stands ? bare : null, spliced: stands ? without : null, decision: 'healing', cut: false };
   }
 
   /** A fork goes on with a plan of its own that says the same: what it adds is kept with it, and not its parent's. */
@@ -115,7 +127,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   /** Durable before its first use. Throws where the request has gone out without it in the meantime. */
   async function commit(sessionId: string, plan: EpochPlan, record: PlanRecord, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await deps.plans.append(sessionId, record, true);
+    await deps.plans.append(sessionId, record, true, () => book.recordsOf(sessionId));
     book.apply(record);
     if (isLate(signal)) {
       note(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
@@ -161,16 +173,18 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const refusal = selfCheck(passage.view, plan, spliced, passage.betas, cache);
     if (refusal === null) return true;
     const ownFault = checkReceived(passage.view, passage.betas, cache) === null;
-    if (ownFault) log.error('self-check failed; the addition is left out', { refusal: refusal.message });
+    if (ownFault) log.error('self-check failed; what is ours is left out', { refusal: refusal.message });
     return !ownFault;
   }
 
   /** Kept for matching only: losing it costs nothing but a match by a shorter prefix. */
   function note(sessionId: string, record: PlanRecord): void {
     book.apply(record);
-    deps.plans.append(sessionId, record, false).catch((error: unknown) => {
-      log.warn('a plan record was not written', { sessionId, error });
-    });
+    deps.plans
+      .append(sessionId, record, false, () => book.recordsOf(sessionId))
+      .catch((error: unknown) => {
+        log.warn('a plan record was not written', { sessionId, error });
+      });
   }
 
   /** Off the path: what is complete goes to memory, again and again until a node stands for it. */

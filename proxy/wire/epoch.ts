@@ -97,7 +97,7 @@ function mayCutInLoop(view: ConversationView): boolean {
 }
 
 /** Thinking of an answer that we did not carry is bound to what the client sent then, not to what the plan sends. */
-function wentPast({ infos }: ConversationView, { plan, servedAt }: Match): boolean {
+export function wentPast({ infos }: ConversationView, { plan, servedAt }: Match): boolean {
   return !isEmptyPlan(plan) && infos.some((info, index) => index > servedAt + 1 && info.hasThinking);
 }
 

@@ -115,6 +115,18 @@ export class PlanBook {
     this.#uses.set(planId, use);
   }
 
+  /** Records that give what is known of this session again. */
+  recordsOf(sessionId: string): PlanRecord[] {
+    return [...this.#plans.values()]
+      .filter((plan) => plan.sessionId === sessionId)
+      .flatMap((plan) => {
+        const use = this.#uses.get(plan.id) as PlanUse;
+        const served = [...this.#servedBy].filter(([, ids]) => ids.includes(plan.id)).map(([lineage]) => lineage);
+        const records = served.map((lineage) => ({ kind: 'served', planId: plan.id, served: lineage, use }) as const);
+        return [{ kind: 'plan', plan, served: served[0] ?? '', use } as const, ...records];
+      });
+  }
+
   /** Whether anything was ever rewritten in this session: then its thinking may be bound to bytes of ours. */
   knowsSession(sessionId: string): boolean {
     return this.#sessions.has(sessionId);

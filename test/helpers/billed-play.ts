@@ -4,7 +4,7 @@ import { silentLog } from '../../common/log.ts';
 import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
 import type { LossRule } from '../../proxy/ledger/loss.ts';
 import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.ts';
-import { createMemoryPlanStore } from '../../proxy/plan-store.ts';
+import { createMemoryPlanStore, type PlanStore } from '../../proxy/plan-store.ts';
 import type { Usage } from '../../proxy/ports.ts';
 import { createMemoryReceipts } from '../../proxy/receipt-store.ts';
 import { openReceipts } from '../../proxy/receipts.ts';
@@ -24,6 +24,8 @@ export interface BilledStep {
 
 export interface BilledPlay {
   readonly steps: readonly BilledStep[];
+  /** By upstream; the play ends with the first. */
+  readonly refusals: readonly string[];
   readonly ledger: CostLedger;
   readonly rewriter: RunningRewriter;
 }
@@ -39,6 +41,14 @@ export async function playBilled(
     /** Bill in place of the stand-in's. */
     readonly bill?: (usage: Usage, request: ClientRequest) => Usage;
     readonly restarts?: (index: number) => boolean;
+    /** Asked at the start and at every restart; one for all by default. */
+    readonly plans?: () => PlanStore;
+    /** Runs before a request. */
+    readonly before?: (index: number) => Promise<void>;
+    /** Says what a request is refused with; the client then asks the same again. */
+    readonly refuses?: (index: number) => string | null;
+    /** Sends what a late rewriter gets instead. */
+    readonly isLate?: (index: number) => boolean;
   },
 ): Promise<BilledPlay> {
   const rule = options.rule ?? Config.parse({}).ledger;
@@ -46,9 +56,10 @@ export async function playBilled(
   const atMsOf = options.atMs ?? ((request: ClientRequest) => request.atMs);
   const [judge, directJudge] = [createJudge(), createJudge({ enforceThinking: false })];
   const memory = createFakeMemory();
-  const plans = createMemoryPlanStore();
+  const onePlanStore = createMemoryPlanStore();
   const receiptStore = createMemoryReceipts();
   const steps: BilledStep[] = [];
+  const refusals: string[] = [];
   let nowMs = 0;
   let drawn = 0;
   const clock = { now: () => nowMs };
@@ -58,7 +69,7 @@ export async function playBilled(
     const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, '0');
     const rewriter = await createRewriter({
       memory,
-      plans,
+      plans: options.plans?.() ?? onePlanStore,
       ledger,
       receipts,
       config: options.config,
@@ -74,12 +85,23 @@ export async function playBilled(
     nowMs = atMs;
     if (options.restarts?.(request.index)) ({ ledger, rewriter } = await open());
     const { headers, bytes: body } = request;
+    await options.before?.(request.index);
     const message = { requestId: `r${request.index}`, path: 'messages', headers, body, receivedAtMs: atMs } as const;
-    const outcome = await rewriter.rewrite(message, new AbortController().signal);
+    const ask = () =>
+      options.isLate?.(request.index)
+        ? rewriter.replay(message)
+        : rewriter.rewrite(message, new AbortController().signal);
+    const errorText = options.refuses?.(request.index) ?? '';
+    if (errorText !== '') (await ask()).seen({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    const outcome = await ask();
     const verdict = judge.judge({ body: outcome.body, headers, atMs });
     const direct = directJudge.judge({ body, headers, atMs });
     const reply = replyFrom(verdict, request);
-    if (verdict.refusal !== null || direct.refusal !== null || reply.refusal !== null) throw new Error('refused');
+    if (direct.refusal !== null) throw new Error(`refused without us: ${direct.refusal.message}`);
+    if (verdict.refusal !== null || reply.refusal !== null) {
+      refusals.push(`r${request.index}: ${verdict.refusal?.message}`);
+      return reply;
+    }
     const billed = { ...verdict.usage, output: 100 };
     const usage = options.bill?.(billed, request) ?? billed;
     const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
@@ -90,5 +112,5 @@ export async function playBilled(
     steps.push({ request, body: outcome.body, usage, direct: { ...direct.usage, output: 100 }, costs, ledger });
     return reply;
   });
-  return { steps, ledger, rewriter };
+  return { steps, refusals, ledger, rewriter };
 }
