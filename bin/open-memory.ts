@@ -79,7 +79,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
     index: watched(opened.index, paths.indexDir, ['upsert', 'removeNodes', 'search']),
     model: await languageModel(parts),
-    local: createLocalModel(),
+    local: createLocalModel({ embedder }),
     quota: parts.governor,
     redactor,
     projectOf: createProjectOf(systemClock.now),

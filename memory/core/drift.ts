@@ -1,4 +1,3 @@
-import { isCleanOrigin } from '../../common/turn.ts';
 import type { TurnText } from '../ports.ts';
 import { topicTokens } from './terms.ts';
 
@@ -8,17 +7,9 @@ const SHORT_WORDS = 8;
 const LEAST_WORDS = 4;
 const CONTINUES =
   /^(?:yes|yep|no|ok|okay|and|also|but|then|it|that|this|same|again|continue|go on|go ahead|do it|why|thanks|great|perfect)\b/i;
-const TURNS_ON =
+export const TURNS_ON =
   /^(?:now|next|on to|moving on|let's (?:move|turn|go on)|we begin|another (?:thing|topic)|new topic|one more thing|different)\b/i;
-/** A turn announced as something new, or after a pause, needs less of a drift. */
-const ANNOUNCED = 0.2;
-const PAUSE_MS = 30 * 60_000;
 const TEXT_CHARS = 6_000;
-/** What a conversation is about now is what its last turns are about. */
-const RECENT = 3;
-/** No topic goes on longer: a node stands for what one line can say. */
-const MAX_RUN = 6;
-
 /**
  * How far a turn is from the turns before it: 0 the same words, 1 none in common, null where it says too little.
  */
@@ -31,29 +22,6 @@ export function driftOf(turn: TurnText, before: readonly TurnText[]): number | n
   const shared = (tokens: readonly string[]): number => tokens.filter((token) => known.has(token)).length;
   const closeness = Math.max(shared(asked) / asked.length, shared(own) / Math.max(1, own.length));
   return 1 - closeness;
-}
-
-/**
- * Consecutive turns of one topic; a run ends where the drift reaches `limit`, after six turns, and where turns that a
- * stranger's text entered begin or end: who says what stays apart.
- */
-export function topicRuns(turns: readonly TurnText[], limit: number): TurnText[][] {
-  const runs: TurnText[][] = [];
-  for (const turn of turns) {
-    const run = runs.at(-1);
-    if (run === undefined || run.length >= MAX_RUN || breaksOff(turn, run, limit)) runs.push([turn]);
-    else run.push(turn);
-  }
-  return runs;
-}
-
-function breaksOff(turn: TurnText, run: readonly TurnText[], limit: number): boolean {
-  const last = run.at(-1);
-  if (last === undefined) return false;
-  if (isCleanOrigin(last.origin) !== isCleanOrigin(turn.origin)) return true;
-  const drift = driftOf(turn, run.slice(-RECENT));
-  const isNew = TURNS_ON.test(turn.user.trim()) || turn.atMs - last.atMs >= PAUSE_MS;
-  return drift !== null && drift + (isNew ? ANNOUNCED : 0) >= limit;
 }
 
 /** What was said, and the names of what was touched. */

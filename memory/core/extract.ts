@@ -8,18 +8,22 @@ import type {
   SensorReading,
   TurnText,
 } from '../ports.ts';
-import { driftOf, topicRuns } from './drift.ts';
 import { clip } from './neutral.ts';
 import { contentTokens } from './query.ts';
 import { DECISION, type Sentence, STANDING, sentencesOf } from './sentences.ts';
+import { isShift, type Meanings, topicRuns } from './shift.ts';
 import { anchorsOf, tagsOf, topicTokens } from './terms.ts';
 import { uniqueTokens } from './tokens.ts';
 
 const SUMMARY_CHARS = 600;
 const CLAIM_CHARS = 200;
-const BROKEN_AT = 0.85;
-const SPLIT_AT = 0.85;
 const SAME = 0.7;
+/** Of its worth, what is left to a sentence whose values all stand in the summary. */
+const REPEATED = 0.3;
+/** More are never looked at: a summary holds a dozen. */
+const WEIGHED = 150;
+/** Added to a length before worth is divided by it: short is good, shortest is not best. */
+const PLAIN_CHARS = 40;
 const FACTS = 6;
 const OLD_CLAIMS = 6;
 const NAMED_WORDS = 3;
@@ -28,26 +32,35 @@ const COMPARED_CHARS = 4_000;
 /** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
 const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
-/** The sensor without a model: word drift and size. */
-export function senseLocally({ buffer, turn }: SensorInput): SensorReading {
-  const drift = driftOf(turn, buffer);
+const UNKNOWN: Meanings = new Map();
+
+/** The sensor without a model: what the turn is about, and size. */
+export function senseLocally({ buffer, turn }: SensorInput, meanings = UNKNOWN): SensorReading {
   const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
   return {
-    logic_flow: drift !== null && drift >= BROKEN_AT ? 'BROKEN' : 'MAINTAIN',
+    logic_flow: isShift(turn, buffer, meanings) ? 'BROKEN' : 'MAINTAIN',
     load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
     redundancy_detected: buffer.some((each) => overlap(opening(each), opening(turn)) >= 0.8),
   };
 }
 
+export interface Compacting {
+  readonly summaryChars?: number;
+  readonly meanings?: Meanings;
+}
+
 /** The compacter without a model: the sentences themselves, a node for each run of one topic. */
-export function compactLocally(input: CompactionInput): CompactionResult {
-  const nodes = topicRuns(input.turns, SPLIT_AT).map((run) => draft(run, input.knownTags));
+export function compactLocally(
+  input: CompactionInput,
+  { summaryChars = SUMMARY_CHARS, meanings = UNKNOWN }: Compacting = {},
+): CompactionResult {
+  const nodes = topicRuns(input.turns, meanings).map((run) => draft(run, input.knownTags, summaryChars));
   return { nodes, brief: briefOf(input) };
 }
 
-function draft(run: readonly TurnText[], knownTags: readonly string[]): DraftNode {
+function draft(run: readonly TurnText[], knownTags: readonly string[], summaryChars: number): DraftNode {
   const sentences = run.flatMap(sentencesOf);
-  const kept = choose(sentences, run);
+  const kept = choose(sentences, summaryChars);
   const text = kept.map((sentence) => sentence.text).join('\n');
   const anchors = anchorsOf(text === '' ? run.map((turn) => turn.user).join('\n') : text);
   const decided = kept.filter((sentence) => DECISION.test(sentence.text));
@@ -70,21 +83,31 @@ function draft(run: readonly TurnText[], knownTags: readonly string[]): DraftNod
   };
 }
 
-/** The worthiest sentences that fit, no two alike, in the order they were said. */
-function choose(sentences: readonly Sentence[], run: readonly TurnText[]): Sentence[] {
+/** The sentences that say most in what fits, no two alike, in the order they were said. */
+function choose(sentences: readonly Sentence[], maxChars: number): Sentence[] {
   const told = sentences.filter(({ by, worth }) => worth > (by === 'user' ? PLAIN_ORDER : 0));
-  const best = told.toSorted((a, b) => b.worth - a.worth);
-  const firsts = run.flatMap((turn) => best.find((sentence) => sentence.turn === turn.end) ?? []);
+  const left = new Set(told.toSorted((a, b) => b.worth - a.worth).slice(0, WEIGHED));
   const chosen = new Set<Sentence>();
-  let left = SUMMARY_CHARS - USER.length - ANSWERED.length;
-  for (const sentence of [...firsts.toSorted((a, b) => b.worth - a.worth), ...best]) {
-    const cost = sentence.text.length + 2;
-    if (cost > left || chosen.has(sentence)) continue;
-    if ([...chosen].some((other) => overlap(other.text, sentence.text) >= SAME)) continue;
-    chosen.add(sentence);
-    left -= cost;
+  const known = new Set<string>();
+  let room = maxChars - USER.length - ANSWERED.length;
+  for (;;) {
+    const fitting = [...left].filter(({ text }) => text.length + 2 <= room);
+    const [next] = fitting.toSorted((a, b) => density(b, known) - density(a, known));
+    if (next === undefined) break;
+    left.delete(next);
+    const isNew = next.values.some((value) => !known.has(value));
+    if (!isNew && [...chosen].some((other) => overlap(other.text, next.text) >= SAME)) continue;
+    chosen.add(next);
+    for (const value of next.values) known.add(value);
+    room -= next.text.length + 2;
   }
   return sentences.filter((sentence) => chosen.has(sentence));
+}
+
+/** What a sentence adds for the room it takes; an answer that only repeats the figures of the order adds little. */
+function density({ text, values, worth }: Sentence, known: ReadonlySet<string>): number {
+  const isNew = values.length === 0 || values.some((value) => !known.has(value));
+  return (isNew ? worth : worth * REPEATED) / (PLAIN_CHARS + text.length);
 }
 
 const USER = 'user says: ';

@@ -10,6 +10,8 @@ export interface Sentence {
   readonly turn: string;
   /** Above 0: holds something to remember. */
   readonly worth: number;
+  /** Figures, names, paths and identifiers in it: what is asked for later. */
+  readonly values: readonly string[];
 }
 
 /** Longer ones are pasted data or lists run together. */
@@ -21,8 +23,14 @@ export const DECISION =
   /\b(?:decid\w+|chose|agreed|must|never|always|prefer\w*|instead of|rather than|switch\w* to|we (?:use|will|'ll|are using|need)|let's use|going with|from now on|only ever|do not|don't|should|remember|because|root cause|turned out|fixed by|the fix)\b|(?:반드시|항상|결정|기억)|(?:必须|决定|总是)|(?:必ず|決定|常に)/i;
 export const STANDING =
   /\b(?:always|never|from now on|prefer\w*|remember|as a rule|every time|don't ever|do not ever)\b/i;
+/** Says that something is going to be said. */
+const LEAD_IN =
+  /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 const FILLER =
   /^(?:let me|now |great|sure|perfect|i'll |i will |i need to|looking at|okay|ok\b|thanks|thank you|you're right|good\b|first,? let|here's|here is)/i;
+
+const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
+const NAME = /^\p{Lu}\p{Ll}+$/u;
 
 /** Each sign counts once: a line full of figures is a table, not a fact. */
 const SIGNS: readonly (readonly [RegExp, number])[] = [
@@ -38,7 +46,10 @@ const SIGNS: readonly (readonly [RegExp, number])[] = [
   ],
   [/\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[A-Z][A-Z0-9_]{2,}\b|`[^`]+`/, 1.5],
   [/\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception)|(?:HTTP |status )?[45]\d\d)\b/, 1.5],
-  [/(?:^|\s)--?[a-z][\w-]+|\b(?:npm|pnpm|yarn|git|docker|make|cargo|pytest|go) [a-z]/, 1.5],
+  [
+    /(?:^|\s)--?[a-z][\w-]+|\b(?:npm|pnpm|yarn|git|docker|cargo|pytest) [a-z]|\bmake (?!sure|use|sense|it|an?|the|th\w+|no|every\w*)[a-z]|\bgo (?:build|run|test|mod|get|vet|fmt|install|generate)\b/,
+    1.5,
+  ],
   [/(?<=\p{Ll}[\p{L}\p{N}]*,? )\p{Lu}\p{Ll}+/u, 1],
 ];
 
@@ -58,7 +69,14 @@ function read(text: string, by: Sentence['by'], origin: Origin, turn: string): S
     origin,
     turn,
     worth: worthOf(sentence, by, index),
+    values: valuesOf(sentence),
   }));
+}
+
+function valuesOf(text: string): string[] {
+  const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
+  const bare = words.map((word) => word.replace(/[./:-]+$/, ''));
+  return [...new Set(bare.filter((word, at) => VALUE.test(word) || (at > 0 && NAME.test(word))))];
 }
 
 /** Whole sentences and list items, without markdown marks. */
@@ -67,7 +85,7 @@ export function split(text: string): string[] {
   return prose
     .split(/\n+/)
     .flatMap((line) => bare(line).split(/(?<=[.!?])\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u))
-    .map((sentence) => sentence.trim())
+    .map((sentence) => sentence.trim().replace(LEAD_IN, ''))
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { driftOf, topicRuns } from '../../../../memory/core/drift.ts';
+import { driftOf } from '../../../../memory/core/drift.ts';
 import { compactLocally, senseLocally } from '../../../../memory/core/extract.ts';
 import { split } from '../../../../memory/core/sentences.ts';
+import { topicRuns } from '../../../../memory/core/shift.ts';
 import { readTurn } from '../../../../memory/core/taint.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
@@ -76,6 +77,22 @@ describe('a summary without a model', () => {
     );
   });
 
+  test('two statements that differ in a figure are two statements', () => {
+    const summary = compact([
+      say(
+        'Never retry the mail queue when it answers E_LATE_22.',
+        'Never retry the mail queue when it answers E_TORN_44.',
+      ),
+    ]).nodes[0]?.summary;
+    expect(summary).toContain('E_LATE_22');
+    expect(summary).toContain('E_TORN_44');
+  });
+
+  test('what only leads in is left out', () => {
+    const [node] = compact([say('By the way: So that you know, staging listens on port 5433.', 'ok')]).nodes;
+    expect(node?.summary).toBe('user says: staging listens on port 5433');
+  });
+
   test('a plain order is left to its answer', () => {
     expect(compact([say('Load them once.', 'A label takes 390 ms now.')]).nodes[0]?.summary).toBe(
       'A label takes 390 ms now',
@@ -145,7 +162,7 @@ describe('a reading without a model', () => {
 
   test('a batch falls into its topics', () => {
     expect(driftOf(css, history)).toBeGreaterThan(0.9);
-    expect(topicRuns([...history.slice(1), css], 0.9).map((run) => run.length)).toEqual([2, 1]);
+    expect(topicRuns([...history.slice(1), css], new Map()).map((run) => run.length)).toEqual([2, 1]);
   });
 
   test('a topic is held against the last turns, ends sooner after a pause, and never grows without end', () => {
@@ -153,7 +170,7 @@ describe('a reading without a model', () => {
       readTurn(talk(prompt, 'Done.', { atMs: 1_800_000_000_000 + minutes * 60_000 }));
     const fonts = 'Parse the label fonts once, cache parsed fonts';
     const later = 'Label export wants semicolons, German header, decimal commas';
-    const lengths = (...turns: ReturnType<typeof of>[]) => topicRuns(turns, 0.95).map((run) => run.length);
+    const lengths = (...turns: ReturnType<typeof of>[]) => topicRuns(turns, new Map()).map((run) => run.length);
     expect(lengths(of(0, fonts), of(1, later))).toEqual([2]);
     expect(lengths(of(0, fonts), of(90, later))).toEqual([1, 1]);
     expect(lengths(...Array.from({ length: 14 }, (_, at) => of(at, `${fonts} ${at}`)))).toEqual([6, 6, 2]);
