@@ -30,6 +30,22 @@ export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
   }
 }
 
+/**
+ * The embedder that made the vectors of this id, where its packages are still there; else null. An endpoint of former settings is
+ * not asked again.
+ */
+export async function embedderOf(
+  id: string,
+  paths: HomePaths,
+  wrapped: (embedder: Embedder) => Embedder,
+): Promise<Embedder | null> {
+  const { ENCODER_FACTS } = await import('../memory/adapters/encoders.ts');
+  const kinds = Object.keys(ENCODER_FACTS) as EncoderChoice['kind'][];
+  const kind = kinds.find((each) => ENCODER_FACTS[each].id === id);
+  if (kind === undefined) return null;
+  return await threaded({ kind, dir: paths.modelsDir }).then(wrapped, () => null);
+}
+
 /** @throws CometError `index_failed` where packages are missing */
 async function threaded(encoder: EncoderChoice): Promise<Embedder> {
   const { missingPackages } = await import('../memory/adapters/encoders.ts');

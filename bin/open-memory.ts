@@ -11,9 +11,9 @@ import type { Redactor } from '../common/redact.ts';
 import type { Governor } from '../memory/governor.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
 import type { Ledger } from '../memory/ledger.ts';
-import type { Corpus } from '../memory/ports.ts';
+import type { Corpus, Embedder } from '../memory/ports.ts';
 import { PROXY_NAMES } from './environment.ts';
-import { openEmbedder } from './open-embedder.ts';
+import { embedderOf, openEmbedder } from './open-embedder.ts';
 import { withTempDir } from './temp-dir.ts';
 import { createTroubles } from './troubles.ts';
 
@@ -42,7 +42,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { createMemory } = await import('../memory/index.ts');
   const { openJournal } = await import('../memory/adapters/journal.ts');
   const { openNodeFiles } = await import('../memory/adapters/node-files.ts');
-  const { openLanceIndex } = await import('../memory/adapters/lance-index.ts');
+  const { openIndexHome } = await import('../memory/adapters/index-home.ts');
   const { createPatientEmbedder } = await import('../memory/adapters/patient-embedder.ts');
   const { createLocalModel } = await import('../memory/adapters/local-model.ts');
   const { createProjectOf } = await import('../memory/adapters/git-project.ts');
@@ -55,18 +55,21 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
   const { report, watched } = troubles;
   const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
-  const embedder = createPatientEmbedder(working, {
-    queryMs: config.embedding.queryMs,
-    report: (message) => log.warn('a vector was not to be had in time', { message }),
-  });
+  const patiently = (one: Embedder): Embedder =>
+    createPatientEmbedder(one, {
+      queryMs: config.embedding.queryMs,
+      report: (message) => log.warn('a vector was not to be had in time', { message }),
+    });
+  const embedder = patiently(working);
   const warm = working.embedQuery('first words', NO_CORPUS).catch(() => undefined);
   // LanceDB leaves an empty folder where temporary files go, once for each process.
   const opened = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
-    openLanceIndex({
+    openIndexHome({
       dir: paths.indexDir,
       embedder,
       now: systemClock.now,
       report,
+      embedderOf: (id) => embedderOf(id, paths, patiently),
       unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
     }),
   );

@@ -9,7 +9,7 @@ import { VERSION } from './version.ts';
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport
   extends Costs,
-    Pick<EngineStatus, 'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'problems'> {
+    Pick<EngineStatus, 'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'problems' | 'reindex'> {
   readonly running: boolean;
   readonly pid: number | null;
   readonly proxy: { readonly url: string; readonly port: number };
@@ -25,6 +25,7 @@ const NOTHING = {
   ...NO_COSTS,
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   nodes: 0,
+  reindex: null,
   problems: [],
 };
 
@@ -49,6 +50,7 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     queue: known.queue,
     llm: known.llm,
     nodes: known.nodes,
+    reindex: known.reindex,
     problems: known.problems,
     tunnels: guard.tunnels,
   };

@@ -68,10 +68,12 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const problems: Problem[] = [];
   let closing: Promise<void> | null = null;
   let reindexing: MemoryStatus['reindex'] = null;
+  let succeeding: MemoryStatus['reindex'] = null;
 
   for (const end of removed) book.take(end);
   await store.open();
   const started = tracker.run('ingest', start);
+  const succession = started.then(succeed);
   const watching = tracker.run('ingest', startWatching);
 
   /** Taken out of memory by the user: nothing stands for it, and nothing is to be waited for. */
@@ -91,6 +93,22 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     } catch (error) {
       problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
       log.error('memory started without all of its history', { error });
+    }
+  }
+
+  /** Nobody waits for it: with a slow embedder it takes hours. */
+  async function succeed(): Promise<void> {
+    try {
+      await indexer.succeed(
+        () => closing !== null,
+        (done, total) => {
+          succeeding = { done, total };
+        },
+      );
+    } catch (error) {
+      log.error('the index for the new embedder could not be filled; the next start goes on with it', { error });
+    } finally {
+      succeeding = null;
     }
   }
 
@@ -153,6 +171,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     await pipeline.close();
     await Promise.all([upgradesEnded, model?.close(), local.close()]);
     await started;
+    await succession;
     await store.exclusive(async () => {});
     await tracker.idle();
     await Promise.all([journal.close(), index.close()]);
@@ -222,7 +241,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       llm,
       nodes: catalogue.size(),
       problems: [...problems, ...store.problems()],
-      reindex: reindexing,
+      reindex: reindexing ?? succeeding,
       importing: documents.progress(),
     };
   }

@@ -142,7 +142,7 @@ export interface MemoryStatus {
   };
   readonly nodes: number;
   readonly problems: readonly Problem[];
-  /** Nodes written so far, while `reindex` runs. */
+  /** Nodes written so far, while `reindex` runs or the index of another embedder is filled. */
   readonly reindex: { readonly done: number; readonly total: number } | null;
   /** Pieces of a document written so far, while one is imported. */
   readonly importing: { readonly file: string; readonly done: number; readonly total: number } | null;

@@ -16,6 +16,11 @@ export interface Indexer {
   remove(ids: readonly string[]): Promise<void>;
   /** Brings the index in step with the catalogue: the disk wins. */
   reconcile(isStopping: () => boolean): Promise<void>;
+  /**
+   * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
+   * left as it is. Stops between a few nodes, so that others get their turn.
+   */
+  succeed(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
   /** Empties it and fills it again from the catalogue. @throws what the index throws */
   rebuild(progress: (done: number, total: number) => void): Promise<void>;
   /** See `NodeIndex.purge`, after all that waits. @throws what the index throws */
@@ -30,18 +35,25 @@ export interface IndexerDeps {
   readonly log: Log;
 }
 
+/** Of a slow embedder few take seconds, and whoever writes or stops waits for no more. */
+const NODES_AT_ONCE = 8;
+
 export function createIndexer({ index, catalogue, textsOf, tracker, log }: IndexerDeps): Indexer {
   const serial = createSerial((error) => log.error('index not written; the next start rebuilds it', { error }));
   const sessionTurns = createSessionTurns(textsOf);
   const queued = (work: () => Promise<void>): Promise<void> => tracker.run('indexer', () => serial(work));
 
-  async function write(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
+  async function write(
+    nodes: readonly MemoryNode[],
+    texts?: readonly TurnText[],
+    target: Pick<NodeIndex, 'upsert'> = index,
+  ): Promise<void> {
     for (const [sessionId, own] of bySession(nodes)) {
       // A node may have been removed or replaced while it waited here.
       if (!own.some(isLive)) continue;
       const read = await sessionTurns.read(sessionId, texts);
       const rows = own.filter(isLive).flatMap((node) => rowsOf(node, read));
-      if (rows.length > 0) await index.upsert(rows);
+      if (rows.length > 0) await target.upsert(rows);
     }
   }
 
@@ -56,6 +68,11 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
     return new Promise((resolve, reject) => {
       void queued(() => work().then(resolve, reject));
     });
+  }
+
+  async function lacking(target: Pick<NodeIndex, 'entries'>): Promise<MemoryNode[]> {
+    const known = await target.entries();
+    return catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
   }
 
   return {
@@ -76,6 +93,29 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
         if (isStopping()) return;
         await queued(() => write(nodes));
       }
+    },
+    async succeed(isStopping, progress) {
+      const successor = index.successor?.() ?? null;
+      if (successor === null) return;
+      const away = [...(await successor.entries()).keys()].filter((id) => catalogue.current(id)?.node_id !== id);
+      if (away.length > 0) await queued(() => successor.removeNodes(away));
+      const missing = await lacking(successor);
+      let done = 0;
+      for (const [, nodes] of bySession(missing)) {
+        for (let at = 0; at < nodes.length; at += NODES_AT_ONCE) {
+          if (isStopping()) return;
+          progress(done, missing.length);
+          const few = nodes.slice(at, at + NODES_AT_ONCE);
+          await queued(() => write(few, undefined, successor));
+          done += few.length;
+        }
+      }
+      if (isStopping()) return;
+      await queued(async () => {
+        const { length } = await lacking(successor);
+        if (length === 0) await successor.takeOver();
+        else log.warn('the index for the new embedder is not complete; the old one serves until then', { length });
+      });
     },
     rebuild: (progress) =>
       asked(async () => {

@@ -319,8 +319,16 @@ export interface IndexEntry {
   readonly turns: readonly string[];
 }
 
+/** An index with the vectors of another embedder, filled while the one of before serves. */
+export interface Successor extends Pick<NodeIndex, 'entries' | 'upsert' | 'removeNodes'> {
+  /** All is in it: it serves from now on, and the one of before goes for good. */
+  takeOver(): Promise<void>;
+}
+
 /** Rebuildable from the files. One writer. */
 export interface NodeIndex {
+  /** Null where none is needed. What is written to the index is written to it as well. */
+  successor?(): Successor | null;
   upsert(rows: readonly IndexRow[]): Promise<void>;
   /** Every row of these nodes, turn rows included. */
   removeNodes(nodeIds: readonly string[]): Promise<void>;

@@ -50,6 +50,10 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
     ],
   ];
   const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
+  if (report.reindex !== null) {
+    const { done, total } = report.reindex;
+    lines.push(paint('yellow', `index filled anew: ${count(done)} of ${count(total)} nodes; recall goes on meanwhile`));
+  }
   if (llm.deferred > 0) lines.push(paint('yellow', deferredLine(llm)));
   if (llm.last_error !== '') lines.push(paint('yellow', `last model error: ${oneLine(llm.last_error)}`));
   for (const off of report.trimming_off) {

@@ -236,9 +236,15 @@ describe('status', () => {
       cost_usd_today: 0.0312,
     },
     nodes: 12,
+    reindex: null,
     problems: [],
     tunnels: { open: 0, total: 0, failed_open: 0 },
   } as const;
+
+  it('says how far a new index is', () => {
+    const lines = statusLines({ ...report, reindex: { done: 1_200, total: 5_000 } }, plain);
+    expect(lines).toContain('index filled anew: 1,200 of 5,000 nodes; recall goes on meanwhile');
+  });
 
   it('says in a few lines what is going on', () => {
     const lines = statusLines(report, plain).join('\n');
