@@ -38,6 +38,8 @@ export interface CapturedMessage {
 export interface CapturedTurn {
   readonly key: string;
   readonly end: string;
+  /** Lineage up to what stands before its prompt: the `end` of the turn before; '' for the first one. */
+  readonly before?: string;
   readonly sessionId: string;
   /** Claude Code's working directory; null when the request did not name one. */
   readonly projectDir: string | null;

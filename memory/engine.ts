@@ -208,6 +208,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     sessions: () => started.then(sessions.sessions),
     session: (id) => started.then(() => sessions.session(id)),
     closeSession: (id) => started.then(() => sessions.closeSession(id)),
+    restore: (id) => started.then(() => queries.restore(id)),
     about: (projectDir) => started.then(() => about(projectDir)),
     importDocument: (request) => started.then(() => documents.import(request)),
     remove,

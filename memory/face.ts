@@ -65,7 +65,10 @@ export interface RawMessage {
   readonly role: string;
   /** Parsed `content`, verbatim but for redacted spans. */
   readonly content: unknown;
+  /** Of what is kept; where nothing was redacted, of the very characters that Claude Code sent. */
   readonly sha256: string;
+  /** Secrets were taken out of it; where they stood there are marks. */
+  readonly redacted?: true;
 }
 
 export interface NodeView extends MemoryNode {
@@ -282,7 +285,7 @@ export interface Memory {
   about(projectDir: string): Promise<ProjectView>;
   /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
   brief(sessionId: string): Promise<string>;
-  /** Every message of the session, in order. @throws CometError `not_found` */
+  /** Every message of the session in order, for a fork with what it was forked from before them. @throws CometError `not_found` */
   restore(sessionId: string): Promise<readonly RawMessage[]>;
   /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
   flush(timeoutMs: number): Promise<boolean>;

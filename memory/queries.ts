@@ -9,6 +9,7 @@ import type { JoinedTurn } from './core/parts.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine, NodeFilter, RawMessage, StandingMemory } from './face.ts';
 import type { StoredBrief } from './ports.ts';
+import { turnsBefore } from './shared-turns.ts';
 import type { Texts } from './texts.ts';
 import type { TurnBook } from './turn-book.ts';
 
@@ -18,6 +19,8 @@ const WHOLE_LINES_CHARS = 7_000;
 const PASSIVE_CHARS = 2_000;
 const PASSIVE_LINES = 20;
 const BRIEFS_TRIED = 5;
+/** How every mark begins that stands in place of a secret. */
+const MARK = '[REDACTED:';
 
 export type Queries = Pick<Memory, 'lines' | 'standing' | 'list' | 'show' | 'brief' | 'restore'> & {
   /** @throws CometError `not_found` or `ambiguous_id` */
@@ -104,7 +107,8 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
     const turns = await texts.turns(sessionId);
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
-    return messagesOf(turns).map(({ ends: _, ...message }) => message);
+    const shared = await turnsBefore(turns[0], { book, texts });
+    return messagesOf([...shared, ...turns]).map(({ ends: _, ...message }) => message);
   }
 
   return {
@@ -134,9 +138,12 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
 /** Messages in order of the session, numbered from 0, each with the names of its turn and of its part. */
 function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly ends: readonly string[] })[] {
   return turns
-    .flatMap((turn) => turn.messages.map((message) => ({ message, ends: [turn.end, message.part ?? turn.end] })))
-    .map(({ message: { role, content, sha256 }, ends }, seq) => {
-      return { seq, role, content: parsed(content), sha256, ends };
+    .flatMap(({ messages, end, redacted }) =>
+      messages.map((message) => ({ message, redacted, ends: [end, message.part ?? end] })),
+    )
+    .map(({ message: { role, content, sha256 }, redacted, ends }, seq) => {
+      const marked = redacted && content.includes(MARK) ? { redacted: true as const } : {};
+      return { seq, role, content: parsed(content), sha256, ...marked, ends };
     });
 }
 

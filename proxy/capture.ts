@@ -60,7 +60,8 @@ function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'pa
 }
 
 function common(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
-  return { key: span.key, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
+  const before = view.lineage[span.start - 1] ?? '';
+  return { key: span.key, before, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
 }
 
 function receivedMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {
