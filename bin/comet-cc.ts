@@ -1,26 +1,32 @@
 #!/usr/bin/env node
 import { Command, CommanderError } from 'commander';
 import { CometError } from '../common/errors.ts';
-import { registerCompletion } from './commands/completion.ts';
-import { registerDemo } from './commands/demo.ts';
-import { registerDoctor } from './commands/doctor.ts';
-import { registerEnv } from './commands/env.ts';
-import { registerExplain } from './commands/explain.ts';
-import { registerFlush } from './commands/flush.ts';
-import { registerInstallCa } from './commands/install-ca.ts';
-import { registerLogs } from './commands/logs.ts';
-import { registerMemory } from './commands/memory.ts';
-import { registerRestart } from './commands/restart.ts';
-import { registerRun } from './commands/run.ts';
-import { registerService } from './commands/service.ts';
-import { registerSession } from './commands/session.ts';
-import { registerStart } from './commands/start.ts';
-import { registerStatus } from './commands/status.ts';
-import { registerStop } from './commands/stop.ts';
-import { registerUninstallCa } from './commands/uninstall-ca.ts';
 import { type Context, createContext } from './context.ts';
 import { EXIT, exitCodeOf, messageOf } from './exit.ts';
 import { VERSION } from './version.ts';
+
+type Register = (program: Command, context: Context) => void;
+
+/** In the order of `--help`. Each is loaded by itself: most of what a command costs is what is loaded for it. */
+const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
+  run: async () => (await import('./commands/run.ts')).registerRun,
+  start: async () => (await import('./commands/start.ts')).registerStart,
+  stop: async () => (await import('./commands/stop.ts')).registerStop,
+  restart: async () => (await import('./commands/restart.ts')).registerRestart,
+  status: async () => (await import('./commands/status.ts')).registerStatus,
+  logs: async () => (await import('./commands/logs.ts')).registerLogs,
+  doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
+  env: async () => (await import('./commands/env.ts')).registerEnv,
+  service: async () => (await import('./commands/service.ts')).registerService,
+  'install-ca': async () => (await import('./commands/install-ca.ts')).registerInstallCa,
+  'uninstall-ca': async () => (await import('./commands/uninstall-ca.ts')).registerUninstallCa,
+  memory: async () => (await import('./commands/memory.ts')).registerMemory,
+  session: async () => (await import('./commands/session.ts')).registerSession,
+  explain: async () => (await import('./commands/explain.ts')).registerExplain,
+  flush: async () => (await import('./commands/flush.ts')).registerFlush,
+  demo: async () => (await import('./commands/demo.ts')).registerDemo,
+  completion: async () => (await import('./commands/completion.ts')).registerCompletion,
+};
 
 process.umask(0o077);
 quietOnClosedPipe();
@@ -28,7 +34,9 @@ process.exitCode = await main(process.argv, createContext());
 
 async function main(argv: readonly string[], context: Context): Promise<number> {
   try {
-    await createProgram(context).parseAsync(argv);
+    const program = createProgram(context);
+    for (const register of await commandsFor(argv[2])) register(program, context);
+    await program.parseAsync(argv);
     return Number(process.exitCode ?? EXIT.done);
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
@@ -38,6 +46,13 @@ async function main(argv: readonly string[], context: Context): Promise<number> 
     if (why !== '') context.term.say(`comet-cc: ${why}`);
     return exitCodeOf(error);
   }
+}
+
+/** The one that is named; all of them for help, completion and what is none. */
+async function commandsFor(name = ''): Promise<Register[]> {
+  const named = name === 'completion' ? [] : Object.entries(COMMANDS).filter(([each]) => each === name);
+  const wanted = named.length > 0 ? named : Object.entries(COMMANDS);
+  return await Promise.all(wanted.map(([, load]) => load()));
 }
 
 /** A daemon that is not there cannot be started either while the configuration does not validate. */
@@ -50,7 +65,7 @@ async function configProblem(error: unknown, context: Context): Promise<string> 
 }
 
 function createProgram(context: Context): Command {
-  const program = new Command('comet-cc')
+  return new Command('comet-cc')
     .description('Gives Claude Code lossless, structured memory through a local proxy.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'print this help')
@@ -59,24 +74,6 @@ function createProgram(context: Context): Command {
     .showHelpAfterError('(comet-cc --help lists everything)')
     .configureOutput({ getOutHelpWidth: () => Math.min(context.term.width, 100) })
     .addHelpText('after', '\nExample:\n  comet-cc run claude');
-  registerRun(program, context);
-  registerStart(program, context);
-  registerStop(program, context);
-  registerRestart(program, context);
-  registerStatus(program, context);
-  registerLogs(program, context);
-  registerDoctor(program, context);
-  registerEnv(program, context);
-  registerService(program, context);
-  registerInstallCa(program, context);
-  registerUninstallCa(program, context);
-  registerMemory(program, context);
-  registerSession(program, context);
-  registerExplain(program, context);
-  registerFlush(program, context);
-  registerDemo(program, context);
-  registerCompletion(program, context);
-  return program;
 }
 
 /** `comet-cc memory ls | head` must end without a word when `head` has seen enough. */

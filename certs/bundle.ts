@@ -1,12 +1,10 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile, realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { z } from 'zod';
 import { CometError } from '../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 
-const Remembered = z.looseObject({ userFile: z.string().nullable() });
 const BEGIN = '-----BEGIN CERTIFICATE-----';
 const END = '-----END CERTIFICATE-----';
 
@@ -59,7 +57,9 @@ export async function userCaFile(paths: HomePaths): Promise<string | null> {
   const text = await readFileIfPresent(rememberedFile(paths.certsDir));
   if (text === null) return null;
   try {
-    return Remembered.parse(JSON.parse(text)).userFile;
+    const { userFile } = Object(JSON.parse(text)) as { userFile?: unknown };
+    if (userFile === null || typeof userFile === 'string') return userFile;
+    throw new TypeError('userFile is neither a path nor null');
   } catch (error) {
     throw new CometError('ca_unreadable', `${rememberedFile(paths.certsDir)} is damaged; remove it`, { cause: error });
   }

@@ -1,23 +1,11 @@
 import { createHash } from 'node:crypto';
 import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { z } from 'zod';
 import { CometError } from '../common/errors.ts';
 import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
+import type { Edit } from './schemas.ts';
 
-/** What was done to a settings file, kept in our home until it is undone. */
-const Edit = z.looseObject({
-  file: z.string(),
-  backup: z.string().nullable(),
-  /** Of the bytes we wrote: unchanged since means the backup can come back as it is. */
-  sha256: z.string(),
-  hadEnv: z.boolean(),
-  mode: z.int(),
-  /** Each variable we set, with our value and the user's former one. */
-  values: z.array(z.object({ name: z.string(), ours: z.string(), former: z.unknown().optional() })),
-});
-type Edit = z.infer<typeof Edit>;
 type Settings = Record<string, unknown>;
 
 const OWNER_ONLY = 0o600;
@@ -45,7 +33,7 @@ export interface SettingsChange {
 export async function planSettings(file: string, env: Readonly<Record<string, string>>): Promise<SettingsPlan> {
   const target = await realpath(file).catch(() => path.resolve(file));
   const before = await readFileIfPresent(target);
-  const settings = before === null ? {} : parseSettings(before, target);
+  const settings = before === null ? {} : await parseSettings(before, target);
   const formerEnv = envOf(settings) ?? {};
   const changes = Object.entries(env).map(([name, to]) => ({ name, from: formerEnv[name], to }));
   const after = render({ ...settings, env: { ...formerEnv, ...env } }, before);
@@ -91,7 +79,7 @@ export async function inspectEdit(
   const edit = await readEdit(paths);
   if (edit === null) return null;
   const now = await readFileIfPresent(edit.file);
-  const env = (now === null ? null : envOf(parseSettings(now, edit.file))) ?? {};
+  const env = (now === null ? null : envOf(await parseSettings(now, edit.file))) ?? {};
   return {
     file: edit.file,
     astray: edit.values.filter(({ name, ours }) => env[name] !== (wanted[name] ?? ours)).map(({ name }) => name),
@@ -104,7 +92,7 @@ async function firstEdit(plan: SettingsPlan): Promise<Edit> {
     file: plan.file,
     backup,
     sha256: sha256(plan.after),
-    hadEnv: plan.before !== null && envOf(parseSettings(plan.before, plan.file)) !== null,
+    hadEnv: plan.before !== null && envOf(await parseSettings(plan.before, plan.file)) !== null,
     mode: plan.before === null ? OWNER_ONLY : await modeOf(plan.file),
     values: plan.changes.map(({ name, from, to }) => ({ name, ours: to, former: from })),
   };
@@ -138,7 +126,7 @@ export async function revertSettings(paths: HomePaths): Promise<string | null> {
   if (isUntouched && edit.backup === null) await rm(edit.file);
   else if (isUntouched && original !== null) await writeFileAtomic(edit.file, original, edit);
   else if (now !== null && now !== original) {
-    await writeFileAtomic(edit.file, render(withoutOurs(parseSettings(now, edit.file), edit), now), edit);
+    await writeFileAtomic(edit.file, render(withoutOurs(await parseSettings(now, edit.file), edit), now), edit);
   }
   if (edit.backup !== null) await rm(edit.backup, { force: true });
   await rm(editFile(paths));
@@ -156,14 +144,15 @@ function withoutOurs(settings: Settings, edit: Edit): Settings {
   return Object.keys(env).length === 0 && !edit.hadEnv ? others : { ...settings, env };
 }
 
-function parseSettings(text: string, file: string): Settings {
+async function parseSettings(text: string, file: string): Promise<Settings> {
+  const { Settings } = await import('./schemas.ts');
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (error) {
     throw new CometError('config_invalid', `${file} is not plain JSON; it was left alone`, { cause: error });
   }
-  const result = z.looseObject({ env: z.record(z.string(), z.unknown()).optional() }).safeParse(parsed);
+  const result = Settings.safeParse(parsed);
   if (result.success) return parsed as Settings;
   throw new CometError('config_invalid', `${file}: an object was expected, as was its "env"; it was left alone`, {
     cause: result.error,
@@ -191,8 +180,9 @@ async function writeBackup(file: string, text: string): Promise<string> {
 async function readEdit(paths: HomePaths): Promise<Edit | null> {
   const text = await readFileIfPresent(editFile(paths));
   if (text === null) return null;
+  const schemas = await import('./schemas.ts');
   try {
-    return Edit.parse(JSON.parse(text));
+    return schemas.Edit.parse(JSON.parse(text));
   } catch (error) {
     throw new CometError('config_invalid', `${editFile(paths)} is damaged; undo the edit by hand`, { cause: error });
   }

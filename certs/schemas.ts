@@ -1,0 +1,22 @@
+import { z } from 'zod';
+
+// In a file of its own, loaded where something is read: zod costs 70 ms, which `env` and `run` need not pay.
+
+/** What was done to a settings file, kept in our home until it is undone. */
+export const Edit = z.looseObject({
+  file: z.string(),
+  backup: z.string().nullable(),
+  /** Of the bytes we wrote: unchanged since means the backup can come back as it is. */
+  sha256: z.string(),
+  hadEnv: z.boolean(),
+  mode: z.int(),
+  /** Each variable we set, with our value and the user's former one. */
+  values: z.array(z.object({ name: z.string(), ours: z.string(), former: z.unknown().optional() })),
+});
+export type Edit = z.infer<typeof Edit>;
+
+/** Claude Code's settings, as far as we touch them. */
+export const Settings = z.looseObject({ env: z.record(z.string(), z.unknown()).optional() });
+
+/** Which system store was told to trust which root. */
+export const Trusted = z.looseObject({ roots: z.array(z.object({ store: z.string(), fingerprint: z.string() })) });
