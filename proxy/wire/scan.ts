@@ -22,26 +22,52 @@ const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
+/** A body scanned before, and how many of its leading messages the new one shares, with all bytes before them. */
+export interface Known {
+  readonly scan: BodyScan;
+  readonly messages: number;
+}
+
 /**
  * Finds the slices of a JSON object body without decoding it: parsing and writing again would change numbers
  * beyond 2^53 and lone surrogates, and with them the bytes that signed thinking is bound to.
  *
+ * @param known  spares looking again at what is the same; at least one message
  * @returns null for anything but one well-bracketed object with a `messages` array and no field twice
  */
-export function scanBody(body: Buffer): BodyScan | null {
-  const start = skipSpace(body, 0);
-  const fields = scanObject(body, start);
-  if (fields === null) return null;
-  const end = fields.end;
-  if (skipSpace(body, end) !== body.length) return null;
-  const messagesAt = fields.values.get('messages');
-  const messages = messagesAt === undefined ? null : scanArray(body, messagesAt.start);
-  if (messages === null || messages.length === 0) return null;
-  const systemAt = fields.values.get('system');
+export function scanBody(body: Buffer, known: Known | null = null): BodyScan | null {
+  const found = known === null ? scanWhole(body) : scanRest(body, known);
+  if (found === null || found.messages.length === 0) return null;
+  if (skipSpace(body, found.end) !== body.length) return null;
+  const systemAt = found.values.get('system');
   const isArray = systemAt !== undefined && body[systemAt.start] === OPEN_BRACKET;
   const system = isArray ? scanArray(body, systemAt.start) : null;
   if (isArray && system === null) return null;
-  return { fields: fields.values, messages, system };
+  return { fields: found.values, messages: found.messages, system };
+}
+
+interface WholeScan extends ObjectScan {
+  readonly messages: readonly Slice[];
+}
+
+function scanWhole(body: Buffer): WholeScan | null {
+  const fields = scanObject(body, skipSpace(body, 0));
+  const messagesAt = fields?.values.get('messages');
+  const messages = messagesAt === undefined ? null : scanArray(body, messagesAt.start);
+  return fields === null || messages === null ? null : { ...fields, messages };
+}
+
+function scanRest(body: Buffer, { scan, messages: shared }: Known): WholeScan | null {
+  const messages = scan.messages.slice(0, shared);
+  const end = elementsFrom(body, (messages.at(-1) as Slice).end, messages);
+  if (end < 0) return null;
+  const values = new Map<string, Slice>();
+  for (const [name, at] of scan.fields) {
+    values.set(name, name === 'messages' ? { start: at.start, end } : at);
+    if (name === 'messages') break;
+  }
+  const fields = fieldsFrom(body, end, values);
+  return fields === null ? null : { ...fields, messages };
 }
 
 export interface ObjectScan {
@@ -54,41 +80,59 @@ export interface ObjectScan {
 export function scanObject(body: Buffer, start: number): ObjectScan | null {
   if (body[start] !== OPEN_BRACE) return null;
   const values = new Map<string, Slice>();
-  let at = skipSpace(body, start + 1);
-  if (body[at] === CLOSE_BRACE) return { values, end: at + 1 };
-  for (;;) {
-    if (body[at] !== QUOTE) return null;
-    const keyEnd = skipString(body, at);
-    if (keyEnd < 0) return null;
-    const key = readKey(body, at, keyEnd);
-    const colon = skipSpace(body, keyEnd);
-    if (key === null || values.has(key) || body[colon] !== COLON) return null;
-    const valueStart = skipSpace(body, colon + 1);
-    const valueEnd = skipValue(body, valueStart);
-    if (valueEnd < 0) return null;
-    values.set(key, { start: valueStart, end: valueEnd });
-    at = skipSpace(body, valueEnd);
-    if (body[at] === CLOSE_BRACE) return { values, end: at + 1 };
-    if (body[at] !== COMMA) return null;
-    at = skipSpace(body, at + 1);
+  const first = skipSpace(body, start + 1);
+  if (body[first] === CLOSE_BRACE) return { values, end: first + 1 };
+  const end = scanField(body, first, values);
+  return end < 0 ? null : fieldsFrom(body, end, values);
+}
+
+/** The fields that follow one that ends at `from`. */
+function fieldsFrom(body: Buffer, from: number, values: Map<string, Slice>): ObjectScan | null {
+  let at = skipSpace(body, from);
+  while (body[at] === COMMA) {
+    const end = scanField(body, skipSpace(body, at + 1), values);
+    if (end < 0) return null;
+    at = skipSpace(body, end);
   }
+  return body[at] === CLOSE_BRACE ? { values, end: at + 1 } : null;
+}
+
+/** End of the field at `at`, which is entered into `values`; -1 where none is, or one of its name was before. */
+function scanField(body: Buffer, at: number, values: Map<string, Slice>): number {
+  const keyEnd = body[at] === QUOTE ? skipString(body, at) : -1;
+  if (keyEnd < 0) return -1;
+  const key = readKey(body, at, keyEnd);
+  const colon = skipSpace(body, keyEnd);
+  if (key === null || values.has(key) || body[colon] !== COLON) return -1;
+  const start = skipSpace(body, colon + 1);
+  const end = skipValue(body, start);
+  if (end >= 0) values.set(key, { start, end });
+  return end;
 }
 
 /** Elements of the array at `start`; null when it is no array or is cut short. */
 export function scanArray(body: Buffer, start: number): Slice[] | null {
   if (body[start] !== OPEN_BRACKET) return null;
   const elements: Slice[] = [];
-  let at = skipSpace(body, start + 1);
-  if (body[at] === CLOSE_BRACKET) return elements;
-  for (;;) {
-    const end = skipValue(body, at);
-    if (end < 0) return null;
-    elements.push({ start: at, end });
+  const first = skipSpace(body, start + 1);
+  if (body[first] === CLOSE_BRACKET) return elements;
+  const end = skipValue(body, first);
+  if (end < 0) return null;
+  elements.push({ start: first, end });
+  return elementsFrom(body, end, elements) < 0 ? null : elements;
+}
+
+/** Adds the elements that follow one that ends at `from`; the array's end, or -1 when it is cut short. */
+function elementsFrom(body: Buffer, from: number, elements: Slice[]): number {
+  let at = skipSpace(body, from);
+  while (body[at] === COMMA) {
+    const start = skipSpace(body, at + 1);
+    const end = skipValue(body, start);
+    if (end < 0) return -1;
+    elements.push({ start, end });
     at = skipSpace(body, end);
-    if (body[at] === CLOSE_BRACKET) return elements;
-    if (body[at] !== COMMA) return null;
-    at = skipSpace(body, at + 1);
   }
+  return body[at] === CLOSE_BRACKET ? at + 1 : -1;
 }
 
 function readKey(body: Buffer, start: number, end: number): string | null {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { extendLineage, isThinking, messageHash } from './lineage.ts';
-import { type BodyScan, type Slice, scanBody } from './scan.ts';
+import { type BodyScan, type Known, type Slice, scanBody } from './scan.ts';
 import { type HeadShape, type MessageShape, shapeHead, shapeMessage } from './shape.ts';
 
 /** What the rewriter knows of one message; a plain value without its text, so that thousands can be kept. */
@@ -44,6 +44,8 @@ export class ViewCache {
   readonly #messages = new Map<string, MessageInfo>();
   readonly #systems = new Map<string, SystemFacts>();
   readonly #heads = new Map<string, HeadShape>();
+  /** Newest last. */
+  #threads: ConversationView[] = [];
   readonly #most: number;
 
   constructor(mostMessages = 20_000) {
@@ -53,6 +55,27 @@ export class ViewCache {
   message(body: Buffer, at: Slice): MessageInfo {
     const key = digest(body.subarray(at.start, at.end));
     return remember(this.#messages, key, this.#most, () => describeMessage(parseSlice(body, at), at));
+  }
+
+  /** The newest request of the same conversation, and how many leading messages both share byte for byte. */
+  before(body: Buffer): { readonly view: ConversationView; readonly known: Known } | null {
+    for (const view of this.#threads.toReversed()) {
+      const first = view.scan.messages[0]?.end ?? 0;
+      if (first > body.length || !body.subarray(0, first).equals(view.body.subarray(0, first))) continue;
+      const same = sharedBytes(body, view.body);
+      const messages = view.scan.messages.findLastIndex(({ end }) => end <= same) + 1;
+      return { view, known: { scan: view.scan, messages } };
+    }
+    return null;
+  }
+
+  /** Keeps a request in place of the one it follows, the oldest making way. */
+  keep(view: ConversationView, instead: ConversationView | null): void {
+    this.#threads = [...this.#threads.filter((each) => each !== instead), view];
+    let bytes = this.#threads.reduce((total, { body }) => total + body.length, 0);
+    while (bytes > KEPT_BYTES || this.#threads.length > KEPT_THREADS) {
+      bytes -= this.#threads.shift()?.body.length ?? bytes;
+    }
   }
 
   system(body: Buffer, at: Slice): SystemFacts {
@@ -71,6 +94,22 @@ export class ViewCache {
   }
 }
 
+const KEPT_BYTES = 8 * 1024 * 1024;
+const KEPT_THREADS = 16;
+const PIECE_BYTES = 64 * 1024;
+
+/** Length of the longest common start. */
+function sharedBytes(a: Buffer, b: Buffer): number {
+  const most = Math.min(a.length, b.length);
+  let at = 0;
+  for (let size = PIECE_BYTES; size >= 1; ) {
+    const end = at + size;
+    if (end <= most && a.subarray(at, end).equals(b.subarray(at, end))) at = end;
+    else size = Math.floor(size / 2);
+  }
+  return at;
+}
+
 function digest(...parts: readonly Buffer[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
@@ -87,19 +126,31 @@ function remember<T>(known: Map<string, T>, key: string, most: number, describe:
 
 /** @returns null when the body is not a request that may be rewritten (not JSON, an unknown message form) */
 export function viewConversation(body: Buffer, cache: ViewCache): ConversationView | null {
-  const scan = scanBody(body);
+  const before = cache.before(body);
+  const scan = scanBody(body, before?.known ?? null);
   if (scan === null) return null;
   try {
-    return describe(body, scan, cache);
+    const view = describe(body, scan, cache, before);
+    cache.keep(view, before?.view ?? null);
+    return view;
   } catch {
     return null; // a slice that brackets well but is not JSON: the request goes on as it came
   }
 }
 
-function describe(body: Buffer, scan: BodyScan, cache: ViewCache): ConversationView {
-  const infos = scan.messages.map((at) => cache.message(body, at));
-  const lineage: string[] = [];
-  for (const info of infos) lineage.push(extendLineage(lineage.at(-1) ?? '', info.hash));
+function describe(
+  body: Buffer,
+  scan: BodyScan,
+  cache: ViewCache,
+  before: ReturnType<ViewCache['before']>,
+): ConversationView {
+  const infos = before?.view.infos.slice(0, before.known.messages) ?? [];
+  const lineage = before?.view.lineage.slice(0, before.known.messages) ?? [];
+  for (const at of scan.messages.slice(infos.length)) {
+    const info = cache.message(body, at);
+    infos.push(info);
+    lineage.push(extendLineage(lineage.at(-1) ?? '', info.hash));
+  }
   const field = (name: string): unknown => {
     const at = scan.fields.get(name);
     return at === undefined ? undefined : parseSlice(body, at);
