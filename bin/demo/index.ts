@@ -29,6 +29,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
   const direct = createDirect();
   const found = new Map<string, Found>();
   const asked = new Map<string, Buffer>();
+  const bodies: Buffer[] = [];
   const brain = storyBrain(STORY, (question, at) => at !== null && found.set(question.prompt, at));
   const opening = openStage({ ...options, brain, clock });
   const signals = closeOnSignal(opening, term);
@@ -42,6 +43,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         onRequest: (request) => {
           direct.add(request, clock.now());
           asked.set(request.prompt, request.body);
+          bodies.push(request.body);
         },
         onTurn: progress.turn,
       });
@@ -51,6 +53,7 @@ export async function runDemo(options: DemoOptions): Promise<void> {
         found,
         answers,
         asked,
+        bodies,
         story: STORY,
         keep: options.keep,
         startedMs,

@@ -1,4 +1,5 @@
 import type { Channel, Found } from './brain.ts';
+import { checkReceipts, checkRestored } from './proof.ts';
 import type { Stage } from './stage.ts';
 import { isQuestion, type StorySession } from './story.ts';
 import { type Bill, billOf, epochsOf } from './tally.ts';
@@ -19,6 +20,12 @@ export interface Outcome {
   };
   /** In tokens of uncached input. */
   readonly cost: { readonly direct: number; readonly through: number; readonly saved: number };
+  /** What the engine's own ledger says of the same requests. */
+  readonly ledger: { readonly received: number; readonly sent: number; readonly saved_usd: number };
+  /** Receipts whose edits turn what the client sent into what the stand-in got. */
+  readonly receipts: { readonly checked: number; readonly true: number };
+  /** Messages that `memory restore` gives back as the client had sent them. */
+  readonly restored: { readonly messages: number; readonly equal: number };
   readonly nodes: number;
   readonly epochs: number;
   readonly cuts: number;
@@ -48,6 +55,8 @@ export interface Evidence {
   /** The client's own body by the prompt it asked. */
   readonly asked: ReadonlyMap<string, Buffer>;
   readonly answers: ReadonlyMap<string, string>;
+  /** Every body as the client sent it. */
+  readonly bodies: readonly Buffer[];
   readonly story: readonly StorySession[];
   readonly keep: boolean;
   readonly startedMs: number;
@@ -58,6 +67,9 @@ export async function outcomeOf(stage: Stage, evidence: Evidence): Promise<Outco
   const through = billOf(stage.standin.requests);
   const { epochs, cuts } = epochsOf(stage.standin.requests);
   const nodes = await stage.engine.call('nodes/list', { all: true });
+  const { tokens, savings } = await stage.engine.call('status', {});
+  const receipts = checkReceipts(await stage.engine.call('receipts/list', {}), evidence.bodies, stage.standin.requests);
+  const restored = await checkRestored(stage, story, evidence.bodies);
   const questions = story
     .flatMap((session) => session.turns.filter(isQuestion))
     .map((question): Answered => {
@@ -77,6 +89,8 @@ export async function outcomeOf(stage: Stage, evidence: Evidence): Promise<Outco
   const problems = [
     ...(through.refused > 0 ? [`${through.refused} requests were refused`] : []),
     ...(cuts === 0 ? ['nothing was cut'] : []),
+    ...(receipts.true < receipts.checked ? [`${receipts.checked - receipts.true} receipts are wrong`] : []),
+    ...(restored.equal < restored.messages ? [`${restored.messages - restored.equal} messages are not as sent`] : []),
     ...questions.filter(({ answered }) => !answered).map(({ question }) => `nothing answered "${question}"`),
     ...questions
       .filter(({ node_id, summary }) => node_id !== null && summary === null)
@@ -100,6 +114,9 @@ export async function outcomeOf(stage: Stage, evidence: Evidence): Promise<Outco
       through: Math.round(through.cost),
       saved: Math.round(direct.cost - through.cost),
     },
+    ledger: { received: tokens.original, sent: tokens.sent, saved_usd: savings.total.net_saved_usd },
+    receipts,
+    restored,
     nodes: nodes.length,
     epochs,
     cuts,

@@ -39,6 +39,13 @@ describe('comet-cc demo', () => {
       expect(outcome.tokens.received - outcome.tokens.sent).toBe(outcome.tokens.saved);
       expect(outcome.cache.read).toBeGreaterThan(outcome.cache.written);
       expect(outcome.nodes).toBeGreaterThan(0);
+      const { ledger, tokens, receipts, restored } = outcome;
+      expect(Math.abs(ledger.received / tokens.received - 1)).toBeLessThan(0.01);
+      expect(ledger.sent).toBe(tokens.sent);
+      expect(ledger.saved_usd).toBeGreaterThan(0);
+      expect(receipts).toEqual({ checked: outcome.requests, true: outcome.requests });
+      expect(restored.messages).toBeGreaterThan(outcome.turns * 2);
+      expect(restored.equal).toBe(restored.messages);
       expect(readdirSync(temp)).toEqual([]);
       expect(existsSync(home.home)).toBe(false);
     },

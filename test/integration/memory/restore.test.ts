@@ -51,7 +51,9 @@ async function say(
   const sent: Sent = [];
   const replies: Reply[] = [];
   let cuts = 0;
-  const note = (at: number, digest: string): void => void (sent[at] ??= new Set()).add(digest);
+  const note = (at: number, digest: string): void => {
+    sent[at] = (sent[at] ?? new Set()).add(digest);
+  };
   await growConversation(plan, async (request: ClientRequest) => {
     const isPast = request.turn < from;
     const verdict = judge.judge({ body: request.bytes, headers: request.headers, atMs: request.atMs });
@@ -59,7 +61,7 @@ async function say(
     replies.push(reply);
     if (reply.refusal !== null) throw new Error(reply.refusal.message);
     const digests = digestsOf(request.bytes);
-    digests.forEach((digest, at) => note(at, digest));
+    for (const [at, digest] of digests.entries()) note(at, digest);
     sent.length = digests.length;
     note(digests.length, sha256(JSON.stringify(reply.content)));
     if (isPast) return reply;
