@@ -7,7 +7,7 @@ import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.t
 import { createMemoryPlanStore, type PlanStore } from '../../proxy/plan-store.ts';
 import type { Usage } from '../../proxy/ports.ts';
 import { createMemoryReceipts } from '../../proxy/receipt-store.ts';
-import { openReceipts } from '../../proxy/receipts.ts';
+import { openReceipts, type Receipts } from '../../proxy/receipts.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewriter.ts';
 import { createFakeMemory } from './fake-memory.ts';
 import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
@@ -37,6 +37,7 @@ export async function playBilled(
     readonly config: RewriterConfig;
     readonly store?: LedgerStore;
     readonly rule?: LossRule;
+    readonly receipts?: Receipts;
     readonly atMs?: (request: ClientRequest) => number;
     /** Bill in place of the stand-in's. */
     readonly bill?: (usage: Usage, request: ClientRequest) => Usage;
@@ -65,7 +66,7 @@ export async function playBilled(
   const clock = { now: () => nowMs };
   const open = async () => {
     const ledger = await openCostLedger({ store, rule, clock, log: silentLog });
-    const receipts = await openReceipts({ store: receiptStore, most: 1_000, log: silentLog });
+    const receipts = options.receipts ?? (await openReceipts({ store: receiptStore, most: 1_000, log: silentLog }));
     const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, '0');
     const rewriter = await createRewriter({
       memory,

@@ -1,0 +1,82 @@
+import { mkdtempSync } from 'node:fs';
+import { appendFile, readFile, rm, stat } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { cutRule } from '../../../bin/cut-rule.ts';
+import { Config } from '../../../common/config.ts';
+import { silentLog } from '../../../common/log.ts';
+import { openReceiptFile } from '../../../proxy/receipt-store.ts';
+import { openReceipts } from '../../../proxy/receipts.ts';
+import { applyEdits } from '../../../proxy/wire/splice.ts';
+import { type BilledPlay, playBilled } from '../../helpers/billed-play.ts';
+import { type ConversationPlan, seededPlan } from '../../helpers/transcripts.ts';
+
+const dir = mkdtempSync(path.join(os.tmpdir(), 'comet-receipts-'));
+afterAll(() => rm(dir, { recursive: true, force: true }));
+
+const { inject, trim } = Config.parse({ trim: { mode: 'aggressive', triggerTokens: 600, keepTokens: 200 } });
+const CANARY = 'canary-7f3a91';
+const plain = seededPlan(11, { turns: 9, bulk: 900, models: ['claude-opus-5-5'] });
+/** Something that must not be found again in every place where a conversation can have it. */
+const talk: ConversationPlan = {
+  ...plain,
+  turns: plain.turns.map((turn) => ({
+    ...turn,
+    prompt: `${turn.prompt} ${CANARY}`,
+    answer: `${turn.answer} ${CANARY}`,
+    rounds: turn.rounds.map((round) => ({
+      ...round,
+      tools: round.tools.map((tool) => ({ ...tool, result: `${tool.result} ${CANARY}` })),
+    })),
+  })),
+};
+
+async function playOn(file: string, most = 1_000): Promise<BilledPlay> {
+  const receipts = await openReceipts({ store: openReceiptFile(file, (line) => line), most, log: silentLog });
+  const config = { ...inject, memoryDeadlineMs: 5_000, cut: cutRule(trim) };
+  const play = await playBilled(talk, { config, receipts });
+  await play.rewriter.close();
+  return play;
+}
+
+const reopened = async (file: string, most = 1_000) =>
+  (await openReceipts({ store: openReceiptFile(file, (line) => line), most, log: silentLog })).list();
+
+describe('receipts on disk', () => {
+  it('come back after a restart, true for every request, and hold nothing of what Claude Code sent', async () => {
+    const file = path.join(dir, 'kept', 'receipts.jsonl');
+    const { steps, rewriter } = await playOn(file);
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    const receipts = await reopened(file);
+    expect(receipts).toEqual(rewriter.receipts());
+    expect(receipts).toHaveLength(steps.length);
+    for (const [at, receipt] of receipts.toReversed().entries()) {
+      const { request, body } = steps[at] as (typeof steps)[number];
+      const edits = receipt.edits.map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }));
+      expect(applyEdits(request.bytes, edits).equals(body)).toBe(true);
+      expect(receipt.economics.billed).not.toBeNull();
+    }
+    expect(receipts.some(({ dropped }) => dropped.length > 0)).toBe(true);
+    expect(receipts.some(({ thinking_stripped }) => thinking_stripped > 0)).toBe(true);
+    expect(steps.some(({ body }) => body.includes(CANARY))).toBe(true);
+    const text = await readFile(file, 'utf8');
+    expect(text).not.toContain(CANARY);
+    expect(text).not.toContain('signature');
+  }, 60_000);
+
+  it('are the newest ones only, and a torn line costs one', async () => {
+    const file = path.join(dir, 'few.jsonl');
+    const { steps } = await playOn(file, 5);
+    await appendFile(file, '\n{"request_id":"torn","edits":[{"sta');
+    const receipts = await reopened(file, 5);
+    expect(receipts.map(({ request_id }) => request_id)).toEqual(
+      steps
+        .slice(-5)
+        .map(({ request }) => `r${request.index}`)
+        .toReversed(),
+    );
+    const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line.includes('request_id'));
+    expect(lines.length).toBeLessThanOrEqual(11);
+  }, 60_000);
+});
