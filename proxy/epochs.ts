@@ -45,6 +45,9 @@ interface Occasion {
 /** Nothing to say. */
 export const SILENCE: Recollection = { brief: [], standing: [], recalled: [], whole: false };
 
+/** Of the preamble's budget: what tools said is asked for again less often than what people said. */
+const ROUNDS_PART = 3;
+
 /** Asks memory under the deadline; whatever is late or fails is left out. */
 export async function recollect(
   memory: MemorySource,
@@ -202,7 +205,7 @@ function formRounds(
     memory,
     parts.map((part) => part.endHash),
   );
-  const preamble = renderRoundsPreamble(lines, config.preambleTokens, fence);
+  const preamble = renderRoundsPreamble(lines, Math.ceil(config.preambleTokens / ROUNDS_PART), fence);
   const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
   return [{ after, through, preamble: preamble.text, nodeIds }];
 }

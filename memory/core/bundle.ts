@@ -2,10 +2,12 @@ import { lowestOrigin } from '../../common/turn.ts';
 import type { DraftNode, TurnText } from '../ports.ts';
 import { clip } from './neutral.ts';
 
-const SUMMARY_CHARS = 260;
-const PROMPT_CHARS = 60;
-const CALL_CHARS = 60;
-const SAID_CHARS = 100;
+const SUMMARY_CHARS = 180;
+const PROMPT_CHARS = 200;
+const CALL_CHARS = 40;
+const SAID_CHARS = 80;
+/** Of a path: enough to know it again. */
+const SEGMENTS = 2;
 /** Inputs of tools that say what a call was about. */
 const TELLING = ['file_path', 'path', 'command', 'pattern', 'url', 'query', 'description', 'prompt'];
 
@@ -19,15 +21,14 @@ export function bundleDraft(part: TurnText, prompt: string): DraftNode {
   const calls = part.parts.filter((each) => each.kind === 'tool_use');
   const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
   const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${clip(subjectOf(text), CALL_CHARS)}`.trim()))];
-  const task = prompt === '' ? '' : ` for “${clip(oneLine(prompt), PROMPT_CHARS)}”`;
   const words = said === undefined ? '' : ` — ${clip(oneLine(said.text), SAID_CHARS)}`;
   const count = `${calls.length} tool ${calls.length === 1 ? 'call' : 'calls'}`;
-  const room = SUMMARY_CHARS - count.length - task.length - words.length - 2;
+  const room = SUMMARY_CHARS - count.length - words.length - 2;
   const subjects = named.map((name) => name.replace(/^\S+ /, ''));
   const shown = [...calls.map(({ origin }) => origin), ...(said === undefined ? [] : [said.origin])];
   return {
-    summary: `${count}${task}: ${clip(named.join('; '), room)}${words}`,
-    trigger: `When I need what a tool call said: ${clip(subjects.join(', '), SUMMARY_CHARS)}`,
+    summary: `${count}: ${clip(named.join('; '), room)}${words}`,
+    trigger: triggerOf(prompt, subjects),
     topic_tags: [],
     importance: 'LOW',
     recall_mode: 'active',
@@ -37,11 +38,18 @@ export function bundleDraft(part: TurnText, prompt: string): DraftNode {
   };
 }
 
+function triggerOf(prompt: string, subjects: readonly string[]): string {
+  const called = clip(subjects.join(', '), SUMMARY_CHARS);
+  if (prompt === '') return `When I need what a tool said about ${called}`;
+  return `When I come back to “${clip(oneLine(prompt), PROMPT_CHARS)}”, or need what a tool said about ${called}`;
+}
+
 function subjectOf(input: string): string {
   try {
     const fields = JSON.parse(input) as Record<string, unknown>;
     const telling = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string');
-    return oneLine(String(telling ?? ''));
+    const named = oneLine(String(telling ?? ''));
+    return /^\S*\/\S+$/.test(named) ? named.split('/').slice(-SEGMENTS).join('/') : named;
   } catch {
     return ''; // an input that was cut short names nothing
   }

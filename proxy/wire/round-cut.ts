@@ -1,5 +1,4 @@
 import { type CutReason, type CutRule, type CutScene, decideCut } from './cut.ts';
-import { eligibleThrough } from './keep.ts';
 import { type PartSpan, splitParts, splitRounds } from './rounds.ts';
 import type { TurnSpan } from './turns.ts';
 import type { ConversationView } from './view.ts';
@@ -10,7 +9,7 @@ export interface RoundsToCut {
   /** Messages `[start, end)`. */
   readonly start: number;
   readonly end: number;
-  /** What stands for them, oldest first. */
+  /** What stands for them, oldest first; the last one may stand for rounds that stay, too. */
   readonly parts: readonly PartSpan[];
 }
 
@@ -34,20 +33,21 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
   if (first === undefined) return null;
   const own = roundRule(rule);
   const units = [...rounds, asked(view, turn)];
-  const eligibleEnd = rounds[eligibleThrough(units, own) - 1]?.end ?? 0;
-  const parts = durableParts(splitParts(view, rounds), isDurable).filter((part) => part.end <= eligibleEnd);
-  const end = parts.at(-1)?.end ?? 0;
+  const parts = durableParts(splitParts(view, rounds), isDurable);
+  const durableEnd = parts.at(-1)?.end ?? 0;
   const instructionTokens = tokensIn(view, turn.start, first.start);
   const cut = decideCut(
     {
       turns: units,
       absorbed: rounds.filter((round) => round.end <= absorbedEnd).length,
-      isDurable: (round) => round.end <= end,
+      isDurable: (round) => round.end <= durableEnd,
       scene: { ...scene, aroundTokens: scene.aroundTokens + input.earlierTokens + instructionTokens },
     },
     own,
   );
-  return cut.kind === 'keep' ? null : { because: cut.because, start: first.start, end, parts };
+  if (cut.kind === 'keep') return null;
+  const end = rounds[cut.through - 1]?.end as number;
+  return { because: cut.because, start: first.start, end, parts: parts.filter((part) => part.start < end) };
 }
 
 /** Parts of the running turn that a cut could need; empty while its rounds are far from worth one. */
