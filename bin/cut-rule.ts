@@ -19,5 +19,6 @@ export function cutRule({ mode, ...trim }: Config['trim']): CutRule | null {
     keepTurns: trim.keepTurns * keep,
     keepRounds: trim.keepRounds * keep,
     keepTokens: trim.keepTokens * keep,
+    keepRoundTokens: trim.keepRoundTokens * keep,
   };
 }

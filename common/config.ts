@@ -100,8 +100,9 @@ export const Config = z.strictObject({
       keepTurns: z.int().min(3).default(3).describe('newest complete turns that stay verbatim'),
       keepTokens: count(6_000).describe('newest tokens that stay verbatim'),
       targetTokens: count(0).describe('a request above this many tokens is cut as soon as it may be; 0: none is'),
-      keepRounds: z.int().min(1).default(6).describe('newest tool rounds of a running turn that stay verbatim'),
-      roundMargin: share(1).describe(
+      keepRounds: z.int().min(1).default(8).describe('newest tool rounds of a running turn that stay verbatim'),
+      keepRoundTokens: count(4_000).describe('newest tokens of those rounds that stay verbatim'),
+      roundMargin: share(0.5).describe(
         'how much longer than a cut at a prompt one inside a tool loop waits to have paid',
       ),
       minDropShare: share(0.2).describe('least share of the history that a cut must drop'),

@@ -48,6 +48,10 @@ export const SILENCE: Recollection = { brief: [], standing: [], recalled: [], wh
 /** Of the preamble's budget: what tools said is asked for again less often than what people said. */
 const ROUNDS_PART = 3;
 
+export function roundsBudget({ preambleTokens }: Pick<EpochConfig, 'preambleTokens'>): number {
+  return Math.ceil(preambleTokens / ROUNDS_PART);
+}
+
 /** Asks memory under the deadline; whatever is late or fails is left out. */
 export async function recollect(
   memory: MemorySource,
@@ -205,7 +209,7 @@ function formRounds(
     memory,
     parts.map((part) => part.endHash),
   );
-  const preamble = renderRoundsPreamble(lines, Math.ceil(config.preambleTokens / ROUNDS_PART), fence);
+  const preamble = renderRoundsPreamble(lines, roundsBudget(config), fence);
   const [after, through] = [view.lineage[start - 1] as string, view.lineage[end - 1] as string];
   return [{ after, through, preamble: preamble.text, nodeIds }];
 }

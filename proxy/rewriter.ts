@@ -1,7 +1,7 @@
 import type { Clock } from '../common/clock.ts';
 import { createAftermath } from './aftermath.ts';
 import { capturedParts, capturedTurn } from './capture.ts';
-import { type EpochConfig, formPlan, recollect, SILENCE } from './epochs.ts';
+import { type EpochConfig, formPlan, recollect, roundsBudget, SILENCE } from './epochs.ts';
 import { type CostLedger, openCostLedger, rootOf } from './ledger/index.ts';
 import { createMemoryLedger } from './ledger/store.ts';
 import { type Made, type Passage, understand } from './passage.ts';
@@ -156,6 +156,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       rule: isOff(sessionId) ? null : deps.config.cut,
       nowMs: clock.now(),
       ownTokens: deps.config.preambleTokens + deps.config.systemTokens,
+      roundsTokens: roundsBudget(deps.config),
     };
   }
 

@@ -13,8 +13,9 @@ export interface CutRule extends KeepRule {
   readonly pressureShare: number;
   /** A request above this many tokens is cut as soon as it may be, however small its history; 0: none is. */
   readonly targetTokens: number;
-  /** Newest rounds of a running turn that stay verbatim, with `keepTokens` of them at least. */
+  /** Newest rounds of a running turn that stay verbatim, and at least so many tokens of them. */
   readonly keepRounds: number;
+  readonly keepRoundTokens: number;
   /** As `margin`, for cuts inside a running turn: its reasoning goes with them. */
   readonly roundMargin: number;
 }

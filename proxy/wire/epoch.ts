@@ -7,7 +7,7 @@ import { decideRoundCut, partsToPrepare, type RoundCutInput, type RoundsToCut } 
 import { isToolRound, type PartSpan } from './rounds.ts';
 import { type SceneInput, sceneOf } from './scene.ts';
 import { freshPromptAt, splitTurns, type TurnSpan } from './turns.ts';
-import type { ConversationView } from './view.ts';
+import { type ConversationView, tokensOf } from './view.ts';
 
 /** Why a request gets a plan other than the one in force. */
 export type EpochReason = 'first' | 'cut' | 'lost' | 'broken' | 'bypassed';
@@ -37,8 +37,9 @@ export interface Situation {
   readonly isDurable: (turn: TurnSpan) => boolean;
   readonly rule: CutRule | null;
   readonly nowMs: number;
-  /** Most that preamble and system block take, tokens. */
+  /** Most that preamble and system block take, tokens; and the preamble of rounds. */
   readonly ownTokens: number;
+  readonly roundsTokens: number;
 }
 
 /** What to do about one request of the main loop. */
@@ -79,7 +80,7 @@ function cutsFor(situation: Situation, inForce: EpochPlan, fresh: number): Cuts 
   const ground = groundOf(situation, inForce);
   if (fresh >= 0) return { cut: asCut(decideCut(ground, rule)), rounds: null };
   if (!mayCutInLoop(view)) return none;
-  const input = roundInput(situation, ground, inForce);
+  const input = roundInput(situation, inForce);
   const rounds = input === null ? null : decideRoundCut(input, rule);
   if (rounds === null) return none;
   // All behind the head is written anew in any case.
@@ -116,7 +117,7 @@ export function turnsToPrepare(situation: Situation): TurnSpan[] {
 export function roundsToPrepare(situation: Situation): PartSpan[] {
   const { view, rule, match } = situation;
   if (rule === null || !mayCutInLoop(view)) return [];
-  const input = roundInput(situation, groundOf(situation, match?.plan ?? null), match?.plan ?? null);
+  const input = roundInput(situation, match?.plan ?? null);
   return input === null ? [] : partsToPrepare(input, rule);
 }
 
@@ -129,11 +130,10 @@ function groundOf({ view, match, isDurable, nowMs, ownTokens }: Situation, plan:
   return { turns, absorbed, isDurable, scene: sceneOf(scene) };
 }
 
-function roundInput(
-  { view, isDurable }: Situation,
-  { turns, absorbed, scene }: CutInput,
-  plan: EpochPlan | null,
-): RoundCutInput | null {
+function roundInput(situation: Situation, plan: EpochPlan | null): RoundCutInput | null {
+  const { view, isDurable, roundsTokens } = situation;
+  const standing = tokensOf(Buffer.byteLength(`${plan?.systemBlock ?? ''}${plan?.cut?.preamble ?? ''}`));
+  const { turns, absorbed, scene } = groundOf({ ...situation, ownTokens: standing + roundsTokens }, plan);
   const turn = turns.at(-1);
   if (turn === undefined || absorbed === turns.length) return null;
   const at = plan === null ? null : locate(plan, view.lineage);

@@ -62,7 +62,7 @@ export function partsToPrepare(
 }
 
 function roundRule(rule: CutRule): CutRule {
-  return { ...rule, keepTurns: rule.keepRounds, margin: rule.roundMargin };
+  return { ...rule, keepTurns: rule.keepRounds, keepTokens: rule.keepRoundTokens, margin: rule.roundMargin };
 }
 
 /** A part behind one that nothing stands for cannot go. */

@@ -33,6 +33,7 @@ const config: RewriterConfig = {
     pressureShare: 0.8,
     targetTokens: 0,
     keepRounds: 1_000,
+    keepRoundTokens: 50,
     roundMargin: 0,
   },
   retrieval: 'auto',

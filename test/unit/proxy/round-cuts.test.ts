@@ -34,6 +34,7 @@ const config: RewriterConfig = {
     pressureShare: 0.8,
     targetTokens: 0,
     keepRounds: KEEP_ROUNDS,
+    keepRoundTokens: 50,
     roundMargin: 0,
   },
   retrieval: 'auto',

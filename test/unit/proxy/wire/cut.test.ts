@@ -11,6 +11,7 @@ const rule = {
   minDropShare: 0.5,
   targetTokens: 0,
   keepRounds: 6,
+  keepRoundTokens: 4_000,
   roundMargin: 1,
 };
 
