@@ -25,6 +25,7 @@ const WASTEFUL: RewriterConfig = {
     keepTurns: 3,
     keepTokens: 500,
     keepRounds: 1_000,
+    keepRoundTokens: 50,
     minDropShare: 0.02,
     margin: 0,
     roundMargin: 0,
