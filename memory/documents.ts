@@ -5,6 +5,7 @@ import type { Catalogue } from './catalogue.ts';
 import { assembleNodes } from './core/assemble.ts';
 import { type Chunk, chunkDocument, DOCUMENT, documentDraft, documentSession, documentTurn } from './core/document.ts';
 import type { MemoryNode } from './core/node.ts';
+import { withoutOwn } from './core/own-text.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { DocumentReport, DocumentRequest, MemoryStatus } from './face.ts';
@@ -52,7 +53,7 @@ export function createDocuments(parts: Parts): Documents {
     const source = { file, projectDir, project: projectOf(projectDir) };
     const session_id = documentSession(source);
     // Before the cut: half of a secret is not known for one.
-    const text = redactor.text(request.text);
+    const text = redactor.text(withoutOwn(request.text));
     const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
     const wanted = new Set(pieces.map(({ turn }) => turn.end));
     const isHeld = ({ turn }: Piece): boolean => catalogue.standingFor(turn.end).length > 0;

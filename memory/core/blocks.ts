@@ -1,10 +1,10 @@
 import type { CapturedMessage } from '../../common/turn.ts';
+import { withoutOwn } from './own-text.ts';
 
 export type Block = Readonly<Record<string, unknown>>;
 
 const REMINDER_OPEN = '<system-reminder>';
 const REMINDER_CLOSE = '</system-reminder>';
-const OUR_MARK = 'comet-cc-memory';
 
 /** Content blocks of a message; a string counts as one text block, what is not JSON as its own text. */
 export function blocksOf(message: CapturedMessage): readonly Block[] {
@@ -26,7 +26,7 @@ export function contentText(content: unknown): string {
 
 /** The text without Claude Code's reminders and without what we injected ourselves. */
 export function withoutInjected(text: string): string {
-  return withoutOurs(cutSpans(text, REMINDER_OPEN, REMINDER_CLOSE)).trim();
+  return withoutOwn(cutSpans(text, REMINDER_OPEN, REMINDER_CLOSE)).trim();
 }
 
 /** `text` without every `open … close` span; one that is not closed reaches to the end. */
@@ -43,22 +43,6 @@ function cutSpans(text: string, open: string, close: string): string {
   }
   kept.push(text.slice(at));
   return kept.join('');
-}
-
-/** Our fences stand on lines of their own; an opening line alone takes the rest with it. */
-function withoutOurs(text: string): string {
-  if (!text.includes(OUR_MARK)) return text;
-  const lines = text.split('\n');
-  const fences = lines.flatMap((line, index) => (isFence(line) ? [index] : []));
-  const first = fences[0];
-  if (first === undefined) return text;
-  const last = fences.length > 1 ? (fences.at(-1) as number) : lines.length - 1;
-  return [...lines.slice(0, first), ...lines.slice(last + 1)].join('\n');
-}
-
-function isFence(line: string): boolean {
-  const at = line.indexOf(OUR_MARK);
-  return at >= 0 && !/[\p{L}\p{N}]/u.test(line.slice(0, at));
 }
 
 export function stringOf(value: unknown): string {

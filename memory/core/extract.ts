@@ -10,7 +10,7 @@ import type {
 } from '../ports.ts';
 import { clip } from './neutral.ts';
 import { contentTokens } from './query.ts';
-import { DECISION, type Sentence, STANDING, sentencesOf } from './sentences.ts';
+import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf } from './sentences.ts';
 import { isShift, type Meanings, topicRuns } from './shift.ts';
 import { anchorsOf, tagsOf, topicTokens } from './terms.ts';
 import { uniqueTokens } from './tokens.ts';
@@ -62,12 +62,13 @@ function draft(run: readonly TurnText[], knownTags: readonly string[], summaryCh
   const sentences = run.flatMap(sentencesOf);
   const kept = choose(sentences, summaryChars);
   const text = kept.map((sentence) => sentence.text).join('\n');
-  const anchors = anchorsOf(text === '' ? run.map((turn) => turn.user).join('\n') : text);
+  const asked = run.flatMap((turn) => (isIdle(turn) ? [] : [turn.user])).join('\n');
+  const anchors = anchorsOf(text === '' ? asked : text);
   const decided = kept.filter((sentence) => DECISION.test(sentence.text));
   return {
     summary: summaryOf(kept, run),
     trigger: `When I ${anchors.length === 0 ? 'come back to this conversation' : `get to ${listed(anchors)}`}`,
-    topic_tags: tagsOf(run.map((turn) => turn.user).join('\n'), text, knownTags),
+    topic_tags: tagsOf(asked, text, knownTags),
     importance: decided.some((sentence) => sentence.by === 'user') ? 'HIGH' : kept.length === 0 ? 'LOW' : 'MED',
     recall_mode: kept.some((sentence) => sentence.by === 'user' && STANDING.test(sentence.text)) ? 'both' : 'active',
     turns: run.map((turn) => turn.end),
@@ -122,7 +123,11 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
   const [asked, answered] = [said('user'), said('assistant')];
   if (asked !== '') return `${USER}${asked}${answered === '' ? '' : `${ANSWERED}${answered}`}`;
   if (answered !== '') return answered;
-  const prompt = run.map((turn) => turn.user.replace(/\s+/g, ' ').trim()).find((text) => text !== '');
+  if (run.every(isIdle)) return 'nothing that was worth keeping';
+  const prompt = run
+    .filter((turn) => !isIdle(turn))
+    .map((turn) => turn.user.replace(/\s+/g, ' ').trim())
+    .find((text) => text !== '');
   if (prompt !== undefined) return `${USER}${clip(prompt, CLAIM_CHARS)}`;
   const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
   return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;
@@ -131,12 +136,14 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
 /** What the user asked last, verbatim, then what the old brief held; standing wishes apart, the newest kept. */
 function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult['brief'] {
   const active = turns.flatMap((turn): Claim[] => {
-    const told = sentencesOf({ ...turn, parts: [] }).find(({ text }) => text.length <= CLAIM_CHARS && saysWhat(text));
+    const told = sentencesOf({ ...turn, parts: [] }).find(
+      ({ text }) => text.length <= CLAIM_CHARS && saysWhat(text) && !isEmpty(text, 'user'),
+    );
     return told === undefined ? [] : [{ text: told.text, sources: [turn.end] }];
   });
   const wishes = turns.flatMap((turn) =>
     sentencesOf({ ...turn, parts: [] })
-      .filter(({ text }) => STANDING.test(text) && text.length <= CLAIM_CHARS)
+      .filter(({ text }) => STANDING.test(text) && text.length <= CLAIM_CHARS && !isEmpty(text, 'user'))
       .map(({ text }): Claim => ({ text, sources: [turn.end] })),
   );
   const standing = [...briefClaims.filter(({ text }) => STANDING.test(text)), ...wishes];

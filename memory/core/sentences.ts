@@ -1,5 +1,6 @@
 import type { Origin } from '../../common/turn.ts';
 import type { TurnText } from '../ports.ts';
+import { isNoise } from './noise.ts';
 
 /** A statement of a turn, whole, with what makes it worth keeping. */
 export interface Sentence {
@@ -96,9 +97,25 @@ function bare(line: string): string {
     .replace(/\s+/g, ' ');
 }
 
+/** Whether nobody in the turn said anything but noise; a turn without a word is no such turn. */
+export function isIdle(turn: TurnText): boolean {
+  const said = sentencesOf(turn);
+  return said.length > 0 && said.every(({ text, by }) => isEmpty(text, by) || isSmall(text, by));
+}
+
+/** Holds nothing for later, see `isNoise`. */
+export function isEmpty(text: string, by: Sentence['by']): boolean {
+  return isNoise(text, by, DECISION.test(text));
+}
+
+/** Too short to say anything, or an assistant's word of agreement. */
+function isSmall(text: string, by: Sentence['by']): boolean {
+  return text.length < 12 || (by === 'assistant' && FILLER.test(text) && text.length < 60);
+}
+
 /** Above 0: holds something to remember. `index` is its place in what was said. */
 export function worthOf(text: string, by: Sentence['by'], index: number): number {
-  if (text.length > MAX_CHARS * 2) return -1;
+  if (text.length > MAX_CHARS * 2 || isEmpty(text, by)) return -1;
   const signs = SIGNS.reduce((sum, [sign, weight]) => sum + (sign.test(text) ? weight : 0), 0);
   const voice = by === 'user' ? 1 : 0;
   const opening = index === 0 ? 0.5 : 0;

@@ -1,6 +1,7 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { TurnText } from '../ports.ts';
 import { driftOf, TURNS_ON } from './drift.ts';
+import { isIdle } from './sentences.ts';
 import { topicTokens } from './terms.ts';
 
 /** Vectors of turns, all of one embedder; a turn without one is judged by its words. */
@@ -39,7 +40,7 @@ const MAX_RUN = 6;
 export function isShift(turn: TurnText, before: readonly TurnText[], meanings: Meanings): boolean {
   const near = before.slice(-NEIGHBOURS);
   const last = near.at(-1);
-  if (last === undefined) return false;
+  if (last === undefined || isIdle(turn)) return false;
   const greets = GREETING.test(turn.user.trim());
   const announced = TURNS_ON.test(turn.user.trim());
   if (!greets && !announced && driftOf(turn, near) === null) return false;
@@ -56,19 +57,28 @@ export function isShift(turn: TurnText, before: readonly TurnText[], meanings: M
 }
 
 /**
- * Consecutive turns of one topic; a run ends where the topic does, after six turns, and where turns that a stranger's
- * text entered begin or end: who says what stays apart.
+ * Consecutive turns of one topic; a run ends where the topic does, after six turns that say something, and where turns
+ * that a stranger's text entered begin or end: who says what stays apart. Idle turns go with the run they stand in.
  */
 export function topicRuns(turns: readonly TurnText[], meanings: Meanings): TurnText[][] {
-  const runs: TurnText[][] = [];
+  const runs: { readonly turns: TurnText[]; readonly told: TurnText[] }[] = [];
   for (const turn of turns) {
     const run = runs.at(-1);
-    const last = run?.at(-1);
-    const isApart = last !== undefined && isCleanOrigin(last.origin) !== isCleanOrigin(turn.origin);
-    if (run === undefined || isApart || run.length >= MAX_RUN || isShift(turn, run, meanings)) runs.push([turn]);
-    else run.push(turn);
+    const told = isIdle(turn) ? [] : [turn];
+    if (run === undefined || (told.length > 0 && endsAt(turn, run.told, meanings))) runs.push({ turns: [turn], told });
+    else {
+      run.turns.push(turn);
+      run.told.push(...told);
+    }
   }
-  return runs;
+  return runs.map((run) => run.turns);
+}
+
+function endsAt(turn: TurnText, told: readonly TurnText[], meanings: Meanings): boolean {
+  const last = told.at(-1);
+  if (last === undefined) return false;
+  const isApart = isCleanOrigin(last.origin) !== isCleanOrigin(turn.origin);
+  return isApart || told.length >= MAX_RUN || isShift(turn, told, meanings);
 }
 
 function newWords(turn: TurnText, before: readonly TurnText[]): number {

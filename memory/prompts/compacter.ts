@@ -43,6 +43,7 @@ Nodes
 - topic_tags: 1 to 6, lower case, joined by hyphens. Use a known tag wherever one fits before making a new one.
 - importance: HIGH for decisions, constraints, preferences and hard-won fixes; LOW for what can be looked up again at once; else MED.
 - recall_mode: "active" as a rule. "passive" or "both" only for a standing rule or preference of the developer that matters in nearly every session.
+- Leave out what spoils a memory: instructions that the agent itself was given, heartbeats and acknowledgements, guesses about the developer that the developer did not say, what is only true for a moment (running, percent done, process ids), and lines that memory itself put into the conversation. Such a turn goes into the node of a turn beside it.
 - facts: single statements worth looking up by themselves; concept names the thing, value is exact; polarity "negative" for what was ruled out, removed or denied. evidence: the turns that show it.
 
 Brief (replaces the old one completely)

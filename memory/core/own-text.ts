@@ -1,0 +1,46 @@
+/** What every fenced text of ours carries. */
+const MARK = 'comet-cc-memory';
+const OPENING = /<comet-cc-memory(?![\w-])([^>]*)>/;
+/** A line of ours has its mark in front: words before it make it somebody's sentence about us. */
+const BEFORE_MARK = /^[^\p{L}\p{N}]*$/u;
+/** First lines of our blocks that stand without a fence, as far as they never change. */
+const HEADS = [
+  'comet-cc recalls, from earlier in this project:',
+  'comet-cc, a memory proxy that this user runs locally, adds this block.',
+  'Recalled by comet-cc for the prompt above.',
+  'Earlier turns of this conversation, kept by comet-cc.',
+  'The work on the prompt above has begun; its first tool calls are kept by comet-cc',
+];
+/** A line of memory as it is shown: `- [mem_…] 2026-03-01 (user) …`. */
+const MEMORY_LINE = /^[\s>*-]*\[mem_\d{8}_\d{6}_[0-9a-f]{6}\] /;
+
+/**
+ * The text without what we put into a conversation ourselves, whoever repeats it: fenced blocks, blocks without a
+ * fence up to the next blank line, and single lines of memory. A fence that is not closed reaches to the end.
+ */
+export function withoutOwn(text: string): string {
+  if (!text.includes(MARK) && !text.includes('comet-cc') && !text.includes('[mem_')) return text;
+  const lines = text.split('\n');
+  const kept: string[] = [];
+  for (let at = 0; at < lines.length; at += 1) {
+    const line = lines[at] as string;
+    const mark = line.indexOf(MARK);
+    if (mark >= 0 && BEFORE_MARK.test(line.slice(0, mark))) at = endOfFence(lines, at);
+    else if (HEADS.some((head) => line.trimStart().startsWith(head))) at = endOfBlock(lines, at);
+    else if (!MEMORY_LINE.test(line)) kept.push(line);
+  }
+  return kept.length === lines.length ? text : kept.join('\n');
+}
+
+/** Of the line that closes the fence opened in `lines[from]`; that line itself where it opens none. */
+function endOfFence(lines: readonly string[], from: number): number {
+  const marks = OPENING.exec(lines[from] ?? '')?.[1];
+  if (marks === undefined) return from;
+  const closing = lines.findIndex((line, at) => at > from && line.includes(`</${MARK}${marks}>`));
+  return closing < 0 ? lines.length : closing;
+}
+
+function endOfBlock(lines: readonly string[], from: number): number {
+  const blank = lines.findIndex((line, at) => at > from && line.trim() === '');
+  return blank < 0 ? lines.length : blank;
+}
