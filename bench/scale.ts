@@ -1,0 +1,91 @@
+/**
+ * How memory behaves when there is much of it.
+ *
+ *   npm run bench:scale -- [--sizes 1000,10000,100000] [--appends 20000] [--json]
+ *
+ * For each size a made-up history of so many turns, with a node for every three, is brought into a real index by the
+ * engine's own code, and asked 200 questions; each size runs in a process of its own. `plain` is what LanceDB alone
+ * takes on the same table in the same run for one vector search and one full-text search. Then rows are appended one
+ * by one to the second size, `--appends` of them; `fresh` is the same table copied and optimised.
+ */
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+import type { Spread } from './latency/stats.ts';
+import type { ScaleReport } from './scale/run.ts';
+import type { SteadyReport } from './scale/steady.ts';
+
+const { values } = parseArgs({
+  options: {
+    sizes: { type: 'string', default: '1000,10000,100000' },
+    appends: { type: 'string', default: '20000' },
+    json: { type: 'boolean', default: false },
+  },
+});
+const sizes = values.sizes.split(',').map(Number);
+const appends = Number(values.appends);
+if (sizes.some((size) => !(size > 0)) || !(appends >= 0)) throw new Error('--sizes and --appends take whole numbers');
+
+const runs: ScaleReport[] = [];
+let steady: SteadyReport | null = null;
+for (const [at, turns] of sizes.entries()) {
+  const dir = await mkdtemp(path.join(os.tmpdir(), 'comet-scale-'));
+  try {
+    const index = path.join(dir, 'index');
+    const ingest = await child<ScaleReport['ingest']>('run', 'ingest', turns, index);
+    runs.push({ ...(await child<Omit<ScaleReport, 'ingest'>>('run', 'retrieve', turns, index)), ingest });
+    if (at === Math.min(1, sizes.length - 1) && appends > 0) {
+      steady = await child<SteadyReport>('steady', turns, appends, index);
+    }
+  } finally {
+    await rm(dir, { recursive: true, force: true });
+  }
+}
+if (values.json) console.log(JSON.stringify({ node: process.version, runs, steady }, null, 2));
+else print();
+
+async function child<T>(script: 'run' | 'steady', ...args: readonly (string | number)[]): Promise<T> {
+  const file = fileURLToPath(new URL(`./scale/${script}.js`, import.meta.url));
+  const running = promisify(execFile)(process.execPath, [file, ...args.map(String)]);
+  if (!values.json) running.child.stderr?.pipe(process.stderr);
+  return JSON.parse((await running).stdout) as T;
+}
+
+function print(): void {
+  for (const run of runs) {
+    const { ingest, rss_mb: rss } = run;
+    console.log(`${run.turns} turns, ${run.nodes} nodes, ${run.rows} rows`);
+    console.log(`  retrieve ${line(run.retrieve_ms)} ms; plain LanceDB ${line(run.plain_ms)} ms`);
+    console.log(`  found in the first 10: ${percent(run.found_at_10)}; vector index against flat: ${near(run)}`);
+    console.log(`  ingest ${ingest.turns_per_second.toFixed(0)} turns/s, resident at most ${mb(ingest.peak_mb)}`);
+    console.log(`  opened in ${run.open_ms.toFixed(0)} ms, ${mb(run.disk_mb)} in ${run.files} files`);
+    console.log(`  resident ${mb(rss.resting)}, at most ${mb(rss.peak)}`);
+  }
+  if (steady === null) return;
+  const { search_ms: search, disk_mb: disk } = steady;
+  console.log(`${steady.appends} rows appended one by one, ${line(steady.append_ms)} ms each`);
+  for (const when of ['before', 'during', 'after', 'fresh'] as const) {
+    const size = when === 'during' ? disk.peak : disk[when];
+    console.log(`  search ${when.padEnd(6)} ${line(search[when])} ms, ${mb(size)}`);
+  }
+  console.log(`  resident at most ${mb(steady.rss_peak_mb)}`);
+}
+
+function line({ p50, p95 }: Spread): string {
+  return `p50 ${p50.toFixed(1)}, p95 ${p95.toFixed(1)}`;
+}
+
+function mb(value: number): string {
+  return `${value.toFixed(0)} MB`;
+}
+
+function percent(share: number): string {
+  return `${(100 * share).toFixed(1)} %`;
+}
+
+function near({ ann_recall_at_10: recall }: ScaleReport): string {
+  return recall === null ? 'none, the search is flat' : recall.toFixed(3);
+}

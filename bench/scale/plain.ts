@@ -1,0 +1,81 @@
+import { connect, MatchQuery, type Table } from '@lancedb/lancedb';
+
+/** What somebody would write who has only LanceDB: one vector search and one full-text search on the same table. */
+export interface PlainQueries {
+  /** Both at once, as the product sends its own. */
+  both(nth: number): Promise<void>;
+  /** Share of the flat search's ten nearest that the table's own search finds; null where it is flat itself. */
+  recallAt10(queries: number): Promise<number | null>;
+  close(): void;
+}
+
+const VECTOR = 'summary_vector';
+const SHOWN = ['row_id', 'node_id', 'session_id', 'text'];
+const LIMIT = 40;
+
+export async function openPlain(dir: string, questions: readonly string[]): Promise<PlainQueries> {
+  const connection = await connect(dir, { readConsistencyInterval: 0 });
+  const [name] = await connection.tableNames();
+  if (name === undefined) throw new Error(`no table in ${dir}`);
+  const table = await connection.openTable(name);
+  const vectors = await someVectors(table, questions.length);
+  const vectorOf = (nth: number): Float32Array => vectors[nth % vectors.length] as Float32Array;
+  const nearest = (vector: Float32Array, limit: number) =>
+    table.query().nearestTo(vector).column(VECTOR).distanceType('cosine').limit(limit);
+  return {
+    async both(nth) {
+      const words = (questions[nth % questions.length] as string).toLowerCase().match(/[a-z]+/g) ?? [];
+      const text = table.query().fullTextSearch(new MatchQuery(words.join(' '), 'tokens'));
+      await Promise.all([
+        nearest(vectorOf(nth), LIMIT)
+          .select([...SHOWN, '_distance'])
+          .toArray(),
+        text
+          .select([...SHOWN, '_score'])
+          .limit(LIMIT)
+          .toArray(),
+      ]);
+    },
+    async recallAt10(queries) {
+      if (!(await table.listIndices()).some(({ columns }) => columns.includes(VECTOR))) return null;
+      let found = 0;
+      let asked = 0;
+      for (let nth = 0; nth < queries; nth += 1) {
+        const vector = shaken(vectorOf(nth), nth);
+        const exact = await rowIds(nearest(vector, 10).bypassVectorIndex());
+        const near = new Set(await rowIds(nearest(vector, 10)));
+        asked += exact.length;
+        found += exact.filter((id) => near.has(id)).length;
+      }
+      return found / asked;
+    },
+    close() {
+      table.close();
+      connection.close();
+    },
+  };
+}
+
+async function rowIds(query: ReturnType<ReturnType<Table['query']>['nearestTo']>): Promise<string[]> {
+  const rows = (await query.select(['row_id', '_distance']).toArray()) as { readonly row_id: string }[];
+  return rows.map(({ row_id }) => row_id);
+}
+
+async function someVectors(table: Table, count: number): Promise<Float32Array[]> {
+  const rows = await table.countRows();
+  const step = Math.max(1, Math.floor(rows / count));
+  const vectors: Float32Array[] = [];
+  for (let offset = 0; offset < rows && vectors.length < count; offset += step) {
+    const [row] = (await table.query().select([VECTOR]).limit(1).offset(offset).toArray()) as Record<
+      string,
+      Iterable<number>
+    >[];
+    if (row?.[VECTOR]) vectors.push(Float32Array.from(row[VECTOR]));
+  }
+  return vectors;
+}
+
+/** No question is a document: each vector is moved a little, always the same way. */
+function shaken(vector: Float32Array, nth: number): Float32Array {
+  return vector.map((value, at) => value + 0.03 * Math.sin(nth * 31 + at * 17));
+}

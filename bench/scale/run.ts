@@ -1,0 +1,96 @@
+import { nowMs, type Spread, spread } from '../latency/stats.ts';
+import { createCorpus, PROJECT_DIR } from './corpus.ts';
+import { openPlain } from './plain.ts';
+import { diskBytes, openCorpusMemory, peakMb } from './stage.ts';
+
+export interface ScaleReport {
+  readonly turns: number;
+  readonly nodes: number;
+  readonly rows: number;
+  readonly ingest: { readonly seconds: number; readonly turns_per_second: number; readonly peak_mb: number };
+  /** From the files and the index of an earlier run to the first answer. */
+  readonly open_ms: number;
+  readonly retrieve_ms: Spread;
+  /** One vector search and one full-text search of plain LanceDB on the same table, at the same time. */
+  readonly plain_ms: Spread;
+  /** Questions whose turn's node is among the first ten. */
+  readonly found_at_10: number;
+  /** Against a flat search; null where the search is flat. */
+  readonly ann_recall_at_10: number | null;
+  readonly disk_mb: number;
+  readonly files: number;
+  readonly rss_mb: { readonly resting: number; readonly peak: number };
+}
+
+const QUESTIONS = 200;
+const MB = 1024 * 1024;
+
+/** Run as a process of its own, so that nothing of another size is in its memory: prints a `ScaleReport`. */
+const [phase, turns, dir] = [process.argv[2], Number(process.argv[3]), process.argv[4] ?? ''];
+if (phase === 'ingest') console.log(JSON.stringify(await ingest()));
+else console.log(JSON.stringify(await retrieve()));
+
+async function ingest(): Promise<ScaleReport['ingest']> {
+  const began = nowMs();
+  const { memory, close } = await openCorpusMemory(dir, createCorpus(turns));
+  if (!(await memory.flush(7_200_000))) throw new Error('the history was not indexed in time');
+  const seconds = (nowMs() - began) / 1_000;
+  await close();
+  return { seconds, turns_per_second: turns / seconds, peak_mb: peakMb() };
+}
+
+async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
+  const corpus = createCorpus(turns);
+  const began = nowMs();
+  const { memory, close } = await openCorpusMemory(dir, corpus);
+  await memory.search('first words', { top: 1 });
+  const openMs = nowMs() - began;
+  await memory.flush(600_000);
+  const questions = Array.from({ length: QUESTIONS }, (_, nth) => corpus.question(nth));
+  const plain = await openPlain(
+    dir,
+    questions.map(({ text }) => text),
+  );
+  const recall = async (prompt: string, nth: number): Promise<readonly string[]> => {
+    const request = { sessionId: `asking-${nth}`, projectDir: PROJECT_DIR, prompt, recent: [] };
+    const hits = await memory.recall(
+      { ...request, visibleTurns: new Set(), shown: new Set() },
+      new AbortController().signal,
+    );
+    return hits.flatMap(({ node }) => node.turns);
+  };
+  for (let nth = 0; nth < 10; nth += 1) {
+    await recall(corpus.question(QUESTIONS + nth).text, nth);
+    await plain.both(nth);
+  }
+  const [ours, theirs]: [number[], number[]] = [[], []];
+  let found = 0;
+  for (const [nth, { text, turn }] of questions.entries()) {
+    const start = nowMs();
+    const turnsFound = await recall(text, nth);
+    ours.push(nowMs() - start);
+    if (turnsFound.includes(turn)) found += 1;
+    const between = nowMs();
+    await plain.both(nth);
+    theirs.push(nowMs() - between);
+  }
+  const resting = process.memoryUsage.rss() / MB;
+  const { nodes, index } = await memory.stats();
+  const annRecall = await plain.recallAt10(QUESTIONS / 2);
+  plain.close();
+  await close();
+  const disk = diskBytes(dir);
+  return {
+    turns,
+    nodes,
+    rows: index.rows,
+    open_ms: openMs,
+    retrieve_ms: spread(ours),
+    plain_ms: spread(theirs),
+    found_at_10: found / QUESTIONS,
+    ann_recall_at_10: annRecall,
+    disk_mb: disk.bytes / MB,
+    files: disk.files,
+    rss_mb: { resting, peak: peakMb() },
+  };
+}

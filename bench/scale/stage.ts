@@ -1,0 +1,108 @@
+import { randomBytes } from 'node:crypto';
+import { readdirSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { Config } from '../../common/config.ts';
+import { silentLog } from '../../common/log.ts';
+import { createRedactor } from '../../common/redact.ts';
+import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
+import { createLocalModel } from '../../memory/adapters/local-model.ts';
+import { createWorkerEmbedder } from '../../memory/adapters/worker-embedder.ts';
+import { createMemory, type Memory } from '../../memory/index.ts';
+import type { Embedder, Journal, NodeFiles, NodeIndex } from '../../memory/ports.ts';
+import type { Corpus } from './corpus.ts';
+
+export interface IndexStage {
+  readonly index: NodeIndex;
+  readonly embedder: Embedder;
+  /** Waits for all upkeep. */
+  close(): Promise<void>;
+}
+
+export async function openIndex(dir: string): Promise<IndexStage> {
+  const embedder = createWorkerEmbedder({ encoder: { kind: 'static' } });
+  const report = (problem: unknown): void => console.error(problem);
+  const { index } = await openLanceIndex({ dir, embedder, now: Date.now, report });
+  return {
+    index,
+    embedder,
+    close: async () => {
+      await index.close();
+      await embedder.close();
+    },
+  };
+}
+
+/** Memory as the engine composes it, over the corpus in place of journal and node files, and a real index. */
+export async function openCorpusMemory(
+  dir: string,
+  corpus: Corpus,
+): Promise<{ memory: Memory; close(): Promise<void> }> {
+  const { index, embedder } = await openIndex(dir);
+  const nothing = { load: async () => [], add: async () => {} };
+  const memory = await createMemory({
+    config: Config.parse({ llm: 'off' }),
+    journal: journalOf(corpus),
+    nodeFiles: nodeFilesOf(corpus),
+    index,
+    model: null,
+    local: createLocalModel(),
+    redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
+    projectOf: (directory) => directory ?? '',
+    forgotten: nothing,
+    dismissed: nothing,
+    closings: { load: async () => new Map(), add: async () => {} },
+    snapshots: { list: async () => [], write: refused, read: refused, rewrite: refused },
+    sources: null,
+    watch: null,
+    clock: { now: Date.now },
+    log: { ...silentLog, error: (message, fields) => console.error(message, fields) },
+    randomHex: () => randomBytes(4).toString('hex'),
+  });
+  const close = async (): Promise<void> => {
+    await memory.close();
+    await embedder.close();
+  };
+  return { memory, close };
+}
+
+function journalOf(corpus: Corpus): Journal {
+  const places = new Map(corpus.sessions.map((sessionId, at) => [sessionId, at]));
+  return {
+    append: refused,
+    sessions: async () => corpus.sessions.map((sessionId, at) => ({ sessionId, updatedAtMs: at })).reverse(),
+    read: async (sessionId) => {
+      const at = places.get(sessionId);
+      return at === undefined ? [] : corpus.session(at);
+    },
+    remove: refused,
+    close: async () => {},
+  };
+}
+
+function nodeFilesOf(corpus: Corpus): NodeFiles {
+  return {
+    load: async () => ({ nodes: corpus.nodes(), problems: [] }),
+    save: refused,
+    remove: refused,
+    readBrief: async () => null,
+    writeBrief: refused,
+    briefs: async () => [],
+  };
+}
+
+async function refused(): Promise<never> {
+  throw new Error('a made-up history is only read');
+}
+
+export function diskBytes(dir: string): { readonly bytes: number; readonly files: number } {
+  const files = readdirSync(dir, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile());
+  const sizes = files.map(
+    (entry) => statSync(path.join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size,
+  );
+  return { bytes: sizes.reduce<number>((sum, size = 0) => sum + size, 0), files: files.length };
+}
+
+/** Greatest resident size of this process so far. */
+export function peakMb(): number {
+  return process.resourceUsage().maxRSS / 1024;
+}
