@@ -25,7 +25,7 @@ export async function openPlain(dir: string, questions: readonly string[]): Prom
   return {
     async both(nth) {
       const words = (questions[nth % questions.length] as string).toLowerCase().match(/[a-z]+/g) ?? [];
-      const text = table.query().fullTextSearch(new MatchQuery(words.join(' '), 'tokens'));
+      const text = table.query().fullTextSearch(new MatchQuery(words.join(' '), 'turn_tokens'));
       await Promise.all([
         nearest(vectorOf(nth), LIMIT)
           .select([...SHOWN, '_distance'])

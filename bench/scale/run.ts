@@ -1,7 +1,7 @@
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, PROJECT_DIR } from './corpus.ts';
 import { openPlain } from './plain.ts';
-import { diskBytes, openCorpusMemory, peakMb } from './stage.ts';
+import { diskBytes, openCorpusMemory, openIndex, peakMb } from './stage.ts';
 
 export interface ScaleReport {
   readonly turns: number;
@@ -36,6 +36,8 @@ async function ingest(): Promise<ScaleReport['ingest']> {
   if (!(await memory.flush(7_200_000))) throw new Error('the history was not indexed in time');
   const seconds = (nowMs() - began) / 1_000;
   await close();
+  // What the engine would tidy up in the silence after it.
+  await (await openIndex(dir)).close();
   return { seconds, turns_per_second: turns / seconds, peak_mb: peakMb() };
 }
 

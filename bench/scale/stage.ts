@@ -19,7 +19,7 @@ export interface IndexStage {
 }
 
 export async function openIndex(dir: string): Promise<IndexStage> {
-  const embedder = createWorkerEmbedder({ encoder: { kind: 'static' } });
+  const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' } });
   const report = (problem: unknown): void => console.error(problem);
   const { index } = await openLanceIndex({ dir, embedder, now: Date.now, report });
   return {

@@ -1,5 +1,6 @@
 import { CometError } from '../../common/errors.ts';
 import type { PieceStats } from '../core/piece-stats.ts';
+import type { BookedRow, RowBook } from '../core/row-book.ts';
 import type { TermStats } from '../core/term-stats.ts';
 import type { Thesaurus } from '../core/thesaurus.ts';
 import { holdsTime } from '../core/time-signs.ts';
@@ -12,10 +13,12 @@ const ROWS_PER_COMMIT = 500;
 const MAX_WAITING_ROWS = 5_000;
 /** Fragments decide how fast a search is: it doubles with 50 of them, and takes 1.3 s when none is ever merged. */
 const COMMITS_PER_OPTIMIZE = 50;
-/** So many rows outside the full-text index are worth an optimise once nothing waits. */
-const ROWS_PER_OPTIMIZE = 500;
+/** Once nothing was written for so long, whatever is left to tidy is tidied: soon where many rows came at once. */
+const REST_MS = 30_000;
+const BULK_REST_MS = 1_000;
+const BULK_ROWS = 500;
 const COMMITS_PER_REOPEN = 500;
-/** A search that began before an optimise still reads the version it began with. */
+/** Another process that reads the same files may still be on the version before. */
 const OLD_VERSION_MS = 10_000;
 const TRIES = 5;
 /** What full text sees of one row; whole tool outputs of megabytes would only blur it. */
@@ -32,13 +35,14 @@ export interface IndexWriter {
   purge(): Promise<void>;
   /** Puts right what an earlier run left behind; in the background. */
   tidy(): void;
-  /** Resolves when nothing is in work; never rejects. */
-  settled(): Promise<void>;
+  /** Resolves when nothing is in work, and begins nothing by itself any more; never rejects. */
+  close(): Promise<void>;
 }
 
 export interface IndexWriterDeps {
   readonly table: LanceTable;
   readonly embedder: Embedder;
+  readonly book: RowBook;
   readonly stats: TermStats;
   readonly pieces: PieceStats;
   readonly thesaurus: Thesaurus;
@@ -56,13 +60,15 @@ interface Waiting {
 
 /** The one writer: commits one after the other, upserts that wait share a commit. */
 export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
-  const { table, now, report, stats } = deps;
+  const { table, now, report, book, stats } = deps;
   const unindexed = new Set<string>();
   let tail: Promise<unknown> = Promise.resolve();
   let waiting: Waiting[] = [];
   let waitingRows = 0;
   let sinceOptimize = 0;
   let sinceReopen = 0;
+  let resting: NodeJS.Timeout | undefined;
+  let closed = false;
 
   function alone<T>(work: () => Promise<T>): Promise<T> {
     const result = tail.then(work);
@@ -87,18 +93,24 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
 
   async function commit(rows: readonly IndexRow[]): Promise<void> {
     const stored = await storedRows(rows, deps);
-    const fresh = stored.filter(({ row_id }) => !stats.has(row_id));
-    const known = stored.filter(({ row_id }) => stats.has(row_id));
+    const fresh = stored.filter(({ row_id }) => book.get(row_id) === undefined);
+    const known = stored.filter(({ row_id }) => book.get(row_id) !== undefined);
     if (fresh.length > 0) {
       await retried(() => table.add(fresh));
       count(fresh);
     }
     if (known.length > 0) {
-      const before = await table.scan(known.map(({ row_id }) => row_id));
+      const before = await scanned(known.map(({ row_id }) => row_id));
       await retried(() => table.replace(known));
       for (const row of before) uncountRow(row, deps);
       count(known);
     }
+  }
+
+  async function scanned(rowIds: readonly string[]): Promise<ScannedRow[]> {
+    const rows: ScannedRow[] = [];
+    for await (const some of table.scan(rowIds)) rows.push(...some);
+    return rows;
   }
 
   function count(rows: readonly StoredRow[]): void {
@@ -111,9 +123,9 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
   }
 
   async function removeNodes(nodeIds: readonly string[]): Promise<void> {
-    const held = nodeIds.filter((id) => stats.rowsOf(id).length > 0);
+    const held = nodeIds.filter((id) => book.rowsOf(id).length > 0);
     if (held.length === 0) return;
-    const before = await table.scan(held.flatMap((id) => stats.rowsOf(id)));
+    const before = await scanned(held.flatMap((id) => book.rowsOf(id)));
     await retried(() => table.deleteNodes(held));
     for (const row of before) {
       uncountRow(row, deps);
@@ -127,10 +139,9 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
   /** What fails here costs speed, never rows: it is reported and tried again after the next commit. */
   async function maintain(): Promise<void> {
     // Without one indexed row LanceDB's full text gives the first rows instead of the best.
-    const nothingIndexed = stats.count() > 0 && unindexed.size >= stats.count();
-    const bulkDone = waiting.length === 0 && unindexed.size >= ROWS_PER_OPTIMIZE;
+    const nothingIndexed = book.count() > 0 && unindexed.size >= book.count();
     try {
-      if (nothingIndexed || bulkDone || sinceOptimize >= COMMITS_PER_OPTIMIZE) await optimize();
+      if (nothingIndexed || sinceOptimize >= COMMITS_PER_OPTIMIZE) await optimize();
       if (sinceReopen >= COMMITS_PER_REOPEN) {
         await table.reopen();
         sinceReopen = 0;
@@ -138,12 +149,27 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     } catch (error) {
       report({ message: `the index could not be tidied: ${(error as Error).message.split('\n')[0]}` });
     }
+    if (sinceOptimize > 0) rest();
+  }
+
+  /** Waits for silence. */
+  function rest(): void {
+    clearTimeout(resting);
+    if (closed) return;
+    const tidied = async (): Promise<void> => {
+      if (sinceOptimize === 0 || closed) return;
+      sinceOptimize = COMMITS_PER_OPTIMIZE;
+      await maintain();
+    };
+    const silentMs = unindexed.size >= BULK_ROWS ? BULK_REST_MS : REST_MS;
+    resting = setTimeout(() => void alone(tidied), silentMs).unref();
   }
 
   async function optimize(): Promise<void> {
     await retried(() => table.optimize(new Date(now() - OLD_VERSION_MS)));
     unindexed.clear();
     sinceOptimize = 0;
+    await retried(() => table.indexVectors());
   }
 
   return {
@@ -162,6 +188,7 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     clear: () =>
       alone(async () => {
         await table.clear();
+        book.clear();
         stats.clear();
         deps.pieces.clear();
         unindexed.clear();
@@ -179,14 +206,21 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
         await maintain();
       });
     },
-    settled: () => tail.then(() => undefined),
+    async close() {
+      closed = true;
+      clearTimeout(resting);
+      await tail;
+    },
   };
 }
 
-export type Counts = Pick<IndexWriterDeps, 'stats' | 'pieces' | 'thesaurus'>;
+export type Counts = Pick<IndexWriterDeps, 'book' | 'stats' | 'pieces' | 'thesaurus'>;
 
-export function countRow(row: ScannedRow, { stats, pieces, thesaurus }: Counts): void {
+type CountedRow = BookedRow & Pick<ScannedRow, 'turn_tokens' | 'about_tokens' | 'pieces'>;
+
+export function countRow(row: CountedRow, { book, stats, pieces, thesaurus }: Counts): void {
   const tokens = countedTokens(row);
+  book.put(row);
   stats.add(row, tokens);
   if (row.kind !== 'turn') return;
   // A node repeats the words of its turns.
@@ -194,17 +228,18 @@ export function countRow(row: ScannedRow, { stats, pieces, thesaurus }: Counts):
   thesaurus.add(tokens);
 }
 
-function uncountRow(row: ScannedRow, { stats, pieces }: Counts): void {
-  stats.remove(row.row_id, countedTokens(row));
+function uncountRow(row: CountedRow, { book, stats, pieces }: Counts): void {
+  book.remove(row.row_id);
+  stats.remove(row, countedTokens(row));
   if (row.kind === 'turn') pieces.remove(row.project, piecesIn(row));
 }
 
 /** The words of a fact stand on its node's row too. */
-function countedTokens({ kind, turn_tokens, about_tokens }: ScannedRow): string[] {
+function countedTokens({ kind, turn_tokens, about_tokens }: CountedRow): string[] {
   return kind === 'fact' ? [] : (turn_tokens ?? about_tokens ?? '').split(' ');
 }
 
-function piecesIn({ pieces }: ScannedRow): Uint16Array {
+function piecesIn({ pieces }: CountedRow): Uint16Array {
   return new Uint16Array(Uint8Array.from(pieces).buffer);
 }
 

@@ -5,6 +5,7 @@ import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
 import { createPieceStats } from '../core/piece-stats.ts';
+import { createRowBook } from '../core/row-book.ts';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
@@ -12,7 +13,8 @@ import { createTermStats } from '../core/term-stats.ts';
 import { createThesaurus } from '../core/thesaurus.ts';
 import type { Embedder, IndexRow, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
-import { createLanceTable, type LanceTable, openLanceTable } from './lance-table.ts';
+import { createLanceTable, type LanceTable, openLanceTable, type ScoredRow } from './lance-table.ts';
+import { createVectorIndex, FEW_ROWS } from './lance-vectors.ts';
 import { createLaneGuards, lanesOf } from './lane-guards.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
@@ -22,6 +24,8 @@ export interface LanceIndexOptions {
   readonly embedder: Embedder;
   /** Milliseconds since the epoch; only how long old versions stay depends on it. */
   readonly now: () => number;
+  /** With so many rows or more the vectors get an index of their own. */
+  readonly rowsForVectorIndex?: number;
   /** Told when the index could not be tidied; searches only get slower. */
   readonly report: (problem: Problem) => void;
   /** See `IndexWriterDeps`. */
@@ -49,11 +53,15 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     const opened = await openSound(options);
     if (typeof opened !== 'string')
       return { index: indexOn(options, opened.table, opened.counts), rebuilt: false, reason: '' };
-    const table = await createLanceTable(options.dir, options.embedder.dimensions);
+    const table = await createLanceTable(placeOf(options));
     return { index: indexOn(options, table, noCounts()), rebuilt: true, reason: opened };
   } catch (error) {
     throw failed('the index cannot be opened; check space and permissions', error);
   }
+}
+
+function placeOf({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof createLanceTable>[0] {
+  return { dir, dimensions: embedder.dimensions, vectors: createVectorIndex(rowsForVectorIndex) };
 }
 
 interface Sound {
@@ -65,6 +73,7 @@ function noCounts(): Counts {
   const { dimensions } = STATIC;
   const vectorOf = (word: string): Float32Array => wordVector(loadStaticTable(), word);
   return {
+    book: createRowBook(),
     stats: createTermStats(),
     pieces: createPieceStats(),
     thesaurus: createThesaurus(dimensions, vectorOf),
@@ -72,20 +81,22 @@ function noCounts(): Counts {
 }
 
 /** @returns the table and what is in it, or why a new one is needed */
-async function openSound({ dir, embedder }: LanceIndexOptions): Promise<Sound | string> {
+async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
+  const { dir, embedder } = options;
   try {
     if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
-    const table = await openLanceTable(dir, embedder.dimensions);
+    const table = await openLanceTable(placeOf(options));
     if (table === null) return 'new';
     const counts = noCounts();
-    for (const [at, row] of (await table.scan()).entries()) {
-      // Thousands of turns are counted here; whoever shares the thread must not wait for all of them.
-      if (at % 200 === 199) await setImmediate();
-      if (row.embedder_id !== embedder.id && row.embedder_id !== '') {
+    for await (const rows of table.scan()) {
+      const foreign = rows.find(({ embedder_id }) => embedder_id !== embedder.id && embedder_id !== '');
+      if (foreign !== undefined) {
         table.close();
-        return `made by the embedder ${row.embedder_id}`;
+        return `made by the embedder ${foreign.embedder_id}`;
       }
-      countRow(row, counts);
+      for (const row of rows) countRow(row, counts);
+      // Thousands of turns are counted here; whoever shares the thread must not wait for all of them.
+      await setImmediate();
     }
     await probe(table, embedder.dimensions);
     return { table, counts };
@@ -117,7 +128,7 @@ function indexOn(
   table: LanceTable,
   counts: Counts,
 ): NodeIndex {
-  const { stats, pieces, thesaurus } = counts;
+  const { book, stats, pieces, thesaurus } = counts;
   const guards = createLaneGuards(now);
   const mean = createMeanVector((most) => table.sample(most));
   let closed = false;
@@ -161,35 +172,45 @@ function indexOn(
     });
   }
 
+  /** A row that was removed since has no place in the book. */
+  const booked = (rows: readonly ScoredRow[]): LaneHit[] =>
+    rows.flatMap(({ rowId, score }) => {
+      const row = book.get(rowId);
+      return row === undefined ? [] : [{ row, score }];
+    });
+  const fullText = async (...args: Parameters<LanceTable['fullText']>): Promise<LaneHit[]> =>
+    booked(await table.fullText(...args));
+  const nearest = async (...args: Parameters<LanceTable['nearest']>): Promise<LaneHit[]> =>
+    booked(await table.nearest(...args));
+
   async function search(query: string, { filter, limit, without = NONE }: SearchOptions): Promise<LaneHits> {
     const weigh = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.weights(tokens, filter);
     const known = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.knownWeights(tokens, filter);
     const terms = searchTerms(query, { weigh, known, thesaurus, without });
     const asked = await embedder.embedQuery(query, {
       pieceWeights: (ids) => pieces.idf(ids, filter),
-      mean: () => mean(stats.count()),
+      mean: () => mean(book.count()),
     });
     const inScript = asked.comparedWith === 'scriptVector';
     if (asked.vector.length !== (inScript ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
-    const turns = { ...filter, kinds: ['turn'] } as const;
-    const nodes = { ...filter, kinds: ['node'] } as const;
-    const about = { ...filter, kinds: ['node', 'fact'] } as const;
+    const asIs = { ...filter, exact: stats.rowsIn(filter) <= FEW_ROWS };
+    const turns = { ...asIs, kinds: ['turn'] } as const;
+    const nodes = { ...asIs, kinds: ['node'] } as const;
+    const about = { ...asIs, kinds: ['node', 'fact'] } as const;
     const few = Math.min(limit, NODE_LIMIT);
     const column = inScript ? 'script_vector' : 'summary_vector';
     const lanes = lanesOf(guards, without);
     const [raw, meaning, expanded, window, entity, said, meant, trigger] = await Promise.all([
-      lanes.ask(['raw'], () => table.fullText('turn_tokens', terms.own, turns, limit)),
-      lanes.ask(['meaning'], () => table.nearest(column, asked.vector, turns, limit)),
-      lanes.ask(['expanded'], () => table.fullText('turn_tokens', terms.expanded, turns, limit)),
-      lanes.ask(['window'], () => table.fullText('window_tokens', terms.own, turns, limit)),
-      lanes.ask(['entity'], () => table.fullText('turn_tokens', terms.entities, turns, limit)),
-      lanes.ask(['fts', 'fact'], () => table.fullText('about_tokens', terms.own, about, few * 2)),
-      lanes.ask(['summary', 'factMeaning'], () => table.nearest(column, asked.vector, about, few * 2)),
-      lanes.ask(['trigger'], async () =>
-        inScript ? [] : await table.nearest('trigger_vector', asked.vector, nodes, few),
-      ),
+      lanes.ask(['raw'], () => fullText('turn_tokens', terms.own, turns, limit)),
+      lanes.ask(['meaning'], () => nearest(column, asked.vector, turns, limit)),
+      lanes.ask(['expanded'], () => fullText('turn_tokens', terms.expanded, turns, limit)),
+      lanes.ask(['window'], () => fullText('window_tokens', terms.own, turns, limit)),
+      lanes.ask(['entity'], () => fullText('turn_tokens', terms.entities, turns, limit)),
+      lanes.ask(['fts', 'fact'], () => fullText('about_tokens', terms.own, about, few * 2)),
+      lanes.ask(['summary', 'factMeaning'], () => nearest(column, asked.vector, about, few * 2)),
+      lanes.ask(['trigger'], async () => (inScript ? [] : await nearest('trigger_vector', asked.vector, nodes, few))),
     ]);
     const failure = lanes.settle();
     if (failure !== null) missed(failure);
@@ -210,14 +231,14 @@ function indexOn(
     search: (query, options) => guarded('read', () => search(query, options)),
     turnWords: (ends) => guarded('read', () => table.turnWords(ends)),
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
-    nodeIds: async () => stats.nodeIds(),
-    entries: async () => stats.entries(),
+    nodeIds: async () => book.nodeIds(),
+    entries: async () => book.entries(),
     purge: () =>
       guarded('rewritten', async () => {
         await rm(`${dir}.damaged`, { recursive: true, force: true });
         await writer.purge();
       }),
-    count: async () => stats.count(),
+    count: async () => book.count(),
     clear: () =>
       guarded('cleared', async () => {
         await writer.clear();
@@ -226,7 +247,7 @@ function indexOn(
     async close() {
       if (closed) return;
       closed = true;
-      await writer.settled();
+      await writer.close();
       table.close();
     },
   };

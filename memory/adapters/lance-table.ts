@@ -2,9 +2,11 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { BooleanQuery, type Connection, connect, Index, MatchQuery, Occur, type Table } from '@lancedb/lancedb';
 import { Binary, Bool, Field, FixedSizeList, Float32, Float64, Schema, Utf8 } from 'apache-arrow';
+import type { BookedRow } from '../core/row-book.ts';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import type { WeightedTerm } from '../core/thesaurus.ts';
-import type { FoundRow, IndexFilter, IndexRow, LaneHit, TurnWords } from '../ports.ts';
+import type { IndexFilter, IndexRow, TurnWords } from '../ports.ts';
+import type { VectorIndex } from './lance-vectors.ts';
 
 /** Turns, each turn with those before it, and nodes with their facts: each has statistics of its own. */
 export type TextColumn = 'turn_tokens' | 'window_tokens' | 'about_tokens';
@@ -26,23 +28,18 @@ export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger' | 'windo
   readonly pieces: Uint8Array;
 }
 
-export type ScannedRow = Pick<
-  StoredRow,
-  | 'row_id'
-  | 'kind'
-  | 'node_id'
-  | 'session_id'
-  | 'project'
-  | 'turn'
-  | 'digest'
-  | 'turn_tokens'
-  | 'about_tokens'
-  | 'pieces'
-  | 'embedder_id'
->;
+export type ScannedRow = BookedRow & Pick<StoredRow, 'turn_tokens' | 'about_tokens' | 'pieces' | 'embedder_id'>;
+
+/** Best first; higher is better. */
+export interface ScoredRow {
+  readonly rowId: string;
+  readonly score: number;
+}
 
 export interface RowFilter extends IndexFilter {
   readonly kinds?: readonly IndexRow['kind'][];
+  /** Compares every vector that the filter lets through: right where they are few. */
+  readonly exact?: boolean;
 }
 
 /** One LanceDB table with its full-text and vector columns. Errors are LanceDB's own. */
@@ -51,11 +48,12 @@ export interface LanceTable {
   /** Replaces rows of the same `row_id`, in one commit. */
   replace(rows: readonly StoredRow[]): Promise<void>;
   deleteNodes(nodeIds: readonly string[]): Promise<void>;
-  scan(rowIds?: readonly string[]): Promise<ScannedRow[]>;
+  /** All rows, or those of these ids, so many at a time that nobody waits for long. */
+  scan(rowIds?: readonly string[]): AsyncIterable<readonly ScannedRow[]>;
   /** Up to `most` summary vectors. */
   sample(most: number): Promise<Float32Array[]>;
-  fullText(column: TextColumn, terms: readonly WeightedTerm[], filter: RowFilter, limit: number): Promise<LaneHit[]>;
-  nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<LaneHit[]>;
+  fullText(column: TextColumn, terms: readonly WeightedTerm[], filter: RowFilter, limit: number): Promise<ScoredRow[]>;
+  nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<ScoredRow[]>;
   turnWords(ends: readonly string[]): Promise<Map<string, TurnWords>>;
   /** Copies every row into a fresh table and drops the old one: rows deleted before leave nothing on disk. */
   rewrite(): Promise<void>;
@@ -63,7 +61,10 @@ export interface LanceTable {
   clear(): Promise<void>;
   /** Whether every row is in the full-text index. */
   isSettled(): Promise<boolean>;
+  /** Merges fragments, brings the indexes up to date, and removes versions that are older than this. */
   optimize(cleanupOlderThan: Date): Promise<void>;
+  /** Makes the index of vectors, where the table has so many rows that it should have one. */
+  indexVectors(): Promise<void>;
   /** Starts over on a fresh handle: native memory grows with every commit of an old one. */
   reopen(): Promise<void>;
   close(): void;
@@ -72,16 +73,18 @@ export interface LanceTable {
 /** One of them at a time; both only while one is copied into the other. */
 const TABLES = ['rows', 'rows2'] as const;
 const COPIED_AT_ONCE = 1_000;
-const SCANNED = 'row_id kind node_id session_id project turn digest turn_tokens about_tokens pieces embedder_id'.split(
+const BOOKED = 'row_id kind node_id session_id project turn origin created_at_ms before sources timed digest'.split(
   ' ',
 );
-const SHOWN = 'row_id kind node_id session_id project turn origin created_at_ms before sources timed'.split(' ');
+const SCANNED = [...BOOKED, ...'turn_tokens about_tokens pieces embedder_id'.split(' ')];
+const SCANNED_AT_ONCE = 500;
 const TEXT_COLUMNS: readonly TextColumn[] = ['turn_tokens', 'window_tokens', 'about_tokens'];
 /** Few values each: they make a filtered lane faster. */
 const FILTERED = ['kind', 'project'];
 
 /** Null when there is no table yet. @throws when it cannot be read or was made for other vectors */
-export async function openLanceTable(dir: string, dimensions: number): Promise<LanceTable | null> {
+export async function openLanceTable(place: TablePlace): Promise<LanceTable | null> {
+  const { dir, dimensions, vectors } = place;
   const connection = await connect(dir, { readConsistencyInterval: 0 });
   const names = await tableNames(connection);
   if (names.length > 1) throw new Error('a rewrite did not come to its end');
@@ -92,14 +95,16 @@ export async function openLanceTable(dir: string, dimensions: number): Promise<L
     .fields.map(({ name, type }) => `${name} ${type}`)
     .join();
   if (found !== expected) throw new Error(`the table has other columns: ${found}`);
-  return tableOn({ dir, dimensions }, connection, table);
+  await vectors.load(table);
+  return tableOn(place, connection, table);
 }
 
 /** Drops what is there. */
-export async function createLanceTable(dir: string, dimensions: number): Promise<LanceTable> {
+export async function createLanceTable(place: TablePlace): Promise<LanceTable> {
+  const { dir, dimensions } = place;
   const connection = await connect(dir, { readConsistencyInterval: 0 });
   for (const name of await tableNames(connection)) await connection.dropTable(name);
-  return tableOn({ dir, dimensions }, connection, await emptyTable(connection, TABLES[0], dimensions));
+  return tableOn(place, connection, await emptyTable(connection, TABLES[0], dimensions));
 }
 
 async function tableNames(connection: Connection): Promise<string[]> {
@@ -128,13 +133,16 @@ async function makeIndexes(table: Table): Promise<void> {
     });
   for (const column of TEXT_COLUMNS) await table.createIndex(column, { config: words() });
   for (const column of FILTERED) await table.createIndex(column, { config: Index.bitmap() });
+  await table.createIndex('turn', { config: Index.btree() });
 }
 
-function tableOn(
-  { dir, dimensions }: { readonly dir: string; readonly dimensions: number },
-  firstConnection: Connection,
-  firstTable: Table,
-): LanceTable {
+interface TablePlace {
+  readonly dir: string;
+  readonly dimensions: number;
+  readonly vectors: VectorIndex;
+}
+
+function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Connection, firstTable: Table): LanceTable {
   let connection = firstConnection;
   let table = firstTable;
 
@@ -154,9 +162,12 @@ function tableOn(
     }
   }
 
-  const hits = async (query: { toArray(): Promise<unknown[]> }, scoreOf: (row: Scored) => number): Promise<LaneHit[]> =>
+  const hits = async (
+    query: { toArray(): Promise<unknown[]> },
+    scoreOf: (row: Scored) => number,
+  ): Promise<ScoredRow[]> =>
     ((await read(query)) as Scored[])
-      .map((row) => ({ row: shownRow(row), score: scoreOf(row) }))
+      .map((row) => ({ rowId: row.row_id, score: scoreOf(row) }))
       .filter(({ score }) => score > 0)
       .sort((left, right) => right.score - left.score);
 
@@ -171,10 +182,14 @@ function tableOn(
     async deleteNodes(nodeIds) {
       await table.delete(`node_id IN (${nodeIds.map(quoted).join(', ')})`);
     },
-    async scan(rowIds) {
+    async *scan(rowIds) {
       const query = table.query().select(SCANNED);
       if (rowIds !== undefined) query.where(`row_id IN (${rowIds.map(quoted).join(', ')})`);
-      return (await query.toArray()) as ScannedRow[];
+      for await (const batch of query) {
+        for (let at = 0; at < batch.numRows; at += SCANNED_AT_ONCE) {
+          yield [...batch.slice(at, at + SCANNED_AT_ONCE)].map((row) => scannedRow(row as unknown as RawScanned));
+        }
+      }
     },
     async sample(most) {
       const rows = (await table.query().select(['summary_vector']).limit(most).toArray()) as {
@@ -185,12 +200,15 @@ function tableOn(
     fullText(column, terms, filter, limit) {
       if (terms.length === 0) return Promise.resolve([]);
       const query = table.query().fullTextSearch(matching(column, terms)).where(whereOf(filter));
-      return hits(query.select([...SHOWN, '_score']).limit(limit), ({ _score }) => _score ?? 0);
+      return hits(query.select(['row_id', '_score']).limit(limit), ({ _score }) => _score ?? 0);
     },
     nearest(column, vector, filter, limit) {
       if (vector.every((value) => value === 0)) return Promise.resolve([]);
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine').where(whereOf(filter));
-      return hits(query.select([...SHOWN, '_distance']).limit(limit), ({ _distance }) => 1 - (_distance ?? 1));
+      const probes = vectors.probes();
+      if (filter.exact) query.bypassVectorIndex();
+      else if (probes !== null) query.nprobes(probes);
+      return hits(query.select(['row_id', '_distance']).limit(limit), ({ _distance }) => 1 - (_distance ?? 1));
     },
     async turnWords(ends) {
       if (ends.length === 0) return new Map();
@@ -207,6 +225,7 @@ function tableOn(
       }
       if ((await fresh.countRows()) !== rows) throw new Error('not every row could be copied');
       if (rows > 0) await fresh.optimize();
+      if (vectors.probes() !== null) await vectors.build(fresh, rows);
       table = fresh;
       // A search that began on the old table still reads its files.
       await Promise.all(reading);
@@ -218,13 +237,21 @@ function tableOn(
       table.close();
       await rm(path.join(dir, `${name}.lance`), { recursive: true, force: true });
       table = await emptyTable(connection, name, dimensions);
+      await vectors.load(table);
     },
     async isSettled() {
       const all = await Promise.all(TEXT_COLUMNS.map((column) => table.indexStats(`${column}_idx`)));
       return all.every((stats) => stats !== undefined && stats.numUnindexedRows === 0);
     },
     async optimize(cleanupOlderThan) {
+      await table.optimize();
+      // A search that began before still reads files of the version it began with.
+      await Promise.all(reading);
       await table.optimize({ cleanupOlderThan });
+    },
+    async indexVectors() {
+      const rows = await table.countRows();
+      if (vectors.isDue(rows)) await vectors.build(table, rows);
     },
     async reopen() {
       const [oldConnection, oldTable] = [connection, table];
@@ -240,18 +267,21 @@ function tableOn(
   };
 }
 
-type Scored = Omit<FoundRow, 'before' | 'sources'> & {
-  readonly before: string;
-  readonly sources: string;
+interface Scored {
+  readonly row_id: string;
   readonly _score?: number;
   readonly _distance?: number;
-};
+}
+
+type RawScanned = Omit<ScannedRow, 'before' | 'sources'> & { readonly before: string; readonly sources: string };
 
 /** A plain object: Arrow's rows are views that keep their whole batch alive. */
-function shownRow(row: Scored): FoundRow {
-  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources, timed } = row;
-  const shown = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed };
-  return { ...shown, before: endsIn(before), sources: endsIn(sources) };
+function scannedRow(row: RawScanned): ScannedRow {
+  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed, digest } = row;
+  const booked = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed, digest };
+  const { turn_tokens, about_tokens, embedder_id } = row;
+  const counted = { turn_tokens, about_tokens, embedder_id, pieces: Uint8Array.from(row.pieces) };
+  return { ...booked, ...counted, before: endsIn(row.before), sources: endsIn(row.sources) };
 }
 
 function asRecord(row: StoredRow): Record<string, unknown> {

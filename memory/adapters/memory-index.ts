@@ -1,6 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
 import { createPieceStats } from '../core/piece-stats.ts';
+import { createRowBook } from '../core/row-book.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
 import { createTermStats } from '../core/term-stats.ts';
@@ -33,6 +34,7 @@ interface Entry {
 /** An index that lasts as long as the process: exact, without files, for tests and small histories. */
 export function createMemoryIndex(embedder: Embedder): NodeIndex {
   const entries = new Map<string, Entry>();
+  const book = createRowBook();
   const stats = createTermStats();
   const pieces = createPieceStats();
   const thesaurus = createThesaurus(STATIC.dimensions, (word) => wordVector(loadStaticTable(), word));
@@ -44,7 +46,8 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     const entry = entries.get(rowId);
     if (entry === undefined) return;
     entries.delete(rowId);
-    stats.remove(rowId, [...entry.own.counts.keys()]);
+    book.remove(rowId);
+    stats.remove(entry.row, [...entry.own.counts.keys()]);
     if (entry.row.kind === 'turn') pieces.remove(entry.row.project, entry.summary.pieces);
   }
 
@@ -54,9 +57,11 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     const isTurn = row.kind === 'turn';
     const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources } = row;
     const shown = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources };
+    const found = { ...shown, timed: isTurn && holdsTime(row.text) };
+    book.put({ ...found, digest: row.digest });
     entries.set(row.row_id, {
       row,
-      found: { ...shown, timed: isTurn && holdsTime(row.text) },
+      found,
       own: bagOf(tokens),
       window: bagOf(isTurn ? tokenize(`${row.text.slice(0, WINDOW_OWN_CHARS)}\n${row.window}`) : []),
       summary,
@@ -81,7 +86,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       }
     },
     async removeNodes(nodeIds) {
-      for (const rowId of nodeIds.flatMap((id) => stats.rowsOf(id))) drop(rowId);
+      for (const rowId of nodeIds.flatMap((id) => book.rowsOf(id))) drop(rowId);
     },
     async search(query, { filter, limit, without = new Set() }) {
       const terms = searchTerms(query, {
@@ -92,7 +97,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       });
       const { vector, comparedWith } = await embedder.embedQuery(query, {
         pieceWeights: (ids) => pieces.idf(ids, filter),
-        mean: () => mean(stats.count()),
+        mean: () => mean(book.count()),
       });
       const ofKind = (kinds: readonly IndexRow['kind'][]): Pool => {
         const all = [...entries.values()].filter(({ row }) => kinds.includes(row.kind));
@@ -133,12 +138,13 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       return new Map(turns.map(({ row }) => [row.turn, { text: row.text, origin: row.origin }]));
     },
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
-    nodeIds: async () => stats.nodeIds(),
-    entries: async () => stats.entries(),
+    nodeIds: async () => book.nodeIds(),
+    entries: async () => book.entries(),
     purge: async () => {},
-    count: async () => stats.count(),
+    count: async () => book.count(),
     async clear() {
       entries.clear();
+      book.clear();
       stats.clear();
       pieces.clear();
     },

@@ -1,27 +1,20 @@
-import type { IndexEntry, IndexFilter } from '../ports.ts';
+import type { IndexFilter } from '../ports.ts';
+import { createTermCounter, type TermCounter } from './term-counter.ts';
 
-export interface IndexedRow {
-  readonly row_id: string;
+export interface CountedRow {
   readonly kind: 'node' | 'turn' | 'fact';
-  readonly node_id: string;
   readonly session_id: string;
   readonly project: string;
-  readonly turn: string;
-  readonly digest: string;
 }
 
-/** Which rows are indexed, and in how many of them each token stands, per session. Held in memory. */
+/** In how many rows each token stands, per session and project. Held in memory. */
 export interface TermStats {
   /** `tokens` may repeat. */
-  add(row: IndexedRow, tokens: readonly string[]): void;
-  /** `tokens` must be those it was added with. Unknown rows are no error. */
-  remove(rowId: string, tokens: readonly string[]): void;
-  has(rowId: string): boolean;
-  rowsOf(nodeId: string): readonly string[];
-  nodeIds(): ReadonlySet<string>;
-  /** See `NodeIndex.entries`. */
-  entries(): ReadonlyMap<string, IndexEntry>;
-  count(): number;
+  add(row: CountedRow, tokens: readonly string[]): void;
+  /** `tokens` must be those it was added with. */
+  remove(row: CountedRow, tokens: readonly string[]): void;
+  /** Rows of the filter, those of facts left out. */
+  rowsIn(filter: IndexFilter): number;
   clear(): void;
   /** See `NodeIndex.termWeights`. */
   weights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
@@ -30,108 +23,99 @@ export interface TermStats {
 }
 
 interface Group {
-  readonly session_id: string;
-  readonly project: string;
   rows: number;
-}
-
-interface Held extends Pick<IndexedRow, 'kind' | 'node_id' | 'turn' | 'digest'> {
-  readonly group: Group;
-}
-
-interface Frequency {
-  /** Number of the count that saw the token last: repeated tokens of one row are known by it. */
-  seen: number;
-  readonly groups: Map<Group, number>;
+  readonly counts: TermCounter;
 }
 
 export function createTermStats(): TermStats {
-  const groups = new Map<string, Group>();
-  const rows = new Map<string, Held>();
-  const byNode = new Map<string, Set<string>>();
-  const frequencies = new Map<string, Frequency>();
+  const ids = new Map<string, number>();
+  const freeIds: number[] = [];
+  const projects = new Map<string, Group>();
+  /** By session, then by project. */
+  const sessions = new Map<string, Map<string, Group>>();
+  /** In how many rows a token stands at all; without one it is forgotten. */
+  let totals = new Uint32Array(1_024);
+  /** Number of the count that saw the token last: repeated tokens of one row are known by it. */
+  let seen = new Uint32Array(1_024);
   let counted = 0;
 
-  function groupOf({ session_id, project }: IndexedRow): Group {
-    const key = JSON.stringify([session_id, project]);
-    const known = groups.get(key) ?? { session_id, project, rows: 0 };
-    groups.set(key, known);
-    return known;
+  function groupsOf({ session_id, project }: CountedRow): [Group, Group] {
+    const inProject = projects.get(project) ?? { rows: 0, counts: createTermCounter() };
+    projects.set(project, inProject);
+    const ofSession = sessions.get(session_id) ?? new Map<string, Group>();
+    sessions.set(session_id, ofSession);
+    const inSession = ofSession.get(project) ?? { rows: 0, counts: createTermCounter() };
+    ofSession.set(project, inSession);
+    return [inProject, inSession];
+  }
+
+  function idOf(token: string): number {
+    const known = ids.get(token);
+    if (known !== undefined) return known;
+    const id = freeIds.pop() ?? ids.size;
+    ids.set(token, id);
+    if (id >= totals.length) {
+      totals = grown(totals);
+      seen = grown(seen);
+    }
+    return id;
   }
 
   // Runs over every word of the history when the index opens; a Set for each row would double its time.
-  function countTokens(tokens: readonly string[], group: Group, step: 1 | -1): void {
+  function count(row: CountedRow, tokens: readonly string[], step: 1 | -1): void {
+    const [inProject, inSession] = groupsOf(row);
+    // Facts have no words of their own here: counted, they would make every word rarer.
+    if (row.kind !== 'fact') for (const group of [inProject, inSession]) group.rows += step;
     counted += 1;
     for (const token of tokens) {
-      let frequency = frequencies.get(token);
-      if (frequency === undefined) {
-        if (step < 0) continue;
-        frequency = { seen: 0, groups: new Map() };
-        frequencies.set(token, frequency);
-      }
-      if (frequency.seen === counted) continue;
-      frequency.seen = counted;
-      const left = (frequency.groups.get(group) ?? 0) + step;
-      if (left > 0) frequency.groups.set(group, left);
-      else frequency.groups.delete(group);
+      if (step < 0 && !ids.has(token)) continue;
+      const id = idOf(token);
+      if (seen[id] === counted) continue;
+      seen[id] = counted;
+      totals[id] = (totals[id] as number) + step;
+      inProject.counts.add(id, step);
+      inSession.counts.add(id, step);
+      if (totals[id] !== 0) continue;
+      ids.delete(token);
+      freeIds.push(id);
     }
-    if (step > 0) return;
-    for (const token of tokens) if (frequencies.get(token)?.groups.size === 0) frequencies.delete(token);
+  }
+
+  function groupsIn({ project, sessionId }: IndexFilter): Group[] {
+    const among = sessionId === undefined ? projects : (sessions.get(sessionId) ?? new Map<string, Group>());
+    if (project === undefined) return [...among.values()];
+    const only = among.get(project);
+    return only === undefined ? [] : [only];
   }
 
   function weightsOf(tokens: readonly string[], filter: IndexFilter, least: number): ReadonlyMap<string, number> {
-    let total = 0;
-    for (const group of groups.values()) if (fits(group, filter)) total += group.rows;
+    const groups = groupsIn(filter);
+    const total = groups.reduce((sum, group) => sum + group.rows, 0);
     const weights = new Map<string, number>();
     for (const token of tokens) {
-      let df = 0;
-      for (const [group, count] of frequencies.get(token)?.groups ?? []) if (fits(group, filter)) df += count;
+      const id = ids.get(token);
+      const df = id === undefined ? 0 : groups.reduce((sum, group) => sum + group.counts.get(id), 0);
       if (df >= least) weights.set(token, Math.log(1 + (total - df + 0.5) / (df + 0.5)));
     }
     return weights;
   }
 
   return {
-    add(row, tokens) {
-      const group = groupOf(row);
-      // Facts have no words of their own here: counted, they would make every word rarer.
-      if (row.kind !== 'fact') group.rows += 1;
-      rows.set(row.row_id, { kind: row.kind, node_id: row.node_id, turn: row.turn, digest: row.digest, group });
-      const siblings = byNode.get(row.node_id) ?? new Set();
-      byNode.set(row.node_id, siblings.add(row.row_id));
-      countTokens(tokens, group, 1);
-    },
-    remove(rowId, tokens) {
-      const row = rows.get(rowId);
-      if (row === undefined) return;
-      rows.delete(rowId);
-      if (row.kind !== 'fact') row.group.rows -= 1;
-      const siblings = byNode.get(row.node_id);
-      siblings?.delete(rowId);
-      if (siblings?.size === 0) byNode.delete(row.node_id);
-      countTokens(tokens, row.group, -1);
-    },
-    has: (rowId) => rows.has(rowId),
-    rowsOf: (nodeId) => [...(byNode.get(nodeId) ?? [])],
-    nodeIds: () => new Set(byNode.keys()),
-    entries: () =>
-      new Map([...byNode].map(([id, rowIds]) => [id, entryOf([...rowIds].flatMap((row) => rows.get(row) ?? []))])),
-    count: () => rows.size,
+    add: (row, tokens) => count(row, tokens, 1),
+    remove: (row, tokens) => count(row, tokens, -1),
+    rowsIn: (filter) => groupsIn(filter).reduce((sum, group) => sum + group.rows, 0),
     clear() {
-      for (const held of [groups, rows, byNode, frequencies]) held.clear();
+      for (const held of [ids, projects, sessions]) held.clear();
+      freeIds.length = 0;
+      totals.fill(0);
     },
     weights: (tokens, filter) => weightsOf(tokens, filter, 0),
     knownWeights: (tokens, filter) => weightsOf(tokens, filter, 1),
   };
 }
 
-function entryOf(rows: readonly Held[]): IndexEntry {
-  const turns = rows.map(({ turn }) => turn).filter((turn) => turn !== '');
-  return { digest: rows.find(({ kind }) => kind === 'node')?.digest ?? '', turns };
-}
-
-function fits(group: Group, { project, sessionId }: IndexFilter): boolean {
-  return (
-    (project === undefined || group.project === project) && (sessionId === undefined || group.session_id === sessionId)
-  );
+function grown(counts: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
+  const larger = new Uint32Array(counts.length * 2);
+  larger.set(counts);
+  return larger;
 }

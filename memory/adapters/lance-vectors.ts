@@ -1,0 +1,54 @@
+import { Index, type Table } from '@lancedb/lancedb';
+
+/** Comparing so many vectors one by one is fast, and exact. */
+export const FEW_ROWS = 8_000;
+const ROWS_FOR_VECTOR_INDEX = 20_000;
+const COLUMN = 'summary_vector';
+const NAME = /^near_(\d+)$/;
+const LEAST_PARTITIONS = 64;
+/** Partitions are looked into until this share of the rows was compared: enough for 95 of the 100 nearest. */
+const SHARE_COMPARED = 0.1;
+const LEAST_PROBES = 20;
+
+/** The index of vectors that many rows need: exact vectors in partitions, of which a search looks into the nearest. */
+export interface VectorIndex {
+  /** Partitions that a search should look into; null while there is no index. */
+  probes(): number | null;
+  /** Reads from the table which index it has. */
+  load(table: Table): Promise<void>;
+  /** Whether one should be made, or made anew because the table has outgrown it. */
+  isDue(rows: number): boolean;
+  /** Searches go on meanwhile, on what there was before. */
+  build(table: Table, rows: number): Promise<void>;
+}
+
+export function createVectorIndex(leastRows = ROWS_FOR_VECTOR_INDEX): VectorIndex {
+  let partitions = 0;
+
+  async function names(table: Table): Promise<string[]> {
+    return (await table.listIndices()).map(({ name }) => name).filter((name) => NAME.test(name));
+  }
+
+  return {
+    probes: () => (partitions === 0 ? null : Math.max(LEAST_PROBES, Math.ceil(partitions * SHARE_COMPARED))),
+    async load(table) {
+      const held = (await names(table)).map((name) => Number(NAME.exec(name)?.[1]));
+      partitions = Math.max(0, ...held);
+    },
+    isDue: (rows) => rows >= leastRows && partitionsFor(rows) >= 2 * partitions,
+    async build(table, rows) {
+      const wanted = partitionsFor(rows);
+      const before = await names(table);
+      const name = `near_${wanted}`;
+      const config = Index.ivfFlat({ numPartitions: wanted, distanceType: 'cosine' });
+      await table.createIndex(COLUMN, { config, name, replace: true });
+      partitions = wanted;
+      for (const old of before) if (old !== name) await table.dropIndex(old);
+    },
+  };
+}
+
+/** About the square root, in steps of two. */
+function partitionsFor(rows: number): number {
+  return Math.max(LEAST_PARTITIONS, 2 ** Math.round(Math.log2(Math.sqrt(rows))));
+}
