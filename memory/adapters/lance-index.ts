@@ -14,7 +14,7 @@ import { createThesaurus } from '../core/thesaurus.ts';
 import type { Embedder, IndexRow, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
 import { createLanceTable, type LanceTable, openLanceTable, type ScoredRow } from './lance-table.ts';
-import { createVectorIndex, FEW_ROWS } from './lance-vectors.ts';
+import { createVectorIndex } from './lance-vectors.ts';
 import { createLaneGuards, lanesOf } from './lane-guards.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
@@ -117,6 +117,7 @@ async function probe(table: LanceTable, dimensions: number): Promise<void> {
       table.fullText(column, [['probe', 1]], {}, 1),
       table.fullText(column, [['probe', 1]], filter, 1),
     ]),
+    table.turnWords(['probe']),
     table.nearest('summary_vector', vector, filter, 1),
     table.nearest('trigger_vector', vector, {}, 1),
     table.nearest('script_vector', new Float32Array(SCRIPT_DIMENSIONS).fill(1), {}, 1),
@@ -195,10 +196,10 @@ function indexOn(
     if (asked.vector.length !== (inScript ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
-    const asIs = { ...filter, exact: stats.rowsIn(filter) <= FEW_ROWS };
-    const turns = { ...asIs, kinds: ['turn'] } as const;
-    const nodes = { ...asIs, kinds: ['node'] } as const;
-    const about = { ...asIs, kinds: ['node', 'fact'] } as const;
+    const scope = { ...filter, among: stats.rowsIn(filter) };
+    const turns = { ...scope, kinds: ['turn'] } as const;
+    const nodes = { ...scope, kinds: ['node'] } as const;
+    const about = { ...scope, kinds: ['node', 'fact'] } as const;
     const few = Math.min(limit, NODE_LIMIT);
     const column = inScript ? 'script_vector' : 'summary_vector';
     const lanes = lanesOf(guards, without);

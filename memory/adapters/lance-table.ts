@@ -38,8 +38,8 @@ export interface ScoredRow {
 
 export interface RowFilter extends IndexFilter {
   readonly kinds?: readonly IndexRow['kind'][];
-  /** Compares every vector that the filter lets through: right where they are few. */
-  readonly exact?: boolean;
+  /** About how many rows of all kinds the filter lets through; not known, it is all of them. */
+  readonly among?: number;
 }
 
 /** One LanceDB table with its full-text and vector columns. Errors are LanceDB's own. */
@@ -205,9 +205,9 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
     nearest(column, vector, filter, limit) {
       if (vector.every((value) => value === 0)) return Promise.resolve([]);
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine').where(whereOf(filter));
-      const probes = vectors.probes();
-      if (filter.exact) query.bypassVectorIndex();
-      else if (probes !== null) query.nprobes(probes);
+      const probes = vectors.probes(filter.among ?? Number.MAX_SAFE_INTEGER);
+      if (probes === null) query.bypassVectorIndex();
+      else query.nprobes(probes);
       return hits(query.select(['row_id', '_distance']).limit(limit), ({ _distance }) => 1 - (_distance ?? 1));
     },
     async turnWords(ends) {
@@ -225,7 +225,7 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
       }
       if ((await fresh.countRows()) !== rows) throw new Error('not every row could be copied');
       if (rows > 0) await fresh.optimize();
-      if (vectors.probes() !== null) await vectors.build(fresh, rows);
+      if (vectors.exists()) await vectors.build(fresh, rows);
       table = fresh;
       // A search that began on the old table still reads its files.
       await Promise.all(reading);

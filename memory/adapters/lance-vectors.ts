@@ -1,7 +1,7 @@
 import { Index, type Table } from '@lancedb/lancedb';
 
 /** Comparing so many vectors one by one is fast, and exact. */
-export const FEW_ROWS = 8_000;
+const FEW_ROWS = 8_000;
 const ROWS_FOR_VECTOR_INDEX = 20_000;
 const COLUMN = 'summary_vector';
 const NAME = /^near_(\d+)$/;
@@ -12,8 +12,9 @@ const LEAST_PROBES = 20;
 
 /** The index of vectors that many rows need: exact vectors in partitions, of which a search looks into the nearest. */
 export interface VectorIndex {
-  /** Partitions that a search should look into; null while there is no index. */
-  probes(): number | null;
+  /** Partitions that a search among so many rows should look into; null where it should compare all of them. */
+  probes(rows: number): number | null;
+  exists(): boolean;
   /** Reads from the table which index it has. */
   load(table: Table): Promise<void>;
   /** Whether one should be made, or made anew because the table has outgrown it. */
@@ -30,7 +31,12 @@ export function createVectorIndex(leastRows = ROWS_FOR_VECTOR_INDEX): VectorInde
   }
 
   return {
-    probes: () => (partitions === 0 ? null : Math.max(LEAST_PROBES, Math.ceil(partitions * SHARE_COMPARED))),
+    probes(rows) {
+      // Few rows of many may all lie in partitions that are not looked into.
+      if (partitions === 0 || rows < Math.min(FEW_ROWS, leastRows)) return null;
+      return Math.max(LEAST_PROBES, Math.ceil(partitions * SHARE_COMPARED));
+    },
+    exists: () => partitions > 0,
     async load(table) {
       const held = (await names(table)).map((name) => Number(NAME.exec(name)?.[1]));
       partitions = Math.max(0, ...held);

@@ -121,7 +121,7 @@ test('whatever file is damaged or missing, opening gives a working index and kee
     await rm(dir, { recursive: true, force: true });
   }
   expect(setAside).toBeGreaterThan(0);
-});
+}, 120_000);
 
 test('an index that breaks while in use says so, can be cleared, or is made anew by the next start', async () => {
   const dir = path.join(await tempDir(), 'index');
