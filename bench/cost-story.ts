@@ -45,6 +45,22 @@ export function codingSession(turns: number, model: string, seed = 1): CostStory
   return { plan: planOf(planned, model), questions, breaks };
 }
 
+/** The same under another cache lifetime, or for a model that does not think. */
+export function variantOf(story: CostStory, { ttl, thinking }: Variant): CostStory {
+  const plan = { ...story.plan, ttl };
+  if (thinking === 'on') return { ...story, plan };
+  const turns = plan.turns.map((turn) => {
+    const rounds = turn.rounds.map((round) => ({ ...round, thinking: [] }));
+    return { ...turn, thinking: [], rounds };
+  });
+  return { ...story, plan: { ...plan, thinking: 'off', turns } };
+}
+
+export interface Variant {
+  readonly ttl: '5m' | '1h';
+  readonly thinking: 'on' | 'off';
+}
+
 /** One prompt and then nothing but tool rounds. */
 export function onePrompt(rounds: number, model: string, seed = 2): CostStory {
   const next = random(seed);

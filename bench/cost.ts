@@ -2,8 +2,10 @@
  * What a long coding session costs sent direct, through comet-cc, and through a plain "summarise and drop" rewriter,
  * all against the same rules and the same prompt-cache bill, in one run.
  *
- *   npm run bench:cost -- [--turns 20,100,300] [--rounds 300] [--mode auto] [--model claude-opus-5-5] [--json]
+ *   npm run bench:cost -- [--turns 20,100,300] [--rounds 300] [--mode auto] [--model claude-opus-5-5]
+ *                         [--ttl 5m|1h] [--thinking on|off] [--json]
  *
+ * The `system-field` row writes the top-level system prompt anew for each prompt, which is what other rewriters do.
  * Cost is in tokens of uncached input. `answers_present` is the share of late questions whose answer stood in the
  * body sent; `refused` counts answers of status 400.
  */
@@ -17,7 +19,7 @@ import { createRewriter } from '../proxy/rewriter.ts';
 import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
 import { type ClientRequest, growConversation, type Reply, replyFrom } from '../test/helpers/transcripts.ts';
 import { summariseAndDrop } from './cost-naive.ts';
-import { type CostStory, codingSession, onePrompt } from './cost-story.ts';
+import { type CostStory, codingSession, onePrompt, type Variant, variantOf } from './cost-story.ts';
 
 interface Run {
   readonly name: string;
@@ -45,10 +47,13 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '300' },
     mode: { type: 'string', default: 'auto' },
     model: { type: 'string', default: 'claude-opus-5-5' },
+    ttl: { type: 'string', default: '1h' },
+    thinking: { type: 'string', default: 'on' },
     json: { type: 'boolean', default: false },
   },
 });
 
+const variant: Variant = { ttl: oneOf(values.ttl, ['1h', '5m']), thinking: oneOf(values.thinking, ['on', 'off']) };
 const runs: Run[] = [];
 for (const turns of values.turns.split(',').filter(Boolean).map(Number))
   await compare(codingSession(turns, values.model), `${turns} turns`);
@@ -56,12 +61,21 @@ if (values.rounds !== '0')
   await compare(onePrompt(Number(values.rounds), values.model), `1 prompt, ${values.rounds} rounds`);
 if (values.json) process.stdout.write(`${JSON.stringify({ runs }, null, 2)}\n`);
 
-async function compare(story: CostStory, title: string): Promise<void> {
+function oneOf<T extends string>(value: string, known: readonly T[]): T {
+  const found = known.find((each) => each === value);
+  if (found === undefined) throw new Error(`expected one of ${known.join(', ')}, not ${value}`);
+  return found;
+}
+
+async function compare(plain: CostStory, title: string): Promise<void> {
+  const story = variantOf(plain, variant);
   const direct = await measure('direct', story, direct_(), null);
-  const ours = await measure('comet-cc', story, await rewritten(), direct.cost);
+  const ours = await measure('comet-cc', story, await rewritten('auto'), direct.cost);
+  const field = await measure('comet-cc, system-field', story, await rewritten('system-field'), direct.cost);
   const naive = await measure('summarise and drop', story, summariseAndDrop(), direct.cost);
-  runs.push(direct, ours, naive);
-  if (!values.json) print(title, [direct, ours, naive]);
+  const rows = [direct, ours, field, naive];
+  runs.push(...rows);
+  if (!values.json) print(title, rows);
 }
 
 async function measure(name: string, story: CostStory, sender: Sender, directCost: number | null): Promise<Run> {
@@ -111,8 +125,8 @@ function direct_(): Sender {
 }
 
 /** The product's rewriter and memory with the local adapter, on a virtual clock. */
-async function rewritten(): Promise<Sender> {
-  const config = Config.parse({ llm: 'local', trim: { mode: values.mode } });
+async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Sender> {
+  const config = Config.parse({ llm: 'local', trim: { mode: values.mode }, inject: { retrieval } });
   const disk = createDisk();
   const memory = await openRig(disk, { llm: 'local', model: null });
   let drawn = 0;
@@ -161,7 +175,7 @@ async function settled(memory: { status(): { queue: Record<string, number> } }):
 
 function print(title: string, rows: readonly Run[]): void {
   const line = (cells: readonly string[]): string =>
-    cells.map((cell, at) => (at === 0 ? cell.padEnd(20) : cell.padStart(11))).join(' ');
+    cells.map((cell, at) => (at === 0 ? cell.padEnd(22) : cell.padStart(11))).join(' ');
   const head = line([title, 'requests', 'refused', 'cost', 'of direct', 'context', 'answers']);
   const body = rows.map((run) =>
     line([

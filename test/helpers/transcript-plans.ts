@@ -33,6 +33,8 @@ export interface ConversationPlan {
   readonly sessionId: string;
   readonly cwd: string;
   readonly ttl: '5m' | '1h';
+  /** `off` asks for no thinking; the answers have to be planned without. */
+  readonly thinking?: 'off';
   readonly turns: readonly PlannedTurn[];
 }
 

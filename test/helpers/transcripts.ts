@@ -102,7 +102,7 @@ export function makeRequest(
     tools: TOOLS,
     metadata: { user_id: JSON.stringify({ device_id: 'd'.repeat(64), account_uuid: '', session_id: plan.sessionId }) },
     max_tokens: 64_000,
-    thinking: manual ? { budget_tokens: 31_999, type: 'enabled' } : { type: 'adaptive' },
+    thinking: thinkingOf(plan, manual),
     context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
     ...(!manual && { output_config: { effort: 'high' } }),
     stream: true,
@@ -122,6 +122,11 @@ export function makeRequest(
     },
     atMs: START_MS + at.index * STEP_MS,
   };
+}
+
+function thinkingOf(plan: ConversationPlan, manual: boolean): Json {
+  if (plan.thinking === 'off') return { type: 'disabled' };
+  return manual ? { budget_tokens: 31_999, type: 'enabled' } : { type: 'adaptive' };
 }
 
 /** One text alone is a string once it is history; the newest user message is blocks, the last with the breakpoint. */
