@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { CLAUDE_MISSING, type ClaudeAnswer, findClaude } from '../helpers/claude.ts';
 import { lookUp, stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';
+import { isTrueOfSent } from '../helpers/receipt-proof.ts';
 
 const claude = findClaude();
 const MINUTES = 60_000;
@@ -70,6 +71,16 @@ describe.skipIf(claude === null)(
       expect(JSON.stringify(last?.body?.['messages'])).toContain('"thinking"');
       const { tokens } = await rig.status();
       expect(tokens.sent).toBeLessThan(tokens.original);
+    });
+
+    it('has a receipt for each request that is true of what went upstream', { timeout: MINUTES }, async () => {
+      const receipts = await rig.receipts();
+      const main = mainRequests(rig.standin, sessionId);
+      const own = receipts.filter(({ session_id, edits }) => session_id === sessionId && edits.length > 0);
+      expect(own.length).toBeGreaterThan(10);
+      for (const receipt of own) expect(main.some(({ bytes }) => isTrueOfSent(receipt, bytes))).toBe(true);
+      expect(own.some(({ dropped }) => dropped.length > 0)).toBe(true);
+      expect(own.every(({ economics }) => economics.billed !== null)).toBe(true);
     });
 
     it.each(['sonnet', 'haiku'])('cuts a conversation on %s too', { timeout: 2 * MINUTES }, async (model) => {

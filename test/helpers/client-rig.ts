@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Answer, createStandin, type ServedRequest, type Standin } from '../../bin/standin/index.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
+import type { Receipt } from '../../proxy/wire/receipt.ts';
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';
 import { CLI, createTestHome, type TestHome } from './cli.ts';
@@ -27,6 +28,8 @@ export interface ClientRig {
   alone(args: readonly string[]): ClaudeProcess;
   status(): Promise<Status>;
   nodes(): Promise<readonly MemoryNode[]>;
+  /** Newest first. */
+  receipts(): Promise<readonly Receipt[]>;
   /** Everything the client keeps on disk, as it is now; call the result to go back to it. */
   keepClient(): () => void;
   /** What engine and guard logged at a level. */
@@ -108,6 +111,7 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
     alone: (args) => start([options.claude], args),
     status: async () => (await home.json(['status', '--json'])) as Status,
     nodes: async () => (await home.json(['memory', 'ls', '--all', '--limit', '1000', '--json'])) as MemoryNode[],
+    receipts: async () => (await home.json(['explain', '--list', '--json'])) as Receipt[],
     keepClient: () => keepClient(home.user),
     logged: (level) =>
       ['engine.log', 'guard.log'].flatMap((name) => linesAt(level, path.join(home.home, 'logs', name))),

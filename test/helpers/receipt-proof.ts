@@ -1,0 +1,28 @@
+import { createHash } from 'node:crypto';
+import type { Receipt } from '../../proxy/wire/receipt.ts';
+
+/**
+ * Whether a receipt is true of the body sent: it names it, and where it only adds, the body without what it adds is
+ * the one received.
+ */
+export function isTrueOfSent(receipt: Receipt, sent: Buffer): boolean {
+  if (sha256(sent) !== receipt.sent.sha256 || sent.length !== receipt.sent.bytes) return false;
+  if (!onlyAdds(receipt)) return true;
+  const pieces: Buffer[] = [];
+  let at = 0;
+  let added = 0;
+  for (const { start, text } of receipt.edits.toSorted((a, b) => a.start - b.start)) {
+    pieces.push(sent.subarray(at, start + added));
+    added += Buffer.byteLength(text);
+    at = start + added;
+  }
+  return sha256(Buffer.concat([...pieces, sent.subarray(at)])) === receipt.received.sha256;
+}
+
+function onlyAdds({ edits }: Receipt): boolean {
+  return edits.length > 0 && edits.every(({ start, end }) => start === end);
+}
+
+function sha256(bytes: Buffer): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
