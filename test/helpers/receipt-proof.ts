@@ -1,5 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
+import { applyEdits } from '../../proxy/wire/splice.ts';
+
+/** Whether a receipt turns the very body received into the very body sent. */
+export function isTrueOf(receipt: Receipt | undefined, received: Buffer, sent: Buffer): boolean {
+  if (receipt === undefined) return false;
+  const edits = receipt.edits.map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }));
+  const named = sha256(received) === receipt.received.sha256 && sha256(sent) === receipt.sent.sha256;
+  return named && applyEdits(received, edits).equals(sent);
+}
 
 /**
  * Whether a receipt is true of the body sent: it names it, and where it only adds, the body without what it adds is

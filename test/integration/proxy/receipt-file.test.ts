@@ -8,8 +8,8 @@ import { Config } from '../../../common/config.ts';
 import { silentLog } from '../../../common/log.ts';
 import { openReceiptFile } from '../../../proxy/receipt-store.ts';
 import { openReceipts } from '../../../proxy/receipts.ts';
-import { applyEdits } from '../../../proxy/wire/splice.ts';
 import { type BilledPlay, playBilled } from '../../helpers/billed-play.ts';
+import { isTrueOf } from '../../helpers/receipt-proof.ts';
 import { type ConversationPlan, seededPlan } from '../../helpers/transcripts.ts';
 
 const dir = mkdtempSync(path.join(os.tmpdir(), 'comet-receipts-'));
@@ -53,8 +53,7 @@ describe('receipts on disk', () => {
     expect(receipts).toHaveLength(steps.length);
     for (const [at, receipt] of receipts.toReversed().entries()) {
       const { request, body } = steps[at] as (typeof steps)[number];
-      const edits = receipt.edits.map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }));
-      expect(applyEdits(request.bytes, edits).equals(body)).toBe(true);
+      expect(isTrueOf(receipt, request.bytes, body)).toBe(true);
       expect(receipt.economics.billed).not.toBeNull();
     }
     expect(receipts.some(({ dropped }) => dropped.length > 0)).toBe(true);

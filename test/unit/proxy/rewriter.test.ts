@@ -12,6 +12,7 @@ import type { Receipt } from '../../../proxy/wire/receipt.ts';
 import { scanBody } from '../../../proxy/wire/scan.ts';
 import { applyEdits, BRIDGE } from '../../../proxy/wire/splice.ts';
 import { createFakeMemory, type FakeMemory } from '../../helpers/fake-memory.ts';
+import { isTrueOf } from '../../helpers/receipt-proof.ts';
 import {
   type ClientRequest,
   type ConversationPlan,
@@ -91,6 +92,7 @@ async function play(plan: ConversationPlan, restarts: (index: number) => boolean
             usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1 },
           },
     });
+    expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
     await new Promise(setImmediate); // turns are handed to memory off the path of the request
     return reply;
   });

@@ -10,6 +10,7 @@ import { modelTraits } from '../../../proxy/wire/models.ts';
 import type { EpochPlan, PlanRecord } from '../../../proxy/wire/plan.ts';
 import { BRIDGE } from '../../../proxy/wire/splice.ts';
 import { createFakeMemory, type FakeMemory } from '../../helpers/fake-memory.ts';
+import { isTrueOf } from '../../helpers/receipt-proof.ts';
 import {
   type ClientRequest,
   type ConversationPlan,
@@ -77,6 +78,7 @@ async function play(plan: ConversationPlan, memory = createFakeMemory(), restart
       const usage = { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1 };
       const message = { id: 'msg', model: plan.model, content: reply.content, stopReason, usage };
       seen({ status: 200, end: 'complete', errorText: '', headers: {}, message });
+      if (request.index % 5 === 0) expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
     }
     await new Promise(setImmediate); // rounds are handed to memory off the path of the request
     return reply;
