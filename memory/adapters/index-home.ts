@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
 import type { Embedder } from '../ports.ts';
 import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './lance-index.ts';
@@ -21,6 +22,15 @@ const SERVES = 'SERVES';
  * @throws CometError `index_failed`
  */
 export async function openIndexHome(options: IndexHomeOptions): Promise<OpenedIndex> {
+  try {
+    return await openIn(options);
+  } catch (cause) {
+    if (cause instanceof CometError && cause.code === 'index_failed') throw cause;
+    throw new CometError('index_failed', 'the index cannot be opened; check space and permissions', { cause });
+  }
+}
+
+async function openIn(options: IndexHomeOptions): Promise<OpenedIndex> {
   const { dir, embedder } = options;
   const own = path.join(dir, folderOf(embedder.id));
   await ensureDir(dir);

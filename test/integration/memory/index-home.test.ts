@@ -196,3 +196,9 @@ test('where the old embedder is gone the new index serves at once, and what is n
   expect(await folders(dir)).toEqual(['static']);
   await index.close();
 });
+
+test('a folder that cannot be one is told as an error of the index', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await writeFile(dir, 'a file');
+  await expect(openHome(dir, createStaticEmbedder())).rejects.toMatchObject({ code: 'index_failed' });
+});
