@@ -8,6 +8,7 @@ import { formatFileLink, latestMarks } from './file-link.ts';
 import { groundedOrigin } from './grounding.ts';
 import type { MemoryNode } from './node.ts';
 import { journalLocation } from './session-file.ts';
+import { isStandIn } from './stand-in.ts';
 import { withoutTools } from './taint.ts';
 
 const ROW_CHARS = 40_000;
@@ -145,7 +146,9 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
     const window = earlier.map((each) => each.text).join('\n');
     return [{ ...shared, ...own, before: earlier.map((each) => each.end), window, text, summary: text, trigger: '' }];
   });
-  const factRows = node.facts.map(({ evidence }, at): IndexRow => {
+  // What the local adapter states are sentences of the turns themselves: counted twice, they hide the others.
+  const stated = isStandIn(node) ? [] : node.facts;
+  const factRows = stated.map(({ evidence }, at): IndexRow => {
     const text = facts[at] as string;
     const [first = ''] = evidence;
     return {

@@ -17,6 +17,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
+/** Always there with `--explain`; the others where they found something. */
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
 
 export function registerMemorySearch(memory: Command, context: Context): void {
@@ -55,7 +56,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
 
 /** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */
 export function hitJson(hit: RecallHit, explain: boolean): Record<string, unknown> {
-  const lanes = Object.fromEntries(LANES.map((lane) => [lane, hit.lanes[lane] ?? null]));
+  const lanes = { ...Object.fromEntries(LANES.map((lane) => [lane, null])), ...hit.lanes };
   const about = { changed: hit.changed ?? [], anchored: hit.anchored ?? false };
   return { ...hit.node, score: hit.score, match: hit.raw, ...about, ...(explain ? { lanes } : {}) };
 }
@@ -72,9 +73,6 @@ export function hitLines(
   if (hit.raw !== null) lines.push(term.paint('dim', truncate(`  "${oneLine(hit.raw.text)}"`, term.width)));
   if (hit.changed !== undefined) lines.push(term.paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));
   if (!explain) return lines;
-  const lanes = LANES.flatMap((lane) => {
-    const found = hit.lanes[lane];
-    return found ? [`${lane} #${found.rank} ${found.score.toFixed(3)}`] : [];
-  });
+  const lanes = Object.entries(hit.lanes).map(([lane, { rank, score }]) => `${lane} #${rank} ${score.toFixed(3)}`);
   return [...lines, term.paint('dim', `  ${lanes.join(', ')}`)];
 }

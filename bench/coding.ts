@@ -1,0 +1,116 @@
+/**
+ * Whether recall finds what was settled in coding sessions, and keeps silent where nothing was.
+ *
+ *   npm run bench:coding -- [--seeds 1,2,3] [--json]
+ *
+ * For each seed a made-up history of many services (ports, flags, owners, commands, errors …), through the product's
+ * own journal, nodes, index and recall. `found` is the share of questions with the node of the answering turn among
+ * the first five, `shown` with the answer in one of their lines; `injected` is the share of questions without an answer
+ * for which something was recalled. Thresholds were chosen on seed 1.
+ */
+import { parseArgs } from 'node:util';
+import type { Memory } from '../memory/index.ts';
+import { type Asked, createHistory, PROJECT_DIR } from './coding/history.ts';
+import { spread } from './latency/stats.ts';
+import { openProduct } from './recall/product.ts';
+
+const FLUSH_MS = 300_000;
+const SHOWN = 5;
+
+interface Outcome {
+  readonly seed: number;
+  readonly turns: number;
+  readonly answerable: number;
+  readonly found: number;
+  readonly shown: number;
+  readonly unanswerable: number;
+  readonly injected: number;
+  readonly injected_by: Readonly<Record<string, string>>;
+  readonly missed: readonly string[];
+  readonly junk: readonly string[];
+  readonly latency_ms: { readonly p50: number; readonly p95: number };
+}
+
+const { values } = parseArgs({
+  options: { seeds: { type: 'string', default: '1,2,3' }, json: { type: 'boolean', default: false } },
+});
+const outcomes: Outcome[] = [];
+for (const seed of values.seeds.split(',').map(Number)) outcomes.push(await measure(seed));
+if (values.json) process.stdout.write(`${JSON.stringify({ outcomes }, null, 2)}\n`);
+else for (const outcome of outcomes) print(outcome);
+
+async function measure(seed: number): Promise<Outcome> {
+  const { turns, asked } = createHistory(seed);
+  const product = await openProduct();
+  try {
+    product.memory.capture(turns);
+    if (!(await product.memory.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
+    const times: number[] = [];
+    const results = [];
+    for (const each of asked) {
+      const start = performance.now();
+      results.push(await ask(product.memory, each));
+      times.push(performance.now() - start);
+    }
+    const right = results.filter(({ answer }) => answer !== null);
+    const wrong = results.filter(({ answer }) => answer === null);
+    const loud = wrong.filter(({ lines }) => lines.length > 0);
+    const kinds = [...new Set(wrong.map(({ topic }) => topic))];
+    const { p50, p95 } = spread(times);
+    return {
+      seed,
+      turns: turns.length,
+      answerable: right.length,
+      found: share(right.filter(({ found }) => found).length, right.length),
+      shown: share(right.filter(({ shown }) => shown).length, right.length),
+      unanswerable: wrong.length,
+      injected: share(loud.length, wrong.length),
+      injected_by: Object.fromEntries(
+        kinds.map((kind) => {
+          const of = wrong.filter(({ topic }) => topic === kind);
+          return [kind, `${of.filter(({ lines }) => lines.length > 0).length} of ${of.length}`];
+        }),
+      ),
+      missed: right.filter(({ found }) => !found).map(({ question }) => question),
+      junk: loud.map(({ question, lines }) => `${question} ${lines[0]}`),
+      latency_ms: { p50: Number(p50.toFixed(1)), p95: Number(p95.toFixed(1)) },
+    };
+  } finally {
+    await product.close();
+  }
+}
+
+async function ask(memory: Memory, asked: Asked) {
+  const request = {
+    sessionId: 'tomorrow',
+    projectDir: PROJECT_DIR,
+    prompt: asked.question,
+    recent: [],
+    visibleTurns: new Set<string>(),
+    shown: new Set<string>(),
+  };
+  const hits = (await memory.recall(request, new AbortController().signal)).slice(0, SHOWN);
+  const lines = hits.map(({ line }) => line.text);
+  const { answer } = asked;
+  return {
+    ...asked,
+    lines,
+    found: answer !== null && hits.some(({ node }) => node.turns.includes(answer.end)),
+    shown: answer !== null && lines.some((line) => line.includes(answer.value)),
+  };
+}
+
+function share(part: number, of: number): number {
+  return Number((part / Math.max(1, of)).toFixed(4));
+}
+
+function print(outcome: Outcome): void {
+  const percent = (value: number): string => `${(value * 100).toFixed(1)} %`;
+  const { seed, turns, answerable, found, shown, unanswerable, injected, injected_by, latency_ms } = outcome;
+  process.stdout.write(
+    `seed ${seed}, ${turns} turns: found ${percent(found)}, answer shown ${percent(shown)} of ${answerable}; ` +
+      `injected without an answer ${percent(injected)} of ${unanswerable} (${Object.entries(injected_by)
+        .map(([kind, count]) => `${kind} ${count}`)
+        .join(', ')}); one recall ${latency_ms.p50} ms, 95 % below ${latency_ms.p95} ms\n`,
+  );
+}

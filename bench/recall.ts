@@ -1,0 +1,172 @@
+/**
+ * How well turns are found again: long dialogues through the product's own journal, nodes, index and recall.
+ *
+ *   npm run bench:recall -- --data FILE [--facts] [--json]
+ *
+ * FILE is JSON in LoCoMo's shape, see `recall/dialogues.ts`; each dialogue is a project of one store. `--facts` takes
+ * its observations for the facts of a model. Recall is that of evidence turns; the ablation leaves out one part at a
+ * time, or joins the lanes in another way.
+ */
+import { parseArgs } from 'node:util';
+import { Config } from '../common/config.ts';
+import type { TurnWeights } from '../memory/core/turn-ranking.ts';
+import type { LaneHits, NodeIndex } from '../memory/ports.ts';
+import { createRecaller, type RecallConfig, type Recaller } from '../memory/recall.ts';
+import { spread } from './latency/stats.ts';
+import { type Dialogue, modelWithFacts, projectOf, readDialogues, turnsOf } from './recall/dialogues.ts';
+import { openProduct, type Product } from './recall/product.ts';
+import { meanOf, type Score, scoreOf } from './recall/score.ts';
+
+const FLUSH_MS = 600_000;
+const RANKED = 50;
+const TIMED = 200;
+
+const defaults = Config.parse({}).recall;
+const weights = (over: Partial<TurnWeights>): RecallConfig => ({
+  ...defaults,
+  weights: { ...defaults.weights, ...over },
+});
+const alone = (over: Partial<TurnWeights>): RecallConfig => {
+  const none = Object.fromEntries(Object.keys(defaults.weights).map((part) => [part, 0])) as unknown as TurnWeights;
+  return weights({ ...none, ...over });
+};
+
+const ABLATION: readonly (readonly [string, RecallConfig])[] = [
+  ['full text alone', alone({ raw: 1 })],
+  ['vectors alone', alone({ meaning: 1 })],
+  ['full text and vectors', alone({ raw: 1, meaning: defaults.weights.meaning })],
+  ['without vectors', weights({ meaning: 0 })],
+  ['without other words', weights({ expanded: 0 })],
+  ['without neighbours', weights({ before: 0, after: 0 })],
+  ['without windows', weights({ window: 0 })],
+  ['without dates', weights({ date: 0 })],
+  ['without times', weights({ when: 0 })],
+  ['without facts', weights({ fact: 0, factMeaning: 0 })],
+  ['with names and identifiers', weights({ entity: 0.5 })],
+  ['reciprocal ranks', { ...defaults, fusion: 'rrf' }],
+  ['as CoMeT', { ...defaults, fusion: 'comet' }],
+];
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string' },
+    facts: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
+});
+if (values.data === undefined) throw new Error('say which file: npm run bench:recall -- --data FILE');
+const dialogues = readDialogues(values.data);
+const product = await openProduct(values.facts ? { local: modelWithFacts(dialogues) } : {});
+try {
+  await ingest(product, dialogues);
+  const report = await measure(product);
+  if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+  else print(report);
+} finally {
+  await product.close();
+}
+
+interface Question {
+  readonly text: string;
+  readonly category: number;
+  readonly projectDir: string;
+  /** Ends of turns. */
+  readonly evidence: readonly string[];
+}
+
+async function ingest({ memory }: Product, all: readonly Dialogue[]): Promise<void> {
+  for (const dialogue of all) {
+    memory.capture(turnsOf(dialogue).map(({ turn }) => turn));
+    if (!(await memory.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
+    process.stderr.write(`${dialogue.id} is in memory\n`);
+  }
+}
+
+async function measure({ memory, index }: Product) {
+  const questions = dialogues.flatMap(questionsOf);
+  const times: number[] = [];
+  for (const { text, projectDir } of questions.slice(0, TIMED)) {
+    const start = performance.now();
+    await memory.search(text, { top: 10, projectDir });
+    times.push(performance.now() - start);
+  }
+  const asked = remembering(index);
+  const ways = [['all', defaults] as const, ...ABLATION].map(([name, config]) => ({
+    name,
+    recaller: recallerOn(asked, config),
+    scores: [] as Score[],
+  }));
+  for (const question of questions) {
+    for (const { recaller, scores } of ways) scores.push(await scored(recaller, question));
+  }
+  const [whole, ...parts] = ways as [(typeof ways)[number], ...typeof ways];
+  const categories = [...new Set(questions.map(({ category }) => category))].sort();
+  const byCategory = categories.map((category) => [
+    category,
+    meanOf(whole.scores.filter((_, at) => questions[at]?.category === category)),
+  ]);
+  const { p50, p95 } = spread(times);
+  return {
+    questions: questions.length,
+    turns: dialogues.reduce((sum, dialogue) => sum + turnsOf(dialogue).length, 0),
+    facts: values.facts,
+    overall: meanOf(whole.scores),
+    by_category: Object.fromEntries(byCategory) as Record<string, Score>,
+    ablation: parts.map(({ name, scores }) => ({ name, ...meanOf(scores) })),
+    latency_ms: { p50: Number(p50.toFixed(1)), p95: Number(p95.toFixed(1)) },
+  };
+}
+
+function questionsOf(dialogue: Dialogue): Question[] {
+  const ends = new Map(turnsOf(dialogue).map(({ id, turn }) => [id, turn.end]));
+  return dialogue.qa.flatMap(({ question, category, evidence }) => {
+    const known = evidence.flatMap((id) => ends.get(id) ?? []);
+    return known.length === 0 ? [] : [{ text: question, category, projectDir: projectOf(dialogue), evidence: known }];
+  });
+}
+
+/** The lanes do not depend on how they are joined: each question is asked once, then joined in every way. */
+function remembering(index: NodeIndex): NodeIndex {
+  let last = { key: '', hits: null as Promise<LaneHits> | null };
+  return {
+    ...index,
+    search(query, { filter, limit }) {
+      const key = JSON.stringify([query, filter, limit]);
+      if (last.key !== key || last.hits === null) last = { key, hits: index.search(query, { filter, limit }) };
+      return last.hits as Promise<LaneHits>;
+    },
+  };
+}
+
+function recallerOn(index: NodeIndex, config: RecallConfig): Recaller {
+  const projectOfDirectory = (directory: string | null): string => directory ?? '';
+  return createRecaller({
+    index,
+    nodeOf: () => null,
+    turnText: () => null,
+    projectOf: projectOfDirectory,
+    config,
+    now: Date.now,
+  });
+}
+
+async function scored(recaller: Recaller, { text, projectDir, evidence }: Question): Promise<Score> {
+  const ranked = await recaller.turns(text, { top: RANKED, projectDir });
+  return scoreOf(
+    ranked.map(({ row }) => row.turn),
+    evidence,
+  );
+}
+
+function print(report: Awaited<ReturnType<typeof measure>>): void {
+  const line = (name: string, { r5, r10, mrr }: Score): string =>
+    `${name.padEnd(28)} R@5 ${r5.toFixed(3)}  R@10 ${r10.toFixed(3)}  MRR ${mrr.toFixed(3)}\n`;
+  const { questions, turns, facts, overall, by_category, ablation, latency_ms } = report;
+  process.stdout.write(`${questions} questions over ${turns} turns${facts ? ', with facts' : ''}\n`);
+  process.stdout.write(line('all', overall));
+  for (const [category, score] of Object.entries(by_category)) {
+    process.stdout.write(line(`category ${category}`, score));
+  }
+  for (const row of ablation) process.stdout.write(line(row.name, row));
+  process.stdout.write(`one search: ${latency_ms.p50} ms, 95 % below ${latency_ms.p95} ms\n`);
+}

@@ -1,0 +1,92 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { Config } from '../../common/config.ts';
+import { silentLog } from '../../common/log.ts';
+import { homePaths } from '../../common/paths.ts';
+import { createRedactor } from '../../common/redact.ts';
+import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
+import { openJournal } from '../../memory/adapters/journal.ts';
+import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
+import { createLocalModel } from '../../memory/adapters/local-model.ts';
+import { openNodeFiles } from '../../memory/adapters/node-files.ts';
+import { createStaticEmbedder } from '../../memory/adapters/static-encoder.ts';
+import { createMemory, type Memory } from '../../memory/index.ts';
+import type { Embedder, LanguageModel, NodeIndex } from '../../memory/ports.ts';
+
+/** Memory as the daemon has it, on files and an index of its own, without Claude. */
+export interface Product {
+  readonly memory: Memory;
+  readonly index: NodeIndex;
+  close(): Promise<void>;
+}
+
+export interface ProductOptions {
+  /** Who makes nodes, the local adapter unless told. */
+  readonly local?: LanguageModel;
+  readonly embedder?: Embedder;
+  readonly now?: () => number;
+}
+
+const nothing = { load: async () => [], add: async () => {} };
+
+export async function openProduct({ local, embedder, now = Date.now }: ProductOptions = {}): Promise<Product> {
+  const home = await mkdtemp(path.join(tmpdir(), 'comet-bench-'));
+  const paths = homePaths(home);
+  const report = (): void => {};
+  const used = embedder ?? createStaticEmbedder();
+  const { index } = await openLanceIndex({ dir: paths.indexDir, embedder: used, now: Date.now, report });
+  const journal = await openJournal({ dir: paths.journalDir, report });
+  const memory = await createMemory({
+    config: Config.parse({ llm: 'local', compaction: { idleMs: 0 } }),
+    journal,
+    nodeFiles: await openNodeFiles(paths),
+    index,
+    model: null,
+    local: local ?? createLocalModel(),
+    redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
+    projectOf: (directory) => directory ?? '',
+    forgotten: nothing,
+    dismissed: nothing,
+    closings: { load: async () => new Map(), add: async () => {} },
+    snapshots: {
+      list: async () => [],
+      write: async (reason) => ({ id: '', at: '', reason, bytes: 0 }),
+      read: async () => '',
+      rewrite: async () => {},
+    },
+    sources: null,
+    watch: null,
+    clock: { now },
+    log: silentLog,
+    randomHex: () => randomBytes(4).toString('hex'),
+  });
+  return {
+    memory,
+    index,
+    async close() {
+      await memory.close();
+      await index.close();
+      await used.close();
+      await rm(home, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A turn named by its place; `end` is what memory calls it. */
+export function capturedTurn(
+  name: string,
+  texts: readonly (readonly [CapturedMessage['role'], string])[],
+  place: { readonly sessionId: string; readonly projectDir: string; readonly atMs: number },
+): CapturedTurn {
+  const messages = texts.map(([role, text]): CapturedMessage => {
+    const content = JSON.stringify(text);
+    return { role, content, sha256: hex(content) };
+  });
+  return { key: hex(`key ${name}`), end: hex(`end ${name}`), model: 'claude-opus-4-8', messages, ...place };
+}
+
+export function hex(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}
