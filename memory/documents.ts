@@ -9,6 +9,7 @@ import { withoutOwn } from './core/own-text.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { DocumentReport, DocumentRequest, MemoryStatus } from './face.ts';
+import type { Indexer } from './indexer.ts';
 import type { TurnText } from './ports.ts';
 import type { Snapshooter } from './snapshooter.ts';
 import type { Store } from './store.ts';
@@ -29,6 +30,7 @@ type Parts = Pick<MemoryDeps, 'journal' | 'projectOf' | 'clock'> & {
   readonly redactor: Redactor;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
+  readonly indexer: Indexer;
   readonly snapshooter: Snapshooter;
   readonly store: Store;
   readonly texts: Texts;
@@ -44,7 +46,7 @@ interface Piece {
 }
 
 export function createDocuments(parts: Parts): Documents {
-  const { journal, projectOf, clock, redactor, book, catalogue, snapshooter, store, texts, tracker } = parts;
+  const { journal, projectOf, clock, redactor, book, catalogue, indexer, snapshooter, store, texts, tracker } = parts;
   let progress: MemoryStatus['importing'] = null;
   const serial = createSerial(() => undefined);
 
@@ -124,8 +126,12 @@ export function createDocuments(parts: Parts): Documents {
     if (outdated.length === 0) return;
     const ends = outdated.flatMap((node) => node.turns);
     await store.remove(outdated.map((node) => node.node_id));
-    await journal.remove(outdated[0]?.session_id ?? '', ends);
+    const sessionId = outdated[0]?.session_id ?? '';
+    await journal.remove(sessionId, ends);
     texts.drop(ends);
+    // The windows of the pieces after them said it too.
+    indexer.upsert(catalogue.all().filter((node) => node.session_id === sessionId));
+    await indexer.purge();
   }
 
   return {

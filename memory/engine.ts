@@ -80,7 +80,18 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const isGone = (end: string): boolean => book.forms(end).some((form) => removed.has(form) || store.isDismissed(form));
 
   const { newId } = compactor;
-  const documents = createDocuments({ ...deps, book, catalogue, snapshooter, store, texts, tracker, newId, isGone });
+  const documents = createDocuments({
+    ...deps,
+    book,
+    catalogue,
+    indexer,
+    snapshooter,
+    store,
+    texts,
+    tracker,
+    newId,
+    isGone,
+  });
 
   /** Sessions newest first; then whatever the index lacks. */
   async function start(): Promise<void> {

@@ -52,6 +52,9 @@ export async function removeNodes(chosen: readonly MemoryNode[], parts: Parts): 
     await reindex([...new Set(kept)], parts);
     await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
   });
+  // The windows of the turns after them said it too.
+  const touched = new Set(nodes.map((node) => node.session_id));
+  indexer.upsert(catalogue.all().filter((node) => touched.has(node.session_id)));
   await indexer.purge();
 }
 

@@ -90,6 +90,7 @@ describe('an imported document', () => {
     await memory.flush(10_000);
     expect((await memory.search('who announces a release', { top: 1 }))[0]?.line.text).toContain('Tobias');
     expect(JSON.stringify(await memory.restore(report.session_id))).not.toContain('Ilse');
+    expect(holding(path.join(home, 'index'), 'Ilse')).toEqual([]);
     expect((await memory.snapshots())[0]).toMatchObject({ reason: 'import' });
   });
 
