@@ -34,6 +34,12 @@ const FILLERS =
   'because after before while since although the team a customer staging production locally again twice never always with without under load on friday in review during the incident for now until later as agreed'.split(
     ' ',
   );
+/** Words that were never spoken, as a long history has thousands. */
+const RARE = Array.from({ length: 6_000 }, (_, at) => {
+  const parts = 'ba ce di fo gu la me ni po ru sa te vi wo za chi dra gle pro sti'.split(' ');
+  return [at % 20, Math.floor(at / 20) % 20, Math.floor(at / 400)].map((part) => parts[part]).join('');
+});
+const WORDS = [...FILLERS, ...AREAS, ...THINGS, ...VERBS, ...RARE];
 const ENDINGS = ['.ts', '.py', '.go', '.sql', '.yaml', '.md'];
 
 export function createCorpus(turns: number): Corpus {
@@ -138,20 +144,16 @@ interface Topic {
 
 function topicOf(at: number): Topic {
   const random = randomOf(at);
-  const subject = [pick(AREAS, random), pick(AREAS, random), pick(THINGS, random)] as const;
+  const subject = [pick(AREAS, random), pick(RARE, random), pick(THINGS, random)] as const;
   const number = Math.floor(random() * 4_000);
   const name = `${subject[0]}${capital(subject[2])}${number}`;
   const file = `src/${subject[0]}/${subject[1]}-${subject[2]}${number % 97}${pick(ENDINGS, random)}`;
   return { subject, name, file, value: Math.floor(random() * 90_000), verb: pick(VERBS, random), random };
 }
 
-/** Half of what is said is said everywhere, some of it nearly nowhere. */
+/** The nth word is said about one nth as often as the first. */
 function anyWord(random: () => number): string {
-  const share = random();
-  if (share < 0.5) return pick(FILLERS, random);
-  if (share < 0.75) return pick(THINGS, random);
-  if (share < 0.92) return pick(AREAS, random);
-  return `${pick(AREAS, random)}${capital(pick(THINGS, random))}${capital(pick(VERBS, random))}`;
+  return WORDS[Math.floor(WORDS.length ** random()) - 1] as string;
 }
 
 function endOf(at: number): string {
