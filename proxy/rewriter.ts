@@ -72,7 +72,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   /** The plan in force; where that is lost or cannot stand, nothing but the thinking taken out that it would unbind. */
   function replayed(passage: Passage): Made {
     const { view, sessionId, kind, request } = passage;
-    const match = book.match(view, sessionId, kind === 'other' ? 'answered' : 'any');
+    const match = kind === 'other' ? book.match(view, sessionId, 'answered') : ownMatch(view, sessionId);
     const plan = planToReplay(view, match, kind !== 'other' && isKnown(view, sessionId));
     if (plan === null) return { passage, plan, spliced: null, decision: 'replay', cut: false };
     const isInForce = plan === match?.plan;

@@ -1,0 +1,138 @@
+import type { AnswerBlock } from '../../../bin/standin/answer.ts';
+import { createJudge, type Judge } from '../../../bin/standin/index.ts';
+import { silentLog } from '../../../common/log.ts';
+import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
+import type { MessagesRequest, RewriteOutcome } from '../../../proxy/ports.ts';
+import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../../proxy/rewriter.ts';
+import type { PlanRecord } from '../../../proxy/wire/plan.ts';
+import type { Refusal } from '../../../proxy/wire/refusal.ts';
+import { createFakeMemory, type FakeMemory } from '../fake-memory.ts';
+
+export type Json = Record<string, unknown>;
+
+/** Cuts after a few short turns, so that short conversations meet them. */
+export const EARLY: RewriterConfig = {
+  cut: { triggerTokens: 300, keepTurns: 3, keepTokens: 50, minDropShare: 0.2, margin: 0, pressureShare: 0.8 },
+  retrieval: 'auto',
+  retrievalTokens: 600,
+  systemTokens: 900,
+  preambleTokens: 2_000,
+  memoryDeadlineMs: 5_000,
+};
+
+export interface WireRequest {
+  readonly bytes: Buffer;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What the model says to it. */
+  readonly answer: readonly AnswerBlock[];
+  readonly stopReason?: string;
+}
+
+/**
+ * - `late`: the rewrite missed its deadline, what was replayed in its place went out
+ * - `past`: it went upstream without us, as through the guard's tunnel
+ */
+export type Route = 'messages' | 'count_tokens' | 'late' | 'past';
+
+export interface Exchange {
+  readonly request: WireRequest;
+  readonly sent: Buffer;
+  readonly rewritten: boolean;
+  readonly refusal: Refusal | null;
+  /** The answer as the client holds it from then on. */
+  readonly content: readonly Json[];
+}
+
+/** Rewriter, memory and the rules of the API on a virtual clock, without sockets. */
+export interface WireRig {
+  readonly memory: FakeMemory;
+  readonly records: readonly PlanRecord[];
+  readonly clock: { nowMs: number };
+  readonly judge: Judge;
+  send(request: WireRequest, route?: Route): Promise<Exchange>;
+  /** A new engine on what the old one left on disk. */
+  restart(): Promise<void>;
+}
+
+export interface RigOptions {
+  readonly config?: Partial<RewriterConfig>;
+  readonly enforceThinking?: boolean;
+  readonly memory?: FakeMemory;
+}
+
+const STEP_MS = 20_000;
+const SECRET = Buffer.alloc(32, 7);
+
+export async function createWireRig(options: RigOptions = {}): Promise<WireRig> {
+  const memory = options.memory ?? createFakeMemory();
+  const judge = createJudge({ secret: SECRET, enforceThinking: options.enforceThinking ?? true });
+  const clock = { nowMs: Date.UTC(2026, 10, 1) };
+  const records: PlanRecord[] = [];
+  let drawn = 0;
+  let requests = 0;
+  const open = (): Promise<RunningRewriter> =>
+    createRewriter({
+      memory,
+      plans: createMemoryPlanStore(records),
+      config: { ...EARLY, ...options.config },
+      clock: { now: () => clock.nowMs },
+      randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
+      log: silentLog,
+    });
+  let rewriter = await open();
+
+  const rewrite = async (request: WireRequest, route: Route): Promise<RewriteOutcome> => {
+    requests += 1;
+    const received: MessagesRequest = {
+      requestId: `r${requests}`,
+      path: route === 'count_tokens' ? route : 'messages',
+      headers: request.headers,
+      body: request.bytes,
+      receivedAtMs: clock.nowMs,
+    };
+    if (route !== 'late') return rewriter.rewrite(received, new AbortController().signal);
+    const deadline = new AbortController();
+    const rewriting = rewriter.rewrite(received, deadline.signal);
+    deadline.abort(new DOMException('late', 'TimeoutError'));
+    const replayed = rewriter.replay(received);
+    await rewriting;
+    return replayed;
+  };
+
+  return {
+    memory,
+    records,
+    clock,
+    judge,
+    async restart() {
+      rewriter = await open();
+    },
+    async send(request, route = 'messages') {
+      clock.nowMs += STEP_MS;
+      const outcome = route === 'past' ? null : await rewrite(request, route);
+      const sent = outcome?.body ?? request.bytes;
+      const path = route === 'count_tokens' ? route : 'messages';
+      const verdict = judge.judge({ body: sent, headers: request.headers, atMs: clock.nowMs, path });
+      const content = verdict.refusal === null ? verdict.seal(request.answer) : [];
+      const calls = content.some((block) => block['type'] === 'tool_use');
+      outcome?.seen({
+        status: verdict.refusal?.status ?? 200,
+        end: 'complete',
+        errorText: verdict.refusal === null ? '' : JSON.stringify(verdict.refusal),
+        headers: {},
+        message:
+          verdict.refusal === null
+            ? {
+                id: 'msg',
+                model: '',
+                content,
+                stopReason: request.stopReason ?? (calls ? 'tool_use' : 'end_turn'),
+                usage: { ...verdict.usage, output: 1 },
+              }
+            : null,
+      });
+      await new Promise(setImmediate); // turns are handed to memory off the path of the request
+      return { request, sent, rewritten: outcome?.rewritten ?? false, refusal: verdict.refusal, content };
+    },
+  };
+}
