@@ -2,7 +2,14 @@ import { createHash, randomBytes } from 'node:crypto';
 import { checkRequest, type Refusal } from '../../proxy/wire/check.ts';
 import { modelTraits } from '../../proxy/wire/models.ts';
 import { invalid } from '../../proxy/wire/refusal.ts';
-import { parseBetas, shapeRequest } from '../../proxy/wire/shape.ts';
+import {
+  type MessageShape,
+  parseBetas,
+  type RequestShape,
+  shapeHead,
+  shapeMessage,
+  shapeRequest,
+} from '../../proxy/wire/shape.ts';
 import type { AnswerBlock } from './answer.ts';
 import { createPromptCache, type PromptUsage, promptCost } from './cache.ts';
 import { isObject, type Json } from './json.ts';
@@ -17,7 +24,7 @@ export interface JudgeOptions {
 }
 
 export interface JudgedRequest {
-  /** The body as received, or already parsed. */
+  /** The body as received, or already parsed; what is parsed must not change afterwards. */
   readonly body: Buffer | string | Json;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -58,7 +65,7 @@ export function createJudge(options: JudgeOptions = {}): Judge {
       const { body, bytes } = parsed;
       const betas = parseBetas(request.headers['anthropic-beta']);
       const counting = request.path === 'count_tokens';
-      const refusal = checkRequest(shapeRequest(body, betas, bytes)) ?? (counting ? null : checkMaxTokens(body));
+      const refusal = checkRequest(shapeOf(body, betas, bytes)) ?? (counting ? null : checkMaxTokens(body));
       if (refusal) return { refusal };
       const thinking = thinkingRequest(body, betas);
       const outcome = ledger.check(thinking);
@@ -86,6 +93,20 @@ export function createJudge(options: JudgeOptions = {}): Judge {
       };
     },
   };
+}
+
+const shapes = new WeakMap<Json, MessageShape>();
+
+/** Messages that were judged before, the very objects, keep their shape. */
+function shapeOf(body: Json, betas: readonly string[], bytes: number): RequestShape {
+  const { messages } = body;
+  if (!Array.isArray(messages) || !messages.every(isObject)) return shapeRequest(body, betas, bytes);
+  const known = messages.map((message) => {
+    const shape = shapes.get(message) ?? shapeMessage(message);
+    shapes.set(message, shape);
+    return shape;
+  });
+  return { ...shapeHead(body, betas, bytes), messages: known };
 }
 
 function parse(body: JudgedRequest['body']): { readonly body: Json; readonly bytes: number } | null {

@@ -28,6 +28,26 @@ export function writeSeal(secret: Buffer, seal: Seal): string {
 /** Null when the signature is not one of ours. */
 export function readSeal(secret: Buffer, signature: unknown): Seal | null {
   if (typeof signature !== 'string' || signature.length <= MAC_LENGTH) return null;
+  const read = readOf(secret);
+  const known = read.get(signature);
+  if (known !== undefined) return known;
+  if (read.size > MOST_READ) read.clear();
+  const seal = openSeal(secret, signature);
+  read.set(signature, seal);
+  return seal;
+}
+
+/** Each comes back with every request of its conversation. */
+const reads = new WeakMap<Buffer, Map<string, Seal | null>>();
+const MOST_READ = 10_000;
+
+function readOf(secret: Buffer): Map<string, Seal | null> {
+  const read = reads.get(secret) ?? new Map<string, Seal | null>();
+  reads.set(secret, read);
+  return read;
+}
+
+function openSeal(secret: Buffer, signature: string): Seal | null {
   const payload = signature.slice(0, -MAC_LENGTH);
   const given = Buffer.from(signature.slice(-MAC_LENGTH));
   const wanted = Buffer.from(mac(secret, payload));

@@ -59,17 +59,19 @@ export function digestBlock(role: string, block: Json): string {
   return digestOf(`${role}\n${canonical(block)}`);
 }
 
+type Measured = Pick<Item, 'digest' | 'tokens' | 'ttl'>;
+
+/** By the block itself: whoever judges a growing conversation hands the same objects in again and again. */
+const measured = new WeakMap<Json, Measured>();
+
 function item(part: Part, role: string, path: string, message: number, block: Json): Item {
-  return {
-    part,
-    role,
-    path,
-    message,
-    block,
+  const known = measured.get(block) ?? {
     digest: digestBlock(role, block),
     tokens: blockTokens(block),
     ttl: ttlOf(block),
   };
+  measured.set(block, known);
+  return { part, role, path, message, block, ...known };
 }
 
 function ttlOf(block: Json): string | null {

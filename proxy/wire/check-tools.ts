@@ -2,9 +2,11 @@ import { isServerResult } from './check-roles.ts';
 import { invalid, type Refusal } from './refusal.ts';
 import type { BlockShape, MessageShape, RequestShape } from './shape.ts';
 
-interface Placed extends BlockShape {
-  /** `messages.N.content.M`, in the array as sent. */
-  readonly path: string;
+interface Placed {
+  readonly block: BlockShape;
+  /** Message and position in it, in the array as sent. */
+  readonly index: number;
+  readonly at: number;
 }
 
 /** Consecutive messages of one role, which the API takes as one. */
@@ -23,7 +25,7 @@ export function checkTools(shape: RequestShape): Refusal | null {
 function merge(messages: readonly MessageShape[]): readonly Turn[] {
   const turns: { role: string; index: number; blocks: Placed[] }[] = [];
   for (const [index, message] of messages.entries()) {
-    const placed = message.blocks.map((block, at) => ({ ...block, path: `messages.${index}.content.${at}` }));
+    const placed = message.blocks.map((block, at) => ({ block, index, at }));
     const last = turns.at(-1);
     if (last?.role === message.role) last.blocks.push(...placed);
     else turns.push({ role: message.role, index, blocks: placed });
@@ -33,19 +35,26 @@ function merge(messages: readonly MessageShape[]): readonly Turn[] {
 
 function checkUnique(turns: readonly Turn[]): Refusal | null {
   const seen = new Set<string>();
-  for (const block of turns.flatMap((turn) => turn.blocks)) {
-    if (block.id === undefined) continue;
-    if (seen.has(block.id)) return invalid(`${block.path}: \`${block.type}\` ids must be unique`);
-    seen.add(block.id);
+  for (const turn of turns) {
+    for (const placed of turn.blocks) {
+      const { id, type } = placed.block;
+      if (id === undefined) continue;
+      if (seen.has(id)) return invalid(`${pathOf(placed)}: \`${type}\` ids must be unique`);
+      seen.add(id);
+    }
   }
   return null;
+}
+
+function pathOf({ index, at }: Placed): string {
+  return `messages.${index}.content.${at}`;
 }
 
 function checkAnswers(turns: readonly Turn[]): Refusal | null {
   let called: ReadonlySet<string> = new Set();
   for (const [at, turn] of turns.entries()) {
     if (turn.role === 'assistant') {
-      called = new Set(turn.blocks.filter((block) => block.type === 'tool_use').map((block) => block.id ?? ''));
+      called = new Set(turn.blocks.flatMap(({ block }) => (block.type === 'tool_use' ? [block.id ?? ''] : [])));
       const refusal = checkOrphans(turn, new Set()) ?? checkMissing(turn, called, turns[at + 1]);
       if (refusal) return refusal;
     } else {
@@ -59,7 +68,7 @@ function checkAnswers(turns: readonly Turn[]): Refusal | null {
 
 function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | undefined): Refusal | null {
   const answered = new Set<string>();
-  for (const block of next?.role === 'user' ? next.blocks : []) {
+  for (const { block } of next?.role === 'user' ? next.blocks : []) {
     // Results that come behind other content are not seen as answers by the live API.
     if (block.type !== 'tool_result') break;
     answered.add(block.of ?? '');
@@ -73,17 +82,18 @@ function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | unde
 
 function checkOrphans(turn: Turn, called: ReadonlySet<string>): Refusal | null {
   const seen = new Set<string>();
-  for (const block of turn.blocks) {
+  for (const placed of turn.blocks) {
+    const { block } = placed;
     if (block.type !== 'tool_result') continue;
     const id = block.of ?? '';
     if (!called.has(id)) {
       return invalid(
-        `${block.path}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+        `${pathOf(placed)}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
       );
     }
     if (seen.has(id)) {
       return invalid(
-        `${block.path}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
+        `${pathOf(placed)}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
       );
     }
     seen.add(id);
@@ -92,18 +102,17 @@ function checkOrphans(turn: Turn, called: ReadonlySet<string>): Refusal | null {
 }
 
 function checkServerTools(turns: readonly Turn[]): Refusal | null {
-  let open = new Map<string, Placed>();
+  const open = new Map<string, Placed>();
   for (const turn of turns) {
-    if (turn.role === 'user' && turn.blocks.some((block) => block.type !== 'tool_result')) {
+    if (turn.role === 'user' && turn.blocks.some(({ block }) => block.type !== 'tool_result')) {
       const left = [...open.values()][0];
       if (left) {
         return invalid(
-          `${left.path}: \`${left.name}\` tool use with id \`${left.id}\` was found without a corresponding \`${left.name}_tool_result\` block`,
+          `${pathOf(left)}: \`${left.block.name}\` tool use with id \`${left.block.id}\` was found without a corresponding \`${left.block.name}_tool_result\` block`,
         );
       }
     }
     if (turn.role !== 'assistant') continue;
-    open = new Map(open);
     const orphan = settle(turn, open);
     if (orphan) return orphan;
   }
@@ -111,12 +120,13 @@ function checkServerTools(turns: readonly Turn[]): Refusal | null {
 }
 
 function settle(turn: Turn, open: Map<string, Placed>): Refusal | null {
-  for (const block of turn.blocks) {
-    if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.set(block.id ?? '', block);
+  for (const placed of turn.blocks) {
+    const { block } = placed;
+    if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.set(block.id ?? '', placed);
     if (!isServerResult(block) || block.of === undefined || open.delete(block.of)) continue;
     const use = block.type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use';
     return invalid(
-      `${block.path}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.of}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
+      `${pathOf(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.of}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
     );
   }
   return null;

@@ -100,9 +100,9 @@ async function perform(world: World, deed: (typeof DEEDS)[number], amount: numbe
   const active = terminals[world.at] as Terminal;
   switch (deed) {
     case 'turn':
-      return turn(world, amount % 4);
+      return turn(world, amount % 3);
     case 'loop':
-      return turn(world, 8 + (amount % 30));
+      return turn(world, 8 + (amount % 20));
     case 'late':
     case 'past us':
       return turn(world, amount % 3, deed === 'late' ? 'late' : 'past');
@@ -172,28 +172,21 @@ function look({ tally }: World, { said: all }: Terminal, said: Said, index: numb
   const sides = compare(exchange);
   const gaps = gapsOf(sides);
   if (gaps.length > 1) throw new Error(`left out in ${gaps.length} places: ${gaps.join(' ')}`);
-  const prompt = promptIndex(said);
-  if (gaps.some(([, to]) => to > prompt)) throw new Error('the newest prompt is gone');
+  if (gaps.some(([, to]) => to > sides.prompt)) throw new Error('the newest prompt is gone');
   const before = all[index - 1];
-  if (before !== undefined) expectStable(before, said);
+  // A late answer to turns that went past us is stripped on its own account.
+  const ownWay = said.route === 'late' && all.some(({ route }) => route === 'past');
+  if (before !== undefined && !ownWay) expectStable(before, said);
 }
 
-/** In a tool loop nothing that went out before changes. */
+/** Within an epoch nothing that went out before changes. */
 function expectStable(before: Said, now: Said): void {
-  const fresh = now.entries.at(-1);
-  const goesOn = before.entries.every((entry, index) => now.entries[index] === entry);
-  if (fresh === undefined || isPrompt(fresh) || !goesOn || !before.exchange.rewritten) return;
+  const goesOn = before.entries.every((entry, index) => now.entries[index] === entry) && before.model === now.model;
+  if (!goesOn || before.epochs !== now.epochs || before.exchange.rewritten !== now.exchange.rewritten) return;
   const [was, is] = [compare(before.exchange).sent, compare(now.exchange).sent];
   const moved = was.findIndex((message, index) => !isBoundAlike(message, is[index] ?? '{}'));
-  if (moved >= 0) throw new Error(`message ${moved} changed within a turn`);
-  if (systemOf(before.exchange.sent) !== systemOf(now.exchange.sent)) throw new Error('system changed within a turn');
-}
-
-function promptIndex({ exchange }: Said): number {
-  const { messages } = JSON.parse(exchange.request.bytes.toString()) as { messages: { role: string }[] };
-  return messages.findLastIndex(
-    (message) => message.role === 'user' && !JSON.stringify(message).includes('"tool_result"'),
-  );
+  if (moved >= 0) throw new Error(`message ${moved} changed within an epoch`);
+  if (systemOf(before.exchange.sent) !== systemOf(now.exchange.sent)) throw new Error('system changed within an epoch');
 }
 
 async function expectSame(world: World, terminal: Terminal, route: 'messages' | 'count_tokens'): Promise<void> {
@@ -207,9 +200,8 @@ async function expectSame(world: World, terminal: Terminal, route: 'messages' | 
 async function subagent({ rig, random }: World, parent: Terminal): Promise<void> {
   const { model, sessionId: id, entries } = parent.shape;
   const agent = createTerminal(rig, { model, sessionId: id, headers: { 'x-claude-code-agent-id': 'a1' } });
-  const [first] = entries;
-  const text = first?.blocks.at(-1)?.['text'];
-  const turns = [randomTurn(random, 2), { ...randomTurn(random, 1), prompt: String(text) }];
+  const text = String(entries[0]?.blocks.at(-1)?.['text']);
+  const turns = [{ prompt: text, answer: `Agent ${random(1_000_000)} reports.` }, randomTurn(random, 2)];
   for (const one of turns) {
     for (const exchange of await agent.ask(one)) {
       expectTaken(exchange);

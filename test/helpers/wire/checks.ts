@@ -7,6 +7,8 @@ export interface Comparison {
   /** For each message sent: the index of the message received that it is, or null where it is ours. */
   readonly of: readonly (number | null)[];
   readonly received: number;
+  /** The newest prompt among those received. */
+  readonly prompt: number;
   readonly sent: readonly string[];
 }
 
@@ -19,7 +21,15 @@ const known = new Map<string, boolean>();
  *
  * @throws where one that is not ours is none of those received: as it came, but for blocks of ours and thinking
  */
-export function compare({ request, sent }: Exchange): Comparison {
+export function compare(exchange: Exchange): Comparison {
+  const found = compared.get(exchange) ?? pairUp(exchange);
+  compared.set(exchange, found);
+  return found;
+}
+
+const compared = new WeakMap<Exchange, Comparison>();
+
+function pairUp({ request, sent }: Exchange): Comparison {
   if (known.size > 20_000) known.clear();
   const had = slices(request.bytes);
   const goes = sent === request.bytes ? had : slices(sent);
@@ -35,7 +45,8 @@ export function compare({ request, sent }: Exchange): Comparison {
     if (at !== null) next = at - 1;
   }
   of.push(...tail.reverse());
-  return { of, received: had.length, sent: goes };
+  const isPrompt = (text: string): boolean => text.startsWith('{"role":"user"') && !text.includes('"tool_result"');
+  return { of, received: had.length, prompt: had.findLastIndex(isPrompt), sent: goes };
 }
 
 /** Index of the message received that went out as `message`: the newest in [least, most]. */

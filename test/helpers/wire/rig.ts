@@ -6,6 +6,7 @@ import type { MessagesRequest, RewriteOutcome } from '../../../proxy/ports.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../../proxy/rewriter.ts';
 import type { PlanRecord } from '../../../proxy/wire/plan.ts';
 import type { Refusal } from '../../../proxy/wire/refusal.ts';
+import { scanBody } from '../../../proxy/wire/scan.ts';
 import { createFakeMemory, type FakeMemory } from '../fake-memory.ts';
 
 export type Json = Record<string, unknown>;
@@ -50,6 +51,8 @@ export interface WireRig {
   readonly clock: { nowMs: number };
   readonly judge: Judge;
   send(request: WireRequest, route?: Route): Promise<Exchange>;
+  /** How many plans were made for a session, or given up. */
+  epochs(sessionId: string): number;
   /** A new engine on what the old one left on disk. */
   restart(): Promise<void>;
 }
@@ -79,6 +82,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
       log: silentLog,
     });
+  const parsed = new Map<string, Json>();
   let rewriter = await open();
 
   const rewrite = async (request: WireRequest, route: Route): Promise<RewriteOutcome> => {
@@ -99,11 +103,28 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
     return replayed;
   };
 
+  let counted = 0;
+  const epochs = new Map<string, number>();
+  const planOf = new Map<string, string>();
+  const count = (): void => {
+    for (const record of records.slice(counted)) {
+      if (record.kind === 'plan') planOf.set(record.plan.id, record.plan.sessionId);
+      if (record.kind !== 'plan' && record.kind !== 'broken') continue;
+      const id = record.kind === 'plan' ? record.plan.sessionId : (planOf.get(record.planId) ?? '');
+      epochs.set(id, (epochs.get(id) ?? 0) + 1);
+    }
+    counted = records.length;
+  };
+
   return {
     memory,
     records,
     clock,
     judge,
+    epochs(sessionId) {
+      count();
+      return epochs.get(sessionId) ?? 0;
+    },
     async restart() {
       rewriter = await open();
     },
@@ -112,7 +133,8 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       const outcome = route === 'past' ? null : await rewrite(request, route);
       const sent = outcome?.body ?? request.bytes;
       const path = route === 'count_tokens' ? route : 'messages';
-      const verdict = judge.judge({ body: sent, headers: request.headers, atMs: clock.nowMs, path });
+      const body = parseAgain(sent, parsed) ?? sent;
+      const verdict = judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
       const content = verdict.refusal === null ? verdict.seal(request.answer) : [];
       const calls = content.some((block) => block['type'] === 'tool_use');
       outcome?.seen({
@@ -135,4 +157,19 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       return { request, sent, rewritten: outcome?.rewritten ?? false, refusal: verdict.refusal, content };
     },
   };
+}
+
+/** Parsed, each message that was seen before as the very object it was; null when it is no such body. */
+function parseAgain(body: Buffer, known: Map<string, Json>): Json | null {
+  const scan = scanBody(body);
+  if (scan === null) return null;
+  const messages = scan.messages.map(({ start, end }) => {
+    const text = body.toString('utf8', start, end);
+    const found = known.get(text) ?? (JSON.parse(text) as Json);
+    known.set(text, found);
+    return found;
+  });
+  const rest = [...scan.fields].filter(([name]) => name !== 'messages');
+  const others = rest.map(([name, at]) => [name, JSON.parse(body.toString('utf8', at.start, at.end))]);
+  return { ...Object.fromEntries(others), messages };
 }

@@ -25,7 +25,11 @@ export interface Turn {
 /** A request of the conversation itself, and where it stood in it. */
 export interface Said {
   readonly exchange: Exchange;
+  readonly route: Route;
+  readonly model: string;
   readonly entries: readonly Entry[];
+  /** Plans of its session by then, those given up counted too. */
+  readonly epochs: number;
   /** Refused as it came from the client, which then left its thinking out and asked again. */
   readonly ownFault: boolean;
 }
@@ -39,6 +43,8 @@ export interface Terminal {
   ask(turn: Turn, route?: Route): Promise<readonly Exchange[]>;
   /** The newest request once more, under another number of its attribution or byte for byte. */
   again(route?: Route): Promise<Exchange>;
+  /** What it holds, as it stands, once more to the model. */
+  resume(answer: readonly AnswerBlock[], stopReason: string): Promise<Exchange>;
   /** A request on this conversation that is no turn of it. */
   aside(prompt: string, more?: Readonly<Record<string, string>>): Promise<Exchange>;
   /** Drops the newest turns. */
@@ -100,7 +106,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
     const { entries } = shape;
     const exchange = await rig.send(requestOf(answer), route);
     const ownFault = exchange.refusal !== null && holdsThinking(shape) && (isStale || !exchange.rewritten);
-    said.push({ exchange, entries, ownFault });
+    said.push({ exchange, route, model: shape.model, entries, epochs: rig.epochs(shape.sessionId), ownFault });
     compacted &&= exchange.refusal !== null;
     if (!ownFault) return exchange;
     strip();
@@ -129,6 +135,7 @@ export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Ter
       const newest = said.at(-1) as Said;
       return rig.send(newest.exchange.request, route);
     },
+    resume: (answer, stopReason) => rig.send(requestOf(answer, stopReason)),
     aside(prompt, more = {}) {
       nonce += 1;
       const asked: Entry = { role: 'user', blocks: [{ type: 'text', text: prompt }], notes: [] };

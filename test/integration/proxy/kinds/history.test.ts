@@ -1,0 +1,186 @@
+import { describe, expect, it } from 'vitest';
+import { BRIDGE } from '../../../../proxy/wire/splice.ts';
+import { createWireRig } from '../../../helpers/wire/rig.ts';
+import { isThinkingFree, left, oursIn, step, talkativeMemory, textOf, walk } from '../../../helpers/wire/story.ts';
+import { createTerminal } from '../../../helpers/wire/terminal.ts';
+
+const DAY_MS = 86_400_000;
+
+async function begun(turns: number, options: Parameters<typeof createWireRig>[0] = {}) {
+  const rig = await createWireRig(options);
+  const terminal = createTerminal(rig);
+  return { rig, terminal, last: await walk(terminal, 1, turns) };
+}
+
+describe('what becomes of a history', () => {
+  it('a retry gets the identical rewrite, even one of the request that began an epoch', async () => {
+    const { rig, terminal } = await begun(5);
+    for (let number = 6; number < 10; number += 1) {
+      const [first] = await terminal.ask(step(number));
+      if (first === undefined) throw new Error('nothing was asked');
+      expect((await rig.send(first.request)).sent.equals(first.sent)).toBe(true);
+    }
+    expect(left(await terminal.again())).toBeGreaterThan(0);
+  });
+
+  it('a resume after days, in a new engine, goes on with its plan, and a cold cache cuts at once', async () => {
+    const margin = {
+      triggerTokens: 300,
+      keepTurns: 3,
+      keepTokens: 50,
+      minDropShare: 0.2,
+      margin: 9,
+      pressureShare: 0.8,
+    };
+    const { rig, terminal, last } = await begun(8, { config: { cut: margin } });
+    expect(left(last)).toBe(0); // warm, and not paid for yet
+    await rig.restart();
+    expect((await terminal.again()).sent.equals(last.sent)).toBe(true);
+    rig.clock.nowMs += 3 * DAY_MS;
+    expect(left(await walk(terminal, 9, 9))).toBeGreaterThan(0);
+  });
+
+  it('a fork and a branch of it go on with the plan of their parent, under ids of their own, over a restart', async () => {
+    const seldom = {
+      triggerTokens: 300,
+      keepTurns: 3,
+      keepTokens: 50,
+      minDropShare: 0.6,
+      margin: 0,
+      pressureShare: 0.8,
+    };
+    const { rig, terminal, last } = await begun(9, { memory: talkativeMemory(), config: { cut: seldom } });
+    const fork = terminal.fork('00000000-0000-4000-8000-000000000000'); // its file comes before its parent's
+    const own = await walk(fork, 20, 20);
+    const shared = oursIn(last);
+    expect(shared.length).toBeGreaterThan(3);
+    expect(oursIn(own)).toEqual(expect.arrayContaining([...shared]));
+    await rig.restart();
+    expect((await fork.again()).sent.equals(own.sent)).toBe(true);
+    const branch = fork.fork('ffffffff-0000-4000-8000-000000000000');
+    expect(oursIn(await walk(branch, 30, 30))).toEqual(expect.arrayContaining([...shared]));
+    expect((await terminal.again()).sent.equals(last.sent)).toBe(true);
+  });
+
+  it('a fork keeps what it recalls in its own file, and adds nothing to its parent', async () => {
+    const { rig, terminal } = await begun(3, { memory: talkativeMemory(), config: { cut: null } });
+    const fork = terminal.fork('00000000-0000-4000-8000-000000000000');
+    await walk(fork, 20, 22);
+    const plans = rig.records.filter((record) => record.kind === 'plan');
+    const of = (id: string) => plans.filter((record) => record.plan.sessionId === id).map((record) => record.plan.id);
+    const grownBy = (ids: readonly string[]) =>
+      rig.records.filter((record) => record.kind === 'injections' && ids.includes(record.planId)).length;
+    expect(grownBy(of(fork.shape.sessionId))).toBe(3);
+    expect(grownBy(of(terminal.shape.sessionId))).toBe(2);
+  });
+
+  it('a rewind brings the earlier plans back into force, one after the other', async () => {
+    const { terminal } = await begun(14);
+    const cuts = terminal.said.map(({ exchange }) => left(exchange));
+    expect(new Set(cuts).size).toBeGreaterThan(2); // uncut, cut, cut again
+    for (const turns of [4, 6]) {
+      terminal.rewind(turns);
+      const { entries } = terminal.shape;
+      const then = terminal.said.find((one) => one.entries.length === entries.length + 1);
+      if (then === undefined) throw new Error('no request ended there');
+      const now = (await terminal.ask({ prompt: 'Take another way.', answer: 'Fine.' }))[0];
+      expect(now?.refusal).toBeNull();
+      expect(left(now as never)).toBeLessThanOrEqual(left(then.exchange));
+      terminal.rewind(1);
+    }
+  });
+
+  it('what an abandoned branch was shown may be recalled again', async () => {
+    const memory = talkativeMemory();
+    const shown: string[][] = [];
+    const { recall } = memory;
+    memory.recall = (request, signal) => {
+      shown.push([...request.shown]);
+      return recall(request, signal);
+    };
+    const { terminal } = await begun(3, { memory });
+    terminal.rewind(1);
+    await terminal.ask({ prompt: 'Take another way.' });
+    expect(shown.at(-1)).not.toContainEqual(expect.stringContaining('for Step 3'));
+    expect(shown.at(-1)).toContainEqual(expect.stringContaining('for Step 2'));
+  });
+
+  it('/compact begins a new lineage under the same id, memory kept, and nothing stale is refused', async () => {
+    const { rig, terminal } = await begun(8);
+    const captured = rig.memory.captured.size;
+    const asked = await terminal.compact();
+    expect(textOf(asked)).toContain('Earlier turns of this conversation'); // it summarises what was sent
+    const [first] = await terminal.ask(step(9));
+    expect(first).toMatchObject({ refusal: null, rewritten: true });
+    expect(isThinkingFree(first as never)).toBe(true);
+    expect(textOf(first as never)).not.toContain(BRIDGE);
+    expect(left(await walk(terminal, 10, 16))).toBeGreaterThan(0); // and is cut again when it has grown
+    expect(rig.memory.captured.size).toBeGreaterThan(captured);
+    expect([...rig.memory.captured.values()].some(({ messages }) => JSON.stringify(messages).includes('Step 2:'))).toBe(
+      true,
+    );
+  });
+
+  it('an automatic compaction in mid-loop, beside the last tool result, is no turn either', async () => {
+    const { rig, terminal } = await begun(6);
+    const { entries } = terminal.shape;
+    terminal.become({ entries: entries.slice(0, -1) }); // the newest message is a tool result
+    const before = rig.records.length;
+    const asked = await terminal.aside('CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.', {
+      'x-claude-code-request-class': 'compaction',
+      'x-claude-code-compaction': 'auto',
+    });
+    expect(asked).toMatchObject({ refusal: null, rewritten: true });
+    expect(rig.records.slice(before).filter(({ kind }) => kind !== 'served')).toEqual([]);
+    await terminal.compact();
+    expect((await walk(terminal, 7, 8)).refusal).toBeNull();
+  });
+
+  it('a fork that is compacted before its first turn is known all the same', async () => {
+    const { terminal } = await begun(6);
+    const fork = terminal.fork('bbbbbbbb-0000-4000-8000-000000000000');
+    await fork.compact();
+    expect(await walk(fork, 7, 8)).toMatchObject({ refusal: null, rewritten: true });
+  });
+
+  it('/clear begins anew under another id: nothing of the old conversation goes with it', async () => {
+    const { rig, terminal } = await begun(8);
+    terminal.become({ sessionId: 'cccccccc-0000-4000-8000-000000000000', entries: [] });
+    const fresh = await walk(terminal, 51, 52);
+    expect(left(fresh)).toBe(0);
+    expect(textOf(fresh)).not.toContain('Earlier turns');
+    expect(rig.epochs(terminal.shape.sessionId)).toBe(1);
+  });
+
+  it('two terminals on one id keep to their own branches', async () => {
+    const { terminal } = await begun(4);
+    const other = terminal.fork(terminal.shape.sessionId);
+    for (let number = 5; number < 12; number += 1) {
+      const mine = await walk(terminal, number, number);
+      const theirs = await walk(other, number + 100, number + 100);
+      expect(textOf(mine)).not.toContain(`Step ${number + 99}:`);
+      expect((await terminal.again()).sent.equals(mine.sent)).toBe(true);
+      expect((await other.again()).sent.equals(theirs.sent)).toBe(true);
+    }
+    expect(left(await terminal.again())).toBeGreaterThan(0);
+    expect(left(await other.again())).toBeGreaterThan(0);
+  });
+
+  it('turns that went past us come back without a refusal: their thinking is bound to what we did not send', async () => {
+    const { terminal } = await begun(8);
+    for (const exchange of await terminal.ask(step(9), 'past')) expect(exchange.refusal).toBeNull();
+    const back = await terminal.aside('[SUGGESTION MODE: say what comes next]');
+    expect(back).toMatchObject({ refusal: null, rewritten: true });
+    const [first] = await terminal.ask(step(10));
+    expect(first).toMatchObject({ refusal: null, rewritten: true });
+    expect(isThinkingFree(first as never)).toBe(true);
+    expect(left(first as never)).toBeGreaterThan(0);
+    expect(isThinkingFree(await walk(terminal, 11, 11))).toBe(false); // and thinks on
+  });
+
+  it('old tool results that the client clears are no refusal', async () => {
+    const { terminal } = await begun(8);
+    terminal.clearResults();
+    expect(await walk(terminal, 9, 10)).toMatchObject({ refusal: null, rewritten: true });
+  });
+});

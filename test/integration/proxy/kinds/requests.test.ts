@@ -1,0 +1,128 @@
+import { describe, expect, it } from 'vitest';
+import { createWireRig, type Exchange } from '../../../helpers/wire/rig.ts';
+import { left, oursIn, step, talkativeMemory, textOf, walk } from '../../../helpers/wire/story.ts';
+import { createTerminal, SUMMARISE, type TerminalOptions } from '../../../helpers/wire/terminal.ts';
+
+const SESSION = 'aaaaaaaa-0000-4000-8000-000000000000';
+
+async function begun(turns: number, options: TerminalOptions = {}) {
+  const rig = await createWireRig({ memory: talkativeMemory() });
+  const terminal = createTerminal(rig, options);
+  return { rig, terminal, last: await walk(terminal, 1, turns) };
+}
+
+describe('who asks', () => {
+  it.each([
+    ['a suggestion', '[SUGGESTION MODE: say what the user may type next]', {}],
+    ['a question beside the conversation', 'What was that port again?', {}],
+    ['one that says what it is', 'What was that port again?', { 'x-claude-code-request-class': 'auxiliary' }],
+    ['a recap', 'The user stepped away and is coming back. Recap in under 40 words.', {}],
+    ['a compaction', SUMMARISE, {}],
+    ['a compaction that says what it is', 'Sum it up.', { 'x-claude-code-request-class': 'compaction' }],
+  ])('%s sees what the conversation sees, adds nothing, and is no turn', async (_, prompt, headers) => {
+    const { rig, terminal, last } = await begun(8);
+    const before = rig.records.length;
+    const turns = rig.memory.captured.size;
+    const aside = await terminal.aside(prompt, headers);
+    expect(aside).toMatchObject({ refusal: null, rewritten: true });
+    expect(oursIn(aside)).toEqual(oursIn(last));
+    expect(rig.records.length).toBe(before);
+    await walk(terminal, 9, 9);
+    expect(
+      [...rig.memory.captured.values()].filter(({ messages }) => JSON.stringify(messages).includes(prompt)),
+    ).toEqual([]);
+    expect(rig.memory.captured.size).toBeGreaterThan(turns);
+  });
+
+  it('count_tokens is rewritten by the plan in force and starts none', async () => {
+    const { rig, terminal, last } = await begun(8);
+    expect((await terminal.again('count_tokens')).sent.equals(last.sent)).toBe(true);
+    const before = rig.records.length;
+    const fresh = createTerminal(rig, { sessionId: 'dddddddd-0000-4000-8000-000000000000' });
+    const [counted] = await fresh.ask(step(50), 'count_tokens');
+    expect(counted?.rewritten).toBe(false);
+    expect(rig.records.length).toBe(before);
+  });
+
+  it.each([
+    ['an agent id', { 'x-claude-code-agent-id': 'a1' }],
+    ['its class', { 'x-claude-code-request-class': 'subagent' }],
+    ['a workflow', { 'x-claude-code-request-class': 'workflow' }],
+  ])(
+    'subagents told by %s go side by side, each as it came, though they begin like their parent',
+    async (_, headers) => {
+      const { rig, terminal } = await begun(4);
+      const agents = [1, 2, 3].map(() => createTerminal(rig, { headers }));
+      const [, ...parent] = await Promise.all([
+        Promise.all(agents.map((agent) => agent.ask({ ...step(1), rounds: [], answer: 'An agent reports.' }))),
+        walk(terminal, 5, 5),
+      ]);
+      expect(parent[0]?.rewritten).toBe(true);
+      for (const agent of agents) {
+        const exchanges = [...agent.said.map(({ exchange }) => exchange), ...(await agent.ask(step(2)))];
+        expect(exchanges.map(({ rewritten, refusal }) => [rewritten, refusal])).toEqual(
+          exchanges.map(() => [false, null]),
+        );
+      }
+      expect(
+        [...rig.memory.captured.values()].some(({ messages }) => JSON.stringify(messages).includes('An agent')),
+      ).toBe(false);
+    },
+  );
+
+  it('a subagent that goes on from its parent’s own history sees what its parent sent, and adds nothing', async () => {
+    const { rig, terminal, last } = await begun(8);
+    const agent = createTerminal(rig, { ...terminal.shape, headers: { 'x-claude-code-agent-id': 'a1' } });
+    const before = rig.records.length;
+    const [first] = await agent.ask({ prompt: 'Look at the logs of step 3.' });
+    expect(first).toMatchObject({ refusal: null, rewritten: true });
+    expect(oursIn(first as Exchange)).toEqual(oursIn(last));
+    expect(rig.records.length).toBe(before);
+  });
+
+  it('hint headers and their absence make the same of a conversation', async () => {
+    const told = await begun(8, { headers: { 'x-claude-code-request-class': 'main' } });
+    const untold = await begun(8);
+    expect(oursIn(told.last)).toEqual(oursIn(untold.last));
+    expect(left(told.last)).toBe(left(untold.last));
+    expect(left(told.last)).toBeGreaterThan(0);
+  });
+});
+
+describe('whose session it is', () => {
+  const none = { 'x-claude-code-session-id': '' };
+  const sessionsOf = (rig: Awaited<ReturnType<typeof begun>>['rig']) => [
+    ...new Set([...rig.memory.captured.values()].map(({ sessionId }) => sessionId)),
+  ];
+
+  it.each([
+    ['the old form', `user_${'a'.repeat(64)}_account__session_${SESSION}`],
+    ['the JSON form', JSON.stringify({ device_id: 'd', account_uuid: '', session_id: SESSION })],
+  ])('metadata.user_id in %s names it where no header does', async (_, userId) => {
+    const { rig, last } = await begun(8, { headers: none, form: { userId } });
+    expect(sessionsOf(rig)).toEqual([SESSION]);
+    expect(left(last)).toBeGreaterThan(0);
+  });
+
+  it('a conversation without any id is told by where it runs and how it began, and is trimmed all the same', async () => {
+    const options = { headers: none, form: { userId: 'nobody' } };
+    const { rig, terminal, last } = await begun(8, options);
+    expect(left(last)).toBeGreaterThan(0);
+    expect((await terminal.again()).sent.equals(last.sent)).toBe(true);
+    expect(sessionsOf(rig)).toEqual([expect.stringMatching(/^nameless-[0-9a-f]{24}$/)]);
+    const elsewhere = createTerminal(rig, { ...options, cwd: '/home/ada/other' });
+    const plans = rig.records.filter(({ kind }) => kind === 'plan').length;
+    await elsewhere.ask({ ...step(1), rounds: [] });
+    expect(rig.records.filter(({ kind }) => kind === 'plan').length).toBe(plans + 1);
+  });
+
+  it('a first prompt that two sessions share is two conversations', async () => {
+    const { rig, terminal } = await begun(1);
+    const other = createTerminal(rig, { sessionId: 'eeeeeeee-0000-4000-8000-000000000000' });
+    rig.memory.recall = async () => [];
+    rig.memory.standing = async () => ({ brief: [], lines: [] });
+    const [first] = await other.ask(step(1));
+    expect(first?.rewritten).toBe(false);
+    expect(textOf((await terminal.again()) as Exchange)).toContain('comet-cc');
+  });
+});
