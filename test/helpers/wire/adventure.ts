@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import type { RetrievalMode } from '../../../proxy/wire/texts.ts';
 import { createFakeMemory } from '../fake-memory.ts';
 import { compare, gapsOf, isBoundAlike, systemOf } from './checks.ts';
-import { createWireRig, EARLY, type Exchange, type Route, type WireRig } from './rig.ts';
+import { createWireRig, type Exchange, earlyCuts, type Route, type WireRig } from './rig.ts';
 import { createTerminal, isPrompt, type Said, type Terminal } from './terminal.ts';
 import { type Random, randomFrom, randomTurn } from './turns.ts';
 
@@ -43,12 +43,21 @@ export interface Tally {
   requests: number;
   prompts: number;
   cuts: number;
+  roundCuts: number;
   injections: number;
   replays: number;
   ownFaults: number;
 }
 
-export const noTally = (): Tally => ({ requests: 0, prompts: 0, cuts: 0, injections: 0, replays: 0, ownFaults: 0 });
+export const noTally = (): Tally => ({
+  requests: 0,
+  prompts: 0,
+  cuts: 0,
+  roundCuts: 0,
+  injections: 0,
+  replays: 0,
+  ownFaults: 0,
+});
 
 export function adventures(models: readonly string[]): fc.Arbitrary<Adventure> {
   const deed = fc.tuple(fc.constantFrom(...DEEDS), fc.nat(60));
@@ -68,7 +77,7 @@ export function adventures(models: readonly string[]): fc.Arbitrary<Adventure> {
 /** Lives through it. @throws at the first request that breaks a promise */
 export async function live(adventure: Adventure, enforceThinking: boolean, tally: Tally): Promise<void> {
   const { retrieval, margin, model, ttl } = adventure;
-  const cut = EARLY.cut === null ? null : { ...EARLY.cut, margin };
+  const cut = earlyCuts({ margin, roundMargin: margin });
   const memory = createFakeMemory({ durable: (end) => !end.startsWith('0') });
   const rig = await createWireRig({ config: { retrieval, cut }, enforceThinking, memory });
   const first = createTerminal(rig, { model, ttl, sessionId: sessionId(0) });
@@ -77,6 +86,7 @@ export async function live(adventure: Adventure, enforceThinking: boolean, tally
   for (const [deed, amount] of adventure.deeds) await perform(world, deed, amount);
   for (const record of rig.records) {
     if (record.kind === 'plan' && record.plan.cut !== null) tally.cuts += 1;
+    if (record.kind === 'plan' && record.plan.rounds.length > 0) tally.roundCuts += 1;
     if (record.kind === 'injections') tally.injections += 1;
   }
 }
@@ -171,8 +181,13 @@ function look({ tally }: World, { said: all }: Terminal, said: Said, index: numb
   if (fresh !== undefined && isPrompt(fresh)) tally.prompts += 1;
   const sides = compare(exchange);
   const gaps = gapsOf(sides);
-  if (gaps.length > 1) throw new Error(`left out in ${gaps.length} places: ${gaps.join(' ')}`);
-  if (gaps.some(([, to]) => to > sides.prompt)) throw new Error('the newest prompt is gone');
+  if (gaps.some(([, to]) => to > sides.received - 2)) throw new Error('the newest round is gone');
+  // Whole turns go from the front; further on only rounds do, and the prompt they answer stays.
+  for (const [at, [from, to]] of gaps.entries()) {
+    const gone = sides.prompts.filter((index) => index >= from && index < to);
+    const allowed = at === 0 && from <= sides.head ? sides.prompts.slice(0, -1) : [];
+    if (gone.some((index) => !allowed.includes(index))) throw new Error(`a prompt is gone: ${gone.join()}`);
+  }
   const before = all[index - 1];
   // A late answer to turns that went past us is stripped on its own account.
   const ownWay = said.route === 'late' && all.some(({ route }) => route === 'past');

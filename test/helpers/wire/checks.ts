@@ -7,8 +7,10 @@ export interface Comparison {
   /** For each message sent: the index of the message received that it is, or null where it is ours. */
   readonly of: readonly (number | null)[];
   readonly received: number;
-  /** The newest prompt among those received. */
-  readonly prompt: number;
+  /** Those received that are prompts. */
+  readonly prompts: readonly number[];
+  /** Where the received ones go on behind the first message and what is bound to it. */
+  readonly head: number;
   readonly sent: readonly string[];
 }
 
@@ -46,7 +48,9 @@ function pairUp({ request, sent }: Exchange): Comparison {
   }
   of.push(...tail.reverse());
   const isPrompt = (text: string): boolean => text.startsWith('{"role":"user"') && !text.includes('"tool_result"');
-  return { of, received: had.length, prompt: had.findLastIndex(isPrompt), sent: goes };
+  const prompts = had.flatMap((text, index) => (isPrompt(text) ? [index] : []));
+  const behind = had.findIndex((text, index) => index > 0 && !text.startsWith('{"role":"system"'));
+  return { of, received: had.length, prompts, head: behind < 0 ? had.length : behind, sent: goes };
 }
 
 /** Index of the message received that went out as `message`: the newest in [least, most]. */

@@ -21,6 +21,7 @@ export async function keepsItsPromises({ models, enforceThinking, seed }: Share,
   const share = numRuns / 2_500;
   expect(tally.prompts).toBeGreaterThan(numRuns);
   expect(tally.cuts).toBeGreaterThan(200 * share);
+  expect(tally.roundCuts).toBeGreaterThan(50 * share);
   expect(tally.injections).toBeGreaterThan(400 * share);
   expect(tally.replays).toBeGreaterThan(800 * share);
 }

@@ -4,6 +4,7 @@ import { silentLog } from '../../../common/log.ts';
 import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
 import type { MessagesRequest, RewriteOutcome } from '../../../proxy/ports.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../../proxy/rewriter.ts';
+import type { CutRule } from '../../../proxy/wire/cut.ts';
 import type { PlanRecord } from '../../../proxy/wire/plan.ts';
 import type { Refusal } from '../../../proxy/wire/refusal.ts';
 import { scanBody } from '../../../proxy/wire/scan.ts';
@@ -11,9 +12,24 @@ import { createFakeMemory, type FakeMemory } from '../fake-memory.ts';
 
 export type Json = Record<string, unknown>;
 
-/** Cuts after a few short turns, so that short conversations meet them. */
-export const EARLY: RewriterConfig = {
-  cut: { triggerTokens: 300, keepTurns: 3, keepTokens: 50, minDropShare: 0.2, margin: 0, pressureShare: 0.8 },
+/** Cuts after a few short turns or rounds, so that short conversations meet them. */
+export function earlyCuts(change: Partial<CutRule> = {}): CutRule {
+  return {
+    triggerTokens: 300,
+    targetTokens: 0,
+    keepTurns: 3,
+    keepRounds: 4,
+    keepTokens: 50,
+    minDropShare: 0.2,
+    margin: 0,
+    roundMargin: 0,
+    pressureShare: 0.8,
+    ...change,
+  };
+}
+
+const EARLY: RewriterConfig = {
+  cut: earlyCuts(),
   retrieval: 'auto',
   retrievalTokens: 600,
   systemTokens: 900,

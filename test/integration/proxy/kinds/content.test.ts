@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { AnswerBlock } from '../../../../bin/standin/answer.ts';
 import { compare } from '../../../helpers/wire/checks.ts';
-import { createWireRig, type Exchange, type Json } from '../../../helpers/wire/rig.ts';
+import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../helpers/wire/rig.ts';
 import { isThinkingFree, left, talkativeMemory, textOf, walk } from '../../../helpers/wire/story.ts';
 import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../helpers/wire/terminal.ts';
 
@@ -136,14 +136,7 @@ describe('a switch in mid-session', () => {
   });
 
   it('of the effort keeps the plan, and a cut does not wait for a cache that is gone', async () => {
-    const patient = {
-      triggerTokens: 300,
-      keepTurns: 3,
-      keepTokens: 50,
-      minDropShare: 0.2,
-      margin: 9,
-      pressureShare: 0.8,
-    };
+    const patient = earlyCuts({ margin: 9, roundMargin: 9 });
     const rig = await createWireRig({ config: { cut: patient } });
     const terminal = createTerminal(rig);
     expect(left(await walk(terminal, 1, 8))).toBe(0);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { BRIDGE } from '../../../../proxy/wire/splice.ts';
-import { createWireRig } from '../../../helpers/wire/rig.ts';
+import { createWireRig, earlyCuts } from '../../../helpers/wire/rig.ts';
 import { isThinkingFree, left, oursIn, step, talkativeMemory, textOf, walk } from '../../../helpers/wire/story.ts';
 import { createTerminal } from '../../../helpers/wire/terminal.ts';
 
@@ -24,14 +24,7 @@ describe('what becomes of a history', () => {
   });
 
   it('a resume after days, in a new engine, goes on with its plan, and a cold cache cuts at once', async () => {
-    const margin = {
-      triggerTokens: 300,
-      keepTurns: 3,
-      keepTokens: 50,
-      minDropShare: 0.2,
-      margin: 9,
-      pressureShare: 0.8,
-    };
+    const margin = earlyCuts({ margin: 9, roundMargin: 9 });
     const { rig, terminal, last } = await begun(8, { config: { cut: margin } });
     expect(left(last)).toBe(0); // warm, and not paid for yet
     await rig.restart();
@@ -41,14 +34,7 @@ describe('what becomes of a history', () => {
   });
 
   it('a fork and a branch of it go on with the plan of their parent, under ids of their own, over a restart', async () => {
-    const seldom = {
-      triggerTokens: 300,
-      keepTurns: 3,
-      keepTokens: 50,
-      minDropShare: 0.6,
-      margin: 0,
-      pressureShare: 0.8,
-    };
+    const seldom = earlyCuts({ minDropShare: 0.6 });
     const { rig, terminal, last } = await begun(9, { memory: talkativeMemory(), config: { cut: seldom } });
     const fork = terminal.fork('00000000-0000-4000-8000-000000000000'); // its file comes before its parent's
     const own = await walk(fork, 20, 20);
