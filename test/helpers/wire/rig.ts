@@ -3,6 +3,7 @@ import { createJudge, type Judge } from '../../../bin/standin/index.ts';
 import { silentLog } from '../../../common/log.ts';
 import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
 import type { MessagesRequest, RewriteOutcome } from '../../../proxy/ports.ts';
+import type { Receipts } from '../../../proxy/receipts.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../../proxy/rewriter.ts';
 import type { CutRule } from '../../../proxy/wire/cut.ts';
 import type { PlanRecord } from '../../../proxy/wire/plan.ts';
@@ -79,6 +80,8 @@ export interface RigOptions {
   readonly memory?: FakeMemory;
 }
 
+/** Each would hash both bodies of its request. */
+const NO_RECEIPTS: Receipts = { sent() {}, settled() {}, list: () => [], close: async () => {} };
 const STEP_MS = 20_000;
 const SECRET = Buffer.alloc(32, 7);
 
@@ -93,6 +96,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
     createRewriter({
       memory,
       plans: createMemoryPlanStore(records),
+      receipts: NO_RECEIPTS,
       config: { ...EARLY, ...options.config },
       clock: { now: () => clock.nowMs },
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
