@@ -20,6 +20,7 @@ export function earlyCuts(change: Partial<CutRule> = {}): CutRule {
     targetTokens: 0,
     keepTurns: 3,
     keepRounds: 4,
+    keepRoundTokens: 50,
     keepTokens: 50,
     minDropShare: 0.2,
     margin: 0,
