@@ -1,5 +1,6 @@
 import { createConversation, lone } from './latency/conversation.ts';
 import type { Daemon } from './latency/daemon.ts';
+import { demoMemory } from './latency/demo-memory.ts';
 import { type FirstByte, measureFirstByte, type Ways } from './latency/first-byte.ts';
 import { openStage } from './latency/stage.ts';
 import { type Spread, spread } from './latency/stats.ts';
@@ -20,6 +21,8 @@ interface Report {
   readonly first_byte: readonly FirstByte[];
   readonly streams: { readonly direct: Lateness; readonly through: Lateness };
   readonly rss_mb: Record<string, { guard: number; engine: number }>;
+  /** Of the engine, while the demo ran. */
+  readonly demo_rss_mb: { readonly most: number; readonly last: number };
   readonly command_ms: Readonly<Record<string, Spread>>;
 }
 
@@ -33,7 +36,11 @@ try {
 }
 
 async function measure(ways: Ways, daemon: Daemon): Promise<Report> {
-  const command = { status: await commands(daemon, 'status'), env: await commands(daemon, 'env', '--shell', 'json') };
+  const command = {
+    'node alone': await times(() => daemon.nodeMs()),
+    status: await times(() => daemon.commandMs(['status'])),
+    env: await times(() => daemon.commandMs(['env', '--shell', 'json'])),
+  };
   const first: FirstByte[] = [];
   const rss: Report['rss_mb'] = { started: await daemon.rss() };
   for (const { bytes, samples, turns } of SIZES) {
@@ -50,7 +57,8 @@ async function measure(ways: Ways, daemon: Daemon): Promise<Report> {
     through: await measureStreams(ways.ours, ways.ours),
   };
   rss['after_streams'] = await daemon.rss();
-  return { node: process.version, first_byte: first, streams, rss_mb: rss, command_ms: command };
+  const demo = await demoMemory();
+  return { node: process.version, first_byte: first, streams, rss_mb: rss, demo_rss_mb: demo, command_ms: command };
 }
 
 /** Has a whole conversation of about `bytes`, until a cut is in force; the result makes requests of its tool loop. */
@@ -64,10 +72,10 @@ async function talk(daemon: Daemon, way: Way, size: { bytes: number; turns: numb
   return conversation.loop;
 }
 
-async function commands(daemon: Daemon, ...args: string[]): Promise<Spread> {
-  const times: number[] = [];
-  for (let at = 0; at < COMMANDS; at += 1) times.push(await daemon.commandMs(args));
-  return spread(times);
+async function times(once: () => Promise<number>): Promise<Spread> {
+  const taken: number[] = [];
+  for (let at = 0; at < COMMANDS; at += 1) taken.push(await once());
+  return spread(taken);
 }
 
 function print(report: Report): void {
@@ -83,7 +91,8 @@ function print(report: Report): void {
   for (const [when, { guard, engine }] of Object.entries(report.rss_mb)) {
     console.log(`Resident, ${when}: guard ${guard} MB, engine ${engine} MB`);
   }
-  for (const [name, times] of Object.entries(report.command_ms)) console.log(`comet-cc ${name}: ${line(times)} ms`);
+  console.log(`Resident, demo: engine ${report.demo_rss_mb.last} MB at its end, ${report.demo_rss_mb.most} MB at most`);
+  for (const [name, taken] of Object.entries(report.command_ms)) console.log(`Command, ${name}: ${line(taken)} ms`);
 }
 
 function late(of: Lateness): string {

@@ -19,6 +19,8 @@ export interface Daemon {
   flush(): Promise<void>;
   /** Wall time of one command. */
   commandMs(args: readonly string[]): Promise<number>;
+  /** Wall time of a node that does nothing: the least that any command takes. */
+  nodeMs(): Promise<number>;
   /** Resident memory of guard and engine, MB. */
   rss(): Promise<{ guard: number; engine: number }>;
   stop(): Promise<void>;
@@ -62,6 +64,11 @@ export async function startDaemon(home: string, upstream: { port: number; caFile
     async commandMs(args) {
       const fromMs = nowMs();
       await run(...args);
+      return nowMs() - fromMs;
+    },
+    async nodeMs() {
+      const fromMs = nowMs();
+      await execa(process.execPath, ['-e', '0'], { env, extendEnv: false, cwd: home });
       return nowMs() - fromMs;
     },
     async rss() {
