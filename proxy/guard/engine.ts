@@ -16,6 +16,8 @@ export interface EngineOptions {
   readonly hungMs: number;
 }
 
+/** Bodies die young: with V8's own 16 MB they would pile up to 25 MB more of resident memory before they are freed. */
+const FLAGS = ['--max-semi-space-size=4'];
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;
 const RESTART_GRACE_MS = 30_000;
@@ -43,7 +45,7 @@ export function createEngine(options: EngineOptions) {
 
   function spawn(): void {
     const { path, env, secret } = options;
-    const started = fork(path, [], { env, execArgv: [], stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    const started = fork(path, [], { env, execArgv: FLAGS, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     started.stderr?.on('data', options.onOutput);
     child = started;
     leaving = null;
