@@ -7,7 +7,7 @@ import { topicTokens } from './terms.ts';
 /** Vectors of turns, all of one embedder; a turn without one is judged by its words. */
 export type Meanings = ReadonlyMap<TurnText, Float32Array>;
 
-/** What speaks for another topic, and how loud. Fitted with `npm run bench:local`, see decision 0011. */
+/** What speaks for another topic, and how loud. Fitted with `npm run bench:local`, see decision 0016. */
 const WEIGHTS = {
   /** Share of the prompt's words that were not said before. */
   newWords: 4.6,
