@@ -1,5 +1,6 @@
 import type { Catalogue } from './catalogue.ts';
 import type { MemoryNode } from './core/node.ts';
+import { isClosed, isPast } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, ProjectView } from './face.ts';
 import type { Queries } from './queries.ts';
@@ -29,7 +30,7 @@ export function createAbout({ book, catalogue, nodeFiles, projectOf, queries }: 
   return async (projectDir) => {
     const project = projectOf(projectDir);
     const nodes = catalogue.all().filter((node) => node.project === project);
-    const valid = nodes.filter((node) => node.superseded_by === null);
+    const valid = nodes.filter((node) => !isPast(node));
     const weightiest = valid.filter((node) => node.parent_node_id === null).toSorted((a, b) => weight(a) - weight(b));
     const facts = factsOf(valid);
     const sessions = [...book.sessions().values()].filter((session) => session.project === project);
@@ -64,7 +65,7 @@ function weight(node: MemoryNode): number {
 function factsOf(nodes: readonly MemoryNode[]): ProjectView['facts'] {
   const found = new Map<string, ProjectView['facts'][number]>();
   for (const { node_id, origin, facts } of nodes) {
-    for (const { concept, value, polarity } of facts) {
+    for (const { concept, value, polarity } of facts.filter((fact) => !isClosed(fact))) {
       const key = JSON.stringify([concept, value, polarity]);
       if (!found.has(key)) found.set(key, { concept, value, polarity, origin, node_id });
     }

@@ -6,6 +6,7 @@ import { type MemoryNode, nodeId } from './core/node.ts';
 import { withoutTools } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { CompactionInput, CompactionResult, DraftNode, LanguageModel, TurnText } from './ports.ts';
+import type { Revisions } from './revisions.ts';
 import type { Store } from './store.ts';
 
 export interface Batch {
@@ -35,19 +36,21 @@ export interface Compactor {
 type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
   readonly catalogue: Catalogue;
   readonly store: Store;
+  readonly revisions: Revisions;
 };
 
 const never = new AbortController().signal;
 /** No model is asked about a few rounds alone: it reads them with their turn. */
 const BUNDLE = 'bundle';
 
-export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, store }: Parts): Compactor {
+export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, store, revisions }: Parts): Compactor {
   async function inputOf(batch: Batch): Promise<CompactionInput> {
     const old = await nodeFiles.readBrief(batch.sessionId);
     const briefClaims = old === null ? [] : [...old.active, ...old.hints];
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
     const { sessionId, project, turns } = batch;
-    return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
+    const known = revisions.known(project, turns);
+    return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims, known };
   }
 
   const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutTools) });
@@ -85,8 +88,11 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
   return {
     async standIn(batch) {
       const nodes = nodesOf(await locally(batch), batch, local.name);
-      await store.save(nodes, batch.turns);
-      return nodes;
+      return store.exclusive(async (held) => {
+        const all = await revisions.apply(nodes);
+        await held.save(all, batch.turns);
+        return all.slice(0, nodes.length);
+      });
     },
     async bundle(batch, prompt) {
       const { sessionId, project, reason, turns: shown } = batch;

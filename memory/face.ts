@@ -238,6 +238,14 @@ export interface NodeReason {
   }[];
   /** Ids that lead here. */
   readonly aliases: readonly string[];
+  /** What of it is no longer so, since when, and by which node; the node as a whole where `statement` is null. */
+  readonly replaced: readonly {
+    readonly statement: string | null;
+    readonly valid_to: string | null;
+    readonly by: string | null;
+  }[];
+  /** Nodes of which it replaced something. */
+  readonly replaces: readonly string[];
 }
 
 /** The public face of memory. Nothing here is awaited on the path of a request but `recall`, under a deadline. */

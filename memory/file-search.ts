@@ -23,7 +23,7 @@ export function createFileSearch({ recaller, files }: FileSearchParts): Memory['
     const freshness = await files.freshness(about, directory, ASKED_MS);
     const anchored = about.slice(0, options.top).map((node): RecallHit => {
       const changed = freshness.get(node.node_id)?.changes ?? [];
-      const line = memoryLine(node, null, staleNote(changed));
+      const line = memoryLine(node, null, { note: staleNote(changed) });
       const hit = byId.get(node.node_id) ?? { node, score: 0, line, raw: null, lanes: {} };
       return { ...hit, anchored: true, ...(changed.length === 0 ? {} : { changed }) };
     });

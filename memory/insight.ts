@@ -2,6 +2,7 @@ import { isCleanOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isStandIn } from './core/stand-in.ts';
+import { isClosed, isPast } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, NodeReason } from './face.ts';
 import type { TurnText } from './ports.ts';
@@ -62,9 +63,23 @@ export function createInsight(parts: Parts): Pick<Memory, 'stats' | 'why'> {
         compaction_reason: node.compaction_reason,
         turns: node.turns.map((end) => reasonOf(end, known.get(book.canonical(end)))),
         aliases: catalogue.pointersTo(node.node_id).map((each) => each.node_id),
+        replaced: replacedIn(node),
+        replaces: catalogue.all().flatMap((each) => (isRevisedBy(each, node.node_id) ? [each.node_id] : [])),
       };
     },
   };
+}
+
+function replacedIn(node: MemoryNode): NodeReason['replaced'] {
+  const whole = isPast(node) ? [{ statement: null, valid_to: node.valid_to, by: node.superseded_by }] : [];
+  const parts = node.facts.filter(isClosed).map((fact) => {
+    return { statement: fact.value, valid_to: fact.valid_to ?? null, by: fact.superseded_by ?? null };
+  });
+  return [...whole, ...parts];
+}
+
+function isRevisedBy(node: MemoryNode, id: string): boolean {
+  return node.node_id !== id && (node.superseded_by === id || node.facts.some((fact) => fact.superseded_by === id));
 }
 
 function reasonOf(turn: string, text: TurnText | undefined): NodeReason['turns'][number] {

@@ -1,5 +1,6 @@
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { Fact, MemoryNode } from './core/node.ts';
+import type { Revised } from './core/revision.ts';
 
 /** What a text is for vector search. */
 export interface Embedding {
@@ -81,6 +82,15 @@ export interface CompactionInput {
   readonly brief: string;
   /** The claims of that brief with the turns they rest on, so that a new brief can keep them. */
   readonly briefClaims?: readonly Claim[];
+  /** What memory holds to be so that these turns may revise. */
+  readonly known?: readonly KnownStatement[];
+}
+
+/** A fact of a node, as it is shown to who may revise it. */
+export interface KnownStatement extends Revised {
+  readonly text: string;
+  /** Since when, `2026-03-01`. */
+  readonly date: string;
 }
 
 export interface DraftNode {
@@ -94,6 +104,8 @@ export interface DraftNode {
   readonly facts: readonly Fact[];
   /** Where every word of it was copied from, if its writer knows; never taken from a model. */
   readonly origin?: Origin;
+  /** Of the known statements those that are no longer so by what it says. */
+  readonly revises?: readonly Revised[];
 }
 
 /** One line of the brief with the turns it rests on. */

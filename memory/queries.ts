@@ -6,6 +6,7 @@ import { DOCUMENT } from './core/document.ts';
 import { memoryLine, summaryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { JoinedTurn } from './core/parts.ts';
+import { isPast } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine, NodeFilter, RawMessage, StandingMemory } from './face.ts';
 import type { StoredBrief } from './ports.ts';
@@ -64,7 +65,7 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
     const standing = catalogue
       .all()
       .filter((node) => node.project === project && node.recall_mode !== 'active' && isCleanOrigin(node.origin))
-      .filter((node) => node.superseded_by === null)
+      .filter((node) => !isPast(node))
       .toSorted((a, b) => rank(a) - rank(b))
       .slice(0, PASSIVE_LINES);
     const lines = standing.map((node) => memoryLine(node, null));

@@ -7,11 +7,12 @@ import { memoryLine, RAW_CHARS, type RawLine } from './core/memory-line.ts';
 import { isNearDuplicate } from './core/near-duplicate.ts';
 import type { MemoryNode } from './core/node.ts';
 import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './core/node-ranking.ts';
-import { contentTokens, namesCall, recallQuery } from './core/query.ts';
+import { asksPast, contentTokens, namesCall, recallQuery } from './core/query.ts';
 import { chooseRaw } from './core/raw-choice.ts';
 import { bestSnippet, piecesOf, type Snippet, type SnippetRules } from './core/snippet.ts';
 import { freshnessFactor, staleNote } from './core/staleness.ts';
 import { type RankedTurn, rankTurns, TURN_WEIGHTS, type TurnWeights } from './core/turn-ranking.ts';
+import { isClosed, isPast, saysFact } from './core/validity.ts';
 import type { Memory, RecallHit, RecallRequest } from './face.ts';
 import type { FileMemory, Freshness } from './file-memory.ts';
 import type { IndexFilter, Lane, LaneHits, NodeIndex, TurnWords } from './ports.ts';
@@ -103,6 +104,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     if (tokens.length === 0) return [];
     const hits = await lanesFor(query, filter);
     const weights = weighQuery(tokens, index.termWeights([...tokens, UNSEEN], filter));
+    const past = asksPast(query);
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
     const factsOf = (id: string): NodeFacts | null => nodeFacts(nodeOf(id), filter);
     const nodes = rankNodes(ranked(query, hits), hits, {
@@ -113,7 +115,10 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       factsOf,
     });
     const looked = nodes
-      .filter(({ nodeId, score }) => score >= config.minScore && wanted(nodeOf(nodeId), skips, config.leastOrigin))
+      .filter(
+        ({ nodeId, score }) =>
+          score >= config.minScore && wanted(nodeOf(nodeId), { past, skips, least: config.leastOrigin }),
+      )
       .slice(0, limit * LOOKED_AT);
     const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsOf(each, nodeOf(each.nodeId))))]);
     const freshness = await deps.files?.freshness(
@@ -128,7 +133,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       if (found.length === limit) break;
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
-      const raw = await rawLine(candidate, node, { weights, rules, words }, deps);
+      const raw = await rawLine(candidate, node, { weights, rules, words, past }, deps);
       const quoted = raw === null ? [] : [raw.text, raw.asked];
       const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), ...quoted];
       const evidence = weighEvidence(weights, texts, candidate.similarity);
@@ -139,7 +144,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       passed.add(candidate.nodeId);
       const changed = freshness?.get(node.node_id)?.changes ?? [];
       const said = raw === null ? null : { ...raw, origin: await originOf(raw, deps) };
-      const line = memoryLine(node, said, staleNote(changed));
+      const line = memoryLine(node, said, { note: staleNote(changed), past });
       if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
       if (gated && line.text.length > left) continue;
       left -= line.text.length;
@@ -223,8 +228,14 @@ function turnsOf({ turns }: RankedNode, node: MemoryNode | null): string[] {
   return [...new Set([...turns.map(({ turn }) => turn), ...(node?.turns ?? [])])].slice(0, TURNS_READ);
 }
 
-function wanted(node: MemoryNode | null, skips: (node: MemoryNode) => boolean, least: Origin): boolean {
-  if (node === null || node.superseded_by !== null || skips(node)) return false;
+interface Wanted {
+  readonly past: boolean;
+  readonly skips: (node: MemoryNode) => boolean;
+  readonly least: Origin;
+}
+
+function wanted(node: MemoryNode | null, { past, skips, least }: Wanted): boolean {
+  if (node === null || (isPast(node) && !past) || skips(node)) return false;
   return lowestOrigin([node.origin, least]) === least;
 }
 
@@ -240,25 +251,28 @@ interface Reading {
   readonly weights: QueryWeights;
   readonly rules: SnippetRules;
   readonly words: ReadonlyMap<string, TurnWords>;
+  readonly past: boolean;
 }
 
 /** The line of the node's turns that answers best; turns that a lane found are read first. */
 async function rawLine(
   candidate: RankedNode,
   node: MemoryNode,
-  { weights, rules, words }: Reading,
+  { weights, rules, words, past }: Reading,
   { turnText }: RecallerDeps,
 ): Promise<Offered | null> {
   const ends = turnsOf(candidate, node);
   const inOrder = ends.toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const offered: Offered[] = [];
+  const closed = past ? [] : node.facts.filter(isClosed);
   let left = READ_CHARS;
   let carried = 0;
   for (const end of inOrder) {
     const turn = words.get(end) ?? (await turnText(end));
     const text = turn?.text.slice(0, left) ?? '';
     const snippet = bestSnippet(text, weights, { ...rules, carried });
-    if (turn !== null && snippet !== null) offered.push({ ...snippet, turn: end, origin: turn.origin });
+    const isGone = closed.some((fact) => snippet !== null && saysFact(snippet.text, fact));
+    if (turn !== null && snippet !== null && !isGone) offered.push({ ...snippet, turn: end, origin: turn.origin });
     left -= text.length;
     carried = snippet?.worth ?? 0;
   }

@@ -1,5 +1,6 @@
 import type { Catalogue } from './catalogue.ts';
 import type { MemoryNode } from './core/node.ts';
+import { withoutRevisionsBy } from './core/revision.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Indexer } from './indexer.ts';
 import type { Claim } from './ports.ts';
@@ -65,17 +66,19 @@ async function reindex(ids: readonly string[], { catalogue, indexer }: Parts): P
   indexer.upsert(ids.flatMap((id) => catalogue.get(id) ?? []));
 }
 
-function mentions({ links, parent_node_id, superseded_by }: MemoryNode, gone: ReadonlySet<string>): boolean {
+function mentions({ links, parent_node_id, superseded_by, facts }: MemoryNode, gone: ReadonlySet<string>): boolean {
+  if (facts.some((fact) => gone.has(fact.superseded_by ?? ''))) return true;
   return links.some((id) => gone.has(id)) || gone.has(parent_node_id ?? '') || gone.has(superseded_by ?? '');
 }
 
 function withoutLinks(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
   const kept = (id: string | null): string | null => (gone.has(id ?? '') ? null : id);
+  const valid = withoutRevisionsBy(node, gone);
   return {
-    ...node,
+    ...valid,
     links: node.links.filter((id) => !gone.has(id)),
     parent_node_id: kept(node.parent_node_id),
-    superseded_by: kept(node.superseded_by),
+    superseded_by: kept(valid.superseded_by),
   };
 }
 

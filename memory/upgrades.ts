@@ -5,10 +5,13 @@ import type { Batch, Compactor } from './compactor.ts';
 import type { CompactionReason } from './core/compaction.ts';
 import type { MemoryNode } from './core/node.ts';
 import { replaceStandIns } from './core/replace.ts';
+import { isSameWork, withRevisionsOf } from './core/revision.ts';
 import { isStandIn } from './core/stand-in.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { MemoryStatus } from './face.ts';
 import { createModelGate } from './model-gate.ts';
+import type { CompactionResult } from './ports.ts';
+import type { Revisions } from './revisions.ts';
 import type { Store } from './store.ts';
 import type { Texts } from './texts.ts';
 import { createSerial, type Tracker } from './tracker.ts';
@@ -46,6 +49,7 @@ interface Job {
 type Parts = Pick<MemoryDeps, 'model' | 'quota' | 'clock'> & {
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;
+  readonly revisions: Revisions;
   readonly store: Store;
   readonly texts: Texts;
   readonly tracker: Tracker;
@@ -53,7 +57,7 @@ type Parts = Pick<MemoryDeps, 'model' | 'quota' | 'clock'> & {
 };
 
 export function createUpgrades(parts: Parts): Upgrades {
-  const { model, quota, clock, catalogue, compactor, store, texts, tracker, log } = parts;
+  const { model, quota, clock, catalogue, compactor, revisions, store, texts, tracker, log } = parts;
   const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
@@ -108,7 +112,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
       gate.succeeded();
       answers += 1;
-      await replace(standIns, compactor.nodesOf(result, batch, model.name), batch);
+      await replace(standIns, result, batch);
       await compactor.writeBrief(result, batch);
       if (deferred.length > 0 && gate.isOpen()) retry();
     } catch (error) {
@@ -128,12 +132,20 @@ export function createUpgrades(parts: Parts): Upgrades {
     }
   }
 
-  async function replace(standIns: readonly MemoryNode[], fresh: readonly MemoryNode[], batch: Batch): Promise<void> {
+  async function replace(standIns: readonly MemoryNode[], result: CompactionResult, batch: Batch): Promise<void> {
+    const fresh = compactor.nodesOf(result, batch, model?.name ?? '');
     await store.exclusive(async (held) => {
       await held.refresh();
       // Some may have been removed or edited while the model was thinking; what is gone stays gone.
-      if (standIns.some((node) => catalogue.get(node.node_id) !== node)) return;
-      await held.save(replaceStandIns(standIns, fresh, new Date(clock.now()).toISOString()), batch.turns);
+      const now = standIns.flatMap((node) => catalogue.get(node.node_id) ?? []);
+      if (now.length < standIns.length || standIns.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
+      const all = replaceStandIns(now, fresh, new Date(clock.now()).toISOString());
+      const heirs = all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now));
+      const saved = await revisions.apply(
+        heirs,
+        result.nodes.map(({ revises = [] }) => revises),
+      );
+      await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
     });
   }
 

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { Claim, StoredBrief } from '../ports.ts';
@@ -5,6 +6,8 @@ import { parseBriefFile, renderBriefFile } from './brief-markdown.ts';
 import { grouped } from './grouped.ts';
 import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from './markdown.ts';
 import { MemoryNode } from './node.ts';
+import { isPointer } from './replace.ts';
+import { withoutRevisionsBy } from './revision.ts';
 
 /** Everything that is remembered, but for raw turns. */
 export interface Archive {
@@ -74,9 +77,10 @@ export function scrubLine(line: string, gone: Gone): string {
   const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line)) as Partial<z.infer<typeof Line>>;
   if ('node' in read && read.node !== undefined) {
     const { node } = read;
-    if (gone.isGone(node) || gone.ids.has(node.superseded_by ?? '')) return '';
+    if (gone.isGone(node) || (isPointer(node) && gone.ids.has(node.superseded_by ?? ''))) return '';
     const links = node.links.filter((id) => !gone.ids.has(id));
-    return links.length === node.links.length ? line : JSON.stringify({ node: { ...node, links } });
+    const kept = { ...withoutRevisionsBy(node, gone.ids), links };
+    return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
   }
   if (!('brief' in read) || read.brief === undefined) return line;
   const stays = ({ sources }: Claim): boolean => !sources.some((end) => gone.ends.has(end));

@@ -3,6 +3,7 @@ import type { MemoryLine } from '../face.ts';
 import { neutralLine } from './neutral.ts';
 import type { MemoryNode } from './node.ts';
 import { uniqueTokens } from './tokens.ts';
+import { currentSummary, validityNote } from './validity.ts';
 
 export const LINE_CHARS = 400;
 /** What a summary takes at most where nothing stands beside it; as long as the writers of summaries make them. */
@@ -17,17 +18,29 @@ export interface RawLine {
   readonly origin: Origin;
 }
 
+export interface Showing {
+  /** Ends the line. */
+  readonly note?: string;
+  /** What was so once is asked for: it is shown, too. */
+  readonly past?: boolean;
+}
+
 /** What a raw line may take at most, so that it always fits beside a stump of the summary. */
 export const RAW_CHARS = 240;
 
 /**
  * A node in one line: `- [mem_…] 2026-03-01 (user) summary — "raw line"`, at most 400 characters. The raw line is
  * shown whole or not at all, because its point are the exact values, and only where it adds a word to what of the
- * summary would be shown. `note` ends the line.
+ * summary would be shown. What is no longer so is left out, or said to be so.
  */
-export function memoryLine(node: MemoryNode, raw: RawLine | null, note = ''): MemoryLine {
-  const mark = note === '' ? '' : ` ${note}`;
-  const alone = summaryLine(node, LINE_CHARS - mark.length, mark);
+export function memoryLine(
+  node: MemoryNode,
+  raw: RawLine | null,
+  { note = '', past = false }: Showing = {},
+): MemoryLine {
+  const mark = [validityNote(node), note].map((each) => (each === '' ? '' : ` ${each}`)).join('');
+  const summary = past ? node.summary : (currentSummary(node) ?? node.summary);
+  const alone = lineOf(node, summary, LINE_CHARS, mark);
   if (raw === null) return alone;
   const quote = neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
   if (quote.length > RAW_CHARS || !addsTo(alone.text, quote)) return alone;
@@ -35,14 +48,19 @@ export function memoryLine(node: MemoryNode, raw: RawLine | null, note = ''): Me
   const head = headOf(node, origin);
   const tail = ` — "${quote}"${mark}`;
   const left = LINE_CHARS - head.length - tail.length;
-  if (left < Math.min(STUMP_CHARS, node.summary.length)) return alone;
-  return { nodeId: node.node_id, origin, text: `${head}${neutralLine(node.summary, left)}${tail}` };
+  if (left < Math.min(STUMP_CHARS, summary.length)) return alone;
+  return { nodeId: node.node_id, origin, text: `${head}${neutralLine(summary, left)}${tail}` };
 }
 
-/** The same without a raw line. */
-export function summaryLine(node: MemoryNode, maxChars = WHOLE_CHARS, mark = ''): MemoryLine {
+/** The same without a raw line, as whole as a summary may be shown. */
+export function summaryLine(node: MemoryNode): MemoryLine {
+  const note = validityNote(node);
+  return lineOf(node, currentSummary(node) ?? node.summary, WHOLE_CHARS, note === '' ? '' : ` ${note}`);
+}
+
+function lineOf(node: MemoryNode, summary: string, maxChars: number, mark: string): MemoryLine {
   const head = headOf(node, node.origin);
-  const text = `${head}${neutralLine(node.summary, maxChars - head.length)}${mark}`;
+  const text = `${head}${neutralLine(summary, maxChars - head.length - mark.length)}${mark}`;
   return { nodeId: node.node_id, origin: node.origin, text };
 }
 

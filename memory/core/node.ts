@@ -9,6 +9,13 @@ export const Fact = z.object({
   polarity: z.enum(['positive', 'negative']),
   /** `end` of each source turn. */
   evidence: z.array(z.string()),
+  /** Who says so; of the node's origin where it is not given. */
+  origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
+  valid_from: iso.optional(),
+  /** From when it was no longer so; open where it is not given. */
+  valid_to: iso.nullable().optional(),
+  /** The node that says what is so instead. */
+  superseded_by: z.string().nullable().optional(),
 });
 export type Fact = z.infer<typeof Fact>;
 
@@ -38,6 +45,8 @@ export const MemoryNode = z.object({
   valid_from: iso,
   valid_to: iso.nullable(),
   superseded_by: z.string().nullable(),
+  /** It was true until `valid_to`; without it, `superseded_by` tells only that another node took its place. */
+  superseded_as: z.literal('revised').optional(),
   compaction_reason: z.enum(['topic_shift', 'high_load', 'buffer_overflow', 'forced', 'external']),
   created_at: iso,
   strength: z.number(),

@@ -57,3 +57,11 @@ function bounded(text: string, maxChars: number): string {
   const half = Math.floor(maxChars / 2);
   return `${text.slice(0, half)}\n${text.slice(-half)}`;
 }
+
+const PAST_WORDS =
+  /\b(?:before|previous\w*|used to|former\w*|old(?:er)?|earlier|original\w*|at first|back then|in the past|history|replaced|superseded|no longer|any ?more|until|did we|were we|was our|what was|which was)\b/i;
+
+/** Whether the query asks for what was so once. */
+export function asksPast(query: string): boolean {
+  return PAST_WORDS.test(query);
+}

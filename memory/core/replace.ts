@@ -38,7 +38,7 @@ export function replaceStandIns(
   ];
 }
 
-/** A stand-in that only points to the node that took its place. */
+/** A stand-in that only points to the node that took its place; one whose statements were revised keeps its own. */
 export function isPointer(node: MemoryNode): boolean {
-  return node.written_by === 'local' && node.superseded_by !== null;
+  return node.written_by === 'local' && node.superseded_by !== null && node.superseded_as === undefined;
 }

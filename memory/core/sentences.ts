@@ -74,7 +74,8 @@ function read(text: string, by: Sentence['by'], origin: Origin, turn: string): S
   }));
 }
 
-function valuesOf(text: string): string[] {
+/** Figures, names, paths and identifiers, as written, each once. */
+export function valuesOf(text: string): string[] {
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
   const bare = words.map((word) => word.replace(/[./:-]+$/, ''));
   return [...new Set(bare.filter((word, at) => VALUE.test(word) || (at > 0 && NAME.test(word))))];

@@ -1,38 +1,46 @@
 import { z } from 'zod';
-import { clip } from '../core/neutral.ts';
-import type { Claim, CompactionInput, CompactionResult, DraftNode } from '../ports.ts';
+import { clip, neutralLine } from '../core/neutral.ts';
+import type { Revised } from '../core/revision.ts';
+import type { Claim, CompactionInput, CompactionResult, DraftNode, KnownStatement } from '../ports.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
-import { type Labels, labelTurns, renderTranscript } from './transcript.ts';
+import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';
 
 /** About 150,000 tokens: below the window of every model that may be asked. */
 const TRANSCRIPT_CHARS = 450_000;
 const SUMMARY_CHARS = 2_000;
 const TRIGGER_CHARS = 300;
 const TAGS = 8;
+const KNOWN_CHARS = 300;
 
 const labels = z.array(z.string()).describe('turn labels, such as t2');
 const ClaimAnswer = z.object({ text: z.string(), sources: labels });
-const Answer = z.object({
-  nodes: z.array(
-    z.object({
-      summary: z.string(),
-      trigger: z.string(),
-      topic_tags: z.array(z.string()),
-      importance: z.enum(['HIGH', 'MED', 'LOW']),
-      recall_mode: z.enum(['passive', 'active', 'both']),
-      turns: labels,
-      facts: z.array(
-        z.object({
-          concept: z.string(),
-          value: z.string(),
-          polarity: z.enum(['positive', 'negative']),
-          evidence: labels,
-        }),
-      ),
-    }),
-  ),
-  brief: z.object({ active: z.array(ClaimAnswer), hints: z.array(ClaimAnswer) }),
-});
+const known = z.array(z.string()).describe('labels of known statements, such as k3');
+/** What a model is asked for; `revises` may be missing in what it gives. */
+const answerWith = <T extends z.ZodType<readonly string[]>>(revises: T) =>
+  z.object({
+    nodes: z.array(
+      z.object({
+        summary: z.string(),
+        trigger: z.string(),
+        topic_tags: z.array(z.string()),
+        importance: z.enum(['HIGH', 'MED', 'LOW']),
+        recall_mode: z.enum(['passive', 'active', 'both']),
+        turns: labels,
+        facts: z.array(
+          z.object({
+            concept: z.string(),
+            value: z.string(),
+            polarity: z.enum(['positive', 'negative']),
+            evidence: labels,
+          }),
+        ),
+        revises,
+      }),
+    ),
+    brief: z.object({ active: z.array(ClaimAnswer), hints: z.array(ClaimAnswer) }),
+  });
+const Wire = answerWith(known);
+const Answer = answerWith(known.default([]));
 
 const RULES = `You are the archivist of a coding agent. You turn finished turns of its conversation with a developer into memory nodes that the agent will search months later, and you rewrite its short working brief.
 
@@ -45,6 +53,7 @@ Nodes
 - recall_mode: "active" as a rule. "passive" or "both" only for a standing rule or preference of the developer that matters in nearly every session.
 - Leave out what spoils a memory: instructions that the agent itself was given, heartbeats and acknowledgements, guesses about the developer that the developer did not say, what is only true for a moment (running, percent done, process ids), and lines that memory itself put into the conversation. Such a turn goes into the node of a turn beside it.
 - facts: single statements worth looking up by themselves; concept names the thing, value is exact; polarity "negative" for what was ruled out, removed or denied. evidence: the turns that show it.
+- revises: labels of known statements that the turns of this node say are no longer so, because a new value, tool or rule took their place. Only what is said outright; one that is merely not mentioned, or is about something else, still holds.
 
 Brief (replaces the old one completely)
 - active: what is being worked on now, where it stands, what is open. hints: rules and pitfalls to keep in mind.
@@ -65,21 +74,31 @@ export function compacterPrompt(
     maxChars: Math.min(transcriptChars, TRANSCRIPT_CHARS),
   });
   const brief = [...old].map(([label, claim]) => `[${label}] ${claim.text}`).join('\n') || input.brief;
+  const known = (input.known ?? []).map((statement, index) => [`k${index + 1}`, statement] as const);
   const sections = [
     `Known tags: ${input.knownTags.slice(0, 60).join(', ') || '(none)'}`,
     fenced('old brief', fence, brief || '(none)'),
+    ...(known.length === 0 ? [] : [fenced('known statements', fence, known.map(knownLine).join('\n'))]),
     fenced('turns', fence, transcript),
     `Write the nodes for ${[...named.of.values()].join(', ')} and the new brief.`,
   ];
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,
     user: sections.join('\n\n'),
-    schema: jsonSchemaOf(Answer),
-    parse: (value) => settle(Answer.parse(value), named),
+    schema: jsonSchemaOf(Wire),
+    parse: (value) => settle(Answer.parse(value), named, new Map(known)),
   };
 }
 
-function settle(answer: z.infer<typeof Answer>, named: Labels): CompactionResult {
+function knownLine([label, { date, text }]: readonly [string, KnownStatement]): string {
+  return `[${label}] since ${date}: ${neutralLine(text, KNOWN_CHARS)}`;
+}
+
+function settle(
+  answer: z.infer<typeof Answer>,
+  named: Labels,
+  known: ReadonlyMap<string, KnownStatement>,
+): CompactionResult {
   const own = new Set(named.of.keys());
   const nodes = answer.nodes.flatMap((node): DraftNode[] => {
     const turns = named.ends(node.turns).filter((end) => own.has(end));
@@ -89,7 +108,11 @@ function settle(answer: z.infer<typeof Answer>, named: Labels): CompactionResult
       .filter((fact) => fact.concept.trim() !== '' && fact.value.trim() !== '')
       .map((fact) => ({ ...fact, evidence: named.ends(fact.evidence).filter((end) => own.has(end)) }));
     const trigger = clip(node.trigger.trim(), TRIGGER_CHARS);
-    return [{ ...node, summary, trigger, topic_tags: tidyTags(node.topic_tags), turns, facts }];
+    const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label): Revised[] => {
+      const statement = known.get(label);
+      return statement === undefined ? [] : [{ nodeId: statement.nodeId, fact: statement.fact }];
+    });
+    return [{ ...node, summary, trigger, topic_tags: tidyTags(node.topic_tags), turns, facts, revises }];
   });
   if (nodes.length === 0) throw new Error('the answer holds no node that stands for a turn');
   const claims = (given: readonly Claim[]): Claim[] =>

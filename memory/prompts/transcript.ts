@@ -16,8 +16,12 @@ export function labelTurns(
     ...also,
     ...[...of].map(([end, label]) => [label, [end]] as const),
   ]);
-  const clean = (label: string): string => label.replace(/[[\]\s]/g, '').toLowerCase();
-  return { of, ends: (labels) => [...new Set(labels.flatMap((label) => named.get(clean(label)) ?? []))] };
+  return { of, ends: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
+}
+
+/** As it was given, however a model writes it. */
+export function bareLabel(label: string): string {
+  return label.replace(/[[\]\s]/g, '').toLowerCase();
 }
 
 export interface TranscriptOptions {

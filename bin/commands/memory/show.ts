@@ -51,10 +51,18 @@ export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: num
       `${node.importance}, recall ${node.recall_mode}, origin ${node.origin}, by ${oneLine(node.written_by)}`,
     ),
   );
-  if (node.superseded_by !== null) lines.push(field('replaced', `by ${node.superseded_by}`));
+  if (node.superseded_by !== null) {
+    const since = node.valid_to === null ? '' : `, ${node.valid_to.slice(0, 10)}`;
+    lines.push(field('replaced', `by ${node.superseded_by}${since}`));
+  } else if (node.valid_to !== null) lines.push(field('ended', node.valid_to.slice(0, 10)));
   if (node.detailed_summary !== null) lines.push('', printable(node.detailed_summary));
   for (const fact of node.facts) {
-    lines.push(`- ${oneLine(fact.concept)}: ${fact.polarity === 'negative' ? 'not ' : ''}${oneLine(fact.value)}`);
+    const until = fact.valid_to
+      ? ` (until ${fact.valid_to.slice(0, 10)}${fact.superseded_by ? `, replaced by ${fact.superseded_by}` : ''})`
+      : '';
+    lines.push(
+      `- ${oneLine(fact.concept)}: ${fact.polarity === 'negative' ? 'not ' : ''}${oneLine(fact.value)}${until}`,
+    );
   }
   if (depth === 2) for (const message of node.raw ?? []) lines.push('', ...messageLines(message, paint));
   return lines;

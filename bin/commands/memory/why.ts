@@ -36,6 +36,12 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
     lines.push(`- turn ${turn.slice(0, 12)}, ${ago(Date.parse(at), nowMs)}, ${origin}${because}`);
     lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
+  for (const { statement, valid_to, by } of reason.replaced) {
+    const since = valid_to === null ? '' : ` since ${valid_to.slice(0, 10)}`;
+    const what = statement === null ? 'all of it' : `"${truncate(oneLine(statement), PROMPT_WIDTH)}"`;
+    lines.push(`no longer so${since}: ${what}${by === null ? '' : `; replaced by ${by}`}`);
+  }
+  for (const id of reason.replaces) lines.push(`replaces something of ${id}`);
   for (const alias of reason.aliases) lines.push(`${alias} leads here`);
   return lines;
 }

@@ -31,9 +31,9 @@ test('a line with its note stays within its bounds, and the note stands whole at
   const node = makeNode({ summary: 'alpha beta gamma '.repeat(40).trim() });
   const raw = { text: `value ${'9'.repeat(100)}`, turn: 't', origin: 'user' } as const;
   for (const each of [null, raw]) {
-    const { text } = memoryLine(node, each, note);
+    const { text } = memoryLine(node, each, { note });
     expect(text.length).toBeLessThanOrEqual(400);
     expect(text.endsWith(` ${note}`)).toBe(true);
   }
-  expect(memoryLine(node, raw, note).text).toContain(raw.text);
+  expect(memoryLine(node, raw, { note }).text).toContain(raw.text);
 });
