@@ -118,7 +118,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   });
   const opened = (): Promise<unknown> => opening.catch(() => undefined);
   const costs = (): Costs => costsOf(ledger, systemClock.now());
-  const parts = { memory, opened, requests: proxy.stats, costs, receipts: receipts.list, problems: plans.problems };
+  const parts = { memory, opened, requests: proxy.stats, costs, receipts, problems: plans.problems };
   api.serve(createHandlers({ ...parts, version: VERSION }));
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));

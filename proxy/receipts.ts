@@ -10,6 +10,8 @@ export interface Receipts {
   settled(requestId: string, answered: Answered): void;
   /** Newest first, those that still wait for their answer included. */
   list(): readonly Receipt[];
+  /** Drops those that name one of these nodes, also on disk. */
+  forget(nodeIds: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -55,6 +57,17 @@ export async function openReceipts({ store, most, log }: ReceiptsDeps): Promise<
       keep(settledReceipt(receiptOf(input), answered));
     },
     list: () => [...kept, ...[...waiting.values()].map(receiptOf)].reverse(),
+    async forget(nodeIds) {
+      const gone = new Set(nodeIds);
+      const stays = (receipt: Receipt): boolean =>
+        ![...receipt.added, ...receipt.dropped].some(({ nodes }) => nodes.some((id) => gone.has(id)));
+      for (const [requestId, input] of waiting) if (!stays(receiptOf(input))) waiting.delete(requestId);
+      const left = kept.filter(stays);
+      if (left.length === kept.length) return;
+      kept = left;
+      written = kept.length;
+      await store.replace(kept);
+    },
     close: () => store.close(),
   };
 }

@@ -1,6 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
+import type { Receipts } from '../../proxy/receipts.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { Costs } from '../costs.ts';
 import { importFile } from './import-file.ts';
@@ -17,7 +18,7 @@ export interface HandlerDeps {
   readonly costs: () => Costs;
   /** Those that memory does not know of. */
   readonly problems?: () => EngineStatus['problems'];
-  readonly receipts: () => readonly Receipt[];
+  readonly receipts: Pick<Receipts, 'list' | 'forget'>;
   readonly version: string;
 }
 
@@ -37,15 +38,19 @@ export function createHandlers(deps: HandlerDeps): Handlers {
         problems: [...known, ...(problems?.() ?? [])],
       };
     },
-    explain: ({ request }) => receiptNamed(receipts(), request),
-    'receipts/list': () => receipts(),
+    explain: ({ request }) => receiptNamed(receipts.list(), request),
+    'receipts/list': () => receipts.list(),
     'nodes/list': async (filter) => {
       await opened();
       return memory.list(defined(filter));
     },
     'nodes/show': ({ id, depth }) => memory.show(id, depth),
     'nodes/search': ({ query, ...options }) => memory.search(query, defined(options)),
-    'nodes/remove': ({ ids }) => memory.remove(ids),
+    'nodes/remove': async ({ ids }) => {
+      const gone = await memory.remove(ids);
+      await receipts.forget(gone);
+      return gone;
+    },
     'nodes/section': ({ id }) => memory.section(id),
     'nodes/edit': ({ id, change }) => memory.edit(id, change),
     'nodes/pin': ({ ids, pinned }) => memory.pin(ids, pinned),

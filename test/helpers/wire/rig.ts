@@ -82,7 +82,13 @@ export interface RigOptions {
 }
 
 /** Each would hash both bodies of its request. */
-const NO_RECEIPTS: Receipts = { sent() {}, settled() {}, list: () => [], close: async () => {} };
+const NO_RECEIPTS: Receipts = {
+  sent() {},
+  settled() {},
+  list: () => [],
+  forget: async () => {},
+  close: async () => {},
+};
 const STEP_MS = 20_000;
 const SECRET = Buffer.alloc(32, 7);
 

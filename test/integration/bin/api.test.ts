@@ -40,7 +40,7 @@ async function open(methods: Partial<Memory>): Promise<void> {
       memory: memoryWith(methods),
       requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
       costs: () => ({ ...NO_COSTS, tokens: { original: 100, sent: 40, own: 0, net_saved: 60 } }),
-      receipts: () => [],
+      receipts: { list: () => [], forget: async () => {} },
       opened: async () => {},
       version: '1.2.3',
     }),
@@ -128,7 +128,7 @@ describe("the engine's API", () => {
       memory: memoryWith({}),
       requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
       costs: () => NO_COSTS,
-      receipts: () => [],
+      receipts: { list: () => [], forget: async () => {} },
       opened: async () => {},
       version: '0',
     });

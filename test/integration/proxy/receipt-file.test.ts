@@ -44,6 +44,28 @@ const reopened = async (file: string, most = 1_000) =>
   (await openReceipts({ store: openReceiptFile(file, (line) => line), most, log: silentLog })).list();
 
 describe('receipts on disk', () => {
+  it('lose every request that names a memory which is removed', async () => {
+    const file = path.join(dir, 'forgotten', 'receipts.jsonl');
+    await playOn(file);
+    const receipts = await openReceipts({ store: openReceiptFile(file, (line) => line), most: 1_000, log: silentLog });
+    const named = receipts.list().flatMap(({ added }) => added);
+    // Only the newest requests have what was made last.
+    const node = receipts
+      .list()[0]
+      ?.added.flatMap(({ nodes }) => nodes)
+      .toSorted()
+      .at(-1) as string;
+    const texts = named.filter(({ nodes }) => nodes.includes(node)).map(({ text }) => text);
+    const before = receipts.list().length;
+    await receipts.forget([node]);
+    expect(texts.length).toBeGreaterThan(0);
+    expect(receipts.list().length).toBeLessThan(before);
+    expect(receipts.list().length).toBeGreaterThan(0);
+    expect(await reopened(file)).toEqual(receipts.list());
+    const onDisk = await readFile(file, 'utf8');
+    for (const text of texts) expect(onDisk).not.toContain(JSON.stringify(text).slice(1, -1));
+  });
+
   it('come back after a restart, true for every request, and hold nothing of what Claude Code sent', async () => {
     const file = path.join(dir, 'kept', 'receipts.jsonl');
     const { steps, rewriter } = await playOn(file);
