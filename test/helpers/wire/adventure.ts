@@ -186,6 +186,7 @@ function look({ tally }: World, { said: all }: Terminal, said: Said, index: numb
   for (const [at, [from, to]] of gaps.entries()) {
     const gone = sides.prompts.filter((index) => index >= from && index < to);
     const allowed = at === 0 && from <= sides.head ? sides.prompts.slice(0, -1) : [];
+    if (gone.length > 0 && !sides.prompts.includes(to)) throw new Error(`the cut ends inside a turn: ${to}`);
     if (gone.some((index) => !allowed.includes(index))) throw new Error(`a prompt is gone: ${gone.join()}`);
   }
   const before = all[index - 1];

@@ -26,4 +26,4 @@ export async function keepsItsPromises({ models, enforceThinking, seed }: Share,
   expect(tally.replays).toBeGreaterThan(800 * share);
 }
 
-export const TIMEOUT_MS = 600_000;
+export const TIMEOUT_MS = 1_800_000;
