@@ -139,6 +139,8 @@ export const Config = z.strictObject({
       minSimilarity: share(0.3).describe('least similarity, where coverage is in doubt'),
       minScore: share(0.1).describe('least score, 0 to 1'),
       maxTokens: count(1_500).describe('ceiling for what one recall gives, tokens; whole lines are left out'),
+      passiveLines: count(20).describe('most memories that are always shown'),
+      passiveTokens: count(570).describe('ceiling for all of them, tokens'),
       leastOrigin: z
         .enum(['user', 'assistant', 'tool', 'external'])
         .default('external')

@@ -1,4 +1,5 @@
 import type { Catalogue } from './catalogue.ts';
+import { contentTags } from './core/meta-tags.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isClosed, isPast } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -75,7 +76,7 @@ function factsOf(nodes: readonly MemoryNode[]): ProjectView['facts'] {
 
 function tagsOf(nodes: readonly MemoryNode[]): ProjectView['tags'] {
   const counts = new Map<string, number>();
-  for (const tag of nodes.flatMap((node) => node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  for (const tag of nodes.flatMap((node) => contentTags(node.topic_tags))) counts.set(tag, (counts.get(tag) ?? 0) + 1);
   return [...counts]
     .map(([tag, count]) => ({ tag, nodes: count }))
     .sort((a, b) => b.nodes - a.nodes || a.tag.localeCompare(b.tag));

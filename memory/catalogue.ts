@@ -1,3 +1,4 @@
+import { contentTags } from './core/meta-tags.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isPointer } from './core/replace.ts';
 
@@ -84,7 +85,7 @@ export function createCatalogue(): Catalogue {
       const counts = new Map<string, number>();
       for (const node of all()) {
         if (node.project !== project) continue;
-        for (const tag of node.topic_tags) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+        for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
       }
       return [...counts]
         .sort((a, b) => b[1] - a[1])

@@ -69,7 +69,8 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
   function nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
     const { sessionId, project, reason } = batch;
     const shown = writtenBy === local.name ? untooled(batch).turns : batch.turns;
-    return assembleNodes(result.nodes, { sessionId, project, reason, writtenBy, nowMs: clock.now(), shown, newId });
+    const assembly = { sessionId, project, reason, writtenBy, nowMs: clock.now(), shown, whole: batch.turns, newId };
+    return assembleNodes(result.nodes, assembly);
   }
 
   /** A batch that waited for its model must not bring an older brief back. */

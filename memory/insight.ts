@@ -1,5 +1,6 @@
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
+import { contentTags } from './core/meta-tags.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isStandIn } from './core/stand-in.ts';
 import { isClosed, isPast } from './core/validity.ts';
@@ -28,7 +29,7 @@ export function createInsight(parts: Parts): Pick<Memory, 'stats' | 'why'> {
     async stats() {
       const nodes = catalogue.all();
       const sessions = [...book.sessions().values()];
-      const tags = Object.entries(countBy(nodes.flatMap((node) => node.topic_tags)));
+      const tags = Object.entries(countBy(nodes.flatMap((node) => contentTags(node.topic_tags))));
       return {
         nodes: nodes.length,
         pinned: nodes.filter((node) => node.pinned_from !== undefined).length,

@@ -16,9 +16,7 @@ import type { TurnBook } from './turn-book.ts';
 
 /** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
 const WHOLE_LINES_CHARS = 7_000;
-/** All passive lines together. */
-const PASSIVE_CHARS = 2_000;
-const PASSIVE_LINES = 20;
+const CHARS_PER_TOKEN = 3.5;
 const BRIEFS_TRIED = 5;
 /** How every mark begins that stands in place of a secret. */
 const MARK = '[REDACTED:';
@@ -28,13 +26,13 @@ export type Queries = Pick<Memory, 'lines' | 'standing' | 'list' | 'show' | 'bri
   resolve(prefix: string): MemoryNode;
 };
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf'> & {
+type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf'> & {
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly texts: Texts;
 };
 
-export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: Parts): Queries {
+export function createQueries({ config, nodeFiles, projectOf, book, catalogue, texts }: Parts): Queries {
   function lines(ids: readonly string[]): readonly MemoryLine[] {
     const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
     const distinct = [...new Set(nodes)];
@@ -67,10 +65,12 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
       .filter((node) => node.project === project && node.recall_mode !== 'active' && isCleanOrigin(node.origin))
       .filter((node) => !isPast(node))
       .toSorted((a, b) => rank(a) - rank(b))
-      .slice(0, PASSIVE_LINES);
+      .slice(0, config.recall.passiveLines);
     const lines = standing.map((node) => memoryLine(node, null));
     const spentBefore = (at: number): number => lines.slice(0, at).reduce((sum, line) => sum + line.text.length, 0);
-    return lines.filter((line, at) => spentBefore(at) + line.text.length <= PASSIVE_CHARS);
+    return lines.filter(
+      (line, at) => spentBefore(at) + line.text.length <= config.recall.passiveTokens * CHARS_PER_TOKEN,
+    );
   }
 
   async function standing(sessionId: string, projectDir: string | null): Promise<StandingMemory> {

@@ -4,6 +4,7 @@ import { answerKind } from './core/answer-kind.ts';
 import { createBreaker } from './core/breaker.ts';
 import { passesGate, type QueryWeights, UNSEEN, weighEvidence, weighQuery } from './core/gate.ts';
 import { memoryLine, RAW_CHARS, type RawLine } from './core/memory-line.ts';
+import { contentTags } from './core/meta-tags.ts';
 import { isNearDuplicate } from './core/near-duplicate.ts';
 import type { MemoryNode } from './core/node.ts';
 import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './core/node-ranking.ts';
@@ -135,7 +136,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       if (node === null) continue;
       const raw = await rawLine(candidate, node, { weights, rules, words, past }, deps);
       const quoted = raw === null ? [] : [raw.text, raw.asked];
-      const texts = [node.summary, node.trigger, ...node.topic_tags, ...factTexts(node), ...quoted];
+      const texts = [node.summary, node.trigger, ...contentTags(node.topic_tags), ...factTexts(node), ...quoted];
       const evidence = weighEvidence(weights, texts, candidate.similarity);
       const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
       if (gated ? !passesGate(evidence, config, linked) : evidence.coverage === 0 && !isNear(candidate, config)) {

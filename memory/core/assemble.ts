@@ -1,11 +1,14 @@
 import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Claim, DraftNode, IndexRow, StoredBrief, TurnText } from '../ports.ts';
+import { actionsOf, capsuleOf, urlsOf } from './actions.ts';
 import { type SourcedClaim, settleBrief } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
 import { contentDigest } from './digest.ts';
 import { formatFileLink, latestMarks } from './file-link.ts';
 import { groundedOrigin } from './grounding.ts';
+import { contentTags, flagsOf } from './meta-tags.ts';
+import { atMost, modalityOf } from './modality.ts';
 import type { MemoryNode } from './node.ts';
 import { journalLocation } from './session-file.ts';
 import { isStandIn } from './stand-in.ts';
@@ -23,6 +26,8 @@ export interface Assembly {
   readonly nowMs: number;
   /** What the writer was shown, oldest first. */
   readonly shown: readonly TurnText[];
+  /** The same turns with their tool traffic, where the writer was shown none of it. */
+  readonly whole?: readonly TurnText[];
   readonly newId: () => string;
 }
 
@@ -31,21 +36,27 @@ export function assembleNodes(drafts: readonly DraftNode[], assembly: Assembly):
   return drafts.map((draft) => assembleNode(draft, assembly));
 }
 
-function assembleNode(draft: DraftNode, { shown, ...assembly }: Assembly): MemoryNode {
+function assembleNode(draft: DraftNode, { shown, whole = shown, ...assembly }: Assembly): MemoryNode {
   const own = shown.filter((turn) => draft.turns.includes(turn.end));
   const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
   const grounded = texts.map((text) => groundedOrigin(text, draft.turns, shown));
   const origin = draft.origin ?? lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
   const turns = own.map((turn) => turn.end);
   const now = new Date(assembly.nowMs).toISOString();
+  const entire = whole.filter((turn) => draft.turns.includes(turn.end));
+  const actions = actionsOf(entire);
+  const modality = modalityOf(entire);
+  // What nobody here said or did may not ride along in a node that only they made.
+  const told = actions.filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
   return {
     node_id: assembly.newId(),
     session_id: assembly.sessionId,
     project: assembly.project,
     depth_level: 1,
     recall_mode: isCleanOrigin(origin) ? draft.recall_mode : 'active',
-    topic_tags: [...draft.topic_tags],
-    importance: draft.importance,
+    modality,
+    topic_tags: [...contentTags(draft.topic_tags), ...flagsOf(entire, actions)],
+    importance: atMost(draft.importance, modality),
     summary: draft.summary,
     detailed_summary: null,
     trigger: draft.trigger,
@@ -53,8 +64,8 @@ function assembleNode(draft: DraftNode, { shown, ...assembly }: Assembly): Memor
     raw_location: journalLocation(assembly.sessionId),
     parent_node_id: null,
     links: [],
-    source_links: latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink),
-    capsule: null,
+    source_links: [...latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink), ...urlsOf(entire)],
+    capsule: capsuleOf(told),
     origin,
     valid_from: new Date(own[0]?.atMs ?? assembly.nowMs).toISOString(),
     valid_to: null,
@@ -66,7 +77,11 @@ function assembleNode(draft: DraftNode, { shown, ...assembly }: Assembly): Memor
     last_recalled_at: null,
     turns,
     written_by: assembly.writtenBy,
-    facts: draft.facts.map((fact) => ({ ...fact, evidence: [...fact.evidence] })),
+    facts: draft.facts.map((fact) => ({
+      ...fact,
+      evidence: [...fact.evidence],
+      origin: groundedOrigin(fact.value, fact.evidence, shown),
+    })),
   };
 }
 
@@ -124,7 +139,7 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
     origin: node.origin,
     created_at_ms: atMs,
     digest: contentDigest(node),
-    text: [node.summary, node.trigger, node.topic_tags.join(' '), ...facts].join('\n'),
+    text: [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts].join('\n'),
     summary: node.summary,
     trigger: node.trigger,
   };

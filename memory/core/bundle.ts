@@ -1,15 +1,12 @@
 import { lowestOrigin } from '../../common/turn.ts';
 import type { DraftNode, TurnText } from '../ports.ts';
+import { subjectOf } from './actions.ts';
 import { clip } from './neutral.ts';
 
 const SUMMARY_CHARS = 180;
 const PROMPT_CHARS = 200;
 const CALL_CHARS = 40;
 const SAID_CHARS = 80;
-/** Of a path: enough to know it again. */
-const SEGMENTS = 2;
-/** Inputs of tools that say what a call was about. */
-const TELLING = ['file_path', 'path', 'command', 'pattern', 'url', 'query', 'description', 'prompt'];
 
 /**
  * Some rounds of a turn in one node: what was called, on what, and the last words said over it. What tools answered
@@ -20,7 +17,7 @@ const TELLING = ['file_path', 'path', 'command', 'pattern', 'url', 'query', 'des
 export function bundleDraft(part: TurnText, prompt: string): DraftNode {
   const calls = part.parts.filter((each) => each.kind === 'tool_use');
   const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
-  const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${clip(subjectOf(text), CALL_CHARS)}`.trim()))];
+  const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${subjectOf(text, CALL_CHARS)}`.trim()))];
   const words = said === undefined ? '' : ` — ${clip(oneLine(said.text), SAID_CHARS)}`;
   const count = `${calls.length} tool ${calls.length === 1 ? 'call' : 'calls'}`;
   const room = SUMMARY_CHARS - count.length - words.length - 2;
@@ -42,17 +39,6 @@ function triggerOf(prompt: string, subjects: readonly string[]): string {
   const called = clip(subjects.join(', '), SUMMARY_CHARS);
   if (prompt === '') return `When I need what a tool said about ${called}`;
   return `When I come back to “${clip(oneLine(prompt), PROMPT_CHARS)}”, or need what a tool said about ${called}`;
-}
-
-function subjectOf(input: string): string {
-  try {
-    const fields = JSON.parse(input) as Record<string, unknown>;
-    const telling = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string');
-    const named = oneLine(String(telling ?? ''));
-    return /^\S*\/\S+$/.test(named) ? named.split('/').slice(-SEGMENTS).join('/') : named;
-  } catch {
-    return ''; // an input that was cut short names nothing
-  }
 }
 
 function oneLine(text: string): string {

@@ -1,10 +1,22 @@
 import { createHash } from 'node:crypto';
+import { contentTags } from './meta-tags.ts';
 import type { MemoryNode } from './node.ts';
 
 /** Names what the index holds of a node: another digest means other rows. */
 export function contentDigest(node: MemoryNode): string {
   const { node_id, session_id, project, origin, valid_from, summary, trigger, topic_tags, facts, turns } = node;
   const stated = facts.map(({ concept, value }) => [concept, value]);
-  const content = [node_id, session_id, project, origin, valid_from, summary, trigger, topic_tags, stated, turns];
+  const content = [
+    node_id,
+    session_id,
+    project,
+    origin,
+    valid_from,
+    summary,
+    trigger,
+    contentTags(topic_tags),
+    stated,
+    turns,
+  ];
   return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
 }

@@ -8,6 +8,7 @@ import type {
   SensorReading,
   TurnText,
 } from '../ports.ts';
+import { modalityOf, shownIn } from './modality.ts';
 import { clip } from './neutral.ts';
 import { contentTokens } from './query.ts';
 import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf } from './sentences.ts';
@@ -128,6 +129,8 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
     .filter((turn) => !isIdle(turn))
     .map((turn) => turn.user.replace(/\s+/g, ' ').trim())
     .find((text) => text !== '');
+  const shown = shownIn(run.map((turn) => turn.user).join('\n'));
+  if (shown !== '' && modalityOf(run) !== 'dialog') return `user ${shown}`;
   if (prompt !== undefined) return `${USER}${clip(prompt, CLAIM_CHARS)}`;
   const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
   return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;

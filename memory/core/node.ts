@@ -28,6 +28,8 @@ export const MemoryNode = z.object({
   recall_mode: z.enum(['passive', 'active', 'both']),
   /** The recall mode that `unpin` gives back; there only while the node is pinned. */
   pinned_from: z.enum(['passive', 'active', 'both']).optional(),
+  /** What its turns are: decides how they are remembered. */
+  modality: z.enum(['dialog', 'artifact_code', 'artifact_image', 'execution_trace', 'external']).optional(),
   topic_tags: z.array(z.string()),
   importance: z.enum(['HIGH', 'MED', 'LOW']),
   summary: z.string().min(1),

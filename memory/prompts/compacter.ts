@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { contentTags } from '../core/meta-tags.ts';
+import { policyRules } from '../core/modality.ts';
 import { clip, neutralLine } from '../core/neutral.ts';
 import type { Revised } from '../core/revision.ts';
 import type { Claim, CompactionInput, CompactionResult, DraftNode, KnownStatement } from '../ports.ts';
@@ -47,6 +49,8 @@ const RULES = `You are the archivist of a coding agent. You turn finished turns 
 Nodes
 - One node for each topic; turns of one topic belong together. Every turn must be in at least one node.
 - summary: facts only, as a list of short statements separated by "; ". Keep exact values: names, paths, ports, versions, commands, flags, error texts, numbers, and who decided what and why. No narration such as "the user asked" or "we discussed", nothing guessed.
+- What a summary says depends on what the turn is:
+${policyRules()}
 - trigger: one sentence starting with "When I", written from the agent's side: the situation in which it will need this node, with 2 to 4 concrete anchors (names, files, commands, errors) to recognise it by.
 - topic_tags: 1 to 6, lower case, joined by hyphens. Use a known tag wherever one fits before making a new one.
 - importance: HIGH for decisions, constraints, preferences and hard-won fixes; LOW for what can be looked up again at once; else MED.
@@ -121,7 +125,7 @@ function settle(
 }
 
 function tidyTags(tags: readonly string[]): string[] {
-  const tidy = tags.map((tag) =>
+  const tidy = contentTags(tags).map((tag) =>
     tag
       .trim()
       .toLowerCase()

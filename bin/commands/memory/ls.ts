@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { contentTags, terseMeta } from '../../../memory/core/meta-tags.ts';
 import type { MemoryNode } from '../../../memory/core/node.ts';
 import type { OperationInput } from '../../api/operations.ts';
 import type { Context } from '../../context.ts';
@@ -63,12 +64,15 @@ export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/
 }
 
 export function listLines(nodes: readonly MemoryNode[], width: number, nowMs: number): string[] {
-  const tags: Column = { title: 'TAGS', cells: nodes.map((node) => oneLine(node.topic_tags.slice(0, 3).join(','))) };
+  const tags: Column = {
+    title: 'TAGS',
+    cells: nodes.map((node) => oneLine(contentTags(node.topic_tags).slice(0, 3).join(','))),
+  };
   return table(
     [
       { title: 'ID', cells: nodes.map((node) => node.node_id) },
       { title: 'WHEN', cells: nodes.map((node) => ago(Date.parse(node.created_at), nowMs)) },
-      { title: 'IMP', cells: nodes.map((node) => node.importance) },
+      { title: 'KIND', cells: nodes.map((node) => terseMeta(node)) },
       ...(width >= TAGS_FROM_WIDTH ? [tags] : []),
       { title: 'SUMMARY', cells: nodes.map((node) => oneLine(node.summary)), stretch: true },
     ],

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { terseMeta } from '../../../memory/core/meta-tags.ts';
 import { staleNote } from '../../../memory/core/staleness.ts';
 import type { RecallHit } from '../../../memory/face.ts';
 import type { Context } from '../../context.ts';
@@ -68,7 +69,9 @@ export function hitLines(
   nowMs: number,
 ): string[] {
   const { node } = hit;
-  const head = [hit.score.toFixed(3), node.node_id, ago(Date.parse(node.created_at), nowMs), node.origin].join('  ');
+  const head = [hit.score.toFixed(3), node.node_id, ago(Date.parse(node.created_at), nowMs), terseMeta(node)].join(
+    '  ',
+  );
   const lines = [term.paint('cyan', head), truncate(`  ${oneLine(node.summary)}`, term.width)];
   if (hit.raw !== null) lines.push(term.paint('dim', truncate(`  "${oneLine(hit.raw.text)}"`, term.width)));
   if (hit.changed !== undefined) lines.push(term.paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));

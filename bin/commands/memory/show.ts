@@ -1,4 +1,6 @@
 import { type Command, Option } from 'commander';
+import { parseFileLink } from '../../../memory/core/file-link.ts';
+import { contentTags, terseMeta } from '../../../memory/core/meta-tags.ts';
 import type { NodeView } from '../../../memory/face.ts';
 import type { EngineClient } from '../../api/client.ts';
 import type { Context } from '../../context.ts';
@@ -45,7 +47,8 @@ export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: num
     field('when', when),
     field('session', oneLine(node.session_id)),
     field('project', oneLine(node.project)),
-    field('tags', oneLine(node.topic_tags.join(', '))),
+    field('tags', oneLine(contentTags(node.topic_tags).join(', '))),
+    field('kind', terseMeta(node)),
     field(
       'importance',
       `${node.importance}, recall ${node.recall_mode}, origin ${node.origin}, by ${oneLine(node.written_by)}`,
@@ -55,6 +58,8 @@ export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: num
     const since = node.valid_to === null ? '' : `, ${node.valid_to.slice(0, 10)}`;
     lines.push(field('replaced', `by ${node.superseded_by}${since}`));
   } else if (node.valid_to !== null) lines.push(field('ended', node.valid_to.slice(0, 10)));
+  if (node.capsule !== null) lines.push(field('done', oneLine(node.capsule)));
+  if (node.source_links.length > 0) lines.push(field('sources', node.source_links.map(sourceText).join(', ')));
   if (node.detailed_summary !== null) lines.push('', printable(node.detailed_summary));
   for (const fact of node.facts) {
     const until = fact.valid_to
@@ -74,4 +79,12 @@ async function linkLines(client: EngineClient, node: NodeView, paint: Paint): Pr
   const lines = ids.map((id, at) => `${id}  ${linked[at] ? oneLine(linked[at].summary) : '(gone)'}`);
   const sources = node.source_links.map((source) => oneLine(source));
   return ['', paint('dim', 'links'), ...(lines.length + sources.length === 0 ? ['none'] : [...lines, ...sources])];
+}
+
+/** A file with the content and commit it was read at, or the link as it stands. */
+function sourceText(link: string): string {
+  const mark = parseFileLink(link);
+  if (mark === null) return oneLine(link);
+  const at = [mark.sha256, mark.commit === '' ? '' : `commit ${mark.commit}`].filter((each) => each !== '').join(', ');
+  return oneLine(at === '' ? mark.path : `${mark.path} (${at})`);
 }

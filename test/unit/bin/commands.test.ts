@@ -98,8 +98,8 @@ describe('memory ls', () => {
 
   it('gives each memory one line that fits and moves no cursor', () => {
     const [heading, line] = listLines([NODE], 80, NOW);
-    expect(heading).toMatch(/^ID +WHEN +IMP +SUMMARY$/);
-    expect(line).toBe('mem_20261121_110000_a1b2c3  1 h ago  HIGH  Staging listens on 4711; the [31mfir…');
+    expect(heading).toMatch(/^ID +WHEN +KIND +SUMMARY$/);
+    expect(line).toBe('mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H)  Staging listens on 4711; the…');
     expect(listLines([NODE], 200, NOW)[1]).toContain('deploy,ports');
   });
 });
@@ -149,7 +149,7 @@ describe('memory search', () => {
 
   it('prints the line that matched, and the lanes where asked for', () => {
     expect(hitLines(HIT, true, { paint: plain, width: 80 }, NOW)).toEqual([
-      '0.910  mem_20261121_110000_a1b2c3  1 h ago  user',
+      '0.910  mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H)',
       '  Staging listens on 4711; the [31mfirewall allows it',
       '  "use port 4711 for staging"',
       '  fts #1 7.250, summary #2 0.400',

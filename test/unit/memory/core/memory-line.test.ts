@@ -8,7 +8,7 @@ test('a line gives id, day, origin, summary and the raw line beside it', () => {
   expect(memoryLine(makeNode(), raw)).toEqual({
     nodeId: 'mem_20260301_101500_00000a',
     origin: 'tool',
-    text: '- [mem_20260301_101500_00000a] 2026-03-01 (tool) staging database listens on port 5433 — "DATABASE_URL=postgres://db-stg:5433/shop"',
+    text: '- [mem_20260301_101500_00000a] 2026-03-01 (O:TOOL F:DECISION I:M) staging database listens on port 5433 — "DATABASE_URL=postgres://db-stg:5433/shop"',
   });
 });
 
