@@ -181,7 +181,7 @@ const planIdOf = (records: readonly PlanRecord[]): string =>
   records.findLast((record) => record.kind === 'plan')?.plan.id ?? '';
 
 describe('the rewriter', () => {
-  it('is refused nothing, keeps what it does not cut, and never moves a prefix within an epoch (2,000 conversations)', async () => {
+  it('is refused nothing, keeps what it does not cut, and never moves a prefix within an epoch (300 conversations)', async () => {
     let cuts = 0;
     let injections = 0;
     await fc.assert(
@@ -205,10 +205,10 @@ describe('the rewriter', () => {
         cuts += records.filter((record) => record.kind === 'plan' && record.plan.cut !== null).length;
         injections += records.filter((record) => record.kind === 'injections').length;
       }),
-      { numRuns: 2_000, seed: 20261121 },
+      { numRuns: 300, seed: 20261121 },
     );
-    expect(cuts).toBeGreaterThan(300);
-    expect(injections).toBeGreaterThan(300);
+    expect(cuts).toBeGreaterThan(40);
+    expect(injections).toBeGreaterThan(40);
   }, 600_000);
 
   it('sends the same bytes for a retry, for count_tokens, and after a restart', async () => {
