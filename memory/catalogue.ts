@@ -1,6 +1,7 @@
 import { contentTags } from './core/meta-tags.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isPointer } from './core/replace.ts';
+import { BUNDLE, isCall } from './core/tool-bundle.ts';
 
 const TAGS = 60;
 
@@ -20,7 +21,9 @@ export interface Catalogue {
   standingFor(end: string): readonly string[];
   /** Pointers included, in no order. */
   every(): readonly MemoryNode[];
-  /** Without pointers, newest first. */
+  /** Rounds and calls of the turns that a node stands for, in order. */
+  childrenOf(id: string): readonly MemoryNode[];
+  /** Without pointers and calls, newest first. */
   all(): readonly MemoryNode[];
   /** Tags of a project, most used first. */
   tags(project: string): readonly string[];
@@ -51,7 +54,7 @@ export function createCatalogue(): Catalogue {
 
   function all(): readonly MemoryNode[] {
     sorted ??= [...nodes.values()]
-      .filter((node) => !isPointer(node))
+      .filter((node) => !isPointer(node) && !isCall(node))
       .sort((a, b) =>
         a.created_at === b.created_at
           ? b.valid_from.localeCompare(a.valid_from)
@@ -77,6 +80,11 @@ export function createCatalogue(): Catalogue {
     current,
     get: (id) => nodes.get(id),
     matching: (prefix) => (nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix))),
+    childrenOf: (id) =>
+      [...nodes.values()].filter(
+        ({ written_by, parent_node_id: parent }) =>
+          written_by === BUNDLE && parent !== null && current(parent)?.node_id === id,
+      ),
     pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
     standingFor: (end) => [...(byTurn.get(end) ?? [])],
     every: () => [...nodes.values()],

@@ -4,6 +4,7 @@ import { bundleDraft } from './core/bundle.ts';
 import type { CompactionReason } from './core/compaction.ts';
 import { type MemoryNode, nodeId } from './core/node.ts';
 import { withoutTools } from './core/taint.ts';
+import { BUNDLE } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { CompactionInput, CompactionResult, DraftNode, LanguageModel, TurnText } from './ports.ts';
 import type { Revisions } from './revisions.ts';
@@ -40,8 +41,6 @@ type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
 };
 
 const never = new AbortController().signal;
-/** No model is asked about a few rounds alone: it reads them with their turn. */
-const BUNDLE = 'bundle';
 
 export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, store, revisions }: Parts): Compactor {
   async function inputOf(batch: Batch): Promise<CompactionInput> {

@@ -1,6 +1,8 @@
 import { createAbout } from './about.ts';
 import { createCatalogue } from './catalogue.ts';
 import { createCompactor } from './compactor.ts';
+import type { MemoryNode } from './core/node.ts';
+import { BUNDLE } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import { createDocuments } from './documents.ts';
 import { createEditing } from './editing.ts';
@@ -59,7 +61,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const insight = createInsight({ ...deps, book, catalogue, store, texts, resolve });
   const recaller = createRecaller({
     index,
-    nodeOf: (id) => catalogue.current(id) ?? null,
+    nodeOf: (id) => surfaced(catalogue.current(id)),
     turnText: (end) => texts.said(end),
     projectOf,
     files,
@@ -77,6 +79,12 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const started = tracker.run('ingest', start);
   const succession = started.then(succeed);
   const watching = tracker.run('ingest', startWatching);
+
+  /** What is found in rounds of a turn is shown as its turn, where there is a node for that. */
+  function surfaced(node: MemoryNode | undefined): MemoryNode | null {
+    const isChild = node?.written_by === BUNDLE && node.parent_node_id !== null;
+    return (isChild ? catalogue.current(node.parent_node_id ?? '') : undefined) ?? node ?? null;
+  }
 
   /** Taken out of memory by the user: nothing stands for it, and nothing is to be waited for. */
   const isGone = (end: string): boolean => book.forms(end).some((form) => removed.has(form) || store.isDismissed(form));

@@ -73,6 +73,8 @@ export interface RawMessage {
 
 export interface NodeView extends MemoryNode {
   readonly raw?: readonly RawMessage[];
+  /** Rounds and tool calls of its turns. */
+  readonly children?: readonly { readonly node_id: string; readonly summary: string }[];
 }
 
 export interface SessionView {

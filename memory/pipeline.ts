@@ -179,7 +179,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
       const batch = { sessionId: session.id, project: session.project, reason, turns };
       const nodes = await compactor.standIn(batch);
-      await rounds.adopt(nodes);
+      await rounds.adopt(nodes, turns);
       session.buffer = session.buffer.slice(turns.length);
       left -= turns.length;
       if (!upgrades.add(nodes)) await compactor.writeLocalBrief(batch);

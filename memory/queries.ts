@@ -6,6 +6,7 @@ import { DOCUMENT } from './core/document.ts';
 import { memoryLine, summaryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { JoinedTurn } from './core/parts.ts';
+import { isCall } from './core/tool-bundle.ts';
 import { isPast } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine, NodeFilter, RawMessage, StandingMemory } from './face.ts';
@@ -101,7 +102,11 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
       (filter.tag === undefined || node.topic_tags.includes(filter.tag)) &&
       (filter.importance === undefined || node.importance === filter.importance) &&
       (filter.sinceMs === undefined || Date.parse(node.created_at) >= filter.sinceMs);
-    return catalogue.all().filter(fits).slice(0, filter.limit);
+    const listed = catalogue.all().filter(fits);
+    if (filter.all !== true) return listed.slice(0, filter.limit);
+    const calls = catalogue.every().filter((node) => isCall(node) && fits(node));
+    const newest = (a: MemoryNode, b: MemoryNode): number => b.created_at.localeCompare(a.created_at);
+    return (calls.length === 0 ? listed : [...listed, ...calls].toSorted(newest)).slice(0, filter.limit);
   }
 
   async function restore(sessionId: string): Promise<readonly RawMessage[]> {
@@ -120,12 +125,15 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
     restore,
     async show(id, depth) {
       const node = resolve(id);
-      if (depth < 2) return node;
-      const own = new Set(node.turns.flatMap((end) => book.forms(end)));
+      const below = catalogue.childrenOf(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
+      const children = below.length === 0 ? {} : { children: below };
+      if (depth < 2) return { ...node, ...children };
+      const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
+      const own = new Set((parent ?? node).turns.flatMap((end) => book.forms(end)));
       const messages = messagesOf(await texts.turns(node.session_id)).filter(({ ends }) =>
         ends.some((end) => own.has(end)),
       );
-      return { ...node, raw: messages.map(({ ends: _, ...message }) => message) };
+      return { ...node, ...children, raw: messages.map(({ ends: _, ...message }) => message) };
     },
     async brief(sessionId) {
       const brief = await nodeFiles.readBrief(sessionId);

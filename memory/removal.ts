@@ -1,6 +1,7 @@
 import type { Catalogue } from './catalogue.ts';
 import type { MemoryNode } from './core/node.ts';
 import { withoutRevisionsBy } from './core/revision.ts';
+import { isCall } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Indexer } from './indexer.ts';
 import type { Claim } from './ports.ts';
@@ -30,7 +31,9 @@ export async function removeNodes(chosen: readonly MemoryNode[], parts: Parts): 
   const rounds = formsOf(turns.flatMap((end) => book.partsOf(end)));
   const ends = [...new Set([...turns, ...rounds])];
   const bundles = rounds.flatMap((end) => catalogue.standingFor(end)).flatMap((id) => catalogue.get(id) ?? []);
-  const nodes = [...new Set([...chosen, ...bundles])];
+  const named = [...new Set([...chosen, ...bundles])];
+  const calls = named.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
+  const nodes = [...new Set([...named, ...calls])];
   // Turns that stay although some of their rounds go.
   const wholes = ends.flatMap((end) => book.wholesOf(end)).filter(({ end }) => !ends.includes(end));
   await forgotten.add(ends);

@@ -1,9 +1,11 @@
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import type { Compactor } from './compactor.ts';
+import { actionsOf } from './core/actions.ts';
 import type { MemoryNode } from './core/node.ts';
 import { joinParts } from './core/parts.ts';
 import { readTainted } from './core/taint.ts';
+import { callNodes } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import { redactTurn } from './intake.ts';
 import type { JournalTurn, TurnText } from './ports.ts';
@@ -24,8 +26,8 @@ export interface Rounds {
   append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn>;
   /** Nodes for the parts of a session that nothing stands for. */
   standIn(sessionId: string): Promise<void>;
-  /** Puts the nodes of parts below the nodes of their turns. */
-  adopt(nodes: readonly MemoryNode[]): Promise<void>;
+  /** Puts the nodes of parts below the nodes of their turns; where there are none, nodes for the tool calls. */
+  adopt(nodes: readonly MemoryNode[], turns: readonly TurnText[]): Promise<void>;
 }
 
 /** What a record is given beside what was captured. */
@@ -123,8 +125,12 @@ export function createRounds(parts: Parts): Rounds {
       if (bare.size === 0) return;
       for (const part of await texts.ofSession(sessionId)) if (bare.has(part.end)) await bundle(part);
     },
-    async adopt(nodes) {
-      const children = nodes.flatMap((parent) => childrenOf(parent, book, catalogue));
+    async adopt(nodes, turns) {
+      const children = nodes.flatMap((parent) => {
+        const rounds = childrenOf(parent, book, catalogue);
+        const own = turns.filter(({ end }) => parent.turns.includes(end));
+        return rounds.length > 0 ? rounds : callNodes(parent, actionsOf(own), compactor.newId);
+      });
       await store.save(children);
     },
   };

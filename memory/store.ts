@@ -4,6 +4,7 @@ import { contentDigest } from './core/digest.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isPointer } from './core/replace.ts';
 import { isStandIn } from './core/stand-in.ts';
+import { isCall } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Indexer } from './indexer.ts';
 import type { IndexEntry, Problem, TurnText } from './ports.ts';
@@ -67,7 +68,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
       );
     });
     if (emptied.length > 0) void indexer.remove(emptied.map((node) => node.node_id));
-    const searched = stale.filter((node) => !isPointer(node));
+    const searched = stale.filter((node) => !isPointer(node) && !isCall(node));
     if (searched.length > 0) indexer.upsert(searched, texts);
   }
 
@@ -88,12 +89,14 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     const lost = catalogue.every().filter((node) => !onDisk.has(node.node_id));
     const changed = loaded.nodes.filter((node) => !agrees(node));
     for (const node of lost) gone.set(node.node_id, node);
+    const orphans = lost.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
     catalogue.remove(lost.map((node) => node.node_id));
     const byHand = changed.filter((node) =>
       isEditedStandIn(node, gone.get(node.node_id) ?? catalogue.get(node.node_id)),
     );
     take(changed);
     drop(lost);
+    if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
     for (const node of changed) gone.delete(node.node_id);
     await dismiss(lost.filter((node) => !isPointer(node)).flatMap((node) => node.turns));
     await save(byHand.map(asUsers));

@@ -69,6 +69,7 @@ export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: num
       `- ${oneLine(fact.concept)}: ${fact.polarity === 'negative' ? 'not ' : ''}${oneLine(fact.value)}${until}`,
     );
   }
+  for (const child of node.children ?? []) lines.push(`- ${child.node_id}  ${oneLine(child.summary)}`);
   if (depth === 2) for (const message of node.raw ?? []) lines.push('', ...messageLines(message, paint));
   return lines;
 }
