@@ -29,6 +29,8 @@ const sizes = values.sizes.split(',').map(Number);
 const appends = Number(values.appends);
 if (sizes.some((size) => !(size > 0)) || !(appends >= 0)) throw new Error('--sizes and --appends take whole numbers');
 
+/** As the guard starts the engine. */
+const ENGINE_FLAGS = ['--max-semi-space-size=4'];
 const runs: ScaleReport[] = [];
 let steady: SteadyReport | null = null;
 for (const [at, turns] of sizes.entries()) {
@@ -49,7 +51,9 @@ else print();
 
 async function child<T>(script: 'run' | 'steady', ...args: readonly (string | number)[]): Promise<T> {
   const file = fileURLToPath(new URL(`./scale/${script}.js`, import.meta.url));
-  const running = promisify(execFile)(process.execPath, [file, ...args.map(String)]);
+  const running = promisify(execFile)(process.execPath, [...ENGINE_FLAGS, file, ...args.map(String)], {
+    env: { MALLOC_ARENA_MAX: '2', ...process.env },
+  });
   if (!values.json) running.child.stderr?.pipe(process.stderr);
   return JSON.parse((await running).stdout) as T;
 }

@@ -18,8 +18,10 @@ if (process.send === undefined) {
 // Before anything is loaded: the first message may already be here.
 process.on('message', (message: Readonly<Record<string, unknown>>, handle: unknown) => {
   if (message.type === 'client') take(String(message.name), handle);
-  else if (message.type === 'init' && typeof message.secret === 'string') void begin(message.secret);
-  else if (message.type === 'drain') void leave(0, true);
+  else if (message.type === 'init' && typeof message.secret === 'string') {
+    if (Array.isArray(message.onlyHere)) forget(message.onlyHere);
+    void begin(message.secret);
+  } else if (message.type === 'drain') void leave(0, true);
 });
 // Without its guard nobody can reach it, and another guard's engine may want the home.
 process.on('disconnect', () => void leave(0, false));
@@ -33,6 +35,11 @@ process.stderr.on('error', () => {
 process.on('uncaughtException', (error) => fail('uncaught exception', error));
 process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
 setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
+
+/** What was set for this process's own start is nothing for the children it starts. */
+function forget(names: readonly unknown[]): void {
+  for (const name of names) delete process.env[String(name)];
+}
 
 async function begin(secret: string): Promise<void> {
   try {

@@ -5,7 +5,7 @@ import { contentDigest } from './core/digest.ts';
 import { grouped } from './core/grouped.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isPointer } from './core/replace.ts';
-import type { NodeIndex, TurnText } from './ports.ts';
+import type { IndexRow, NodeIndex, TurnText } from './ports.ts';
 import { createSessionTurns } from './session-turns.ts';
 import { createSerial, type Tracker } from './tracker.ts';
 
@@ -37,6 +37,8 @@ export interface IndexerDeps {
 
 /** Of a slow embedder few take seconds, and whoever writes or stops waits for no more. */
 const NODES_AT_ONCE = 8;
+/** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
+const NODES_PER_WRITE = 100;
 
 export function createIndexer({ index, catalogue, textsOf, tracker, log }: IndexerDeps): Indexer {
   const serial = createSerial((error) => log.error('index not written; the next start rebuilds it', { error }));
@@ -48,13 +50,14 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
     texts?: readonly TurnText[],
     target: Pick<NodeIndex, 'upsert'> = index,
   ): Promise<void> {
+    const rows: IndexRow[] = [];
     for (const [sessionId, own] of bySession(nodes)) {
       // A node may have been removed or replaced while it waited here.
       if (!own.some(isLive)) continue;
       const read = await sessionTurns.read(sessionId, texts);
-      const rows = own.filter(isLive).flatMap((node) => rowsOf(node, read));
-      if (rows.length > 0) await target.upsert(rows);
+      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, read));
     }
+    if (rows.length > 0) await target.upsert(rows);
   }
 
   /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
@@ -89,7 +92,7 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
       const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
       const emptied = wrong.filter((node) => known.has(node.node_id)).map((node) => node.node_id);
       if (stale.length + emptied.length > 0) await queued(() => index.removeNodes([...stale, ...emptied]));
-      for (const [, nodes] of bySession(wrong)) {
+      for (const nodes of inWrites(wrong)) {
         if (isStopping()) return;
         await queued(() => write(nodes));
       }
@@ -122,7 +125,7 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
         await index.clear();
         const all = catalogue.all();
         let done = 0;
-        for (const [, nodes] of bySession(all)) {
+        for (const nodes of inWrites(all)) {
           progress(done, all.length);
           await write(nodes);
           done += nodes.length;
@@ -135,4 +138,16 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
 
 function bySession(nodes: readonly MemoryNode[]): Map<string, MemoryNode[]> {
   return grouped(nodes, (node) => node.session_id);
+}
+
+/** Whole sessions together, until there are enough nodes for one write. */
+function* inWrites(nodes: readonly MemoryNode[]): Generator<MemoryNode[]> {
+  let together: MemoryNode[] = [];
+  for (const [, own] of bySession(nodes)) {
+    together.push(...own);
+    if (together.length < NODES_PER_WRITE) continue;
+    yield together;
+    together = [];
+  }
+  if (together.length > 0) yield together;
 }

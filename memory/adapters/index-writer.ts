@@ -11,8 +11,8 @@ import type { LanceTable, ScannedRow, StoredRow } from './lance-table.ts';
 /** Beyond this in a commit nothing gets faster, and the embedder holds that many texts. */
 const ROWS_PER_COMMIT = 500;
 const MAX_WAITING_ROWS = 5_000;
-/** Fragments decide how fast a search is: it doubles with 50 of them, and takes 1.3 s when none is ever merged. */
-const COMMITS_PER_OPTIMIZE = 50;
+/** Fragments decide how fast a search is: it doubles with 20 of them, and takes 1.3 s when none is ever merged. */
+const COMMITS_PER_OPTIMIZE = 16;
 /** Once nothing was written for so long, whatever is left to tidy is tidied: soon where many rows came at once. */
 const REST_MS = 30_000;
 const BULK_REST_MS = 1_000;

@@ -52,6 +52,7 @@ export interface LanceTable {
   scan(rowIds?: readonly string[]): AsyncIterable<readonly ScannedRow[]>;
   /** Up to `most` summary vectors. */
   sample(most: number): Promise<Float32Array[]>;
+  /** Words of unlike weights find only rows that `optimize` has seen. */
   fullText(column: TextColumn, terms: readonly WeightedTerm[], filter: RowFilter, limit: number): Promise<ScoredRow[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<ScoredRow[]>;
   turnWords(ends: readonly string[]): Promise<Map<string, TurnWords>>;
@@ -200,6 +201,8 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
     fullText(column, terms, filter, limit) {
       if (terms.length === 0) return Promise.resolve([]);
       const query = table.query().fullTextSearch(matching(column, terms)).where(whereOf(filter));
+      // LanceDB would read the rows written since the last tidying once for each weighted word.
+      if (!areEqual(terms)) query.fastSearch();
       return hits(query.select(['row_id', '_score']).limit(limit), ({ _score }) => _score ?? 0);
     },
     nearest(column, vector, filter, limit) {
@@ -293,10 +296,14 @@ function endsIn(joined: string): string[] {
 }
 
 function matching(column: TextColumn, terms: readonly WeightedTerm[]): MatchQuery | BooleanQuery {
-  if (terms.every(([, weight]) => weight === 1)) {
+  if (areEqual(terms)) {
     return new MatchQuery(terms.map(([term]) => term).join(' '), column);
   }
   return new BooleanQuery(terms.map(([term, boost]) => [Occur.Should, new MatchQuery(term, column, { boost })]));
+}
+
+function areEqual(terms: readonly WeightedTerm[]): boolean {
+  return terms.every(([, weight]) => weight === 1);
 }
 
 function schemaFor(dimensions: number): Schema {

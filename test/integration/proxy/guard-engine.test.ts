@@ -188,6 +188,20 @@ describe('guard and engine', () => {
     for (const name of names) expect(statSync(path.join(world.home, name)).size).toBeLessThan(100_001);
   });
 
+  it.runIf(process.platform === 'linux')('give the engine few heaps, and leave what the user set', async () => {
+    const wrote = async (own: NodeJS.ProcessEnv): Promise<unknown> => {
+      const { MALLOC_ARENA_MAX: _, ...env } = process.env;
+      const line = new Promise<string>((resolve) => {
+        const onOutput = (bytes: Buffer): void => resolve(bytes.toString());
+        void world.start({ enginePath: engineScript('arenas'), engineEnv: { ...env, ...own }, onOutput });
+      });
+      return JSON.parse(await line);
+    };
+    expect(await wrote({})).toEqual(['2', ['MALLOC_ARENA_MAX']]);
+    await world.stopAll();
+    expect(await wrote({ MALLOC_ARENA_MAX: '8' })).toEqual(['8', []]);
+  });
+
   it('restart the engine when asked, without taking it for a crash', async () => {
     const { guard, via } = await world.start();
     const pid = await pidOf();
