@@ -7,10 +7,10 @@ import { memoryLine, summaryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { JoinedTurn } from './core/parts.ts';
 import { isCall } from './core/tool-bundle.ts';
-import { isPast } from './core/validity.ts';
+import { isClosed, isPast, saysFact } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine, NodeFilter, RawMessage, StandingMemory } from './face.ts';
-import type { StoredBrief } from './ports.ts';
+import type { Claim, StoredBrief } from './ports.ts';
 import { turnsBefore } from './shared-turns.ts';
 import type { Texts } from './texts.ts';
 import type { TurnBook } from './turn-book.ts';
@@ -74,10 +74,25 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
     );
   }
 
+  /** A claim rests on turns of which it was said since that it is no longer so. */
+  function isRevised({ text, sources }: Claim): boolean {
+    const nodes = sources.flatMap((end) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
+    const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
+    return facts.some((fact) => saysFact(text, fact));
+  }
+
+  function current(brief: StoredBrief): StoredBrief {
+    const holds = (claim: Claim): boolean => !isRevised(claim);
+    return { ...brief, active: brief.active.filter(holds), hints: brief.hints.filter(holds) };
+  }
+
   async function standing(sessionId: string, projectDir: string | null): Promise<StandingMemory> {
     const project = projectOf(projectDir);
     const brief = await briefFor(sessionId, project);
-    return { brief: brief === null ? [] : cleanBriefLines(brief), lines: project === '' ? [] : passive(project) };
+    return {
+      brief: brief === null ? [] : cleanBriefLines(current(brief)),
+      lines: project === '' ? [] : passive(project),
+    };
   }
 
   function resolve(prefix: string): MemoryNode {

@@ -95,6 +95,16 @@ describe('what the user changes', () => {
     expect(facts.map(({ value }) => value).join('\n')).not.toContain('5433');
   });
 
+  test('goes out of the brief that is injected', async () => {
+    const memory = await start(createDisk());
+    await tell(memory, OLD);
+    expect((await memory.standing('s0', '/home/dev/shop')).brief.join('\n')).toContain('5433');
+    await tell(memory, { ...NEW, sessionId: 's0' });
+    const { brief } = await memory.standing('s0', '/home/dev/shop');
+    expect(brief.join('\n')).toContain('6432');
+    expect(brief.join('\n')).not.toContain('5433');
+  });
+
   test('holds again when what replaced it is removed', async () => {
     const disk = createDisk();
     const memory = await start(disk);
