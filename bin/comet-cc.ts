@@ -24,6 +24,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   session: async () => (await import('./commands/session.ts')).registerSession,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,
   flush: async () => (await import('./commands/flush.ts')).registerFlush,
+  dream: async () => (await import('./commands/dream.ts')).registerDream,
   demo: async () => (await import('./commands/demo.ts')).registerDemo,
   completion: async () => (await import('./commands/completion.ts')).registerCompletion,
 };

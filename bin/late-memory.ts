@@ -58,6 +58,7 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     importDocument: async (request) => (await whenOpen()).importDocument(request),
     snapshots: async () => (await whenOpen()).snapshots(),
     rollback: async (snapshot) => (await whenOpen()).rollback(snapshot),
+    dream: async (request) => (await whenOpen()).dream(request),
     reindex: async () => (await whenOpen()).reindex(),
     stats: async () => (await whenOpen()).stats(),
     why: async (id) => (await whenOpen()).why(id),
@@ -82,5 +83,6 @@ function closedStatus(backend: string, problem: string): MemoryStatus {
     problems: [{ file: 'memory', message: problem }],
     reindex: null,
     importing: null,
+    dream: null,
   };
 }

@@ -49,6 +49,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { createSourceFiles } = await import('../memory/adapters/source-files.ts');
   const { createNodeWatch } = await import('../memory/adapters/node-watch.ts');
   const { openSnapshotFiles } = await import('../memory/adapters/snapshot-files.ts');
+  const { openDreamFiles } = await import('../memory/adapters/dream-files.ts');
   const { createClosingsFile } = await import('../memory/adapters/closings-file.ts');
   const { createForgottenFile } = await import('../memory/adapters/forgotten-file.ts');
 
@@ -96,6 +97,8 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
       now: systemClock.now,
       randomHex: () => randomBytes(8).toString('hex'),
     }),
+    dreams: await openDreamFiles(paths.dreamDir),
+    embedderId: embedder.id,
     watch: createNodeWatch({ ...paths, report }),
     clock: systemClock,
     log,

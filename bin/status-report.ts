@@ -9,7 +9,7 @@ import { VERSION } from './version.ts';
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport
   extends Costs,
-    Pick<EngineStatus, 'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'problems' | 'reindex'> {
+    Pick<EngineStatus, 'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'problems' | 'reindex' | 'dream'> {
   readonly running: boolean;
   readonly pid: number | null;
   readonly proxy: { readonly url: string; readonly port: number };
@@ -26,6 +26,7 @@ const NOTHING = {
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   nodes: 0,
   reindex: null,
+  dream: null,
   problems: [],
 };
 
@@ -51,6 +52,7 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     llm: known.llm,
     nodes: known.nodes,
     reindex: known.reindex,
+    dream: known.dream,
     problems: known.problems,
     tunnels: guard.tunnels,
   };

@@ -90,6 +90,12 @@ export const Config = z.strictObject({
       idleMs: count(600_000).describe('a session silent for so long has its tail compacted'),
     })
     .prefault({}),
+  dream: z
+    .strictObject({
+      idleMinutes: count(30).describe('memory is tidied after so long without a request; 0: only when you ask for it'),
+      modelCalls: count(20).describe('questions to the model in one such run, at most'),
+    })
+    .prefault({}),
   trim: z
     .strictObject({
       mode: z

@@ -10,6 +10,8 @@ export interface HomePaths {
   readonly nodesDir: string;
   readonly briefsDir: string;
   readonly snapshotsDir: string;
+  /** What the last dream did, and a change of it under way. */
+  readonly dreamDir: string;
   readonly plansDir: string;
   readonly ledgerDir: string;
   readonly indexDir: string;
@@ -40,6 +42,7 @@ export function homePaths(home: string): HomePaths {
     nodesDir: at('memory', 'nodes'),
     briefsDir: at('memory', 'briefs'),
     snapshotsDir: at('memory', 'snapshots'),
+    dreamDir: at('memory', 'dream'),
     plansDir: at('plans'),
     ledgerDir: at('ledger'),
     indexDir: at('index'),

@@ -1,4 +1,5 @@
 import type { Catalogue } from './catalogue.ts';
+import { isBundled } from './core/merged-node.ts';
 import { contentTags } from './core/meta-tags.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isClosed, isPast } from './core/validity.ts';
@@ -32,7 +33,7 @@ export function createAbout({ book, catalogue, nodeFiles, projectOf, queries }: 
     const project = projectOf(projectDir);
     const nodes = catalogue.all().filter((node) => node.project === project);
     const valid = nodes.filter((node) => !isPast(node));
-    const weightiest = valid.filter((node) => node.parent_node_id === null).toSorted((a, b) => weight(a) - weight(b));
+    const weightiest = valid.filter((node) => !isBundled(node)).toSorted((a, b) => weight(a) - weight(b));
     const facts = factsOf(valid);
     const sessions = [...book.sessions().values()].filter((session) => session.project === project);
     const shown = weightiest.slice(0, NODES).map((node) => node.node_id);

@@ -3,7 +3,16 @@ import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { Redactor } from '../common/redact.ts';
 import type { QuotaDecision } from './core/governor.ts';
-import type { Journal, LanguageModel, NodeFiles, NodeIndex, NodeWatch, Snapshots, SourceFiles } from './ports.ts';
+import type {
+  DreamFiles,
+  Journal,
+  LanguageModel,
+  NodeFiles,
+  NodeIndex,
+  NodeWatch,
+  Snapshots,
+  SourceFiles,
+} from './ports.ts';
 
 /** A model that can say how it is doing; `health` is what `status` shows. */
 export type ReportingModel = LanguageModel & {
@@ -17,7 +26,7 @@ export type ReportingModel = LanguageModel & {
 
 /** All that memory is built from. It closes journal, index, watch and both models; the embedder is its owner's. */
 export interface MemoryDeps {
-  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall'>;
+  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'dream'>;
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
   readonly index: NodeIndex;
@@ -35,6 +44,9 @@ export interface MemoryDeps {
   readonly dismissed: Forgotten;
   readonly closings: Closings;
   readonly snapshots: Snapshots;
+  readonly dreams: DreamFiles;
+  /** Id of the embedder that the index was made with; '' where it is not known. */
+  readonly embedderId: string;
   /** Null where no project's files are to be looked at. */
   readonly sources: SourceFiles | null;
   /** Null where nobody edits by hand. */

@@ -1,6 +1,9 @@
 import { createAbout } from './about.ts';
 import { createCatalogue } from './catalogue.ts';
 import { createCompactor } from './compactor.ts';
+import { recoverChange } from './consolidation/change.ts';
+import { openDreams } from './consolidation/dreams.ts';
+import { createSleep } from './consolidation/sleep.ts';
 import type { MemoryNode } from './core/node.ts';
 import { BUNDLE } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -40,7 +43,8 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const catalogue = createCatalogue();
   const book = createTurnBook();
   const texts = createTexts(journal, book);
-  const indexer = createIndexer({ index, catalogue, textsOf: texts.ofSession, tracker, log });
+  const { ofSession: textsOf } = texts;
+  const indexer = createIndexer({ index, catalogue, textsOf, sessionOf: book.sessionOf, tracker, log });
   const store = createStore({ ...deps, catalogue, indexer });
   const revisions = createRevisions(catalogue);
   const compactor = createCompactor({ ...deps, catalogue, store, revisions });
@@ -75,7 +79,8 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   let succeeding: MemoryStatus['reindex'] = null;
 
   for (const end of removed) book.take(end);
-  await store.open();
+  if (await recoverChange(deps.nodeFiles, deps.dreams)) log.warn('a dream was interrupted; all is as it was before');
+  await store.open(await deps.dreams.written());
   const started = tracker.run('ingest', start);
   const succession = started.then(succeed);
   const watching = tracker.run('ingest', startWatching);
@@ -90,6 +95,9 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const isGone = (end: string): boolean => book.forms(end).some((form) => removed.has(form) || store.isDismissed(form));
 
   const { newId } = compactor;
+  const dreams = await openDreams({ ...deps, catalogue, indexer, snapshooter, store, newId });
+  const sleep = createSleep({ ...deps, dreams, ready: started });
+  const dreaming = new AbortController();
   const documents = createDocuments({
     ...deps,
     book,
@@ -185,6 +193,8 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   }
 
   async function close(): Promise<void> {
+    dreaming.abort(new Error('memory is closing'));
+    await sleep.close();
     await watching;
     await watch?.close();
     sensor.close();
@@ -203,6 +213,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     ...editing,
     ...insight,
     capture(turns) {
+      sleep.disturb();
       try {
         pipeline.capture(turns);
       } catch (error) {
@@ -214,13 +225,16 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       return new Map(found.filter(([end, ids]) => ids.length > 0 || isGone(end)));
     },
     prepare(sessionId, ends) {
+      sleep.disturb();
       if (closing === null) pipeline.prepare(sessionId, ends);
     },
     async standing(sessionId, projectDir) {
+      sleep.disturb();
       if (closing === null) pipeline.notice(sessionId, projectOf(projectDir));
       return queries.standing(sessionId, projectDir);
     },
     recall(request, signal) {
+      sleep.disturb();
       const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
       return recaller.recall({ ...request, visibleTurns }, signal);
     },
@@ -232,6 +246,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     restore: (id) => started.then(() => queries.restore(id)),
     about: (projectDir) => started.then(() => about(projectDir)),
     importDocument: (request) => started.then(() => documents.import(request)),
+    dream: (request) => started.then(() => dreams.run(request, dreaming.signal)),
     remove,
     reindex,
     flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
@@ -265,6 +280,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       problems: [...problems, ...store.problems()],
       reindex: reindexing ?? succeeding,
       importing: documents.progress(),
+      dream: dreams.status(),
     };
   }
 }

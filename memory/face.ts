@@ -151,6 +151,15 @@ export interface MemoryStatus {
   readonly reindex: { readonly done: number; readonly total: number } | null;
   /** Pieces of a document written so far, while one is imported. */
   readonly importing: { readonly file: string; readonly done: number; readonly total: number } | null;
+  /** What the last dream did; null before the first. */
+  readonly dream: {
+    readonly at: string;
+    readonly merged: number;
+    readonly groups: number;
+    readonly pruned: number;
+    readonly left: number;
+    readonly running: boolean;
+  } | null;
 }
 
 /** A node's whole section, or single fields given as texts. */
@@ -199,6 +208,35 @@ export interface RollbackReport {
   readonly briefs: number;
   /** The snapshot that undoes it. */
   readonly undo: string;
+}
+
+export interface DreamRequest {
+  /** Say what would be done, and do nothing. */
+  readonly dryRun: boolean;
+  /** The memory of this directory's project alone. */
+  readonly projectDir?: string;
+}
+
+export interface DreamReport {
+  readonly dry_run: boolean;
+  readonly at: string;
+  /** What `rollback` goes back to; null where nothing was changed. */
+  readonly snapshot: string | null;
+  /** Nodes that were new or changed since the last dream. */
+  readonly looked_at: number;
+  readonly merged: readonly { readonly keeper: string; readonly merged: readonly string[]; readonly summary: string }[];
+  readonly groups: readonly {
+    readonly parent: string;
+    readonly members: readonly string[];
+    readonly summary: string;
+  }[];
+  readonly tags: readonly { readonly from: string; readonly to: string }[];
+  readonly linked: number;
+  readonly pruned: { readonly links: number; readonly nodes: readonly string[] };
+  /** Nodes that the next dream looks at. */
+  readonly left: number;
+  /** Why no model was asked although there is one; '' where it was. */
+  readonly without_model: string;
 }
 
 export interface MemoryStats {
@@ -317,6 +355,8 @@ export interface Memory {
   snapshots(): Promise<readonly SnapshotInfo[]>;
   /** @throws CometError `not_found` or `ambiguous_id` */
   rollback(snapshot: string): Promise<RollbackReport>;
+  /** Merges what says the same, groups what belongs together, tidies tags and links; see `dream` in docs/DOMAIN.md. */
+  dream(request: DreamRequest): Promise<DreamReport>;
   /** Writes the whole index again from the files; returns how many nodes. */
   reindex(): Promise<number>;
   stats(): Promise<MemoryStats>;

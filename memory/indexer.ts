@@ -1,6 +1,6 @@
 import type { Log } from '../common/log.ts';
 import type { Catalogue } from './catalogue.ts';
-import { rowsOf } from './core/assemble.ts';
+import { type NodeTexts, rowsOf } from './core/assemble.ts';
 import { contentDigest } from './core/digest.ts';
 import { grouped } from './core/grouped.ts';
 import type { MemoryNode } from './core/node.ts';
@@ -23,6 +23,8 @@ export interface Indexer {
   succeed(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
   /** Empties it and fills it again from the catalogue. @throws what the index throws */
   rebuild(progress: (done: number, total: number) => void): Promise<void>;
+  /** Resolves once all that waits now is written. */
+  settled(): Promise<void>;
   /** See `NodeIndex.purge`, after all that waits. @throws what the index throws */
   purge(): Promise<void>;
 }
@@ -31,6 +33,7 @@ export interface IndexerDeps {
   readonly index: NodeIndex;
   readonly catalogue: Catalogue;
   readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
+  readonly sessionOf: (end: string) => string | undefined;
   readonly tracker: Tracker;
   readonly log: Log;
 }
@@ -40,7 +43,7 @@ const NODES_AT_ONCE = 8;
 /** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
 const NODES_PER_WRITE = 100;
 
-export function createIndexer({ index, catalogue, textsOf, tracker, log }: IndexerDeps): Indexer {
+export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, log }: IndexerDeps): Indexer {
   const serial = createSerial((error) => log.error('index not written; the next start rebuilds it', { error }));
   const sessionTurns = createSessionTurns(textsOf);
   const queued = (work: () => Promise<void>): Promise<void> => tracker.run('indexer', () => serial(work));
@@ -55,9 +58,21 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
       // A node may have been removed or replaced while it waited here.
       if (!own.some(isLive)) continue;
       const read = await sessionTurns.read(sessionId, texts);
-      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, read));
+      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
     }
     if (rows.length > 0) await target.upsert(rows);
+  }
+
+  /** A node that others were merged into stands for turns of their sessions too. */
+  async function withOthers(node: MemoryNode, own: NodeTexts): Promise<NodeTexts> {
+    const away = node.turns.filter((end) => !own.turns.has(end)).flatMap((end) => sessionOf(end) ?? []);
+    const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
+    let all = own;
+    for (const sessionId of others) {
+      const { turns, before } = await sessionTurns.read(sessionId);
+      all = { turns: new Map([...turns, ...all.turns]), before: new Map([...before, ...all.before]) };
+    }
+    return all;
   }
 
   /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
@@ -132,6 +147,7 @@ export function createIndexer({ index, catalogue, textsOf, tracker, log }: Index
         }
         progress(all.length, all.length);
       }),
+    settled: () => queued(async () => {}),
     purge: () => asked(() => index.purge()),
   };
 }

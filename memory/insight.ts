@@ -55,7 +55,9 @@ export function createInsight(parts: Parts): Pick<Memory, 'stats' | 'why'> {
     },
     async why(id) {
       const node = resolve(id);
-      const known = new Map((await texts.ofSession(node.session_id)).map((turn) => [turn.end, turn]));
+      const sessions = new Set([node.session_id, ...node.turns.flatMap((end) => book.sessionOf(end) ?? [])]);
+      const turns = (await Promise.all([...sessions].map(texts.ofSession))).flat();
+      const known = new Map(turns.map((turn) => [turn.end, turn]));
       return {
         node_id: node.node_id,
         summary: node.summary,

@@ -119,6 +119,19 @@ export interface CompactionResult {
   readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
 }
 
+/** Nodes that seem to say the same, or to belong together. */
+export interface CondenseInput {
+  readonly kind: 'merge' | 'group';
+  readonly notes: readonly { readonly summary: string; readonly trigger: string; readonly facts: readonly string[] }[];
+}
+
+export interface CondenseResult {
+  /** They do; else the texts mean nothing. */
+  readonly fits: boolean;
+  readonly summary: string;
+  readonly trigger: string;
+}
+
 /**
  * The sensor and the compacter. Every call may take minutes and may fail.
  *
@@ -128,6 +141,8 @@ export interface LanguageModel {
   readonly name: string;
   sense(input: SensorInput, signal: AbortSignal): Promise<SensorReading>;
   compact(input: CompactionInput, signal: AbortSignal): Promise<CompactionResult>;
+  /** One text for several nodes; one that cannot do it leaves it to rules. */
+  condense?(input: CondenseInput, signal: AbortSignal): Promise<CondenseResult>;
   /** Ends every child; idempotent. */
   close(): Promise<void>;
 }
@@ -195,6 +210,8 @@ export interface NodeFiles {
   ): Promise<{ readonly nodes: readonly MemoryNode[]; readonly problems: readonly Problem[] }>;
   /** Inserts or replaces by `node_id`; durable when it resolves. Nodes may be of several sessions. */
   save(nodes: readonly MemoryNode[]): Promise<void>;
+  /** The sections of these ids, and nothing beside. */
+  drop(nodeIds: readonly string[]): Promise<void>;
   /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `ends`. */
   remove(nodeIds: readonly string[], ends?: readonly string[]): Promise<void>;
   readBrief(sessionId: string): Promise<StoredBrief | null>;
@@ -216,9 +233,50 @@ export interface NodeWatch {
 export interface SnapshotInfo {
   readonly id: string;
   readonly at: string;
-  /** What was about to happen: `edit`, `rm`, `import` or `rollback`. */
+  /** What was about to happen: `edit`, `rm`, `import`, `rollback` or `consolidate`. */
   readonly reason: string;
   readonly bytes: number;
+}
+
+/** Nodes as they were and as they are to be; null where there was none, or is to be none. */
+export interface NodeRewrite {
+  readonly before: MemoryNode | null;
+  readonly after: MemoryNode | null;
+}
+
+/** A change of many files that happens as a whole or not at all. */
+export interface ChangeRecord {
+  /** Taken before it. */
+  readonly snapshot: string;
+  readonly changes: readonly NodeRewrite[];
+}
+
+/** What the last dream did, in numbers, and what it looked at. */
+export interface DreamLedger {
+  readonly at: string;
+  readonly snapshot: string | null;
+  readonly merged: number;
+  readonly groups: number;
+  readonly tags: number;
+  readonly linked: number;
+  readonly pruned: number;
+  /** Nodes that the next one looks at. */
+  readonly left: number;
+  /** Digest of each node as it was looked at. */
+  readonly seen: Readonly<Record<string, string>>;
+}
+
+export interface DreamFiles {
+  /** Durable when it resolves: from now on the change is undone at the next start. `digests` of what it writes, by id. */
+  begin(record: ChangeRecord, digests: Readonly<Record<string, string>>): Promise<void>;
+  /** Durable when it resolves: the change stands, or is undone. */
+  end(): Promise<void>;
+  /** A change that was begun and not ended. */
+  pending(): Promise<ChangeRecord | null>;
+  /** Digests of what the last change wrote. */
+  written(): Promise<ReadonlyMap<string, string>>;
+  load(): Promise<DreamLedger | null>;
+  save(ledger: DreamLedger): Promise<void>;
 }
 
 /** Memory as it stood before a change, a bounded number of times. */

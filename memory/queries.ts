@@ -4,6 +4,7 @@ import type { Catalogue } from './catalogue.ts';
 import { cleanBriefLines, renderBrief } from './core/brief.ts';
 import { DOCUMENT } from './core/document.ts';
 import { memoryLine, summaryLine } from './core/memory-line.ts';
+import { isBundled } from './core/merged-node.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { JoinedTurn } from './core/parts.ts';
 import { isCall } from './core/tool-bundle.ts';
@@ -111,7 +112,7 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
   function list(filter: NodeFilter): readonly MemoryNode[] {
     const project = filter.projectDir === undefined ? undefined : projectOf(filter.projectDir);
     const fits = (node: MemoryNode): boolean =>
-      (filter.all === true || node.parent_node_id === null) &&
+      (filter.all === true || !isBundled(node)) &&
       (filter.sessionId === undefined || node.session_id === filter.sessionId) &&
       (project === undefined || node.project === project) &&
       (filter.tag === undefined || node.topic_tags.includes(filter.tag)) &&
@@ -132,6 +133,11 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
     return messagesOf([...shared, ...turns]).map(({ ends: _, ...message }) => message);
   }
 
+  /** A node that others were merged into stands for turns of their sessions too. */
+  function sessionsOf({ session_id, turns }: MemoryNode): string[] {
+    return [...new Set([session_id, ...turns.flatMap((end) => book.sessionOf(end) ?? [])])];
+  }
+
   return {
     lines,
     standing,
@@ -145,9 +151,8 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
       if (depth < 2) return { ...node, ...children };
       const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
       const own = new Set((parent ?? node).turns.flatMap((end) => book.forms(end)));
-      const messages = messagesOf(await texts.turns(node.session_id)).filter(({ ends }) =>
-        ends.some((end) => own.has(end)),
-      );
+      const turns = (await Promise.all(sessionsOf(parent ?? node).map((sessionId) => texts.turns(sessionId)))).flat();
+      const messages = messagesOf(turns).filter(({ ends }) => ends.some((end) => own.has(end)));
       return { ...node, ...children, raw: messages.map(({ ends: _, ...message }) => message) };
     },
     async brief(sessionId) {

@@ -5,7 +5,7 @@ import type { MemoryDeps } from './deps.ts';
 
 /** Memory as it was before a change. Raw turns are in no snapshot: the journal has them. */
 export interface Snapshooter {
-  take(reason: 'edit' | 'rm' | 'import' | 'rollback'): Promise<string>;
+  take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string>;
   read(id: string): Promise<Archive>;
   /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
   scrub(ids: ReadonlySet<string>, ends: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void>;

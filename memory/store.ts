@@ -15,14 +15,19 @@ export interface HeldStore {
   save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void>;
   /** `ends` of the turns of which no copy may stay. */
   remove(ids: readonly string[], ends?: readonly string[]): Promise<void>;
+  /** Takes over what the caller has written to the files itself, and the ids it took out of them. */
+  adopt(nodes: readonly MemoryNode[], gone: readonly string[]): void;
   /** Takes over what was changed on disk; all of it, or what stands in these files. */
   refresh(files?: readonly string[]): Promise<void>;
 }
 
 /** Node files, catalogue and index as one: changed by one at a time, and the files win. */
-export interface Store extends HeldStore {
-  /** Reads the files for the first time, and what was edited while nobody watched. */
-  open(): Promise<void>;
+export interface Store extends Omit<HeldStore, 'adopt'> {
+  /**
+   * Reads the files for the first time, and what was edited while nobody watched. `written` are digests of nodes, by
+   * id, that we wrote last ourselves.
+   */
+  open(written?: ReadonlyMap<string, string>): Promise<void>;
   exclusive<T>(work: (held: HeldStore) => Promise<T>): Promise<T>;
   /** Files and sections that do not validate. */
   problems(): readonly Problem[];
@@ -121,7 +126,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     await dismissed.add(fresh);
   }
 
-  async function open(): Promise<void> {
+  async function open(written: ReadonlyMap<string, string>): Promise<void> {
     for (const end of await dismissed.load()) dismissedEnds.add(end);
     const loaded = await nodeFiles.load();
     problems = loaded.problems;
@@ -129,15 +134,25 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     const indexed = await index.entries();
     const away = [...indexed].filter(([id]) => catalogue.get(id) === undefined);
     await dismiss(away.flatMap(([, { turns }]) => turns));
-    const byHand = loaded.nodes.filter((node) => isStandIn(node) && differs(indexed.get(node.node_id), node));
+    const byHand = loaded.nodes.filter(
+      (node) =>
+        isStandIn(node) &&
+        differs(indexed.get(node.node_id), node) &&
+        written.get(node.node_id) !== contentDigest(node),
+    );
     const users = byHand.map(asUsers);
     if (users.length > 0) await nodeFiles.save(users);
     catalogue.put(users);
   }
 
-  const held: HeldStore = { save, remove, refresh };
+  function adopt(nodes: readonly MemoryNode[], ids: readonly string[]): void {
+    take(nodes);
+    drop(ids.flatMap((id) => catalogue.get(id) ?? []));
+  }
+
+  const held: HeldStore = { save, remove, refresh, adopt };
   return {
-    open: () => exclusive(open),
+    open: (written = new Map()) => exclusive(() => open(written)),
     exclusive,
     save: (nodes, texts) => exclusive(() => save(nodes, texts)),
     remove: (ids, ends) => exclusive(() => remove(ids, ends)),

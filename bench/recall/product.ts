@@ -14,6 +14,7 @@ import { openNodeFiles } from '../../memory/adapters/node-files.ts';
 import { createStaticEmbedder } from '../../memory/adapters/static-encoder.ts';
 import { createMemory, type Memory } from '../../memory/index.ts';
 import type { Embedder, LanguageModel, NodeIndex } from '../../memory/ports.ts';
+import { noDreams } from '../no-dreams.ts';
 
 /** Memory as the daemon has it, on files and an index of its own, without Claude. */
 export interface Product {
@@ -57,6 +58,8 @@ export async function openProduct({ local, embedder, now = Date.now }: ProductOp
       rewrite: async () => {},
     },
     sources: null,
+    dreams: noDreams,
+    embedderId: '',
     watch: null,
     clock: { now },
     log: silentLog,

@@ -9,6 +9,7 @@ import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { createWorkerEmbedder } from '../../memory/adapters/worker-embedder.ts';
 import { createMemory, type Memory } from '../../memory/index.ts';
 import type { Embedder, Journal, NodeFiles, NodeIndex } from '../../memory/ports.ts';
+import { noDreams } from '../no-dreams.ts';
 import type { Corpus } from './corpus.ts';
 
 export interface IndexStage {
@@ -52,6 +53,8 @@ export async function openCorpusMemory(
     dismissed: nothing,
     closings: { load: async () => new Map(), add: async () => {} },
     snapshots: { list: async () => [], write: refused, read: refused, rewrite: refused },
+    dreams: noDreams,
+    embedderId: embedder.id,
     sources: null,
     watch: null,
     clock: { now: Date.now },
@@ -83,6 +86,7 @@ function nodeFilesOf(corpus: Corpus): NodeFiles {
   return {
     load: async () => ({ nodes: corpus.nodes(), problems: [] }),
     save: refused,
+    drop: refused,
     remove: refused,
     readBrief: async () => null,
     writeBrief: refused,

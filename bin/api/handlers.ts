@@ -59,6 +59,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'memory/stats': async () => ({ ...(await memory.stats()), savings: costs().savings }),
     'memory/export': ({ format }) => memory.exportAll(format),
     'memory/import': (input) => importFile(memory, input),
+    'memory/dream': (request) => memory.dream(defined(request)),
     'memory/reindex': () => memory.reindex(),
     'snapshots/list': () => memory.snapshots(),
     'snapshots/rollback': ({ id }) => memory.rollback(id),

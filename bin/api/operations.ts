@@ -3,6 +3,7 @@ import { z } from 'zod';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
   DocumentReport,
+  DreamReport,
   ImportReport,
   MemoryStats,
   MemoryStatus,
@@ -67,6 +68,7 @@ export const operationInputs = {
     projectDir: path.optional(),
     again: z.boolean().optional(),
   }),
+  'memory/dream': z.strictObject({ dryRun: z.boolean(), projectDir: path.optional() }),
   'memory/reindex': z.strictObject({}),
   'snapshots/list': z.strictObject({}),
   'snapshots/rollback': z.strictObject({ id }),
@@ -98,6 +100,7 @@ export interface OperationResults {
   'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
   'memory/export': string;
   'memory/import': ImportReport | DocumentReport;
+  'memory/dream': DreamReport;
   'memory/reindex': number;
   'snapshots/list': readonly SnapshotInfo[];
   'snapshots/rollback': RollbackReport;

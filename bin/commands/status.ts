@@ -49,6 +49,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
       `${llm.backend}, today ${count(llm.calls_today)} calls, ${count(llm.tokens_today)} tokens, $${llm.cost_usd_today.toFixed(2)}`,
     ],
   ];
+  if (report.dream !== null) rows.push(['dream', dreamLine(report.dream)]);
   const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
   if (report.reindex !== null) {
     const { done, total } = report.reindex;
@@ -62,6 +63,12 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
   for (const problem of report.problems) lines.push(paint('yellow', `${problem.file}: ${oneLine(problem.message)}`));
   if (!healthy) lines.push('Claude Code goes on without memory meanwhile; see comet-cc doctor');
   return lines;
+}
+
+function dreamLine({ at, merged, groups, pruned, left, running }: NonNullable<StatusReport['dream']>): string {
+  const next = left === 0 ? '' : `, ${count(left)} memories left for the next`;
+  const done = `${count(merged)} merged, ${count(groups)} grouped, ${count(pruned)} pruned${next}`;
+  return `${running ? 'running; the last one ' : ''}${at.slice(0, 16).replace('T', ' ')} UTC: ${done}`;
 }
 
 function deferredLine({ deferred, deferred_because, deferred_until }: StatusReport['llm']): string {

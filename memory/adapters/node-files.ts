@@ -79,6 +79,14 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
     }
   }
 
+  async function dropAll(ids: readonly string[]): Promise<void> {
+    // A section that was copied or moved by hand must not outlive the one that is known.
+    const where = (await load()).places;
+    const files = new Set(ids.flatMap((id) => where.get(id) ?? []));
+    for (const file of files) await drop(file, new Set(ids));
+    places = null;
+  }
+
   async function drop(file: string, ids: ReadonlySet<string>): Promise<void> {
     const text = await decoded(file);
     const left = text === null ? null : withoutSections(text, ids);
@@ -86,12 +94,8 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
   }
 
   async function remove(ids: readonly string[], ends: readonly string[]): Promise<void> {
-    // A section that was copied or moved by hand must not outlive the one that is known.
-    const where = (await load()).places;
-    const files = new Set(ids.flatMap((id) => where.get(id) ?? []));
-    for (const file of files) await drop(file, new Set(ids));
+    await dropAll(ids);
     for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...ids, ...ends]);
-    places = null;
   }
 
   const briefFile = (sessionId: string): string => path.join(briefsDir, `${sessionStem(sessionId)}.md`);
@@ -103,6 +107,7 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
         return { nodes, problems };
       }),
     save: (nodes) => alone(() => save(nodes)),
+    drop: (nodeIds) => alone(() => dropAll(nodeIds)),
     remove: (nodeIds, ends = []) => alone(() => remove(nodeIds, ends)),
     readBrief: (sessionId) =>
       alone(async () => {

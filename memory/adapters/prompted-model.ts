@@ -5,6 +5,7 @@ import { clip } from '../core/neutral.ts';
 import { createLedger, type Ledger } from '../ledger.ts';
 import type { LanguageModel } from '../ports.ts';
 import { compacterPrompt } from '../prompts/compacter.ts';
+import { condensePrompt } from '../prompts/condense.ts';
 import type { Prompt } from '../prompts/prompt.ts';
 import { sensorPrompt } from '../prompts/sensor.ts';
 import { createSemaphore } from './semaphore.ts';
@@ -147,6 +148,11 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
       const prompt = compacterPrompt(input, fence(), options.transcriptChars);
       const bill = billOf(input);
       const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill };
+      return tracked(call, signal);
+    },
+    condense: (input, signal) => {
+      const prompt = condensePrompt(input, fence());
+      const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill: {} };
       return tracked(call, signal);
     },
     health() {

@@ -9,6 +9,10 @@ import type { SnapshotInfo, Snapshots } from '../ports.ts';
 const ENDING = '.jsonl.gz';
 const NAME = /^(\d{8}T\d{9}Z)-([a-z]+)-[0-9a-f]{6}$/;
 
+/** What we do by ourselves night after night must not push out what a person did. */
+const OURS = 'consolidate';
+const MOST_OURS = 5;
+
 export interface SnapshotFilesOptions {
   readonly dir: string;
   /** So many are kept; the oldest goes. */
@@ -52,7 +56,9 @@ export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotF
       for (;;) {
         const id = `${stamp}-${reason}-${randomHex().slice(0, 6)}`;
         if (!(await createExclusive(fileOf(id), bytes))) continue;
-        const old = (await ids()).filter((each) => each !== id).slice(most - 1);
+        const others = (await ids()).filter((each) => each !== id);
+        const own = others.filter((each) => NAME.exec(each)?.[2] === OURS);
+        const old = new Set([...others.slice(most - 1), ...own.slice(MOST_OURS - (reason === OURS ? 1 : 0))]);
         for (const each of old) await rm(fileOf(each), { force: true });
         return info(id);
       }

@@ -47,8 +47,11 @@ export const MemoryNode = z.object({
   valid_from: iso,
   valid_to: iso.nullable(),
   superseded_by: z.string().nullable(),
-  /** It was true until `valid_to`; without it, `superseded_by` tells only that another node took its place. */
-  superseded_as: z.literal('revised').optional(),
+  /**
+   * `revised`: it was true until `valid_to`. `merged`: its turns and facts stand under the node that superseded it, and
+   * its id leads there. Without it, `superseded_by` tells only that another node took its place.
+   */
+  superseded_as: z.enum(['revised', 'merged']).optional(),
   compaction_reason: z.enum(['topic_shift', 'high_load', 'buffer_overflow', 'forced', 'external']),
   created_at: iso,
   strength: z.number(),

@@ -38,7 +38,11 @@ export function replaceStandIns(
   ];
 }
 
-/** A stand-in that only points to the node that took its place; one whose statements were revised keeps its own. */
-export function isPointer(node: MemoryNode): boolean {
-  return node.written_by === 'local' && node.superseded_by !== null && node.superseded_as === undefined;
+/**
+ * Only points to the node that took its place: a stand-in that was replaced, or a node merged into another. One whose
+ * statements were revised keeps its own.
+ */
+export function isPointer({ superseded_by, superseded_as, written_by }: MemoryNode): boolean {
+  if (superseded_by === null) return false;
+  return superseded_as === 'merged' || (superseded_as === undefined && written_by === 'local');
 }

@@ -1,6 +1,7 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { homePaths } from '../../common/paths.ts';
+import { openDreamFiles } from '../../memory/adapters/dream-files.ts';
 import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
 import { openJournal } from '../../memory/adapters/journal.ts';
@@ -42,6 +43,7 @@ export async function openOnDisk(
     nodeFiles,
     index,
     snapshots,
+    dreams: await openDreamFiles(paths.dreamDir),
     forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
     dismissed: createForgottenFile(path.join(paths.journalDir, 'dismissed')),
     watch: createNodeWatch({ ...paths, report }),

@@ -9,7 +9,8 @@ import { createMemoryJournal } from '../../memory/adapters/memory-journal.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type { Forgotten } from '../../memory/deps.ts';
 import { createMemory, type Memory, type MemoryDeps } from '../../memory/index.ts';
-import type { Journal, NodeFiles, NodeIndex, Snapshots, StoredBrief } from '../../memory/ports.ts';
+import type { DreamFiles, Journal, NodeFiles, NodeIndex, Snapshots, StoredBrief } from '../../memory/ports.ts';
+import { createMemoryDreams } from './memory-dreams.ts';
 import { createMemorySnapshots } from './memory-snapshots.ts';
 
 /** What outlives a memory: open another one on the same disk to restart. */
@@ -22,6 +23,7 @@ export interface Disk {
   readonly dismissed: string[];
   readonly closed: Map<string, number>;
   readonly snapshots: Snapshots;
+  readonly dreams: DreamFiles;
   index: NodeIndex;
   nowMs: number;
 }
@@ -34,6 +36,9 @@ export function createDisk(): Disk {
     load: async () => ({ nodes: [...nodes.values()], problems: [] }),
     save: async (fresh) => {
       for (const node of fresh) nodes.set(node.node_id, structuredClone(node));
+    },
+    drop: async (ids) => {
+      for (const id of ids) nodes.delete(id);
     },
     remove: async (ids) => {
       for (const id of ids) nodes.delete(id);
@@ -53,6 +58,7 @@ export function createDisk(): Disk {
     dismissed: [],
     closed: new Map(),
     snapshots,
+    dreams: createMemoryDreams(),
     index,
     nowMs: 1_800_000_000_000,
   };
@@ -78,6 +84,8 @@ export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over 
     dismissed: listed(disk.dismissed),
     closings: { load: async () => disk.closed, add: async (id, atMs) => void disk.closed.set(id, atMs) },
     snapshots: disk.snapshots,
+    dreams: disk.dreams,
+    embedderId: 'hash',
     sources: null,
     watch: null,
     clock: { now: () => disk.nowMs },

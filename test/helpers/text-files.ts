@@ -21,6 +21,7 @@ export function createTextFiles(): TextFiles {
     async save(nodes) {
       for (const node of nodes) put(node);
     },
+    drop: (ids) => files.remove(ids),
     async remove(ids) {
       for (const [file, text] of files.texts) {
         const left = withoutSections(text, new Set(ids));

@@ -237,6 +237,7 @@ describe('status', () => {
     },
     nodes: 12,
     reindex: null,
+    dream: null,
     problems: [],
     tunnels: { open: 0, total: 0, failed_open: 0 },
   } as const;
@@ -244,6 +245,12 @@ describe('status', () => {
   it('says how far a new index is', () => {
     const lines = statusLines({ ...report, reindex: { done: 1_200, total: 5_000 } }, plain);
     expect(lines).toContain('index filled anew: 1,200 of 5,000 nodes; recall goes on meanwhile');
+  });
+
+  it('says when memory was tidied last', () => {
+    const dream = { at: '2026-11-22T03:00:00.000Z', merged: 2, groups: 1, pruned: 0, left: 7, running: false };
+    const text = statusLines({ ...report, dream }, plain).join('\n');
+    expect(text).toContain('2026-11-22 03:00 UTC: 2 merged, 1 grouped, 0 pruned, 7 memories left for the next');
   });
 
   it('says in a few lines what is going on', () => {

@@ -34,7 +34,14 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
     const end = sessionId.replace('session', 'end');
     return [{ end, atMs: 1, origin: 'user' as const, user: `said in ${sessionId}`, parts: [] }];
   };
-  const indexer = createIndexer({ index: counted, catalogue, textsOf, tracker: createTracker(), log: silentLog });
+  const indexer = createIndexer({
+    sessionOf: () => undefined,
+    index: counted,
+    catalogue,
+    textsOf,
+    tracker: createTracker(),
+    log: silentLog,
+  });
   if (way === 'reconcile') await indexer.reconcile(() => false);
   else await indexer.rebuild(() => {});
   expect(writes.map((rows) => rows.filter(({ kind }) => kind === 'node').length)).toEqual([100, 100, 50]);

@@ -30,7 +30,14 @@ const TURNS = Array.from({ length: 12 }, (_, at) => turnText(`end-${at}`));
 async function shelf(files = createTextFiles(), index = createMemoryIndex(createHashEmbedder())): Promise<Shelf> {
   const catalogue = createCatalogue();
   const tracker = createTracker();
-  const indexer = createIndexer({ index, catalogue, textsOf: async () => TURNS, tracker, log: silentLog });
+  const indexer = createIndexer({
+    index,
+    catalogue,
+    textsOf: async () => TURNS,
+    sessionOf: () => undefined,
+    tracker,
+    log: silentLog,
+  });
   const dismissed: string[] = [];
   const list = { load: async () => dismissed, add: async (ends: readonly string[]) => void dismissed.push(...ends) };
   const store = createStore({ nodeFiles: files, dismissed: list, index, catalogue, indexer });

@@ -1,0 +1,15 @@
+import type { DreamFiles } from '../memory/ports.ts';
+
+/** Where memory is only asked, nothing is tidied. */
+export const noDreams: DreamFiles = {
+  begin: refused,
+  end: refused,
+  pending: async () => null,
+  written: async () => new Map(),
+  load: async () => null,
+  save: refused,
+};
+
+async function refused(): Promise<never> {
+  throw new Error('memory is only asked here');
+}

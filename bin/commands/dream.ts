@@ -1,0 +1,57 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import type { DreamReport } from '../../memory/face.ts';
+import type { Context } from '../context.ts';
+import { engineOf } from '../engine.ts';
+import { count, oneLine } from '../format.ts';
+
+const LONGEST_MS = 3_600_000;
+
+interface Flags {
+  readonly dryRun?: boolean;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+export function registerDream(program: Command, context: Context): void {
+  program
+    .command('dream')
+    .description('tidy memory: merge what says the same, group what belongs together')
+    .option('--dry-run', 'say what would be done, and do nothing')
+    .option('--project <dir>', 'the memory of this folder’s project only')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      '\nThis happens by itself when you are idle (dream.idleMinutes). It is undone with comet-cc memory rollback.' +
+        '\n\nExample:\n  comet-cc dream --dry-run',
+    )
+    .action(async ({ dryRun = false, project, json }: Flags) => {
+      const request = { dryRun, ...(project === undefined ? {} : { projectDir: path.resolve(project) }) };
+      if (!json) context.term.progress('looking at what is new…');
+      const report = await engineOf(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
+      if (json) return context.term.json(report);
+      context.term.progress('');
+      for (const line of dreamLines(report)) context.term.out(line);
+      if (report.snapshot !== null) context.term.say(`to undo this: comet-cc memory rollback ${report.snapshot}`);
+    });
+}
+
+export function dreamLines(report: DreamReport): string[] {
+  const { merged, groups, tags, pruned } = report;
+  const lines = [
+    ...merged.map((each) => `merged  ${each.merged.join(', ')} into ${each.keeper}: ${oneLine(each.summary)}`),
+    ...groups.map((each) => `grouped ${each.members.join(', ')} under ${each.parent}: ${oneLine(each.summary)}`),
+    ...tags.map(({ from, to }) => `tag     ${oneLine(from)} is ${oneLine(to)}`),
+    ...pruned.nodes.map((id) => `pruned  ${id}`),
+  ];
+  const verb = report.dry_run ? 'would be ' : '';
+  const gone = merged.reduce((sum, each) => sum + each.merged.length, 0);
+  lines.push(
+    `${count(report.looked_at)} new or changed memories looked at: ${verb}${count(gone)} merged, ` +
+      `${count(groups.length)} grouped, ${count(tags.length)} tags respelt, ${count(report.linked)} links made, ` +
+      `${count(pruned.links)} dropped, ${count(pruned.nodes.length)} pruned`,
+  );
+  if (report.left > 0) lines.push(`${count(report.left)} are left for the next time`);
+  if (report.without_model !== '') lines.push(`rules decided alone: ${oneLine(report.without_model)}`);
+  return lines;
+}

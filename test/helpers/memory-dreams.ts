@@ -1,0 +1,23 @@
+import type { ChangeRecord, DreamFiles, DreamLedger } from '../../memory/ports.ts';
+
+/** Dream files that last as long as the test. */
+export function createMemoryDreams(): DreamFiles {
+  let pending: ChangeRecord | null = null;
+  let written: Readonly<Record<string, string>> = {};
+  let last: DreamLedger | null = null;
+  return {
+    async begin(record, digests) {
+      written = digests;
+      pending = structuredClone(record);
+    },
+    end: async () => {
+      pending = null;
+    },
+    pending: async () => pending,
+    written: async () => new Map(Object.entries(written)),
+    load: async () => last,
+    save: async (ledger) => {
+      last = ledger;
+    },
+  };
+}
