@@ -372,7 +372,7 @@ export type Lane = keyof LaneHits;
 
 export interface SearchOptions {
   readonly filter: IndexFilter;
-  /** Hits of each lane of turns at most; lanes of nodes and facts give no more than 60. */
+  /** Hits of each lane of turns and of facts at most; lanes of nodes give no more than 60. */
   readonly limit: number;
   /** Lanes to leave empty. */
   readonly without?: ReadonlySet<Lane>;

@@ -289,7 +289,8 @@ function withoutVectors({ summary: _, trigger: __, window, ...kept }: IndexRow):
     timed: isTurn && holdsTime(text),
     turn_tokens: isTurn ? tokens : null,
     window_tokens: isTurn ? windowTokens(text, window) : null,
-    about_tokens: isTurn ? null : tokens,
+    about_tokens: kept.kind === 'node' ? tokens : null,
+    fact_tokens: kept.kind === 'fact' ? tokens : null,
     embedder_id: '',
   };
 }

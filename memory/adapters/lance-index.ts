@@ -11,9 +11,9 @@ import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
 import { createTermStats } from '../core/term-stats.ts';
 import { createThesaurus } from '../core/thesaurus.ts';
-import type { Embedder, IndexRow, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
+import type { Embedder, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
-import { createLanceTable, type LanceTable, openLanceTable, type ScoredRow } from './lance-table.ts';
+import { createLanceTable, type LanceTable, openLanceTable, type ScoredRow, TEXT_COLUMNS } from './lance-table.ts';
 import { createVectorIndex } from './lance-vectors.ts';
 import { createLaneGuards, lanesOf } from './lane-guards.ts';
 import { STATIC } from './static-encoder.ts';
@@ -41,7 +41,7 @@ export interface OpenedIndex {
 }
 
 const NONE: ReadonlySet<Lane> = new Set();
-/** Hits of the lanes of nodes and facts. */
+/** Hits of the lanes of nodes. */
 export const NODE_LIMIT = 60;
 /** Present when a read or write failed: the next start begins anew. */
 const DOUBT = 'REBUILD';
@@ -113,7 +113,7 @@ async function probe(table: LanceTable, dimensions: number): Promise<void> {
   const vector = new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
   const filter = { kinds: ['node', 'turn', 'fact'], project: '' } as const;
   await Promise.all([
-    ...(['turn_tokens', 'window_tokens', 'about_tokens'] as const).flatMap((column) => [
+    ...TEXT_COLUMNS.flatMap((column) => [
       table.fullText(column, [['probe', 1]], {}, 1),
       table.fullText(column, [['probe', 1]], filter, 1),
     ]),
@@ -199,31 +199,25 @@ function indexOn(
     const scope = { ...filter, among: stats.rowsIn(filter) };
     const turns = { ...scope, kinds: ['turn'] } as const;
     const nodes = { ...scope, kinds: ['node'] } as const;
-    const about = { ...scope, kinds: ['node', 'fact'] } as const;
+    const facts = { ...scope, kinds: ['fact'] } as const;
     const few = Math.min(limit, NODE_LIMIT);
     const column = inScript ? 'script_vector' : 'summary_vector';
     const lanes = lanesOf(guards, without);
-    const [raw, meaning, expanded, window, entity, said, meant, trigger] = await Promise.all([
+    const [raw, meaning, expanded, window, entity, fts, fact, summary, factMeaning, trigger] = await Promise.all([
       lanes.ask(['raw'], () => fullText('turn_tokens', terms.own, turns, limit)),
       lanes.ask(['meaning'], () => nearest(column, asked.vector, turns, limit)),
       lanes.ask(['expanded'], () => fullText('turn_tokens', terms.expanded, turns, limit)),
       lanes.ask(['window'], () => fullText('window_tokens', terms.own, turns, limit)),
       lanes.ask(['entity'], () => fullText('turn_tokens', terms.entities, turns, limit)),
-      lanes.ask(['fts', 'fact'], () => fullText('about_tokens', terms.own, about, few * 2)),
-      lanes.ask(['summary', 'factMeaning'], () => nearest(column, asked.vector, about, few * 2)),
+      lanes.ask(['fts'], () => fullText('about_tokens', terms.own, nodes, few)),
+      lanes.ask(['fact'], () => fullText('fact_tokens', terms.own, facts, limit)),
+      lanes.ask(['summary'], () => nearest(column, asked.vector, nodes, few)),
+      lanes.ask(['factMeaning'], () => nearest(column, asked.vector, facts, limit)),
       lanes.ask(['trigger'], async () => (inScript ? [] : await nearest('trigger_vector', asked.vector, nodes, few))),
     ]);
     const failure = lanes.settle();
     if (failure !== null) missed(failure);
-    const ofKind = (hits: readonly LaneHit[], kind: IndexRow['kind']): LaneHit[] =>
-      hits.filter(({ row }) => row.kind === kind).slice(0, few);
-    return {
-      ...{ raw, meaning, expanded, window, entity, trigger },
-      fts: ofKind(said, 'node'),
-      fact: ofKind(said, 'fact'),
-      summary: ofKind(meant, 'node'),
-      factMeaning: ofKind(meant, 'fact'),
-    };
+    return { raw, meaning, expanded, window, entity, fts, fact, summary, factMeaning, trigger };
   }
 
   return {

@@ -8,8 +8,8 @@ import type { WeightedTerm } from '../core/thesaurus.ts';
 import type { IndexFilter, IndexRow, TurnWords } from '../ports.ts';
 import type { VectorIndex } from './lance-vectors.ts';
 
-/** Turns, each turn with those before it, and nodes with their facts: each has statistics of its own. */
-export type TextColumn = 'turn_tokens' | 'window_tokens' | 'about_tokens';
+/** Turns, each turn with those before it, nodes, and facts: each has statistics of its own. */
+export type TextColumn = 'turn_tokens' | 'window_tokens' | 'about_tokens' | 'fact_tokens';
 export type VectorColumn = 'summary_vector' | 'trigger_vector' | 'script_vector';
 
 /** A row as it is stored: what `IndexRow` says, the words full text sees, the vectors and who made them. */
@@ -19,6 +19,7 @@ export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger' | 'windo
   readonly turn_tokens: string | null;
   readonly window_tokens: string | null;
   readonly about_tokens: string | null;
+  readonly fact_tokens: string | null;
   readonly embedder_id: string;
   readonly summary_vector: Float32Array | null;
   readonly trigger_vector: Float32Array | null;
@@ -79,7 +80,7 @@ const BOOKED = 'row_id kind node_id session_id project turn origin created_at_ms
 );
 const SCANNED = [...BOOKED, ...'turn_tokens about_tokens pieces embedder_id'.split(' ')];
 const SCANNED_AT_ONCE = 500;
-const TEXT_COLUMNS: readonly TextColumn[] = ['turn_tokens', 'window_tokens', 'about_tokens'];
+export const TEXT_COLUMNS: readonly TextColumn[] = ['turn_tokens', 'window_tokens', 'about_tokens', 'fact_tokens'];
 /** Few values each: they make a filtered lane faster. */
 const FILTERED = ['kind', 'project'];
 

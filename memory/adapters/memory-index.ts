@@ -99,16 +99,14 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
         pieceWeights: (ids) => pieces.idf(ids, filter),
         mean: () => mean(book.count()),
       });
-      const ofKind = (kinds: readonly IndexRow['kind'][]): Pool => {
-        const all = [...entries.values()].filter(({ row }) => kinds.includes(row.kind));
+      const ofKind = (kind: IndexRow['kind']): Pool => {
+        const all = [...entries.values()].filter(({ row }) => row.kind === kind);
         return { all, shown: all.filter(({ row }) => fits(row, filter)) };
       };
-      const [turns, about] = [ofKind(['turn']), ofKind(['node', 'fact'])];
+      const [turns, nodes, facts] = [ofKind('turn'), ofKind('node'), ofKind('fact')];
       const few = Math.min(limit, NODE_LIMIT);
       const own = ({ own: bag }: Entry): Bag => bag;
       const likeness = ({ summary }: Entry): number => dot(vector, summary[comparedWith]);
-      const only = (kind: IndexRow['kind']): Entry[] => about.shown.filter(({ row }) => row.kind === kind);
-      const told = fullText(terms.own, about, own);
       const hits = {
         raw: best(turns.shown, fullText(terms.own, turns, own), limit),
         meaning: best(turns.shown, likeness, limit),
@@ -119,12 +117,12 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
           limit,
         ),
         entity: best(turns.shown, fullText(terms.entities, turns, own), limit),
-        fts: best(only('node'), told, few),
-        fact: best(only('fact'), told, few),
-        summary: best(only('node'), likeness, few),
-        factMeaning: best(only('fact'), likeness, few),
+        fts: best(nodes.shown, fullText(terms.own, nodes, own), few),
+        fact: best(facts.shown, fullText(terms.own, facts, own), limit),
+        summary: best(nodes.shown, likeness, few),
+        factMeaning: best(facts.shown, likeness, limit),
         trigger: best(
-          only('node'),
+          nodes.shown,
           ({ trigger }) => dot(vector, (comparedWith === 'vector' && trigger?.vector) || null),
           few,
         ),

@@ -9,10 +9,11 @@ import { formatFileLink, latestMarks } from './file-link.ts';
 import { groundedOrigin } from './grounding.ts';
 import { contentTags, flagsOf } from './meta-tags.ts';
 import { atMost, modalityOf } from './modality.ts';
-import type { MemoryNode } from './node.ts';
+import type { Fact, MemoryNode } from './node.ts';
 import { journalLocation } from './session-file.ts';
 import { isStandIn } from './stand-in.ts';
 import { withoutTools } from './taint.ts';
+import { uniqueTokens } from './tokens.ts';
 
 const ROW_CHARS = 40_000;
 const CALL_CHARS = 200;
@@ -129,7 +130,7 @@ const NOT_A_TURN = { turn: '', before: [], window: '', sources: [] } as const;
 /** Rows of a node: itself, each turn it stands for with what was said in it, and each of its facts. */
 export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow[] {
   const shared = { node_id: node.node_id, session_id: node.session_id, project: node.project };
-  const facts = node.facts.map((fact) => `${fact.concept}: ${fact.value}`);
+  const facts = node.facts.map(factText);
   const atMs = Date.parse(node.valid_from);
   const row: IndexRow = {
     ...shared,
@@ -181,6 +182,15 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
     };
   });
   return [row, ...turnRows, ...factRows];
+}
+
+/** A value that begins with its concept says it already. */
+function factText({ concept, value }: Fact): string {
+  return startsWith(uniqueTokens(value), uniqueTokens(concept)) ? value : `${concept}: ${value}`;
+}
+
+function startsWith(tokens: readonly string[], first: readonly string[]): boolean {
+  return first.every((token, at) => tokens[at] === token);
 }
 
 /** What user and assistant said, and what was called; the output of tools stays out of the index. */

@@ -107,6 +107,20 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     await index.close();
   });
 
+  test('facts are as many as turns, and what nodes say makes no word of them common', async () => {
+    const told = (at: number): IndexRow => factRow('a', at, at === 0 ? 'copper kettle' : `tin kettle ${at}`, ['t1']);
+    const facts = Array.from({ length: 80 }, (_, at) => told(at));
+    const asked = { filter: {}, limit: 80 };
+    const index = await filled([nodeRow('a', 'copper'), ...facts]);
+    const { fact, factMeaning } = await index.search('copper kettle', asked);
+    expect([fact.length, factMeaning.length]).toEqual([80, 80]);
+    await index.upsert(Array.from({ length: 40 }, (_, at) => nodeRow(`n${at}`, 'copper copper copper')));
+    const [first] = (await index.search('copper kettle', asked)).fact;
+    expect(first?.row.row_id).toBe('a#0');
+    expect(first?.score).toBeCloseTo(fact[0]?.score ?? 0, 5);
+    await index.close();
+  });
+
   test('a turn is found by what was said before it, and says which turns those were', async () => {
     const index = await filled([
       turnRow('a', 't1', 'shall we rename the warehouse table?'),
