@@ -1,0 +1,52 @@
+import { describe, expect, test } from 'vitest';
+import { createLaneGuards, type GuardedLanes, lanesOf } from '../../../../memory/adapters/lane-guards.ts';
+import type { Lane, LaneHit } from '../../../../memory/ports.ts';
+
+const LANES: readonly Lane[] = [
+  ...(['fts', 'summary', 'trigger', 'raw', 'meaning'] as const),
+  ...(['expanded', 'window', 'entity', 'fact', 'factMeaning'] as const),
+];
+const row = { row_id: 'r', kind: 'turn', node_id: 'n', session_id: 's', project: 'p', turn: 't' } as const;
+const found = { ...row, origin: 'user', created_at_ms: 0, before: [], sources: [], timed: false } as const;
+const HITS: readonly LaneHit[] = [{ row: found, score: 1 }];
+
+describe.each(LANES)('the lane %s', (broken) => {
+  let nowMs = 0;
+  const guards = createLaneGuards(() => nowMs);
+  let asked = 0;
+  const fails = async (): Promise<never> => {
+    asked += 1;
+    throw new Error('torn file');
+  };
+  const search = async (ask: (lanes: GuardedLanes, lane: Lane) => Promise<readonly LaneHit[]>) => {
+    const lanes = lanesOf(guards, new Set());
+    const hits = await Promise.all(LANES.map((lane) => ask(lanes, lane)));
+    return { hits, failure: lanes.settle() };
+  };
+  const once = () => search((lanes, lane) => lanes.ask([lane], lane === broken ? fails : async () => HITS));
+
+  test('is left out after three failures in a row while the others answer, and tried again later', async () => {
+    const expected = LANES.map((lane) => (lane === broken ? [] : HITS));
+    for (let at = 0; at < 3; at += 1) {
+      expect(await once()).toEqual({ hits: expected, failure: new Error('torn file') });
+    }
+    expect(await once()).toEqual({ hits: expected, failure: null });
+    expect(asked).toBe(3);
+    nowMs += 30_000;
+    await once();
+    expect(asked).toBe(4);
+  });
+});
+
+test('where every lane is left out the search says so instead of finding nothing', async () => {
+  const guards = createLaneGuards(() => 0);
+  const fails = (): Promise<never> => Promise.reject(new Error('torn file'));
+  for (let at = 0; at < 3; at += 1) {
+    const lanes = lanesOf(guards, new Set());
+    await lanes.ask(['raw'], fails);
+    expect(() => lanes.settle()).toThrow('torn file');
+  }
+  const lanes = lanesOf(guards, new Set());
+  await lanes.ask(['raw'], fails);
+  expect(() => lanes.settle()).toThrow('tried again later');
+});
