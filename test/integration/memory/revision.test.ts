@@ -1,10 +1,13 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { MemoryNode } from '../../../memory/core/node.ts';
 import type { Memory } from '../../../memory/index.ts';
+import { openOnDisk } from '../../helpers/disk-rig.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
 import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
 
+const tempDir = tempDirs();
 const open: Memory[] = [];
 async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
   const memory = await openRig(disk, { llm: 'local', ...options });
@@ -219,4 +222,20 @@ describe('with a model', () => {
     expect([old.written_by, heir.written_by]).toEqual(['scripted', 'scripted']);
     expect(old.superseded_by).toBe(heir.node_id);
   });
+});
+
+test('on real files and a real index: closed on disk, read again at the next start, found by who asks what was', async () => {
+  const home = await tempDir();
+  const first = (await openOnDisk(home, { llm: 'local', watch: null })).memory;
+  await tell(first, ...OTHERS, OLD, NEW);
+  await first.close();
+  const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
+  open.push(memory);
+  expect(await memory.flush(5_000)).toBe(true);
+  const old = memory.list({}).find((node) => node.summary.includes('5433'));
+  expect(old).toMatchObject({ superseded_as: 'revised' });
+  const now = await asked(memory, 'which port does the staging database listen on?');
+  expect(now.map(({ line }) => line.text).join()).not.toContain('5433');
+  const before = await asked(memory, 'which port did the staging database listen on before?');
+  expect(before.map(({ line }) => line.text).join()).toContain('[no longer so: 2026-05-28 to 2026-05-29');
 });
