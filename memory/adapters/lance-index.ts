@@ -10,12 +10,22 @@ import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
 import { createTermStats } from '../core/term-stats.ts';
-import { createThesaurus } from '../core/thesaurus.ts';
+import { createThesaurus, type WeightedTerm } from '../core/thesaurus.ts';
 import type { Embedder, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
-import { createLanceTable, type LanceTable, openLanceTable, type ScoredRow, TEXT_COLUMNS } from './lance-table.ts';
+import {
+  createLanceTable,
+  type LanceTable,
+  openLanceTable,
+  type RowFilter,
+  type ScoredRow,
+  TEXT_COLUMNS,
+  type TextColumn,
+  type VectorColumn,
+} from './lance-table.ts';
 import { createVectorIndex } from './lance-vectors.ts';
 import { createLaneGuards, lanesOf } from './lane-guards.ts';
+import { nearestOfKinds, ofKind } from './lane-kinds.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
 
@@ -173,16 +183,13 @@ function indexOn(
     });
   }
 
-  /** A row that was removed since has no place in the book. */
-  const booked = (rows: readonly ScoredRow[]): LaneHit[] =>
+  /** The book knows neither rows that were removed since nor, for a moment, those that were written. */
+  const booked = (rows: readonly ScoredRow[], { project, sessionId }: RowFilter): LaneHit[] =>
     rows.flatMap(({ rowId, score }) => {
       const row = book.get(rowId);
-      return row === undefined ? [] : [{ row, score }];
+      const fits = (project ?? row?.project) === row?.project && (sessionId ?? row?.session_id) === row?.session_id;
+      return row === undefined || !fits ? [] : [{ row, score }];
     });
-  const fullText = async (...args: Parameters<LanceTable['fullText']>): Promise<LaneHit[]> =>
-    booked(await table.fullText(...args));
-  const nearest = async (...args: Parameters<LanceTable['nearest']>): Promise<LaneHit[]> =>
-    booked(await table.nearest(...args));
 
   async function search(query: string, { filter, limit, without = NONE }: SearchOptions): Promise<LaneHits> {
     const weigh = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.weights(tokens, filter);
@@ -196,28 +203,34 @@ function indexOn(
     if (asked.vector.length !== (inScript ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
-    const scope = { ...filter, among: stats.rowsIn(filter) };
-    const turns = { ...scope, kinds: ['turn'] } as const;
-    const nodes = { ...scope, kinds: ['node'] } as const;
-    const facts = { ...scope, kinds: ['fact'] } as const;
     const few = Math.min(limit, NODE_LIMIT);
+    const among = stats.rowsIn(filter);
+    const scope = among === stats.rowsIn({}) ? { among } : { ...filter, among };
     const column = inScript ? 'script_vector' : 'summary_vector';
+    const fullText = async (of: TextColumn, asking: readonly WeightedTerm[], most: number): Promise<LaneHit[]> =>
+      booked(await table.fullText(of, asking, scope, most), filter);
+    const nearest = async (of: VectorColumn, kinds: RowFilter['kinds'], most: number): Promise<LaneHit[]> =>
+      booked(await table.nearest(of, asked.vector, { ...scope, ...(kinds && { kinds }) }, most), filter);
+    const near = nearestOfKinds({ turn: limit, node: few, fact: limit }, { held: book.holds, without });
     const lanes = lanesOf(guards, without);
-    const [raw, meaning, expanded, window, entity, fts, fact, summary, factMeaning, trigger] = await Promise.all([
-      lanes.ask(['raw'], () => fullText('turn_tokens', terms.own, turns, limit)),
-      lanes.ask(['meaning'], () => nearest(column, asked.vector, turns, limit)),
-      lanes.ask(['expanded'], () => fullText('turn_tokens', terms.expanded, turns, limit)),
-      lanes.ask(['window'], () => fullText('window_tokens', terms.own, turns, limit)),
-      lanes.ask(['entity'], () => fullText('turn_tokens', terms.entities, turns, limit)),
-      lanes.ask(['fts'], () => fullText('about_tokens', terms.own, nodes, few)),
-      lanes.ask(['fact'], () => fullText('fact_tokens', terms.own, facts, limit)),
-      lanes.ask(['summary'], () => nearest(column, asked.vector, nodes, few)),
-      lanes.ask(['factMeaning'], () => nearest(column, asked.vector, facts, limit)),
-      lanes.ask(['trigger'], async () => (inScript ? [] : await nearest('trigger_vector', asked.vector, nodes, few))),
+    const [raw, likes, expanded, window, entity, fts, fact, trigger] = await Promise.all([
+      lanes.ask(['raw'], () => fullText('turn_tokens', terms.own, limit)),
+      lanes.ask(['meaning', 'summary', 'factMeaning'], () => near((...args) => nearest(column, ...args))),
+      lanes.ask(['expanded'], () => fullText('turn_tokens', terms.expanded, limit)),
+      lanes.ask(['window'], () => fullText('window_tokens', terms.own, limit)),
+      lanes.ask(['entity'], () => fullText('turn_tokens', terms.entities, limit)),
+      lanes.ask(['fts'], () => fullText('about_tokens', terms.own, few)),
+      lanes.ask(['fact'], async () => (book.holds('fact') ? await fullText('fact_tokens', terms.own, limit) : [])),
+      lanes.ask(['trigger'], async () => (inScript ? [] : await nearest('trigger_vector', ['node'], few))),
     ]);
     const failure = lanes.settle();
     if (failure !== null) missed(failure);
-    return { raw, meaning, expanded, window, entity, fts, fact, summary, factMeaning, trigger };
+    return {
+      ...{ raw, expanded, window, entity, fts, fact, trigger },
+      meaning: ofKind(likes, 'turn', limit),
+      summary: ofKind(likes, 'node', few),
+      factMeaning: ofKind(likes, 'fact', limit),
+    };
   }
 
   return {

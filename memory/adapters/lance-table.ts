@@ -1,7 +1,17 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { BooleanQuery, type Connection, connect, Index, MatchQuery, Occur, type Table } from '@lancedb/lancedb';
-import { Binary, Bool, Field, FixedSizeList, Float32, Float64, Schema, Utf8 } from 'apache-arrow';
+import { type Connection, connect, Index, MatchQuery, type Table } from '@lancedb/lancedb';
+import {
+  type Table as ArrowTable,
+  Binary,
+  Bool,
+  Field,
+  FixedSizeList,
+  Float32,
+  Float64,
+  Schema,
+  Utf8,
+} from 'apache-arrow';
 import type { BookedRow } from '../core/row-book.ts';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import type { WeightedTerm } from '../core/thesaurus.ts';
@@ -150,8 +160,8 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
 
   const reading = new Set<Promise<unknown>>();
 
-  async function read(query: { toArray(): Promise<unknown[]> }): Promise<unknown[]> {
-    const rows = query.toArray();
+  async function read(query: Readable): Promise<ArrowTable> {
+    const rows = query.toArrow();
     const settled = rows.then(
       () => undefined,
       () => undefined,
@@ -164,14 +174,8 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
     }
   }
 
-  const hits = async (
-    query: { toArray(): Promise<unknown[]> },
-    scoreOf: (row: Scored) => number,
-  ): Promise<ScoredRow[]> =>
-    ((await read(query)) as Scored[])
-      .map((row) => ({ rowId: row.row_id, score: scoreOf(row) }))
-      .filter(({ score }) => score > 0)
-      .sort((left, right) => right.score - left.score);
+  const hits = async (query: Readable, scores: '_score' | '_distance'): Promise<ScoredRow[]> =>
+    scoredRows(await read(query), scores);
 
   return {
     async add(rows) {
@@ -201,23 +205,28 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
     },
     fullText(column, terms, filter, limit) {
       if (terms.length === 0) return Promise.resolve([]);
-      const query = table.query().fullTextSearch(matching(column, terms)).where(whereOf(filter));
-      // LanceDB would read the rows written since the last tidying once for each weighted word.
+      const query = table.query().fullTextSearch(matching(column, terms));
+      restrict(query, filter);
+      // Reading the rows written since the last tidying would cost more than words near in meaning are worth.
       if (!areEqual(terms)) query.fastSearch();
-      return hits(query.select(['row_id', '_score']).limit(limit), ({ _score }) => _score ?? 0);
+      return hits(query.select(['row_id', '_score']).limit(limit), '_score');
     },
     nearest(column, vector, filter, limit) {
       if (vector.every((value) => value === 0)) return Promise.resolve([]);
-      const query = table.query().nearestTo(vector).column(column).distanceType('cosine').where(whereOf(filter));
+      const query = table.query().nearestTo(vector).column(column).distanceType('cosine');
+      restrict(query, filter);
       const probes = vectors.probes(filter.among ?? Number.MAX_SAFE_INTEGER);
       if (probes === null) query.bypassVectorIndex();
       else query.nprobes(probes);
-      return hits(query.select(['row_id', '_distance']).limit(limit), ({ _distance }) => 1 - (_distance ?? 1));
+      return hits(query.select(['row_id', '_distance']).limit(limit), '_distance');
     },
     async turnWords(ends) {
       if (ends.length === 0) return new Map();
       const query = table.query().where(`turn IN (${ends.map(quoted).join(', ')})`);
-      const rows = (await read(query.select(['turn', 'text', 'origin']))) as Pick<IndexRow, 'turn' | keyof TurnWords>[];
+      const rows = (await read(query.select(['turn', 'text', 'origin']))).toArray() as Pick<
+        IndexRow,
+        'turn' | keyof TurnWords
+      >[];
       return new Map(rows.map(({ turn, text, origin }) => [turn, { text, origin }]));
     },
     async rewrite() {
@@ -271,10 +280,20 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
   };
 }
 
-interface Scored {
-  readonly row_id: string;
-  readonly _score?: number;
-  readonly _distance?: number;
+interface Readable {
+  toArrow(): Promise<ArrowTable>;
+}
+
+/** Read by column: an object for each row would cost more than the search. */
+function scoredRows(found: ArrowTable, scores: '_score' | '_distance'): ScoredRow[] {
+  const [ids, values] = [found.getChild('row_id'), found.getChild(scores)];
+  const rows: ScoredRow[] = [];
+  for (let at = 0; at < found.numRows; at += 1) {
+    const value = (values?.get(at) ?? null) as number | null;
+    const score = value === null ? 0 : scores === '_score' ? value : 1 - value;
+    if (score > 0) rows.push({ rowId: ids?.get(at) as string, score });
+  }
+  return rows.sort((left, right) => right.score - left.score);
 }
 
 type RawScanned = Omit<ScannedRow, 'before' | 'sources'> & { readonly before: string; readonly sources: string };
@@ -296,11 +315,10 @@ function endsIn(joined: string): string[] {
   return joined === '' ? [] : joined.split('\n');
 }
 
-function matching(column: TextColumn, terms: readonly WeightedTerm[]): MatchQuery | BooleanQuery {
-  if (areEqual(terms)) {
-    return new MatchQuery(terms.map(([term]) => term).join(' '), column);
-  }
-  return new BooleanQuery(terms.map(([term, boost]) => [Occur.Should, new MatchQuery(term, column, { boost })]));
+/** All terms at their mean weight: a query that weighs each by itself costs nearly as much as a search for each. */
+function matching(column: TextColumn, terms: readonly WeightedTerm[]): MatchQuery {
+  const boost = terms.reduce((sum, [, weight]) => sum + weight, 0) / terms.length;
+  return new MatchQuery(terms.map(([term]) => term).join(' '), column, { boost });
 }
 
 function areEqual(terms: readonly WeightedTerm[]): boolean {
@@ -324,12 +342,13 @@ function schemaFor(dimensions: number): Schema {
   ]);
 }
 
-function whereOf({ kinds, project, sessionId }: RowFilter): string {
+/** A filter that lets everything through costs as much as any other. */
+function restrict(query: { where(predicate: string): unknown }, { kinds, project, sessionId }: RowFilter): void {
   const equal = Object.entries({ project, session_id: sessionId }).flatMap(([column, value]) =>
     value === undefined ? [] : [`${column} = ${quoted(value)}`],
   );
   const conditions = kinds === undefined ? equal : [`kind IN (${kinds.map(quoted).join(', ')})`, ...equal];
-  return conditions.length === 0 ? 'true' : conditions.join(' AND ');
+  if (conditions.length > 0) query.where(conditions.join(' AND '));
 }
 
 function quoted(text: string): string {

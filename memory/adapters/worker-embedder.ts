@@ -5,6 +5,7 @@ import { askedWith, type Question } from '../core/question.ts';
 import type { Embedder, Embedding } from '../ports.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { ENCODER_FACTS, type EncoderChoice } from './encoders.ts';
+import { createStaticEncoder } from './static-encoder.ts';
 
 type Result = { readonly embeddings: readonly Embedding[] } | { readonly question: Question };
 
@@ -102,6 +103,9 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
       return results.flatMap((result) => ('embeddings' in result ? result.embeddings : []));
     },
     async embedQuery(text, corpus) {
+      if (closed) throw failed('the embedder is closed');
+      // A few words looked up in a table take less time than asking a thread.
+      if (encoder.kind === 'static') return askedWith(await createStaticEncoder().question(text), corpus);
       const result = await ask(questions, { question: text });
       if (!('question' in result)) throw failed('the embedding thread answered something else');
       return askedWith(result.question, corpus);

@@ -10,6 +10,8 @@ export interface RowBook {
   put(row: BookedRow): void;
   remove(rowId: string): void;
   get(rowId: string): FoundRow | undefined;
+  /** Whether it has any row of this kind. */
+  holds(kind: FoundRow['kind']): boolean;
   rowsOf(nodeId: string): readonly string[];
   nodeIds(): ReadonlySet<string>;
   /** See `NodeIndex.entries`. */
@@ -25,6 +27,7 @@ export function createRowBook(): RowBook {
   const byNode = new Map<string, string[]>();
   /** Ids and ends stand in many rows; each is held once. */
   const names = new Map<string, string>();
+  const ofKind = { node: 0, turn: 0, fact: 0 };
 
   function once(text: string): string {
     const known = names.get(text);
@@ -37,6 +40,7 @@ export function createRowBook(): RowBook {
     const row = rows.get(rowId);
     if (row === undefined) return;
     rows.delete(rowId);
+    ofKind[row.kind] -= 1;
     if (row.kind === 'node') digests.delete(row.node_id);
     const siblings = (byNode.get(row.node_id) ?? []).filter((id) => id !== rowId);
     if (siblings.length > 0) byNode.set(row.node_id, siblings);
@@ -49,6 +53,7 @@ export function createRowBook(): RowBook {
       const shared = { node_id: once(node_id), session_id: once(session_id), project: once(project), turn: once(turn) };
       const lists = { before: before.map(once), sources: sources.map(once) };
       rows.set(row_id, { row_id, kind, ...shared, origin, created_at_ms, ...lists, timed });
+      ofKind[kind] += 1;
       if (kind === 'node') digests.set(shared.node_id, digest);
       const siblings = byNode.get(node_id);
       if (siblings === undefined) byNode.set(shared.node_id, [row_id]);
@@ -56,6 +61,7 @@ export function createRowBook(): RowBook {
     },
     remove,
     get: (rowId) => rows.get(rowId),
+    holds: (kind) => ofKind[kind] > 0,
     rowsOf: (nodeId) => byNode.get(nodeId) ?? [],
     nodeIds: () => new Set(byNode.keys()),
     entries: () =>
@@ -68,6 +74,7 @@ export function createRowBook(): RowBook {
     count: () => rows.size,
     clear() {
       for (const held of [rows, digests, byNode, names]) held.clear();
+      Object.assign(ofKind, { node: 0, turn: 0, fact: 0 });
     },
   };
 }

@@ -108,8 +108,17 @@ function askedWords(question: string, idf: (tokens: readonly string[]) => Readon
   return words.sort((one, other) => worthOf(other) - worthOf(one)).slice(0, ASKED_WORDS);
 }
 
+/** Asked thousands of times for one word; four sums at once are faster than one. */
 function product(vector: Float32Array, all: Float32Array, from: number): number {
-  let sum = 0;
-  for (let axis = 0; axis < vector.length; axis += 1) sum += (vector[axis] as number) * (all[from + axis] as number);
-  return sum;
+  let [sum0, sum1, sum2, sum3] = [0, 0, 0, 0];
+  let axis = 0;
+  for (; axis + 3 < vector.length; axis += 4) {
+    const at = from + axis;
+    sum0 += (vector[axis] as number) * (all[at] as number);
+    sum1 += (vector[axis + 1] as number) * (all[at + 1] as number);
+    sum2 += (vector[axis + 2] as number) * (all[at + 2] as number);
+    sum3 += (vector[axis + 3] as number) * (all[at + 3] as number);
+  }
+  for (; axis < vector.length; axis += 1) sum0 += (vector[axis] as number) * (all[from + axis] as number);
+  return sum0 + sum1 + sum2 + sum3;
 }

@@ -17,6 +17,11 @@ const PART_EDGE =
 const MAX_TOKEN_POINTS = 64;
 /** Longer runs are encoded data, not names: their pieces would only be noise. */
 const MAX_SPLIT_UNITS = 200;
+/** The same words come again and again, and taking one apart is what costs. */
+const REMEMBERED_RUNS = 8_192;
+/** A longer piece of a string keeps the whole of it in memory. */
+const REMEMBERED_UNITS = 12;
+const remembered = new Map<string, readonly string[]>();
 
 /**
  * The one tokeniser, for what is indexed and what is asked. Total: any string gives a list, possibly empty.
@@ -26,12 +31,23 @@ const MAX_SPLIT_UNITS = 200;
  */
 export function tokenize(text: string): string[] {
   const tokens: string[] = [];
-  for (const [run] of text.normalize('NFKC').matchAll(RUN)) {
-    for (const [piece] of run.matchAll(SCRIPT_RUN)) {
-      if (CJK.test(piece)) pushPairs(piece, tokens);
-      else pushWord(piece, tokens);
-    }
+  for (const run of text.normalize('NFKC').match(RUN) ?? []) {
+    for (const token of tokensOf(run)) tokens.push(token);
   }
+  return tokens;
+}
+
+function tokensOf(run: string): readonly string[] {
+  const known = remembered.get(run);
+  if (known !== undefined) return known;
+  const tokens: string[] = [];
+  for (const [piece] of run.matchAll(SCRIPT_RUN)) {
+    if (CJK.test(piece)) pushPairs(piece, tokens);
+    else pushWord(piece, tokens);
+  }
+  if (run.length > REMEMBERED_UNITS) return tokens;
+  if (remembered.size === REMEMBERED_RUNS) remembered.clear();
+  remembered.set(run, tokens);
   return tokens;
 }
 

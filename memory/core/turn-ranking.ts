@@ -53,7 +53,7 @@ export interface RankedTurn {
 export interface RankingRules {
   readonly mode: FusionMode;
   readonly weights: TurnWeights;
-  /** Hits asked of each lane: a lane with as many has left some out. */
+  /** Hits asked of each lane: one with half as many or more may have left some out. */
   readonly limit: number;
 }
 
@@ -137,26 +137,33 @@ function scoreParts(
   const scored = new Map<string, Scored>();
   for (const [rowId, { row, lanes }] of drafts) {
     const { parts, sum } = base.get(rowId) as Base;
-    const lent = [
-      weights.before * (ofTurn.get(row.before[0] ?? '') ?? 0),
-      weights.after * (after.get(row.turn) ?? 0),
-    ] as const;
-    const added: Partial<Record<keyof TurnWeights, number>> = {
-      ...parts,
-      [lent[0] >= lent[1] ? 'before' : 'after']: Math.max(0, ...lent),
+    const before = weights.before * (ofTurn.get(row.before[0] ?? '') ?? 0);
+    const afterwards = weights.after * (after.get(row.turn) ?? 0);
+    const extra = {
+      before: before >= afterwards ? before : 0,
+      after: before >= afterwards ? 0 : afterwards,
       window: weights.window * (windows.get(row.turn) ?? 0),
       date: date === null ? 0 : weights.date * dateAgreement(date, row.created_at_ms),
       when: when && row.timed ? weights.when : 0,
       fact: best.fact === 0 ? 0 : (weights.fact * (lanes.fact?.score ?? 0)) / best.fact,
       factMeaning: weights.factMeaning * Math.max(0, lanes.factMeaning?.score ?? 0),
     };
-    const extra = Object.entries(added).reduce((all, [part, value]) => (part in parts ? all : all + value), 0);
-    scored.set(rowId, { score: Math.max(0, (sum + extra) / full), parts: withoutZeros(added) });
+    let all = sum;
+    for (const part of EXTRA_PARTS) {
+      if (extra[part] === 0) continue;
+      all += extra[part];
+      parts[part] = extra[part];
+    }
+    scored.set(rowId, { score: Math.max(0, all / full), parts });
   }
   return scored;
 }
 
+const OWN_PARTS = ['raw', 'meaning', 'expanded', 'entity'] as const;
+const EXTRA_PARTS = ['before', 'after', 'window', 'date', 'when', 'fact', 'factMeaning'] as const;
+
 interface Base {
+  /** Without those that add nothing. */
   readonly parts: Partial<Record<keyof TurnWeights, number>>;
   readonly sum: number;
 }
@@ -169,16 +176,18 @@ function baseScores(
 ): Map<string, Base> {
   const raw = top(hits.raw) || top(hits.expanded);
   const entity = top(hits.entity);
-  const leftOut = hits.meaning.length < limit ? 0 : (hits.meaning.at(-1)?.score ?? 0) * LEFT_OUT_SHARE;
+  const leftOut = hits.meaning.length < limit / 2 ? 0 : (hits.meaning.at(-1)?.score ?? 0) * LEFT_OUT_SHARE;
   const scores = new Map<string, Base>();
   for (const [rowId, { lanes }] of drafts) {
-    const parts = {
+    const own = {
       raw: raw === 0 ? 0 : (weights.raw * (lanes.raw?.score ?? 0)) / raw,
       meaning: weights.meaning * (lanes.meaning?.score ?? leftOut),
       expanded: raw === 0 ? 0 : (weights.expanded * (lanes.expanded?.score ?? 0)) / raw,
       entity: entity === 0 ? 0 : (weights.entity * (lanes.entity?.score ?? 0)) / entity,
     };
-    scores.set(rowId, { parts, sum: parts.raw + parts.meaning + parts.expanded + parts.entity });
+    const parts: Base['parts'] = {};
+    for (const part of OWN_PARTS) if (own[part] !== 0) parts[part] = own[part];
+    scores.set(rowId, { parts, sum: own.raw + own.meaning + own.expanded + own.entity });
   }
   return scores;
 }
@@ -221,10 +230,6 @@ function scaleOf({ raw, meaning, expanded, entity, before, window }: TurnWeights
 
 function top(hits: readonly LaneHit[]): number {
   return hits[0]?.score ?? 0;
-}
-
-function withoutZeros(parts: Readonly<Record<string, number>>): RankedTurn['parts'] {
-  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== 0));
 }
 
 function inTime(one: FoundRow, other: FoundRow): number {
