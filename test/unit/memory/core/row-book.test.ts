@@ -45,3 +45,16 @@ test('what is removed is gone, and unknown rows are no error', () => {
   book.remove('a:t1');
   expect([book.count(), book.nodeIds().size, book.get('a')]).toEqual([0, 0, undefined]);
 });
+
+test('it knows of which kinds it has rows', () => {
+  const book = createRowBook();
+  const held = () => (['node', 'turn', 'fact'] as const).filter(book.holds);
+  book.put(row('a', 'a'));
+  book.put(row('a:t1', 'a', { kind: 'turn' }));
+  book.put(row('a:t1', 'a', { kind: 'turn' }));
+  expect(held()).toEqual(['node', 'turn']);
+  book.remove('a:t1');
+  expect(held()).toEqual(['node']);
+  book.clear();
+  expect(held()).toEqual([]);
+});
