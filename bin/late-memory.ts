@@ -52,7 +52,7 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     flush: async (timeoutMs) => (await whenOpen()).flush(timeoutMs),
     section: async (id) => (await whenOpen()).section(id),
     edit: async (id, change) => (await whenOpen()).edit(id, change),
-    pin: async (ids, isPinned) => (await whenOpen()).pin(ids, isPinned),
+    pin: async (ids, isPinned, projectDir) => (await whenOpen()).pin(ids, isPinned, projectDir),
     exportAll: async (format) => (await whenOpen()).exportAll(format),
     importAll: async (text) => (await whenOpen()).importAll(text),
     importDocument: async (request) => (await whenOpen()).importDocument(request),

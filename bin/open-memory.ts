@@ -137,7 +137,7 @@ async function languageModel(parts: MemoryParts): Promise<ReportingModel | null>
   if (config.llm === 'openai') {
     const { createOpenAiEndpoint } = await import('../memory/adapters/openai-endpoint.ts');
     const { model, sensorModel, ...endpoint } = config.openai;
-    const models = { ...config.models, compacter: model, sensor: sensorModel || model };
+    const models = { ...config.models, compacter: model, sensor: sensorModel || model, detail: sensorModel || model };
     return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
   }
   const { createClaudeCli } = await import('../memory/adapters/claude-cli.ts');

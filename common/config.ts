@@ -38,8 +38,10 @@ export const Config = z.strictObject({
     .strictObject({
       sensor: z.string().default('haiku').describe('model of the sensor'),
       compacter: z.string().default('sonnet').describe('model of the compacter'),
+      detail: z.string().default('haiku').describe('model of detailed summaries'),
       sensorTimeoutMs: count(30_000).describe('a sensor call is killed after this'),
       compacterTimeoutMs: count(180_000).describe('a compacter call is killed after this'),
+      detailTimeoutMs: count(60_000).describe('a call for a detailed summary is killed after this'),
       maxChildren: z.int().positive().default(2).describe('claude -p children at one time'),
       dailyTokens: count(500_000).describe('tokens that the calls of memory may take in a day (UTC)'),
       maxUtilization: z
@@ -133,6 +135,7 @@ export const Config = z.strictObject({
         .describe('where the memory recalled for a prompt is put'),
       retrievalTokens: count(600).describe('ceiling for one recall, tokens'),
       systemTokens: count(900).describe('ceiling for our system block, tokens'),
+      handoffNodes: count(20).describe('HIGH memories of other sessions that a session starts with, at most'),
       preambleTokens: count(2_000).describe('ceiling for the memory preamble, tokens'),
     })
     .prefault({}),
@@ -176,7 +179,7 @@ export const Config = z.strictObject({
           proof: share(0).describe('share that earlier recalls add'),
           trust: share(0).describe('share that a high origin adds'),
           project: share(0).describe('share that being of the same project adds, with scope all'),
-          references: share(0.3).describe('share that links from other finds add'),
+          references: share(0).describe('share that links from other finds add'),
         })
         .prefault({}),
     })

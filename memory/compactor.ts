@@ -6,6 +6,7 @@ import { type MemoryNode, nodeId } from './core/node.ts';
 import { withoutTools } from './core/taint.ts';
 import { BUNDLE } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
+import type { Linker } from './linker.ts';
 import type { CompactionInput, CompactionResult, DraftNode, LanguageModel, TurnText } from './ports.ts';
 import type { Revisions } from './revisions.ts';
 import type { Store } from './store.ts';
@@ -38,11 +39,21 @@ type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
   readonly catalogue: Catalogue;
   readonly store: Store;
   readonly revisions: Revisions;
+  readonly linker: Linker;
 };
 
 const never = new AbortController().signal;
 
-export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue, store, revisions }: Parts): Compactor {
+export function createCompactor({
+  nodeFiles,
+  local,
+  clock,
+  randomHex,
+  catalogue,
+  store,
+  revisions,
+  linker,
+}: Parts): Compactor {
   async function inputOf(batch: Batch): Promise<CompactionInput> {
     const old = await nodeFiles.readBrief(batch.sessionId);
     const briefClaims = old === null ? [] : [...old.active, ...old.hints];
@@ -91,7 +102,9 @@ export function createCompactor({ nodeFiles, local, clock, randomHex, catalogue,
       return store.exclusive(async (held) => {
         const all = await revisions.apply(nodes);
         await held.save(all, batch.turns);
-        return all.slice(0, nodes.length);
+        const own = all.slice(0, nodes.length);
+        linker.link(own);
+        return own;
       });
     },
     async bundle(batch, prompt) {

@@ -26,7 +26,7 @@ export type ReportingModel = LanguageModel & {
 
 /** All that memory is built from. It closes journal, index, watch and both models; the embedder is its owner's. */
 export interface MemoryDeps {
-  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'dream'>;
+  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'inject' | 'dream'>;
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
   readonly index: NodeIndex;

@@ -4,7 +4,7 @@ import { type Archive, parseArchive, renderArchive } from './core/archive.ts';
 import { fromSection, withFields } from './core/edit.ts';
 import { renderSection } from './core/markdown.ts';
 import type { MemoryNode } from './core/node.ts';
-import { pinned, unpinned } from './core/pin.ts';
+import { pinnedIn, unpinnedIn } from './core/pin.ts';
 import { planRollback } from './core/rollback.ts';
 import { isStandIn } from './core/stand-in.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -15,7 +15,7 @@ import type { HeldStore, Store } from './store.ts';
 
 export type Editing = Pick<Memory, 'section' | 'edit' | 'pin' | 'exportAll' | 'importAll' | 'snapshots' | 'rollback'>;
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'redactor' | 'snapshots'> & {
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'redactor' | 'snapshots' | 'projectOf'> & {
   readonly catalogue: Catalogue;
   readonly snapshooter: Snapshooter;
   readonly store: Store;
@@ -24,7 +24,7 @@ type Parts = Pick<MemoryDeps, 'nodeFiles' | 'redactor' | 'snapshots'> & {
 
 /** What a person changes on purpose; each change begins with what stands on disk and can be rolled back. */
 export function createEditing(parts: Parts): Editing {
-  const { catalogue, nodeFiles, redactor, resolve, snapshooter, store } = parts;
+  const { catalogue, nodeFiles, projectOf, redactor, resolve, snapshooter, store } = parts;
 
   /** Everything as it stands on disk, nobody else changing it. */
   const onDisk = <T>(work: (held: HeldStore) => Promise<T>): Promise<T> =>
@@ -64,9 +64,12 @@ export function createEditing(parts: Parts): Editing {
         await held.save([saved]);
         return saved;
       }),
-    pin: (ids, isPinned) =>
+    pin: (ids, isPinned, projectDir) =>
       onDisk(async (held) => {
-        const nodes = [...new Set(ids.map(resolve))].map((node) => (isPinned ? pinned(node) : unpinned(node)));
+        const nodes = [...new Set(ids.map(resolve))].map((node) => {
+          const project = projectDir === undefined ? node.project : projectOf(projectDir);
+          return isPinned ? pinnedIn(node, project) : unpinnedIn(node, project);
+        });
         await held.save(nodes.filter((node) => catalogue.get(node.node_id) !== node));
         return nodes;
       }),

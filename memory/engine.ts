@@ -7,6 +7,7 @@ import { createSleep } from './consolidation/sleep.ts';
 import type { MemoryNode } from './core/node.ts';
 import { BUNDLE } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
+import { createDetails } from './details.ts';
 import { createDocuments } from './documents.ts';
 import { createEditing } from './editing.ts';
 import type { Memory, MemoryStatus } from './face.ts';
@@ -14,6 +15,7 @@ import { createFileMemory } from './file-memory.ts';
 import { createFileSearch } from './file-search.ts';
 import { createIndexer } from './indexer.ts';
 import { createInsight } from './insight.ts';
+import { createLinker } from './linker.ts';
 import { createPipeline } from './pipeline.ts';
 import type { Problem } from './ports.ts';
 import { createQueries } from './queries.ts';
@@ -24,11 +26,15 @@ import { createRounds } from './rounds.ts';
 import { createSensor } from './sensor.ts';
 import { openSessions } from './sessions.ts';
 import { createSnapshooter } from './snapshooter.ts';
+import { createStanding } from './standing.ts';
 import { createStore } from './store.ts';
 import { createTexts } from './texts.ts';
 import { createTracker } from './tracker.ts';
 import { createTurnBook } from './turn-book.ts';
 import { createUpgrades } from './upgrades.ts';
+
+/** Of the time that a first prompt waits for memory. */
+const TAILS_MS = 60;
 
 /**
  * Memory over its ports. Resolves once the nodes on disk are known; sessions and index follow in the background,
@@ -46,9 +52,10 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const { ofSession: textsOf } = texts;
   const indexer = createIndexer({ index, catalogue, textsOf, sessionOf: book.sessionOf, tracker, log });
   const store = createStore({ ...deps, catalogue, indexer });
+  const linker = createLinker({ index, catalogue, indexer, store, tracker, log });
   const revisions = createRevisions(catalogue);
-  const compactor = createCompactor({ ...deps, catalogue, store, revisions });
-  const upgrades = createUpgrades({ ...deps, catalogue, compactor, revisions, store, texts, tracker });
+  const compactor = createCompactor({ ...deps, catalogue, store, linker, revisions });
+  const upgrades = createUpgrades({ ...deps, catalogue, compactor, revisions, store, linker, texts, tracker });
   const sensor = createSensor(deps);
   const files = createFileMemory({ ...deps, catalogue });
   const removed = new Set(await forgotten.load());
@@ -57,7 +64,9 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const taking = { ...deps, book, catalogue, compactor, files, rounds, upgrades, sensor, store, texts, tracker };
   const pipeline = createPipeline(taking);
   const queries = createQueries({ ...deps, book, catalogue, texts });
+  const standing = createStanding({ ...deps, book, catalogue });
   const { resolve } = queries;
+  const details = createDetails({ ...deps, catalogue, store, texts, tracker });
   const sessions = await openSessions({ ...deps, book, catalogue, pipeline, queries });
   const about = createAbout({ ...deps, book, catalogue, queries });
   const snapshooter = createSnapshooter({ ...deps, catalogue });
@@ -198,6 +207,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     await watching;
     await watch?.close();
     sensor.close();
+    details.close();
     const upgradesEnded = upgrades.close();
     await pipeline.close();
     await Promise.all([upgradesEnded, model?.close(), local.close()]);
@@ -230,14 +240,16 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     },
     async standing(sessionId, projectDir) {
       sleep.disturb();
-      if (closing === null) pipeline.notice(sessionId, projectOf(projectDir));
-      return queries.standing(sessionId, projectDir);
+      // What others of the project said last is made into memory first, as far as that takes no time.
+      if (closing === null) await inTime(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
+      return standing(sessionId, projectDir);
     },
     recall(request, signal) {
       sleep.disturb();
       const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
       return recaller.recall({ ...request, visibleTurns }, signal);
     },
+    show: async (id, depth) => (depth === 1 ? details.show(resolve(id)) : queries.show(id, depth)),
     list: (filter) => queries.list(withSession(filter)),
     search: async (query, options) => search(query, withSession(options)),
     sessions: () => started.then(sessions.sessions),

@@ -72,6 +72,8 @@ export interface RawMessage {
 }
 
 export interface NodeView extends MemoryNode {
+  /** Why the detailed summary is the local adapter's, or is not there; absent where there is nothing to say. */
+  readonly detail_note?: string;
   readonly raw?: readonly RawMessage[];
   /** Rounds and tool calls of its turns. */
   readonly children?: readonly { readonly node_id: string; readonly summary: string }[];
@@ -309,7 +311,8 @@ export interface Memory {
   /** A session may be named by any unambiguous start of its id. @throws CometError `ambiguous_id` */
   list(filter: NodeFilter): readonly MemoryNode[];
   /**
-   * `id` may be any unambiguous prefix. Depth 2 adds the verbatim messages.
+   * `id` may be any unambiguous prefix. Depth 1 makes the detailed summary where there is none yet, which may take as
+   * long as a model does; depth 2 adds the verbatim messages.
    * @throws CometError `not_found` or `ambiguous_id`
    */
   show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
@@ -343,8 +346,8 @@ export interface Memory {
   section(id: string): Promise<{ readonly id: string; readonly text: string }>;
   /** @throws as `show`; CometError `node_invalid` naming the key and what was expected, and nothing is changed */
   edit(id: string, change: NodeChange): Promise<MemoryNode>;
-  /** Pinned nodes are always shown in their project. @throws as `edit` */
-  pin(ids: readonly string[], isPinned: boolean): Promise<readonly MemoryNode[]>;
+  /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
+  pin(ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]>;
   /** Nodes and briefs, without raw turns. */
   exportAll(format: ArchiveFormat): Promise<string>;
   /** Takes an export back, all of it or nothing. @throws CometError `node_invalid`, naming line and key */

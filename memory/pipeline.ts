@@ -31,8 +31,8 @@ const UPGRADE_MS = 15 * 86_400_000;
 export interface Pipeline {
   capture(turns: readonly CapturedTurn[]): void;
   prepare(sessionId: string, ends: readonly string[]): void;
-  /** A session is there: if it is new, the tails of its project are compacted. */
-  notice(sessionId: string, project: string): void;
+  /** A session is there: if it is new, the tails of its project are compacted, which it may start with. */
+  notice(sessionId: string, project: string): Promise<void>;
   /** Reads what the journal holds of a session; once. */
   hydrate(sessionId: string): Promise<void>;
   /** True once nodes stand for every turn that was offered before; false when that failed. */
@@ -186,11 +186,20 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     }
   }
 
-  async function compactTail(session: Session): Promise<boolean> {
+  /** Whoever comes next cannot wait for the model's brief. */
+  function handOver(session: Session): Promise<boolean> {
+    return compactTail(session, true);
+  }
+
+  async function compactTail(session: Session, briefNow = false): Promise<boolean> {
     let isDone = false;
     await run(session, async () => {
       await hydrate(session);
-      await compact(session, session.buffer.length, 'forced');
+      const { project, buffer: turns } = session;
+      if (briefNow && turns.length > 0) {
+        await compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns });
+      }
+      await compact(session, turns.length, 'forced');
       isDone = true;
     });
     return isDone;
@@ -222,7 +231,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     capture(turns) {
       for (const turn of turns) {
         if (closed) return;
-        notice(turn.sessionId, projectOf(turn.projectDir));
+        void notice(turn.sessionId, projectOf(turn.projectDir));
         offer(turn);
       }
     },
@@ -246,22 +255,21 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         await decide(session);
       });
     },
-    compactTail: (sessionId) => compactTail(sessionOf(sessionId)),
-    compactTails: async () => void (await Promise.all([...sessions.values()].map(compactTail))),
+    compactTail: (sessionId) => handOver(sessionOf(sessionId)),
+    compactTails: async () => void (await Promise.all([...sessions.values()].map((session) => compactTail(session)))),
     async close() {
       closed = true;
       for (const session of sessions.values()) if (session.idle !== null) clearTimeout(session.idle);
-      if (config.llm !== 'off') await Promise.all([...sessions.values()].map(compactTail));
+      if (config.llm !== 'off') await Promise.all([...sessions.values()].map((session) => compactTail(session)));
       else await Promise.all([...sessions.values()].map((session) => session.serial(async () => {})));
     },
   };
 
-  function notice(sessionId: string, project: string): void {
+  async function notice(sessionId: string, project: string): Promise<void> {
     if (sessions.has(sessionId)) return;
     sessionOf(sessionId).project = project;
     if (config.llm === 'off' || project === '') return;
-    for (const session of sessions.values()) {
-      if (session.project === project && session.buffer.length > 0) void compactTail(session);
-    }
+    const waiting = [...sessions.values()].filter((each) => each.project === project && each.buffer.length > 0);
+    await Promise.all(waiting.map(handOver));
   }
 }

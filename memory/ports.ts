@@ -132,6 +132,19 @@ export interface CondenseResult {
   readonly trigger: string;
 }
 
+export interface DetailInput {
+  /** Whose turns these are; for the bill only. */
+  readonly sessionId?: string;
+  readonly summary: string;
+  /** Those that the node stands for, whole, oldest first. */
+  readonly turns: readonly TurnText[];
+}
+
+export interface DetailResult {
+  /** At most eight; at least three where the turns say so much. */
+  readonly sentences: readonly string[];
+}
+
 /**
  * The sensor and the compacter. Every call may take minutes and may fail.
  *
@@ -143,6 +156,8 @@ export interface LanguageModel {
   compact(input: CompactionInput, signal: AbortSignal): Promise<CompactionResult>;
   /** One text for several nodes; one that cannot do it leaves it to rules. */
   condense?(input: CondenseInput, signal: AbortSignal): Promise<CondenseResult>;
+  /** Tier 2 of one node. */
+  detail(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
   /** Ends every child; idempotent. */
   close(): Promise<void>;
 }
@@ -397,6 +412,8 @@ export interface Successor extends Pick<NodeIndex, 'entries' | 'upsert' | 'remov
 
 /** Rebuildable from the files. One writer. */
 export interface NodeIndex {
+  /** `Embedder.id` of the vectors that searches compare. */
+  embedderId(): string;
   /** Null where none is needed. What is written to the index is written to it as well. */
   successor?(): Successor | null;
   upsert(rows: readonly IndexRow[]): Promise<void>;

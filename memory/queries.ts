@@ -1,40 +1,34 @@
 import { CometError } from '../common/errors.ts';
-import { isCleanOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
-import { cleanBriefLines, renderBrief } from './core/brief.ts';
-import { DOCUMENT } from './core/document.ts';
+import { renderBrief } from './core/brief.ts';
 import { memoryLine, summaryLine } from './core/memory-line.ts';
 import { isBundled } from './core/merged-node.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { JoinedTurn } from './core/parts.ts';
 import { isCall } from './core/tool-bundle.ts';
-import { isClosed, isPast, saysFact } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
-import type { Memory, MemoryLine, NodeFilter, RawMessage, StandingMemory } from './face.ts';
-import type { Claim, StoredBrief } from './ports.ts';
+import type { Memory, MemoryLine, NodeFilter, RawMessage } from './face.ts';
 import { turnsBefore } from './shared-turns.ts';
 import type { Texts } from './texts.ts';
 import type { TurnBook } from './turn-book.ts';
 
 /** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
 const WHOLE_LINES_CHARS = 7_000;
-const CHARS_PER_TOKEN = 3.5;
-const BRIEFS_TRIED = 5;
 /** How every mark begins that stands in place of a secret. */
 const MARK = '[REDACTED:';
 
-export type Queries = Pick<Memory, 'lines' | 'standing' | 'list' | 'show' | 'brief' | 'restore'> & {
+export type Queries = Pick<Memory, 'lines' | 'list' | 'show' | 'brief' | 'restore'> & {
   /** @throws CometError `not_found` or `ambiguous_id` */
   resolve(prefix: string): MemoryNode;
 };
 
-type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf'> & {
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf'> & {
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly texts: Texts;
 };
 
-export function createQueries({ config, nodeFiles, projectOf, book, catalogue, texts }: Parts): Queries {
+export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: Parts): Queries {
   function lines(ids: readonly string[]): readonly MemoryLine[] {
     const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
     const distinct = [...new Set(nodes)];
@@ -48,52 +42,6 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
       lines[at] = whole;
     }
     return lines;
-  }
-
-  async function briefFor(sessionId: string, project: string): Promise<StoredBrief | null> {
-    const own = await nodeFiles.readBrief(sessionId);
-    if (own !== null || project === '') return own;
-    const others = catalogue.all().filter((node) => node.project === project && node.written_by !== DOCUMENT);
-    for (const id of [...new Set(others.map((node) => node.session_id))].slice(0, BRIEFS_TRIED)) {
-      const brief = await nodeFiles.readBrief(id);
-      if (brief !== null) return brief;
-    }
-    return null;
-  }
-
-  function passive(project: string): readonly MemoryLine[] {
-    const standing = catalogue
-      .all()
-      .filter((node) => node.project === project && node.recall_mode !== 'active' && isCleanOrigin(node.origin))
-      .filter((node) => !isPast(node))
-      .toSorted((a, b) => rank(a) - rank(b))
-      .slice(0, config.recall.passiveLines);
-    const lines = standing.map((node) => memoryLine(node, null));
-    const spentBefore = (at: number): number => lines.slice(0, at).reduce((sum, line) => sum + line.text.length, 0);
-    return lines.filter(
-      (line, at) => spentBefore(at) + line.text.length <= config.recall.passiveTokens * CHARS_PER_TOKEN,
-    );
-  }
-
-  /** A claim rests on turns of which it was said since that it is no longer so. */
-  function isRevised({ text, sources }: Claim): boolean {
-    const nodes = sources.flatMap((end) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
-    const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
-    return facts.some((fact) => saysFact(text, fact));
-  }
-
-  function current(brief: StoredBrief): StoredBrief {
-    const holds = (claim: Claim): boolean => !isRevised(claim);
-    return { ...brief, active: brief.active.filter(holds), hints: brief.hints.filter(holds) };
-  }
-
-  async function standing(sessionId: string, projectDir: string | null): Promise<StandingMemory> {
-    const project = projectOf(projectDir);
-    const brief = await briefFor(sessionId, project);
-    return {
-      brief: brief === null ? [] : cleanBriefLines(current(brief)),
-      lines: project === '' ? [] : passive(project),
-    };
   }
 
   function resolve(prefix: string): MemoryNode {
@@ -140,7 +88,6 @@ export function createQueries({ config, nodeFiles, projectOf, book, catalogue, t
 
   return {
     lines,
-    standing,
     resolve,
     list,
     restore,
@@ -183,9 +130,4 @@ function parsed(content: string): unknown {
     // What was not JSON when it came is shown as the text it is.
     return content;
   }
-}
-
-function rank(node: MemoryNode): number {
-  if (node.pinned_from !== undefined) return -1;
-  return ['HIGH', 'MED', 'LOW'].indexOf(node.importance);
 }

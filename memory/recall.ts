@@ -107,7 +107,11 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const weights = weighQuery(tokens, index.termWeights([...tokens, UNSEEN], filter));
     const past = asksPast(query);
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
-    const factsOf = (id: string): NodeFacts | null => nodeFacts(nodeOf(id), filter);
+    const current = (id: string): string => nodeOf(id)?.node_id ?? id;
+    const factsOf = (id: string): NodeFacts | null => {
+      const facts = nodeFacts(nodeOf(id), filter);
+      return facts === null ? null : { ...facts, links: facts.links.map(current) };
+    };
     const nodes = rankNodes(ranked(query, hits), hits, {
       weights: nodeWeights,
       boosts: config.boosts,

@@ -9,6 +9,7 @@ import { isSameWork, withRevisionsOf } from './core/revision.ts';
 import { isStandIn } from './core/stand-in.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { MemoryStatus } from './face.ts';
+import type { Linker } from './linker.ts';
 import { createModelGate } from './model-gate.ts';
 import type { CompactionResult } from './ports.ts';
 import type { Revisions } from './revisions.ts';
@@ -51,13 +52,14 @@ type Parts = Pick<MemoryDeps, 'model' | 'quota' | 'clock'> & {
   readonly compactor: Compactor;
   readonly revisions: Revisions;
   readonly store: Store;
+  readonly linker: Linker;
   readonly texts: Texts;
   readonly tracker: Tracker;
   readonly log: Log;
 };
 
 export function createUpgrades(parts: Parts): Upgrades {
-  const { model, quota, clock, catalogue, compactor, revisions, store, texts, tracker, log } = parts;
+  const { model, quota, clock, catalogue, compactor, revisions, store, linker, texts, tracker, log } = parts;
   const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
@@ -146,6 +148,7 @@ export function createUpgrades(parts: Parts): Upgrades {
         result.nodes.map(({ revises = [] }) => revises),
       );
       await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
+      linker.link(saved.slice(0, fresh.length));
     });
   }
 

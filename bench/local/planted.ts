@@ -11,7 +11,7 @@ export interface PlantedFact {
 }
 
 export interface PlantedConversation {
-  readonly turns: readonly { readonly turn: TurnText; readonly begins: boolean }[];
+  readonly turns: readonly { readonly turn: TurnText; readonly begins: boolean; readonly theme: Theme }[];
   readonly facts: readonly PlantedFact[];
 }
 
@@ -82,7 +82,7 @@ const TOPICS = 8;
 /** A day of invented work: topics of several turns, a fact in most of them, small talk around it. */
 export function plantedConversation(seed: number): PlantedConversation {
   const random = seeded(seed);
-  const turns: { turn: TurnText; begins: boolean }[] = [];
+  const turns: { turn: TurnText; begins: boolean; theme: Theme }[] = [];
   const facts: PlantedFact[] = [];
   for (const theme of random.shuffled(THEMES).slice(0, TOPICS)) {
     const length = 3 + random.below(5);
@@ -95,7 +95,7 @@ export function plantedConversation(seed: number): PlantedConversation {
         facts.push({ turn: end, by, kind, values });
         return text;
       };
-      turns.push({ begins: at === 0 && turns.length > 0, turn: turnOf(end, theme, { at, random, plant }) });
+      turns.push({ theme, begins: at === 0 && turns.length > 0, turn: turnOf(end, theme, { at, random, plant }) });
     }
   }
   return { turns, facts };

@@ -53,7 +53,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     },
     'nodes/section': ({ id }) => memory.section(id),
     'nodes/edit': ({ id, change }) => memory.edit(id, change),
-    'nodes/pin': ({ ids, pinned }) => memory.pin(ids, pinned),
+    'nodes/pin': ({ ids, pinned, projectDir }) => memory.pin(ids, pinned, projectDir),
     'nodes/why': ({ id }) => memory.why(id),
     'memory/about': ({ projectDir }) => memory.about(projectDir),
     'memory/stats': async () => ({ ...(await memory.stats()), savings: costs().savings }),

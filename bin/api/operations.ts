@@ -56,7 +56,7 @@ export const operationInputs = {
       z.strictObject({ set: z.record(z.string().max(100), section) }),
     ]),
   }),
-  'nodes/pin': z.strictObject({ ids: z.array(id).min(1).max(1_000), pinned: z.boolean() }),
+  'nodes/pin': z.strictObject({ ids: z.array(id).min(1).max(1_000), pinned: z.boolean(), projectDir: text.optional() }),
   'nodes/why': z.strictObject({ id }),
   'memory/about': z.strictObject({ projectDir: text }),
   'memory/stats': z.strictObject({}),

@@ -234,6 +234,7 @@ function indexOn(
   }
 
   return {
+    embedderId: () => embedder.id,
     upsert: (rows) => guarded('written', () => writer.upsert(rows)),
     removeNodes: (nodeIds) => guarded('written', () => writer.removeNodes(nodeIds)),
     search: (query, options) => guarded('read', () => search(query, options)),

@@ -1,3 +1,4 @@
+import { detailLocally } from '../core/detail.ts';
 import { compactLocally, senseLocally } from '../core/extract.ts';
 import { type Meanings, meantText } from '../core/shift.ts';
 import type { Corpus, Embedder, LanguageModel, TurnText } from '../ports.ts';
@@ -40,6 +41,10 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
     compact: async (input, signal) => {
       signal.throwIfAborted();
       return compactLocally(input, { meanings: await meaningsOf(input.turns) });
+    },
+    detail: async (input, signal) => {
+      signal.throwIfAborted();
+      return detailLocally(input);
     },
     close: async () => {},
   };

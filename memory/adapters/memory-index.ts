@@ -74,6 +74,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
   }
 
   return {
+    embedderId: () => embedder.id,
     async upsert(rows) {
       const summaries = await embedder.embed(rows.map(({ summary }) => summary));
       const triggers = await embedder.embed(rows.map(({ trigger }) => trigger));

@@ -6,6 +6,7 @@ import { createLedger, type Ledger } from '../ledger.ts';
 import type { LanguageModel } from '../ports.ts';
 import { compacterPrompt } from '../prompts/compacter.ts';
 import { condensePrompt } from '../prompts/condense.ts';
+import { detailPrompt } from '../prompts/detail.ts';
 import type { Prompt } from '../prompts/prompt.ts';
 import { sensorPrompt } from '../prompts/sensor.ts';
 import { createSemaphore } from './semaphore.ts';
@@ -37,8 +38,10 @@ export interface PromptCall<Answer = unknown> {
 export interface ModelLimits {
   readonly sensor: string;
   readonly compacter: string;
+  readonly detail: string;
   readonly sensorTimeoutMs: number;
   readonly compacterTimeoutMs: number;
+  readonly detailTimeoutMs: number;
   /** Calls at one time. */
   readonly maxChildren: number;
 }
@@ -153,6 +156,12 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
     condense: (input, signal) => {
       const prompt = condensePrompt(input, fence());
       const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill: {} };
+      return tracked(call, signal);
+    },
+    detail: (input, signal) => {
+      const prompt = detailPrompt(input, fence(), options.transcriptChars);
+      const bill = billOf(input);
+      const call = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false, prompt, bill };
       return tracked(call, signal);
     },
     health() {

@@ -48,6 +48,7 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
       pending === null
         ? null
         : { entries: pending.entries, upsert: pending.upsert, removeNodes: pending.removeNodes, takeOver },
+    embedderId: () => current.embedderId(),
     upsert: (rows) => onBoth((index) => index.upsert(rows)),
     removeNodes: (nodeIds) => onBoth((index) => index.removeNodes(nodeIds)),
     search: (query, options) => read(current.search(query, options)),

@@ -140,7 +140,9 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
     origin: node.origin,
     created_at_ms: atMs,
     digest: contentDigest(node),
-    text: [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts].join('\n'),
+    text: [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts, node.detailed_summary ?? '']
+      .join('\n')
+      .trimEnd(),
     summary: node.summary,
     trigger: node.trigger,
   };

@@ -28,12 +28,18 @@ export const MemoryNode = z.object({
   recall_mode: z.enum(['passive', 'active', 'both']),
   /** The recall mode that `unpin` gives back; there only while the node is pinned. */
   pinned_from: z.enum(['passive', 'active', 'both']).optional(),
+  /** Keys of other projects in which it is always shown too. */
+  pinned_in: z.array(z.string()).optional(),
   /** What its turns are: decides how they are remembered. */
   modality: z.enum(['dialog', 'artifact_code', 'artifact_image', 'execution_trace', 'external']).optional(),
   topic_tags: z.array(z.string()),
   importance: z.enum(['HIGH', 'MED', 'LOW']),
   summary: z.string().min(1),
   detailed_summary: z.string().nullable(),
+  /** Who wrote `detailed_summary`; there only where memory did, on request. */
+  detailed_by: z.string().optional(),
+  /** The lowest of the turns it was made from; there with `detailed_by`. */
+  detailed_origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
   trigger: z.string(),
   /** sha256 over the ends of the turns it stands for: the same turns give the same key. */
   content_key: z.string(),

@@ -15,6 +15,23 @@ export function pinned(node: MemoryNode): MemoryNode {
   return { ...node, recall_mode: 'passive', pinned_from: node.recall_mode };
 }
 
+/** Always shown in another project too, see `pinned`. @throws CometError `node_invalid` */
+export function pinnedIn(node: MemoryNode, project: string): MemoryNode {
+  if (project === node.project || project === '') return pinned(node);
+  const { pinned_in = [] } = node;
+  if (pinned_in.includes(project)) return node;
+  pinned(node);
+  return { ...node, pinned_in: [...pinned_in, project] };
+}
+
+export function unpinnedIn(node: MemoryNode, project: string): MemoryNode {
+  if (project === node.project || project === '') return unpinned(node);
+  const { pinned_in = [], ...rest } = node;
+  if (!pinned_in.includes(project)) return node;
+  const left = pinned_in.filter((key) => key !== project);
+  return left.length === 0 ? rest : { ...rest, pinned_in: left };
+}
+
 /** Recalled as it was before it was pinned. */
 export function unpinned(node: MemoryNode): MemoryNode {
   const { pinned_from: before, ...rest } = node;

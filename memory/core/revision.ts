@@ -93,7 +93,7 @@ export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>):
   return { ...rest, facts, valid_to: null, superseded_by: null };
 }
 
-/** The same but for what newer nodes did to it: what they revised, and where it hangs. */
+/** The same but for what memory itself does to it later: what newer nodes revised, where it hangs, its detail. */
 export function isSameWork(before: MemoryNode, after: MemoryNode): boolean {
   if (before === after) return true;
   const kept = before.facts.length;
@@ -102,7 +102,8 @@ export function isSameWork(before: MemoryNode, after: MemoryNode): boolean {
 
 function asWritten(node: MemoryNode, facts: number): unknown {
   const { links: _, parent_node_id: __, depth_level: ___, ...rest } = node;
-  const { valid_to: ____, superseded_by: _____, superseded_as: ______, ...written } = rest;
+  const { valid_to: ____, superseded_by: _____, superseded_as: ______, ...whole } = rest;
+  const { detailed_summary: _7, detailed_by: _8, detailed_origin: _9, ...written } = whole;
   const stated = node.facts.slice(0, facts).map(({ concept, value, polarity, evidence }) => {
     return { concept, value, polarity, evidence };
   });

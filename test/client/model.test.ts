@@ -52,6 +52,8 @@ async function modelOver(standin: Standin) {
       compacter: 'sonnet',
       sensorTimeoutMs: 25_000,
       compacterTimeoutMs: 25_000,
+      detail: 'haiku',
+      detailTimeoutMs: 20_000,
       maxChildren: 2,
     },
     environment: { env, bundleFile: '/none', userCa: '', userProxy: {} },

@@ -37,6 +37,15 @@ export function languageModelContract(name: string, make: () => LanguageModel): 
       await model.close();
     });
 
+    test('a detail has at most eight sentences, none of them empty', async () => {
+      const model = make();
+      const { sentences } = await model.detail({ summary: 'the shop database', turns }, signal);
+      expect(sentences.length).toBeGreaterThan(0);
+      expect(sentences.length).toBeLessThanOrEqual(8);
+      for (const sentence of sentences) expect(sentence.trim()).not.toBe('');
+      await model.close();
+    });
+
     test('closing twice is harmless', async () => {
       const model = make();
       await model.close();

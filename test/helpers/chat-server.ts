@@ -48,6 +48,7 @@ export async function chatServer(answer: ChatAnswer): Promise<ChatServer> {
 /** What the sensor or the compacter is answered with, by what its rules ask for. */
 export function answerFor({ body }: ChatRequest): object {
   const [system, user] = body.messages.map((message) => message.content) as [string, string];
+  if (/detailed summary/.test(system)) return { detail: 'It listens on 5433. The user said so. Nothing is open.' };
   if (/logic_flow/.test(system)) return { logic_flow: 'BROKEN', load_level: 3, redundancy_detected: false };
   const turns = [...new Set([...user.matchAll(/^\[(t\d+)\]/gm)].map((match) => match[1] as string))];
   const fact = { concept: 'port', value: '5433', polarity: 'positive', evidence: turns.slice(0, 1) };

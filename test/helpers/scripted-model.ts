@@ -1,6 +1,8 @@
 import type {
   CompactionInput,
   CompactionResult,
+  DetailInput,
+  DetailResult,
   LanguageModel,
   SensorInput,
   SensorReading,
@@ -11,11 +13,13 @@ type Step<Input, Output> = (input: Input, signal: AbortSignal) => Output | Promi
 export interface Script {
   readonly sense?: Step<SensorInput, SensorReading>;
   readonly compact?: Step<CompactionInput, CompactionResult>;
+  readonly detail?: Step<DetailInput, DetailResult>;
 }
 
 export interface ScriptedModel extends LanguageModel {
   readonly sensed: SensorInput[];
   readonly compacted: CompactionInput[];
+  readonly detailed: DetailInput[];
   closed: boolean;
 }
 
@@ -23,10 +27,12 @@ export interface ScriptedModel extends LanguageModel {
 export function scriptedModel(script: Script): ScriptedModel {
   const sensed: SensorInput[] = [];
   const compacted: CompactionInput[] = [];
+  const detailed: DetailInput[] = [];
   return {
     name: 'scripted',
     sensed,
     compacted,
+    detailed,
     closed: false,
     async sense(input, signal) {
       if (script.sense === undefined) throw new Error(`unexpected sensor call for turn ${input.turn.user}`);
@@ -37,6 +43,11 @@ export function scriptedModel(script: Script): ScriptedModel {
       if (script.compact === undefined) throw new Error(`unexpected compacter call for ${input.turns.length} turns`);
       compacted.push(input);
       return script.compact(input, signal);
+    },
+    async detail(input, signal) {
+      if (script.detail === undefined) throw new Error(`unexpected call for the detail of ${input.summary}`);
+      detailed.push(input);
+      return script.detail(input, signal);
     },
     async close() {
       this.closed = true;

@@ -30,7 +30,8 @@ const node = { summary: 'the shop database listens on 5433', trigger: 'When I co
   topic_tags: ['database'], importance: 'HIGH', recall_mode: 'active', turns: labels,
   facts: [{ concept: 'port', value: '5433', polarity: 'positive', evidence: labels.slice(0, 1) }] };
 const archive = { nodes: [node], brief: { active: [{ text: 'shop on 5433', sources: labels.slice(0, 1) }], hints: [] } };
-const answer = () => (/logic_flow/.test(system) ? reading : archive);
+const detail = { detail: 'It listens on 5433. The user said so. Nothing is open.' };
+const answer = () => (/logic_flow/.test(system) ? reading : /detailed summary/.test(system) ? detail : archive);
 const result = (extra) => ({ type: 'result', subtype: 'success', is_error: false, usage, ...extra });
 const print = (value) => process.stdout.write(JSON.stringify(value));
 `;
@@ -61,6 +62,8 @@ export function stubClaude(body: string): StubClaude {
           sensor: 'haiku',
           compacter: 'sonnet',
           sensorTimeoutMs: 20_000,
+          detail: 'haiku',
+          detailTimeoutMs: 20_000,
           compacterTimeoutMs: 20_000,
           maxChildren: 2,
         },

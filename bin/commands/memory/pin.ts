@@ -1,3 +1,4 @@
+import path from 'node:path';
 import type { Command } from 'commander';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
@@ -11,9 +12,11 @@ export function registerMemoryPin(memory: Command, context: Context): void {
       .command(name)
       .description(description)
       .argument('<id...>', 'any unambiguous start of an id')
+      .option('--project <dir>', 'in this project, of whichever they are')
       .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
-      .action(async (ids: string[]) => {
-        const nodes = await engineOf(context.paths).call('nodes/pin', { ids, pinned });
+      .action(async (ids: string[], flags: { project?: string }) => {
+        const at = flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) };
+        const nodes = await engineOf(context.paths).call('nodes/pin', { ids, pinned, ...at });
         for (const node of nodes) context.term.out(`${name}ned ${node.node_id}, recall ${node.recall_mode}`);
       });
   }

@@ -11,6 +11,9 @@ import type { Paint } from '../../term.ts';
 
 type Depth = 0 | 1 | 2;
 
+/** The first look at depth 1 may wait for a model. */
+const SHOW_MS = 150_000;
+
 export function registerMemoryShow(memory: Command, context: Context): void {
   memory
     .command('show')
@@ -26,7 +29,7 @@ export function registerMemoryShow(memory: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc memory show mem_20261121 --depth 2')
     .action(async (id: string, flags: { depth: string; links?: boolean; json?: boolean }) => {
       const client = engineOf(context.paths);
-      const node = await client.call('nodes/show', { id, depth: Number(flags.depth) as Depth });
+      const node = await client.call('nodes/show', { id, depth: Number(flags.depth) as Depth }, { timeoutMs: SHOW_MS });
       if (flags.json) return context.term.json(node);
       const lines = nodeLines(node, Number(flags.depth) as Depth, context.term.paint, Date.now());
       if (flags.links) lines.push(...(await linkLines(client, node, context.term.paint)));
@@ -61,6 +64,7 @@ export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: num
   if (node.capsule !== null) lines.push(field('done', oneLine(node.capsule)));
   if (node.source_links.length > 0) lines.push(field('sources', node.source_links.map(sourceText).join(', ')));
   if (node.detailed_summary !== null) lines.push('', printable(node.detailed_summary));
+  if (node.detail_note !== undefined) lines.push(paint('dim', oneLine(node.detail_note)));
   for (const fact of node.facts) {
     const until = fact.valid_to
       ? ` (until ${fact.valid_to.slice(0, 10)}${fact.superseded_by ? `, replaced by ${fact.superseded_by}` : ''})`

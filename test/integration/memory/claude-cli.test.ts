@@ -26,6 +26,8 @@ const models = {
   compacter: 'sonnet',
   sensorTimeoutMs: 20_000,
   compacterTimeoutMs: 20_000,
+  detail: 'haiku',
+  detailTimeoutMs: 20_000,
   maxChildren: 2,
 };
 

@@ -100,7 +100,7 @@ describe('pin', () => {
     const shown = async (memory: Memory): Promise<string[]> =>
       (await memory.standing('s2', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId);
     const was = (await first.memory.show(id, 0)).recall_mode;
-    await first.memory.edit(id, { set: { recall_mode: 'active' } });
+    await first.memory.edit(id, { set: { recall_mode: 'active', importance: 'MED' } });
     expect(await shown(first.memory)).not.toContain(id);
     expect(await first.memory.pin([id], true)).toMatchObject([{ recall_mode: 'passive', pinned_from: 'active' }]);
     await first.memory.pin([id], true);

@@ -26,6 +26,8 @@ const models = {
   compacter: 'large',
   sensorTimeoutMs: 20_000,
   compacterTimeoutMs: 20_000,
+  detail: 'haiku',
+  detailTimeoutMs: 20_000,
   maxChildren: 2,
 };
 const answers: ChatAnswer = (request, response) => send(response, 200, completion(answerFor(request)));

@@ -4,5 +4,9 @@ import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-m
 
 languageModelContract('local', createLocalModel);
 languageModelContract('scripted', () =>
-  scriptedModel({ sense: () => calmReading, compact: (input) => oneNode(input, 'the shop database') }),
+  scriptedModel({
+    sense: () => calmReading,
+    compact: (input) => oneNode(input, 'the shop database'),
+    detail: () => ({ sentences: ['It listens on port 5433.'] }),
+  }),
 );

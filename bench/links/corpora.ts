@@ -1,0 +1,88 @@
+import { compactLocally } from '../../memory/core/extract.ts';
+import { grouped } from '../../memory/core/grouped.ts';
+import { readTurn } from '../../memory/core/taint.ts';
+import type { DraftNode, TurnText } from '../../memory/ports.ts';
+import { createHistory } from '../coding/history.ts';
+import { SERVICES } from '../coding/topics.ts';
+import { storyConversations } from '../labelled.ts';
+import { plantedConversation } from '../local/planted.ts';
+import { THEMES } from '../local/themes.ts';
+import { readDialogues, turnsOf } from '../recall/dialogues.ts';
+
+/** Turns that are known to belong together; in a project many of them share a topic. */
+interface Stretch {
+  readonly topic: string;
+  readonly turns: readonly TurnText[];
+}
+
+export interface TopicNode {
+  readonly topic: string;
+  readonly draft: DraftNode;
+  readonly turns: readonly TurnText[];
+}
+
+/** Nodes of one project, each with the topic it is known to be about. */
+export interface Corpus {
+  readonly name: string;
+  readonly nodes: readonly TopicNode[];
+}
+
+/** What was settled about made-up services on many days; nodes about one service belong together. */
+export function services(seed: number): Corpus {
+  const { turns } = createHistory(seed);
+  const stretches = turns.flatMap((turn): Stretch[] => {
+    const text = readTurn(turn);
+    const topic = SERVICES.find((name) => text.user.includes(name));
+    return topic === undefined ? [] : [{ topic, turns: [text] }];
+  });
+  return { name: `services, seed ${seed}`, nodes: nodesOf(stretches) };
+}
+
+/** Invented days of work in one project; nodes about one theme belong together, whatever the day. */
+export function days(seeds: readonly number[]): Corpus {
+  const stretches = seeds.flatMap((seed) =>
+    THEMES.map((theme): Stretch => {
+      const own = plantedConversation(seed).turns.filter((each) => each.theme === theme);
+      return { topic: String(THEMES.indexOf(theme)), turns: own.map(({ turn }) => turn) };
+    }),
+  );
+  return { name: `days, seeds ${seeds.join(' ')}`, nodes: nodesOf(stretches) };
+}
+
+/** The demo's story; nodes of one part belong together. */
+export function story(): Corpus {
+  const stretches = storyConversations().flatMap((turns, session) => {
+    let part = 0;
+    return turns.map(({ turn, begins }): Stretch => {
+      if (begins) part += 1;
+      return { topic: `${session} ${part}`, turns: [turn] };
+    });
+  });
+  return { name: 'demo story', nodes: nodesOf(stretches) };
+}
+
+/** Dialogues in LoCoMo's shape, a project each; nodes of one session belong together. */
+export function talks(file: string): Corpus[] {
+  return readDialogues(file).map((dialogue) => {
+    const bySession = grouped(turnsOf(dialogue), ({ turn }) => turn.sessionId);
+    const stretches = [...bySession].map(([topic, turns]): Stretch => {
+      return {
+        topic,
+        turns: turns.map(({ turn }) => readTurn(turn)),
+      };
+    });
+    return { name: `dialogue ${dialogue.id}`, nodes: nodesOf(stretches) };
+  });
+}
+
+function nodesOf(stretches: readonly Stretch[]): TopicNode[] {
+  return stretches.flatMap(({ topic, turns }) =>
+    turns.length === 0
+      ? []
+      : compactLocally({ project: 'p', turns, knownTags: [], brief: '' }).nodes.map((draft) => ({
+          topic,
+          draft,
+          turns: turns.filter(({ end }) => draft.turns.includes(end)),
+        })),
+  );
+}

@@ -1,0 +1,145 @@
+import type { Log } from '../common/log.ts';
+import type { Catalogue } from './catalogue.ts';
+import { DOCUMENT } from './core/document.ts';
+import {
+  chooseLinks,
+  type Kinship,
+  type LinkFit,
+  linkFit,
+  linkStrength,
+  MOST_LINKS,
+  sharedTags,
+  sharedWords,
+} from './core/links.ts';
+import type { MemoryNode } from './core/node.ts';
+import { contentTokens } from './core/query.ts';
+import { isPairedScript } from './core/script.ts';
+import { isPast } from './core/validity.ts';
+import type { Indexer } from './indexer.ts';
+import type { IndexFilter, Lane, NodeIndex } from './ports.ts';
+import type { Store } from './store.ts';
+import { createSerial, type Tracker } from './tracker.ts';
+
+/** Links nodes to those of their project that are about the same; nobody waits for it. */
+export interface Linker {
+  /** After their rows are written; links made by hand stay. */
+  link(nodes: readonly MemoryNode[]): void;
+}
+
+export interface LinkerParts {
+  readonly index: NodeIndex;
+  readonly catalogue: Catalogue;
+  readonly indexer: Pick<Indexer, 'settled'>;
+  readonly store: Pick<Store, 'exclusive'>;
+  readonly tracker: Tracker;
+  readonly log: Log;
+}
+
+export interface Kin {
+  readonly node: MemoryNode;
+  readonly kinship: Kinship;
+}
+
+const ASKED_CHARS = 2_000;
+const CANDIDATES = 40;
+const WITHOUT: ReadonlySet<Lane> = new Set([
+  'raw',
+  'meaning',
+  'expanded',
+  'window',
+  'entity',
+  'fact',
+  'factMeaning',
+  'trigger',
+]);
+
+export function createLinker({ index, catalogue, indexer, store, tracker, log }: LinkerParts): Linker {
+  const serial = createSerial((error) => log.warn('memories were not linked; they are found all the same', { error }));
+
+  async function work(ids: readonly string[]): Promise<void> {
+    await indexer.settled();
+    const chosen = new Map<string, readonly string[]>();
+    for (const id of ids) {
+      const node = catalogue.get(id);
+      if (node === undefined || !isLinked(node)) continue;
+      const fit = linkFit(index.embedderId(), isPairedScript(node.summary));
+      chosen.set(id, await strongest(node, fit));
+    }
+    if (![...chosen.values()].some((links) => links.length > 0)) return;
+    await store.exclusive(async (held) => {
+      await held.refresh();
+      await held.save(withLinks(chosen, catalogue));
+    });
+  }
+
+  async function strongest(node: MemoryNode, fit: LinkFit): Promise<string[]> {
+    const kin = await kinOf(node, index, (id) => catalogue.get(id));
+    const candidates = kin
+      .filter((each) => isLinkable(each.node))
+      .map((each) => ({ nodeId: each.node.node_id, strength: linkStrength(each.kinship, fit) }));
+    return chooseLinks(candidates, fit.least);
+  }
+
+  return {
+    link(nodes) {
+      const ids = nodes.filter(isLinked).map((node) => node.node_id);
+      if (ids.length > 0) void tracker.run('indexer', () => serial(() => work(ids)));
+    },
+  };
+}
+
+/** Nodes of its project that the index finds near it, and how near. */
+export async function kinOf(
+  node: MemoryNode,
+  index: NodeIndex,
+  nodeOf: (id: string) => MemoryNode | undefined,
+): Promise<Kin[]> {
+  const asked = node.summary.slice(0, ASKED_CHARS);
+  const filter: IndexFilter = { project: node.project };
+  const { summary, fts } = await index.search(asked, { filter, limit: CANDIDATES, without: WITHOUT });
+  const cosines = new Map(summary.map(({ row, score }) => [row.node_id, score]));
+  const found = new Set([...summary, ...fts].map(({ row }) => row.node_id));
+  const others = [...found].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
+  const tokens = new Set([node, ...others].flatMap((each) => contentTokens(each.summary)));
+  const weights = index.termWeights([...tokens], filter);
+  return others.map((other) => ({
+    node: other,
+    kinship: {
+      similarity: cosines.get(other.node_id) ?? 0,
+      words: sharedWords(node.summary, other.summary, weights),
+      tags: sharedTags(node.topic_tags, other.topic_tags),
+    },
+  }));
+}
+
+/** Both ways; the other way only where there is room, and never out of a document, which says what its file says. */
+function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: Catalogue): MemoryNode[] {
+  const links = new Map<string, readonly string[]>();
+  const linksOf = (id: string): readonly string[] => links.get(id) ?? catalogue.get(id)?.links ?? [];
+  for (const [from, wanted] of chosen) {
+    for (const to of wanted) {
+      const [one, other] = [catalogue.get(from), catalogue.get(to)];
+      // Either may have been removed or replaced since it was found.
+      if (one === undefined || other === undefined || !isLinked(one) || !isLinkable(other)) continue;
+      add(from, to);
+      if (isLinked(other)) add(to, from);
+    }
+  }
+  function add(from: string, to: string): void {
+    const known = linksOf(from);
+    if (!known.includes(to) && known.length < MOST_LINKS) links.set(from, [...known, to]);
+  }
+  return [...links].flatMap(([id, own]) => {
+    const node = catalogue.get(id);
+    return node === undefined ? [] : [{ ...node, links: [...own] }];
+  });
+}
+
+/** Parts of a turn are reached through it; what was replaced leads nowhere. */
+function isLinkable(node: MemoryNode): boolean {
+  return node.project !== '' && node.parent_node_id === null && !isPast(node);
+}
+
+function isLinked(node: MemoryNode): boolean {
+  return isLinkable(node) && node.written_by !== DOCUMENT;
+}
