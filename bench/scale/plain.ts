@@ -1,10 +1,11 @@
 import { connect, MatchQuery, type Table } from '@lancedb/lancedb';
+import { createVectorIndex } from '../../memory/adapters/lance-vectors.ts';
 
 /** What somebody would write who has only LanceDB: one vector search and one full-text search on the same table. */
 export interface PlainQueries {
   /** Both at once, as the product sends its own. */
   both(nth: number): Promise<void>;
-  /** Share of the flat search's ten nearest that the table's own search finds; null where it is flat itself. */
+  /** Share of the flat search's ten nearest found with as many probes as the product takes; null where it is flat itself. */
   recallAt10(queries: number): Promise<number | null>;
   close(): void;
 }
@@ -38,12 +39,15 @@ export async function openPlain(dir: string, questions: readonly string[]): Prom
     },
     async recallAt10(queries) {
       if (!(await table.listIndices()).some(({ columns }) => columns.includes(VECTOR))) return null;
+      const vectors = createVectorIndex();
+      await vectors.load(table);
+      const probes = vectors.probes(await table.countRows()) ?? 0;
       let found = 0;
       let asked = 0;
       for (let nth = 0; nth < queries; nth += 1) {
         const vector = shaken(vectorOf(nth), nth);
         const exact = await rowIds(nearest(vector, 10).bypassVectorIndex());
-        const near = new Set(await rowIds(nearest(vector, 10)));
+        const near = new Set(await rowIds(probes > 0 ? nearest(vector, 10).nprobes(probes) : nearest(vector, 10)));
         asked += exact.length;
         found += exact.filter((id) => near.has(id)).length;
       }

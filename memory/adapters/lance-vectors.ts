@@ -6,8 +6,8 @@ const ROWS_FOR_VECTOR_INDEX = 20_000;
 const COLUMN = 'summary_vector';
 const NAME = /^near_(\d+)$/;
 const LEAST_PARTITIONS = 64;
-/** Partitions are looked into until this share of the rows was compared: enough for 95 of the 100 nearest. */
-const SHARE_COMPARED = 0.1;
+/** Partitions are looked into until this share of the rows was compared: enough for 97 of the 100 nearest. */
+const SHARE_COMPARED = 0.2;
 const LEAST_PROBES = 20;
 
 /** The index of vectors that many rows need: exact vectors in partitions, of which a search looks into the nearest. */
