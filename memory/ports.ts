@@ -1,4 +1,5 @@
 import type { CapturedTurn, Origin } from '../common/turn.ts';
+import type { Lexicon } from './core/lexicon.ts';
 import type { Fact, MemoryNode } from './core/node.ts';
 import type { Revised } from './core/revision.ts';
 
@@ -424,6 +425,7 @@ export interface NodeIndex {
   turnWords(ends: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
   /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's rows. */
   termWeights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
+  readonly lexicon: Lexicon;
   nodeIds(): Promise<ReadonlySet<string>>;
   /** For each node its digest ('' where only rows of its turns are left) and the ends of its turn rows. */
   entries(): Promise<ReadonlyMap<string, IndexEntry>>;

@@ -1,22 +1,23 @@
 import type { Config } from '../common/config.ts';
-import { isCleanOrigin, lowestOrigin, type Origin } from '../common/turn.ts';
+import { lowestOrigin, type Origin } from '../common/turn.ts';
 import { answerKind } from './core/answer-kind.ts';
+import { weighAsked } from './core/asked.ts';
 import { createBreaker } from './core/breaker.ts';
-import { passesGate, type QueryWeights, UNSEEN, weighEvidence, weighQuery } from './core/gate.ts';
-import { memoryLine, RAW_CHARS, type RawLine } from './core/memory-line.ts';
-import { contentTags } from './core/meta-tags.ts';
+import { passesGate, weighPassages } from './core/gate.ts';
+import { memoryLine, RAW_CHARS } from './core/memory-line.ts';
 import { isNearDuplicate } from './core/near-duplicate.ts';
 import type { MemoryNode } from './core/node.ts';
 import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './core/node-ranking.ts';
+import { passagesOf } from './core/passages.ts';
 import { asksPast, contentTokens, namesCall, recallQuery } from './core/query.ts';
-import { chooseRaw } from './core/raw-choice.ts';
-import { bestSnippet, piecesOf, type Snippet, type SnippetRules } from './core/snippet.ts';
+import { UNSEEN, weighQuery } from './core/query-worth.ts';
 import { freshnessFactor, staleNote } from './core/staleness.ts';
 import { type RankedTurn, rankTurns, TURN_WEIGHTS, type TurnWeights } from './core/turn-ranking.ts';
-import { isClosed, isPast, saysFact } from './core/validity.ts';
+import { isPast } from './core/validity.ts';
 import type { Memory, RecallHit, RecallRequest } from './face.ts';
 import type { FileMemory, Freshness } from './file-memory.ts';
-import type { IndexFilter, Lane, LaneHits, NodeIndex, TurnWords } from './ports.ts';
+import type { IndexFilter, Lane, LaneHits, NodeIndex } from './ports.ts';
+import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './reading.ts';
 
 export type RecallConfig = Config['recall'];
 
@@ -36,13 +37,6 @@ export interface RecallerDeps {
   readonly nodeWeights?: NodeWeights;
 }
 
-export interface TurnOfMemory {
-  readonly text: string;
-  readonly origin: Origin;
-  /** What of it the user wrote. */
-  readonly user?: string;
-}
-
 export interface Recaller {
   /**
    * What fits the prompt, best first; empty when nothing does, or while the index fails.
@@ -58,9 +52,6 @@ export interface Recaller {
 
 /** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
 const LANE_LIMIT = 200;
-/** Turns of one node that are read for the line to show, and how much of them all together. */
-const TURNS_READ = 16;
-const READ_CHARS = 80_000;
 /** How long somebody who asks waits to be told which files changed; a prompt waits less. */
 export const ASKED_MS = 250;
 /** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
@@ -104,7 +95,9 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
     const hits = await lanesFor(query, filter);
-    const weights = weighQuery(tokens, index.termWeights([...tokens, UNSEEN], filter));
+    const idf = index.termWeights([...tokens, UNSEEN], filter);
+    const weights = weighQuery(tokens, idf);
+    const asked = weighAsked(query, idf, index.lexicon);
     const past = asksPast(query);
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
     const current = (id: string): string => nodeOf(id)?.node_id ?? id;
@@ -125,7 +118,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
           score >= config.minScore && wanted(nodeOf(nodeId), { past, skips, least: config.leastOrigin }),
       )
       .slice(0, limit * LOOKED_AT);
-    const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsOf(each, nodeOf(each.nodeId))))]);
+    const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsRead(each, nodeOf(each.nodeId))))]);
     const freshness = await deps.files?.freshness(
       looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []),
       projectDir,
@@ -138,17 +131,15 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       if (found.length === limit) break;
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
-      const raw = await rawLine(candidate, node, { weights, rules, words, past }, deps);
-      const quoted = raw === null ? [] : [raw.text, raw.asked];
-      const texts = [node.summary, node.trigger, ...contentTags(node.topic_tags), ...factTexts(node), ...quoted];
-      const evidence = weighEvidence(weights, texts, candidate.similarity);
+      const turns = await readTurns(candidate, node, words, deps.turnText);
+      const evidence = weighPassages(asked, passagesOf(node, turns), index.lexicon);
       const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
-      if (gated ? !passesGate(evidence, config, linked) : evidence.coverage === 0 && !isNear(candidate, config)) {
-        continue;
-      }
-      passed.add(candidate.nodeId);
+      const fits = evidence.some((each) => passesGate(each, config, linked));
+      if (gated ? !fits : evidence.length === 0 && !isNear(candidate, config)) continue;
+      if (fits) passed.add(candidate.nodeId);
+      const raw = rawLine(node, turns, { weights, rules, past });
       const changed = freshness?.get(node.node_id)?.changes ?? [];
-      const said = raw === null ? null : { ...raw, origin: await originOf(raw, deps) };
+      const said = raw === null ? null : { ...raw, origin: await originOf(raw, deps.turnText) };
       const line = memoryLine(node, said, { note: staleNote(changed), past });
       if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
       if (gated && line.text.length > left) continue;
@@ -228,11 +219,6 @@ function isNear({ similarity }: RankedNode, { minSimilarity }: RecallConfig): bo
   return similarity >= minSimilarity;
 }
 
-/** Its turns that are read, those found first. */
-function turnsOf({ turns }: RankedNode, node: MemoryNode | null): string[] {
-  return [...new Set([...turns.map(({ turn }) => turn), ...(node?.turns ?? [])])].slice(0, TURNS_READ);
-}
-
 interface Wanted {
   readonly past: boolean;
   readonly skips: (node: MemoryNode) => boolean;
@@ -248,51 +234,6 @@ function wanted(node: MemoryNode | null, { past, skips, least }: Wanted): boolea
 function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
   if (scope === 'all') return {};
   return scope === 'session' || project === '' ? { sessionId } : { project };
-}
-
-type Offered = Snippet & RawLine;
-
-interface Reading {
-  readonly weights: QueryWeights;
-  readonly rules: SnippetRules;
-  readonly words: ReadonlyMap<string, TurnWords>;
-  readonly past: boolean;
-}
-
-/** The line of the node's turns that answers best; turns that a lane found are read first. */
-async function rawLine(
-  candidate: RankedNode,
-  node: MemoryNode,
-  { weights, rules, words, past }: Reading,
-  { turnText }: RecallerDeps,
-): Promise<Offered | null> {
-  const ends = turnsOf(candidate, node);
-  const inOrder = ends.toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
-  const offered: Offered[] = [];
-  const closed = past ? [] : node.facts.filter(isClosed);
-  let left = READ_CHARS;
-  let carried = 0;
-  for (const end of inOrder) {
-    const turn = words.get(end) ?? (await turnText(end));
-    const text = turn?.text.slice(0, left) ?? '';
-    const snippet = bestSnippet(text, weights, { ...rules, carried });
-    const isGone = closed.some((fact) => snippet !== null && saysFact(snippet.text, fact));
-    if (turn !== null && snippet !== null && !isGone) offered.push({ ...snippet, turn: end, origin: turn.origin });
-    left -= text.length;
-    carried = snippet?.worth ?? 0;
-  }
-  return chooseRaw(offered, weights);
-}
-
-/** A turn may be tainted by what came later in it; the user's own words in it are not. */
-async function originOf({ text, turn, origin }: RawLine, { turnText }: RecallerDeps): Promise<Origin> {
-  if (isCleanOrigin(origin)) return origin;
-  const { user = '' } = (await turnText(turn)) ?? {};
-  return piecesOf(user, RAW_CHARS).includes(text) ? 'user' : origin;
-}
-
-function factTexts({ facts }: MemoryNode): string[] {
-  return facts.map(({ concept, value }) => `${concept} ${value}`);
 }
 
 async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

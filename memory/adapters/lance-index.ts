@@ -3,6 +3,7 @@ import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
+import { createLexicon } from '../core/lexicon.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
 import { createPieceStats } from '../core/piece-stats.ts';
 import { createRowBook } from '../core/row-book.ts';
@@ -240,6 +241,7 @@ function indexOn(
     search: (query, options) => guarded('read', () => search(query, options)),
     turnWords: (ends) => guarded('read', () => table.turnWords(ends)),
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
+    lexicon: createLexicon(loadStaticTable),
     nodeIds: async () => book.nodeIds(),
     entries: async () => book.entries(),
     purge: () =>

@@ -1,4 +1,5 @@
 import { CometError } from '../../common/errors.ts';
+import { createLexicon } from '../core/lexicon.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
 import { createPieceStats } from '../core/piece-stats.ts';
 import { createRowBook } from '../core/row-book.ts';
@@ -137,6 +138,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       return new Map(turns.map(({ row }) => [row.turn, { text: row.text, origin: row.origin }]));
     },
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
+    lexicon: createLexicon(loadStaticTable),
     nodeIds: async () => book.nodeIds(),
     entries: async () => book.entries(),
     purge: async () => {},

@@ -54,6 +54,9 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
     search: (query, options) => read(current.search(query, options)),
     turnWords: (ends) => read(current.turnWords(ends)),
     termWeights: (tokens, filter) => current.termWeights(tokens, filter),
+    get lexicon() {
+      return current.lexicon;
+    },
     nodeIds: () => current.nodeIds(),
     entries: () => current.entries(),
     purge: () => onBoth((index) => index.purge()),

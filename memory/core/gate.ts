@@ -1,90 +1,108 @@
+import { type Asked, type AskedTerm, JUDGED_TERMS } from './asked.ts';
+import type { Lexicon } from './lexicon.ts';
 import { tokenize } from './tokens.ts';
 
-/** The query's telling terms with what each is worth. */
-export interface QueryWeights {
-  readonly terms: ReadonlyMap<string, number>;
-  readonly total: number;
-  /** What a term is worth that stands in one row only. */
-  readonly single: number;
-}
-
 export interface GateRules {
-  /** Least share of the query's worth that a memory must cover. */
+  /** Least share of the question's worth that one passage must cover. */
   readonly minCoverage: number;
-  /** Least cosine where coverage is in doubt. */
-  readonly minSimilarity: number;
 }
 
 export interface Evidence {
-  /** How many of the query's terms stand in the memory, and how many it has. */
-  readonly terms: number;
-  readonly asked: number;
-  /** Share of the query's worth that stands in the memory, 0 to 1. */
+  /** Share of the question's worth that stands in the passage, 0 to 1. */
   readonly coverage: number;
   /** The same worth, counted in terms that stand in one row only. */
   readonly information: number;
-  readonly similarity: number;
+  /** What the question names stands in the passage. */
+  readonly named: boolean;
+  /** The two terms that weigh most stand in it: the thing, and what of it is asked. */
+  readonly both: boolean;
 }
 
-/** A long prompt is judged by its rarest terms: nothing covers all of them. */
-const MAX_TERMS = 12;
-/** A word that memory never saw is more often a paraphrase than the point. */
-const UNSEEN_SHARE = 0.5;
-/** Below this share of `minCoverage` no similarity helps. */
-const DOUBT_SHARE = 0.6;
+/** Of `minCoverage`, what is enough where the two heaviest terms agree, or where a memory that passed links here. */
+const DOUBT_SHARE = 0.77;
 /** Common words alone ("run the tests") say nothing, however many of them agree. */
-const MIN_INFORMATION = 0.75;
-/** Where most of what was asked is there, one telling word is the point, in however many turns of its topic it stands. */
-const MIN_INFORMATION_COVERED = 0.5;
-/** One word of many that agrees by chance must be most of what was asked. */
-const ASKED_MANY = 3;
-const LONE_TERM_COVERAGE = 0.6;
-/** A token no text holds, to learn what an unseen one weighs. */
-export const UNSEEN = '\0';
+const MIN_INFORMATION = 0.5;
+/** Names of a long prompt that must stand in a passage; of a question all of them. */
+const NAMES_OF_MANY = 2;
+/** Two forms of a word with so many letters in common from the start count nearly as one. */
+const KIN_CHARS = 6;
+const KIN = 0.9;
+const SURE = 0.85;
+/** Words this near in meaning stand for each other, less than fully. */
+const NEAR = 0.55;
+/** The same where the word is what the question names. */
+const NEAR_NAME = 0.65;
+const WORD = /^[a-z]{3,}$/;
+/** Passages of one node that are taken apart, those with most of the question's beginnings of words. */
+const WEIGHED = 6;
+const ROOT_CHARS = 5;
 
-/** @param idf  of each token and of `UNSEEN`, as `NodeIndex.termWeights` gives it */
-export function weighQuery(tokens: readonly string[], idf: ReadonlyMap<string, number>): QueryWeights {
-  const unseen = idf.get(UNSEEN) ?? 0;
-  // ln(1 + (N + .5) / .5) solved for N gives the row count, and from it the worth of a single row's term.
-  const rows = Math.max(1, (Math.exp(unseen) - 1) * 0.5 - 0.5);
-  const single = Math.log(1 + (rows - 0.5) / 1.5);
-  const terms = tokens
-    .map((token) => [token, idf.get(token) ?? 0] as const)
-    .map(([token, weight]) => [token, weight >= unseen ? weight * UNSEEN_SHARE : weight] as const)
-    .sort(([, left], [, right]) => right - left)
-    .slice(0, MAX_TERMS);
-  return { terms: new Map(terms), total: terms.reduce((sum, [, weight]) => sum + weight, 0), single };
+/** What those passages give that have anything of what was asked. */
+export function weighPassages(asked: Asked, passages: readonly string[], lexicon: Lexicon): Evidence[] {
+  const roots = asked.terms.map(({ token, weight }) => [token.slice(0, ROOT_CHARS), weight] as const);
+  const rootsIn = (passage: string): number => {
+    const lower = passage.toLowerCase();
+    return roots.reduce((sum, [root, weight]) => (lower.includes(root) ? sum + weight : sum), 0);
+  };
+  const likely =
+    passages.length <= WEIGHED
+      ? passages
+      : passages
+          .map((passage) => [passage, rootsIn(passage)] as const)
+          .filter(([, worth]) => worth > 0)
+          .sort(([, one], [, other]) => other - one)
+          .slice(0, WEIGHED)
+          .map(([passage]) => passage);
+  return likely.map((passage) => weighPassage(asked, passage, lexicon)).filter(({ coverage }) => coverage > 0);
 }
 
-/** Worth of the query's terms that stand in `tokens`. */
-export function coveredWorth({ terms }: QueryWeights, tokens: ReadonlySet<string>): number {
-  let worth = 0;
-  for (const [term, weight] of terms) if (tokens.has(term)) worth += weight;
-  return worth;
-}
-
-export function weighEvidence(query: QueryWeights, texts: readonly string[], similarity: number): Evidence {
-  const tokens = new Set(texts.flatMap((text) => tokenize(text)));
-  const worth = coveredWorth(query, tokens);
+/** How a passage fits what was asked. A word that memory uses elsewhere and not here is missing, whatever is near it. */
+function weighPassage({ terms, total, single }: Asked, passage: string, lexicon: Lexicon): Evidence {
+  const tokens = new Set(tokenize(passage));
+  const matches = terms.map((term) => matchOf(term, tokens, lexicon));
+  const sum = (worth: (term: AskedTerm) => number): number =>
+    terms.reduce((all, term, at) => all + (matches[at] as number) * worth(term), 0);
+  const names = terms.flatMap((term, at) => (term.named ? [isThere(term, matches[at] as number)] : []));
+  const needed = terms.length > JUDGED_TERMS ? Math.min(names.length, NAMES_OF_MANY) : names.length;
   return {
-    terms: [...query.terms.keys()].filter((term) => tokens.has(term)).length,
-    asked: query.terms.size,
-    coverage: query.total === 0 ? 0 : worth / query.total,
-    information: query.single === 0 ? 0 : worth / query.single,
-    similarity,
+    coverage: total === 0 ? 0 : Math.min(1, sum(({ weight }) => weight) / total),
+    information: single === 0 ? 0 : sum(({ idf }) => idf) / single,
+    named: names.filter(Boolean).length >= needed,
+    both: terms.length > 1 && matches.slice(0, 2).every((match) => match >= SURE),
   };
 }
 
 /**
- * The absolute gate: ranking always has a winner, so whether anything fits at all is decided here.
+ * The absolute gate: ranking always has a winner, so whether anything fits at all is decided here, for each passage by
+ * itself: what is asked must stand in one place.
  *
- * @param isLinked  a memory that passed links to it: that settles a doubt as likeness does
+ * @param isLinked  a memory that passed links to it: that settles a doubt
  */
-export function passesGate(evidence: Evidence, rules: GateRules, isLinked = false): boolean {
-  const { terms, asked, coverage, information, similarity } = evidence;
-  const covered = asked < ASKED_MANY && coverage >= LONE_TERM_COVERAGE;
-  if (information < (covered ? MIN_INFORMATION_COVERED : MIN_INFORMATION)) return false;
-  if (terms < 2 && asked >= ASKED_MANY && coverage < LONE_TERM_COVERAGE) return false;
-  if (coverage >= rules.minCoverage) return true;
-  return coverage >= rules.minCoverage * DOUBT_SHARE && (isLinked || similarity >= rules.minSimilarity);
+export function passesGate(evidence: Evidence, { minCoverage }: GateRules, isLinked = false): boolean {
+  const { coverage, information, named, both } = evidence;
+  if (!named || information < MIN_INFORMATION) return false;
+  return coverage >= (both || isLinked ? minCoverage * DOUBT_SHARE : minCoverage);
+}
+
+function matchOf(
+  { token, word, parts, known, exact }: AskedTerm,
+  tokens: ReadonlySet<string>,
+  lexicon: Lexicon,
+): number {
+  if (tokens.has(token) || (parts.length > 0 && parts.every((part) => tokens.has(part)))) return 1;
+  if (exact || !WORD.test(token)) return 0;
+  let best = 0;
+  for (const other of tokens) {
+    if (isKin(token, other)) return KIN;
+    if (!known && WORD.test(other)) best = Math.max(best, lexicon.likeness(word, other));
+  }
+  return best >= NEAR ? best : 0;
+}
+
+function isThere({ exact }: AskedTerm, match: number): boolean {
+  return match >= (exact ? SURE : NEAR_NAME);
+}
+
+function isKin(one: string, other: string): boolean {
+  return Math.min(one.length, other.length) >= KIN_CHARS && (one.startsWith(other) || other.startsWith(one));
 }

@@ -9,7 +9,7 @@ const TALK = new Set(
     'tell told say said show remind remember recall know think try continue proceed keep next previous last first other ' +
     'another one ones same thing stuff way bit some any all both either each more most much many very really actually ' +
     'exactly maybe use used using am may might must shall us me mine yours ours its whose after before while since up ' +
-    'down out over back off only once ever never always'
+    'down out over back off only once ever never always whom per'
   )
     .split(' ')
     .flatMap((word) => uniqueTokens(word)),

@@ -1,4 +1,4 @@
-import type { QueryWeights } from './gate.ts';
+import type { QueryWeights } from './query-worth.ts';
 import type { Snippet } from './snippet.ts';
 import { uniqueTokens } from './tokens.ts';
 

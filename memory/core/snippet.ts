@@ -1,5 +1,5 @@
-import { coveredWorth, type QueryWeights } from './gate.ts';
 import { contentTokens } from './query.ts';
+import { coveredWorth, type QueryWeights } from './query-worth.ts';
 import { tokenize } from './tokens.ts';
 
 export interface Snippet {

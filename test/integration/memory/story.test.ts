@@ -1,10 +1,12 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
+import { createMemoryIndex } from '../../../memory/adapters/memory-index.ts';
+import { createStaticEmbedder } from '../../../memory/adapters/static-encoder.ts';
 import type { Memory } from '../../../memory/index.ts';
+import type { NodeIndex } from '../../../memory/ports.ts';
 import { ANSWERED, HELD_OUT, UNANSWERED } from '../../fixtures/story-questions.ts';
-import { createDisk, freshIndex, openRig } from '../../helpers/memory-rig.ts';
+import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { linesFor, missedBy, type Pace, replayStory } from '../../helpers/story-memory.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
@@ -12,9 +14,11 @@ const tempDir = tempDirs();
 
 async function lanceIndex() {
   const dir = path.join(await tempDir(), 'index');
-  const { index } = await openLanceIndex({ dir, embedder: createHashEmbedder(), now: Date.now, report: () => {} });
+  const { index } = await openLanceIndex({ dir, embedder: createStaticEmbedder(), now: Date.now, report: () => {} });
   return index;
 }
+
+const inMemory = async () => createMemoryIndex(createStaticEmbedder());
 
 async function loudOn(memory: Memory, questions: readonly string[]): Promise<string[]> {
   const loud: string[] = [];
@@ -25,10 +29,10 @@ async function loudOn(memory: Memory, questions: readonly string[]): Promise<str
   return loud;
 }
 
-test.each<[string, Pace, 'claude' | 'off', () => ReturnType<typeof lanceIndex>]>([
-  ['a turn at a time, in memory', 'lived', 'claude', async () => freshIndex()],
-  ['all at once, in memory', 'at once', 'claude', async () => freshIndex()],
-  ['with models off, in memory', 'at once', 'off', async () => freshIndex()],
+test.each<[string, Pace, 'claude' | 'off', () => Promise<NodeIndex>]>([
+  ['a turn at a time, in memory', 'lived', 'claude', inMemory],
+  ['all at once, in memory', 'at once', 'claude', inMemory],
+  ['with models off, in memory', 'at once', 'off', inMemory],
   ['a turn at a time, in LanceDB', 'lived', 'claude', lanceIndex],
 ])('a day of work answers the questions of the next: %s', { timeout: 60_000 }, async (_, pace, llm, open) => {
   const index = await open();
@@ -36,11 +40,11 @@ test.each<[string, Pace, 'claude' | 'off', () => ReturnType<typeof lanceIndex>]>
   await replayStory(memory, pace);
 
   const missed = await missedBy(memory, ANSWERED);
-  expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(2);
+  expect(missed.length, missed.join('\n')).toBe(0);
   const heldOut = await missedBy(memory, HELD_OUT);
-  expect(heldOut.length, heldOut.join('\n')).toBeLessThanOrEqual(5);
+  expect(heldOut.length, heldOut.join('\n')).toBeLessThanOrEqual(4);
   const loud = await loudOn(memory, UNANSWERED);
-  expect(loud.length, loud.join('\n')).toBeLessThanOrEqual(1);
+  expect(loud.length, loud.join('\n')).toBe(0);
 
   await memory.close();
   await index.close();

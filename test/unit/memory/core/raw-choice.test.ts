@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { weighQuery } from '../../../../memory/core/gate.ts';
+import { weighQuery } from '../../../../memory/core/query-worth.ts';
 import { chooseRaw } from '../../../../memory/core/raw-choice.ts';
 import { uniqueTokens } from '../../../../memory/core/tokens.ts';
 

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { answerKind } from '../../../../memory/core/answer-kind.ts';
-import { weighQuery } from '../../../../memory/core/gate.ts';
 import { namesCall } from '../../../../memory/core/query.ts';
+import { weighQuery } from '../../../../memory/core/query-worth.ts';
 import { bestSnippet } from '../../../../memory/core/snippet.ts';
 import { uniqueTokens } from '../../../../memory/core/tokens.ts';
 
