@@ -16,7 +16,7 @@ import { type RankedTurn, rankTurns, TURN_WEIGHTS, type TurnWeights } from './co
 import { isPast } from './core/validity.ts';
 import type { Memory, RecallHit, RecallRequest } from './face.ts';
 import type { FileMemory, Freshness } from './file-memory.ts';
-import type { IndexFilter, Lane, LaneHits, NodeIndex } from './ports.ts';
+import type { IndexFilter, Lane, LaneHits, NodeIndex, TurnWords } from './ports.ts';
 import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './reading.ts';
 
 export type RecallConfig = Config['recall'];
@@ -44,7 +44,7 @@ export interface Recaller {
    * @throws the signal's reason as soon as it aborts; CometError `index_failed`
    */
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
-  /** The same without the gate: whoever asks in so many words is shown the nearest there is. */
+  /** The same without the gate: whoever asks in so many words is shown what passes it first, then the nearest there is. */
   search: Memory['search'];
   /** The turns that search makes its hits of, best first, each once. */
   turns: (query: string, options: Parameters<Memory['search']>[1]) => Promise<readonly RankedTurn[]>;
@@ -67,6 +67,14 @@ interface Search {
   readonly shown: ReadonlySet<string>;
   /** Where the question is asked. */
   readonly projectDir: string | null;
+}
+
+/** What may be shown, and whether it passes the gate. */
+interface Fitting {
+  readonly candidate: RankedNode;
+  readonly node: MemoryNode;
+  readonly turns: ReadonlyMap<string, TurnWords>;
+  readonly fits: boolean;
 }
 
 export function createRecaller(deps: RecallerDeps): Recaller {
@@ -124,19 +132,24 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       projectDir,
       gated ? undefined : ASKED_MS,
     );
-    const found: RecallHit[] = [];
+    const fitting: Fitting[] = [];
     const passed = new Set<string>();
-    let left = config.maxTokens * CHARS_PER_TOKEN;
     for (const candidate of demoted(looked, freshness)) {
-      if (found.length === limit) break;
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
       const turns = await readTurns(candidate, node, words, deps.turnText);
       const evidence = weighPassages(asked, passagesOf(node, turns), index.lexicon);
       const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
       const fits = evidence.some((each) => passesGate(each, config, linked));
-      if (gated ? !fits : evidence.length === 0 && !isNear(candidate, config)) continue;
       if (fits) passed.add(candidate.nodeId);
+      if (fits || (!gated && (evidence.length > 0 || isNear(candidate, config)))) {
+        fitting.push({ candidate, node, turns, fits });
+      }
+    }
+    const found: RecallHit[] = [];
+    let left = config.maxTokens * CHARS_PER_TOKEN;
+    for (const { candidate, node, turns } of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
+      if (found.length === limit) break;
       const raw = rawLine(node, turns, { weights, rules, past });
       const changed = freshness?.get(node.node_id)?.changes ?? [];
       const said = raw === null ? null : { ...raw, origin: await originOf(raw, deps.turnText) };

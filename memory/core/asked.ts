@@ -37,8 +37,8 @@ export const JUDGED_TERMS = 6;
 const KNOWN_LEAST = 0.4;
 /** A common word that memory never saw is more often a paraphrase than the point; a rare one is a name. */
 const UNSEEN_SHARE = 0.5;
-const UNSEEN_LEAST = 0.1;
-const NAME_RARITY = 0.8;
+const UNSEEN_LEAST = 0.2;
+const NAME_RARITY = 0.75;
 /** A name weighs nearly as much as what weighs most. */
 const NAME_SHARE = 0.75;
 /** Bigrams of a script without spaces are no names. */
@@ -76,7 +76,8 @@ export function weighAsked(query: string, idf: ReadonlyMap<string, number>, lexi
   const heaviest = [...drafts.values()].sort((one, other) => other.weight - one.weight).slice(0, MAX_TERMS);
   const top = heaviest[0]?.weight ?? 0;
   const terms = heaviest.map(({ rarity, ...term }) => {
-    return { ...term, named: rarity >= NAME_RARITY && term.weight >= top * NAME_SHARE };
+    const isName = term.exact || (!term.known && rarity >= NAME_RARITY);
+    return { ...term, named: isName && term.weight >= top * NAME_SHARE };
   });
   const total = terms.slice(0, JUDGED_TERMS).reduce((sum, { weight }) => sum + weight, 0);
   return { terms, total, single: singleWorth(unseen) };

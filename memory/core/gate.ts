@@ -14,15 +14,15 @@ export interface Evidence {
   readonly information: number;
   /** What the question names stands in the passage. */
   readonly named: boolean;
-  /** The two terms that weigh most stand in it: the thing, and what of it is asked. */
+  /** The two known terms that weigh most stand in it: the thing, and what of it is asked. */
   readonly both: boolean;
 }
 
 /** Of `minCoverage`, what is enough where the two heaviest terms agree, or where a memory that passed links here. */
-const DOUBT_SHARE = 0.77;
+const DOUBT_SHARE = 0.74;
 /** Common words alone ("run the tests") say nothing, however many of them agree. */
 const MIN_INFORMATION = 0.5;
-/** Names of a long prompt that must stand in a passage; of a question all of them. */
+/** Known names of a long prompt that must stand in a passage; of a question all names. */
 const NAMES_OF_MANY = 2;
 /** Two forms of a word with so many letters in common from the start count nearly as one. */
 const KIN_CHARS = 6;
@@ -62,13 +62,17 @@ function weighPassage({ terms, total, single }: Asked, passage: string, lexicon:
   const matches = terms.map((term) => matchOf(term, tokens, lexicon));
   const sum = (worth: (term: AskedTerm) => number): number =>
     terms.reduce((all, term, at) => all + (matches[at] as number) * worth(term), 0);
-  const names = terms.flatMap((term, at) => (term.named ? [isThere(term, matches[at] as number)] : []));
-  const needed = terms.length > JUDGED_TERMS ? Math.min(names.length, NAMES_OF_MANY) : names.length;
+  const isLong = terms.length > JUDGED_TERMS;
+  const names = terms.flatMap((term, at) =>
+    term.named && (term.known || !isLong) ? [isThere(term, matches[at] as number)] : [],
+  );
+  const needed = isLong ? Math.min(names.length, NAMES_OF_MANY) : names.length;
+  const heaviest = matches.filter((_, at) => terms[at]?.known === true).slice(0, 2);
   return {
     coverage: total === 0 ? 0 : Math.min(1, sum(({ weight }) => weight) / total),
     information: single === 0 ? 0 : sum(({ idf }) => idf) / single,
     named: names.filter(Boolean).length >= needed,
-    both: terms.length > 1 && matches.slice(0, 2).every((match) => match >= SURE),
+    both: heaviest.length > 1 && heaviest.every((match) => match >= SURE),
   };
 }
 
