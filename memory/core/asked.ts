@@ -76,8 +76,7 @@ export function weighAsked(query: string, idf: ReadonlyMap<string, number>, lexi
   const heaviest = [...drafts.values()].sort((one, other) => other.weight - one.weight).slice(0, MAX_TERMS);
   const top = heaviest[0]?.weight ?? 0;
   const terms = heaviest.map(({ rarity, ...term }) => {
-    const isName = term.exact || (!term.known && rarity >= NAME_RARITY);
-    return { ...term, named: isName && term.weight >= top * NAME_SHARE };
+    return { ...term, named: rarity >= NAME_RARITY && term.weight >= top * NAME_SHARE };
   });
   const total = terms.slice(0, JUDGED_TERMS).reduce((sum, { weight }) => sum + weight, 0);
   return { terms, total, single: singleWorth(unseen) };
