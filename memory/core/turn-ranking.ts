@@ -26,7 +26,7 @@ export interface TurnWeights {
   readonly factMeaning: number;
 }
 
-/** Fitted on long dialogues; see decision 0014. */
+/** Fitted on long dialogues; see decision 0021. */
 export const TURN_WEIGHTS: TurnWeights = {
   raw: 1,
   meaning: 1.5,
