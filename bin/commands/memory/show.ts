@@ -20,18 +20,22 @@ export function registerMemoryShow(memory: Command, context: Context): void {
     .description('one memory')
     .argument('<id>', 'any unambiguous start of its id')
     .addOption(
-      new Option('--depth <n>', '0 summary and trigger, 1 detailed, 2 raw, verbatim')
-        .choices(['0', '1', '2'])
-        .default('1'),
+      new Option(
+        '--depth <n>',
+        '0 summary and trigger, 1 detailed (written at the first look), 2 raw, verbatim; without it, what is there',
+      ).choices(['0', '1', '2']),
     )
     .option('--links', 'what it is linked to')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory show mem_20261121 --depth 2')
-    .action(async (id: string, flags: { depth: string; links?: boolean; json?: boolean }) => {
+    .action(async (id: string, flags: { depth?: string; links?: boolean; json?: boolean }) => {
       const client = engineOf(context.paths);
-      const node = await client.call('nodes/show', { id, depth: Number(flags.depth) as Depth }, { timeoutMs: SHOW_MS });
+      const depth = Number(flags.depth ?? 0) as Depth;
+      if (depth === 1) context.term.progress('waiting for the detailed summary');
+      const shown = client.call('nodes/show', { id, depth }, { timeoutMs: SHOW_MS });
+      const node = await shown.finally(() => context.term.progress(''));
       if (flags.json) return context.term.json(node);
-      const lines = nodeLines(node, Number(flags.depth) as Depth, context.term.paint, Date.now());
+      const lines = nodeLines(node, flags.depth === undefined ? 1 : depth, context.term.paint, Date.now());
       if (flags.links) lines.push(...(await linkLines(client, node, context.term.paint)));
       for (const line of lines) context.term.out(line);
     });
