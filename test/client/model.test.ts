@@ -90,6 +90,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
       importance: 'HIGH',
       recall_mode: 'active',
       turns: ['t1'],
+      revises: [],
       facts: [{ concept: 'staging database port', value: '5433', polarity: 'positive', evidence: ['t1'] }],
     };
     const answer = { nodes: [node], brief: { active: [{ text: 'staging on 5433', sources: ['t1'] }], hints: [] } };

@@ -95,6 +95,7 @@ function archive(request: ServedRequest, schema: Readonly<Record<string, unknown
       recall_mode: 'active',
       turns: [label],
       facts: [],
+      revises: [],
     })),
     brief: { active: [], hints: [] },
   };
