@@ -249,7 +249,10 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
       return recaller.recall({ ...request, visibleTurns }, signal);
     },
-    show: async (id, depth) => (depth === 1 ? details.show(resolve(id)) : queries.show(id, depth)),
+    async show(id, depth) {
+      const shown = await queries.show(id, depth);
+      return depth === 1 ? { ...shown, ...(await details.show(resolve(id))) } : shown;
+    },
     list: (filter) => queries.list(withSession(filter)),
     search: async (query, options) => search(query, withSession(options)),
     sessions: () => started.then(sessions.sessions),
