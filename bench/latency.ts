@@ -1,4 +1,4 @@
-import { createConversation, lone } from './latency/conversation.ts';
+import { createConversation, lone, stranger } from './latency/conversation.ts';
 import type { Daemon } from './latency/daemon.ts';
 import { demoMemory } from './latency/demo-memory.ts';
 import { type FirstByte, measureFirstByte, type Ways } from './latency/first-byte.ts';
@@ -44,8 +44,12 @@ async function measure(ways: Ways, daemon: Daemon): Promise<Report> {
   const first: FirstByte[] = [];
   const rss: Report['rss_mb'] = { started: await daemon.rss() };
   for (const { bytes, samples, turns } of SIZES) {
-    const kinds = { pass_through: () => lone(bytes), tool_loop: await talk(daemon, ways.ours, { bytes, turns }) };
-    for (const request of ['pass_through', 'tool_loop'] as const) {
+    const kinds = {
+      pass_through: () => stranger(bytes),
+      left_alone: () => lone(bytes),
+      tool_loop: await talk(daemon, ways.ours, { bytes, turns }),
+    };
+    for (const request of ['pass_through', 'left_alone', 'tool_loop'] as const) {
       const make = kinds[request];
       first.push(await measureFirstByte(ways, { request, connection: 'kept', samples, make }));
       first.push(await measureFirstByte(ways, { request, connection: 'new', samples: NEW_CONNECTIONS, make }));

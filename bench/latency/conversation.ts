@@ -58,6 +58,12 @@ export function createConversation(turnBytes: number): Conversation {
   };
 }
 
+/** A request of a command that Claude Code runs. */
+export function stranger(bytes: number): Sent {
+  const { headers, body } = lone(bytes);
+  return { headers: { ...headers, 'user-agent': 'curl/8.5.0' }, body };
+}
+
 /** A request that is no conversation of the user's; its text is new each time. */
 export function lone(bytes: number): Sent {
   const body = {

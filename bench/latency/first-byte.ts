@@ -8,7 +8,8 @@ export interface Ways {
 }
 
 export interface FirstByte {
-  readonly request: 'pass_through' | 'tool_loop';
+  /** Passed on unread as it comes, read and passed on as it was, or rewritten. */
+  readonly request: 'pass_through' | 'left_alone' | 'tool_loop';
   readonly connection: 'kept' | 'new';
   readonly bytes: number;
   /** Bytes that came out of comet-cc. */
