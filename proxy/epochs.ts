@@ -63,7 +63,6 @@ export async function recollect(
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
   const fresh = freshPromptAt(view);
-  const plan = step.kind === 'extend' ? step.plan : step.from;
   const wantsStanding = step.kind === 'extend' ? isField(config) : maySpeakInSystem(view, step, config);
   const standing = wantsStanding ? memory.standing(sessionId, projectDir) : Promise.resolve({ brief: [], lines: [] });
   const recalled =
@@ -76,7 +75,7 @@ export async function recollect(
             prompt: messageText(view, fresh),
             recent: recentTexts(view, fresh, 4),
             visibleTurns: visibleTurns(view, step),
-            shown: new Set(plan === null ? [] : shownLines(plan, view, config)),
+            shown: new Set(linesThatStay(view, step, config)),
           },
           deadline,
         );
@@ -123,7 +122,8 @@ export function formPlan(
 
   const mayHead = maySpeakInSystem(view, step, config);
   const head = system(mayHead);
-  const inSystem = new Set(head?.text.split('\n') ?? []);
+  const cut = step.cut === null ? (step.from?.cut ?? null) : formCut(memory, occasion, config);
+  const told = new Set([head?.text, step.cut === null ? '' : cut?.preamble].flatMap((text) => text?.split('\n') ?? []));
   const kept = step.from === null ? [] : keptInjections(view, step.from, step);
   const former = step.cut === null || step.rounds !== null ? step.from : null;
   return {
@@ -131,12 +131,12 @@ export function formPlan(
     sessionId,
     createdAtMs: occasion.createdAtMs,
     epoch: step.from === null ? 0 : step.from.epoch + 1,
-    cut: step.cut === null ? (step.from?.cut ?? null) : formCut(memory, occasion, config),
+    cut,
     rounds: [...keptRounds(view, step), ...formRounds(memory, occasion, config)],
     strippedThrough: step.strippedThrough,
     systemBlock: former?.systemBlock ?? head?.text ?? null,
     systemNodeIds: former?.systemNodeIds ?? head?.nodeIds ?? [],
-    injections: [...kept, ...place(said.recalled.filter((line) => !inSystem.has(line.text)))],
+    injections: [...kept, ...place(said.recalled.filter((line) => !told.has(line.text)))],
     broken: false,
   };
 }
@@ -252,6 +252,18 @@ function shownParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | nu
   const gone = parts.length === 0 || plan === null ? [] : (locate(plan, view.lineage)?.rounds ?? []);
   const isGone = (part: TurnSpan): boolean => gone.some(({ start, end }) => part.start >= start && part.end <= end);
   return parts.filter((part) => !isGone(part)).map((part) => part.endHash);
+}
+
+/** A cut puts a new preamble and a new system block in the place of the old: what those leave out is shown no more. */
+function linesThatStay(
+  view: ConversationView,
+  step: Exclude<Step, { kind: 'replay' }>,
+  config: Pick<EpochConfig, 'retrieval'>,
+): string[] {
+  if (step.kind === 'extend') return shownLines(step.plan, view, config);
+  if (step.from === null) return [];
+  if (step.cut === null) return shownLines(step.from, view, config);
+  return keptInjections(view, step.from, step).flatMap(({ text }) => text.split('\n'));
 }
 
 /** What the model sees of ours already; a branch that was left holds injections that this one does not. */

@@ -91,6 +91,26 @@ describe('what becomes of a history', () => {
     expect(shown.at(-1)).toContainEqual(expect.stringContaining('for Step 2'));
   });
 
+  it('what a cut leaves out of its preamble counts as shown no more', async () => {
+    const memory = talkativeMemory();
+    let shown: string[] = [];
+    const { recall } = memory;
+    memory.recall = (request, signal) => {
+      shown = [...request.shown];
+      return recall(request, signal);
+    };
+    const rig = await createWireRig({ memory, config: { preambleTokens: 60 } });
+    const terminal = createTerminal(rig);
+    let compared = 0;
+    for (let number = 1; number <= 16; number += 1) {
+      const { sent } = await walk(terminal, number, number);
+      const text = sent.toString();
+      for (const line of shown) expect(text).toContain(JSON.stringify(line).slice(1, -1));
+      compared += shown.length;
+    }
+    expect(compared).toBeGreaterThan(16);
+  });
+
   it('/compact begins a new lineage under the same id, memory kept, and nothing stale is refused', async () => {
     const { rig, terminal } = await begun(8);
     const captured = rig.memory.captured.size;
