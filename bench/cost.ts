@@ -3,18 +3,21 @@
  * all against the same rules and the same prompt-cache bill, in one run.
  *
  *   npm run bench:cost -- [--turns 20,100,300] [--rounds 300] [--mode auto] [--model claude-opus-5-5]
- *                         [--ttl 5m|1h] [--thinking on|off] [--json]
+ *                         [--ttl 5m|1h] [--thinking on|off] [--ledger on|off] [--json]
  *
  * The `system-field` row writes the top-level system prompt anew for each prompt, which is what other rewriters do.
  * Cost is in tokens of uncached input. `answers_present` is the share of late questions whose answer stood in the
- * body sent; `refused` counts answers of status 400.
+ * body sent; `refused` counts answers of status 400. With `--ledger off` trimming goes on where it loses.
  */
 import { parseArgs } from 'node:util';
 import { cutRule } from '../bin/cut-rule.ts';
 import { createJudge, type Judge } from '../bin/standin/index.ts';
 import { Config } from '../common/config.ts';
 import { silentLog } from '../common/log.ts';
+import { openCostLedger } from '../proxy/ledger/index.ts';
+import { createMemoryLedger } from '../proxy/ledger/store.ts';
 import { createMemoryPlanStore } from '../proxy/plan-store.ts';
+import type { Usage } from '../proxy/ports.ts';
 import { createRewriter } from '../proxy/rewriter.ts';
 import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
 import { type ClientRequest, growConversation, type Reply, replyFrom } from '../test/helpers/transcripts.ts';
@@ -31,15 +34,22 @@ interface Run {
   /** Prompt tokens of the last request. */
   readonly final_context: number;
   readonly answers_present: number;
+  /** Why the ledger ended trimming; null where it did not. */
+  readonly trimming_off: string | null;
 }
 
 /** Gives the body that goes upstream, and is told what came back. */
 interface Sender {
   send(request: ClientRequest, atMs: number): Promise<Buffer>;
-  seen(request: ClientRequest, reply: Reply): Promise<void>;
+  seen(request: ClientRequest, reply: Reply, usage: Billed): Promise<void>;
+  /** Why nothing new is trimmed any more; null while it is. */
+  off?(): string | null;
 }
 
+type Billed = Omit<Usage, 'output'>;
+
 const BREAK_MS = 3 * 3_600_000;
+const NEVER_ENDS = { tolerance: 0, credit: Number.POSITIVE_INFINITY, longestHorizon: 60 };
 
 const { values } = parseArgs({
   options: {
@@ -49,6 +59,7 @@ const { values } = parseArgs({
     model: { type: 'string', default: 'claude-opus-5-5' },
     ttl: { type: 'string', default: '1h' },
     thinking: { type: 'string', default: 'on' },
+    ledger: { type: 'string', default: 'on' },
     json: { type: 'boolean', default: false },
   },
 });
@@ -100,7 +111,7 @@ async function measure(name: string, story: CostStory, sender: Sender, directCos
       sum.context = input + cacheRead + cacheWrite5m + cacheWrite1h;
     }
     const reply = replyFrom(verdict, request);
-    await sender.seen(request, reply);
+    if (verdict.refusal === null) await sender.seen(request, reply, verdict.usage);
     return reply;
   });
   const share = story.questions.length === 0 ? 1 : sum.present / story.questions.length;
@@ -113,6 +124,7 @@ async function measure(name: string, story: CostStory, sender: Sender, directCos
     ratio_to_direct: Number((sum.cost / (directCost ?? sum.cost)).toFixed(3)),
     final_context: sum.context,
     answers_present: Number(share.toFixed(3)),
+    trimming_off: sender.off?.() ?? null,
   };
 }
 
@@ -131,11 +143,19 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
   const memory = await openRig(disk, { llm: 'local', model: null });
   let drawn = 0;
   let outcome: Awaited<ReturnType<typeof rewriter.rewrite>>;
+  const clock = { now: () => disk.nowMs };
+  const ledger = await openCostLedger({
+    store: createMemoryLedger(),
+    rule: values.ledger === 'off' ? NEVER_ENDS : config.ledger,
+    clock,
+    log: silentLog,
+  });
   const rewriter = await createRewriter({
     memory,
     plans: createMemoryPlanStore(),
     config: { ...config.inject, memoryDeadlineMs: 10_000, cut: cutRule(config.trim) },
-    clock: { now: () => disk.nowMs },
+    ledger,
+    clock,
     randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
     log: silentLog,
   });
@@ -153,10 +173,11 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
       outcome = await rewriter.rewrite(message, new AbortController().signal);
       return outcome.body;
     },
-    async seen(request, reply) {
+    off: () => ledger.off()[0]?.off?.because ?? null,
+    async seen(request, reply, billed) {
       if (reply.refusal !== null) return;
       const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
-      const usage = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 0 };
+      const usage = { ...billed, output: 0 };
       const message = { id: 'm', model: String(request.body['model']), content: reply.content, stopReason, usage };
       outcome.seen({ status: 200, end: 'complete', message, errorText: '', headers: {} });
       await new Promise(setImmediate);
@@ -188,5 +209,8 @@ function print(title: string, rows: readonly Run[]): void {
       `${Math.round(run.answers_present * 100)} %`,
     ]),
   );
-  process.stdout.write(`${[head, ...body].join('\n')}\n\n`);
+  const ended = rows.flatMap(({ name, trimming_off: why }) =>
+    why === null ? [] : [`${name}: trimming ended, ${why}`],
+  );
+  process.stdout.write(`${[head, ...body, ...ended].join('\n')}\n\n`);
 }
