@@ -97,4 +97,19 @@ describe.skipIf(!hasCurl)('commands that Claude Code runs', () => {
       proxy.close();
     }
   });
+
+  it('go through a proxy that speaks TLS under a private CA, which NODE_EXTRA_CA_CERTS names', async () => {
+    const proxy = await startConnectProxy({ login: LOGIN, certs: theirs });
+    try {
+      await home.run(['stop']);
+      const env = { https_proxy: proxy.url, NODE_EXTRA_CA_CERTS: theirs.caFile };
+      const first = await bash(`curl -sS --cacert '${theirs.caFile}' https://localhost:${other.port}/x`, env);
+      expect(first.stdout).toBe('the other host');
+      const second = await bash(`curl -sS --cacert "$NODE_EXTRA_CA_CERTS" https://api.anthropic.com/v1/models`, env);
+      expect(second.stdout).toBe('upstream 0');
+      expect(proxy.asked).toEqual([`localhost:${other.port}`, `127.0.0.1:${standIn.port}`]);
+    } finally {
+      proxy.close();
+    }
+  });
 });

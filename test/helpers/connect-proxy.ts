@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import http from 'node:http';
+import https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
 
 export interface ConnectProxy {
@@ -16,14 +17,23 @@ export interface ConnectProxy {
  * @param options.login   `name:password` that it asks for
  * @param options.refuse  status line with which it answers every CONNECT
  * @param options.leadTo  where each CONNECT leads, whatever it asks for
+ * @param options.certs   speaks TLS itself
  */
 export async function startConnectProxy(
-  options: { readonly login?: string; readonly refuse?: string; readonly leadTo?: number } = {},
+  options: {
+    readonly login?: string;
+    readonly refuse?: string;
+    readonly leadTo?: number;
+    readonly certs?: { readonly key: string; readonly cert: string };
+  } = {},
 ): Promise<ConnectProxy> {
   const asked: string[] = [];
   const sockets = new Set<net.Socket>();
   const expected = options.login && `Basic ${Buffer.from(options.login).toString('base64')}`;
-  const server = http.createServer((_request, response) => void response.writeHead(400).end());
+  const refuseAll = (_request: http.IncomingMessage, response: http.ServerResponse): void =>
+    void response.writeHead(400).end();
+  const server =
+    options.certs === undefined ? http.createServer(refuseAll) : https.createServer(options.certs, refuseAll);
   server.on('connection', (socket) => {
     sockets.add(socket.on('error', () => socket.destroy()));
     socket.once('close', () => sockets.delete(socket));
@@ -50,7 +60,7 @@ export async function startConnectProxy(
   await once(server, 'listening');
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://${options.login ? `${options.login}@` : ''}127.0.0.1:${port}`,
+    url: `${options.certs === undefined ? 'http' : 'https'}://${options.login ? `${options.login}@` : ''}127.0.0.1:${port}`,
     port,
     asked,
     close() {
