@@ -1,5 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { execa } from 'execa';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 
@@ -38,6 +39,12 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await home.close();
+});
+
+it('can be run as npx runs it in a checkout: by its name, through a shell', async () => {
+  const root = path.resolve(import.meta.dirname, '../..');
+  const { stdout } = await execa('npx', ['--no-install', 'comet-cc', '--version'], { cwd: root });
+  expect(stdout).toMatch(/^\d+\.\d+\.\d+$/);
 });
 
 describe('help', () => {
