@@ -1,4 +1,5 @@
 import { describe, expect, it, vi } from 'vitest';
+import { Config } from '../../../common/config.ts';
 import type { MemoryNode } from '../../../memory/core/node.ts';
 import type { DreamReport, Memory } from '../../../memory/face.ts';
 import type { CondenseInput, CondenseResult } from '../../../memory/ports.ts';
@@ -194,7 +195,8 @@ describe('with a model', () => {
 it('comes by itself when nobody worked for long enough, and not before', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
-    const { memory } = await sleeping();
+    const dream = { idleMinutes: 30 };
+    const { memory } = await sleeping({ config: Config.parse({ llm: 'local', dream }) });
     vi.advanceTimersByTime(29 * 60_000);
     memory.capture([]);
     vi.advanceTimersByTime(29 * 60_000);
