@@ -6,6 +6,10 @@ import { execa } from 'execa';
 /** Prints docs/DEPENDENCIES.md from package.json, node_modules and the npm registry. */
 
 const REASONS: Readonly<Record<string, string>> = {
+  '@modelcontextprotocol/sdk':
+    'the MCP server: the official implementation of the protocol; only its stdio server is loaded',
+  '@secretlint/core': 'runs secretlint rules over a text; the newest that serves Node 20',
+  '@secretlint/secretlint-rule-preset-recommend': 'the kept rules for known kinds of secrets, beside our own',
   '@lancedb/lancedb': 'the index of memory: vectors and full text in one embedded table, prebuilt, no install script',
   'apache-arrow': "the schema of LanceDB's tables; the version that LanceDB asks its host to bring",
   chokidar: 'sees node files that a person edits, on every platform',
@@ -13,7 +17,9 @@ const REASONS: Readonly<Record<string, string>> = {
   execa: 'starts `claude -p`, git and trust store tools without a shell',
   fzstd: 'reads zstd answers beside the stream; Node 20 has no zstd of its own',
   'http-mitm-proxy': 'HTTP inside an intercepted CONNECT; one file uses it, with one fixed leaf',
+  'jsonc-parser': "edits Claude Code's and editors' settings with comments and order kept",
   'node-forge': 'makes the name-constrained root and the leaf; Node can sign but not build certificates',
+  'string-width': 'how many columns of a terminal a text takes, CJK and emoji included',
   undici: 'one pool of kept-alive connections to the API, with raw headers and back-pressure',
   zod: 'one schema for configuration, model output and files: types, defaults and messages',
 };
