@@ -23,6 +23,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   memory: async () => (await import('./commands/memory.ts')).registerMemory,
   session: async () => (await import('./commands/session.ts')).registerSession,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,
+  pause: async () => (await import('./commands/pause.ts')).registerPause,
+  resume: async () => (await import('./commands/resume.ts')).registerResume,
   flush: async () => (await import('./commands/flush.ts')).registerFlush,
   dream: async () => (await import('./commands/dream.ts')).registerDream,
   demo: async () => (await import('./commands/demo.ts')).registerDemo,

@@ -12,6 +12,7 @@ import { createRedactor, markKey } from '../common/redact.ts';
 import { createUsageFile } from '../memory/adapters/usage-file.ts';
 import { type Governor, openGovernor } from '../memory/governor.ts';
 import type { Ledger } from '../memory/ledger.ts';
+import type { Problem } from '../memory/ports.ts';
 import { createProxy } from '../proxy/index.ts';
 import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';
 import { openLedgerFile } from '../proxy/ledger/store.ts';
@@ -22,6 +23,7 @@ import { openReceipts } from '../proxy/receipts.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
 import { createHandlers } from './api/handlers.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
+import { consentingMemory, openConsent } from './consent/index.ts';
 import { type Costs, costsOf } from './costs.ts';
 import { cutRule } from './cut-rule.ts';
 import { lateMemory } from './late-memory.ts';
@@ -86,11 +88,18 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log,
   });
   const opening = openMemory({ env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log });
-  const memory = lateMemory(opening, config.llm);
+  const consent = await openConsent({
+    paths,
+    scope: config.recall.scope,
+    now: systemClock.now,
+    report: (message, error) => log.error(message, { error }),
+  });
+  const memory = consentingMemory(lateMemory(opening, config.llm), consent);
   const plans = openPlanStore(paths.plansDir);
   const rewriter = await createRewriter({
     memory,
     plans,
+    consent,
     ledger,
     receipts,
     config: rewriterConfig(config),
@@ -118,8 +127,9 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   });
   const opened = (): Promise<unknown> => opening.catch(() => undefined);
   const costs = (): Costs => costsOf(ledger, systemClock.now());
-  const parts = { memory, opened, requests: proxy.stats, costs, receipts, problems: plans.problems };
-  api.serve(createHandlers({ ...parts, version: VERSION }));
+  const parts = { memory, opened, requests: proxy.stats, costs, receipts, pauses: consent.pauses };
+  const problems = (): Problem[] => [...plans.problems(), ...consent.problems()];
+  api.serve(createHandlers({ ...parts, problems, version: VERSION }));
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);

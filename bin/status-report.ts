@@ -9,7 +9,10 @@ import { VERSION } from './version.ts';
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport
   extends Costs,
-    Pick<EngineStatus, 'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'problems' | 'reindex' | 'dream'> {
+    Pick<
+      EngineStatus,
+      'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'paused' | 'problems' | 'reindex' | 'dream'
+    > {
   readonly running: boolean;
   readonly pid: number | null;
   readonly proxy: { readonly url: string; readonly port: number };
@@ -27,6 +30,7 @@ const NOTHING = {
   nodes: 0,
   reindex: null,
   dream: null,
+  paused: { everywhere: null, projects: {} },
   problems: [],
 };
 
@@ -53,6 +57,7 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     nodes: known.nodes,
     reindex: known.reindex,
     dream: known.dream,
+    paused: known.paused,
     problems: known.problems,
     tunnels: guard.tunnels,
   };

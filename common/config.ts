@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { SCOPES } from './consent.ts';
 import { CometError } from './errors.ts';
 import { homeOf } from './paths.ts';
 
@@ -141,7 +142,7 @@ export const Config = z.strictObject({
     .prefault({}),
   recall: z
     .strictObject({
-      scope: z.enum(['session', 'project', 'all']).default('project').describe('whose memories are recalled'),
+      scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
       topK: z.int().positive().default(8).describe('most memories recalled for one prompt'),
       deadlineMs: count(150).describe('a recall that takes longer is skipped'),
       minCoverage: share(0.65).describe('least share of what a prompt asks that must stand in one place of a memory'),

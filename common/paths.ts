@@ -5,6 +5,8 @@ import path from 'node:path';
 export interface HomePaths {
   readonly home: string;
   readonly configFile: string;
+  /** What `comet-cc pause` asked for. */
+  readonly pausesFile: string;
   readonly certsDir: string;
   readonly journalDir: string;
   readonly nodesDir: string;
@@ -37,6 +39,7 @@ export function homePaths(home: string): HomePaths {
   return {
     home,
     configFile: at('config.json'),
+    pausesFile: at('paused.json'),
     certsDir: at('certs'),
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),

@@ -1,3 +1,4 @@
+import type { Scope } from '../common/consent.ts';
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { ArchiveFormat } from './core/archive.ts';
 import type { MemoryNode } from './core/node.ts';
@@ -28,6 +29,8 @@ export interface RecallRequest {
   readonly visibleTurns: ReadonlySet<string>;
   /** Texts already shown in this epoch: an identical line is not recalled again. */
   readonly shown: ReadonlySet<string>;
+  /** Narrower than the configuration's where the project asks for it. */
+  readonly scope?: Scope;
 }
 
 export interface LaneScore {

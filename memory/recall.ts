@@ -173,7 +173,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const visible = ({ turns }: MemoryNode): boolean =>
         turns.length > 0 && turns.every((end) => visibleTurns.has(end));
       const { projectDir } = request;
-      const filter = scopeOf(config.scope, request.sessionId, projectOf(projectDir));
+      const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
       const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };
       return beforeAbort(find(search), signal);
     },

@@ -1,3 +1,4 @@
+import type { Consent } from '../common/consent.ts';
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 
 /** One `POST /v1/messages` or `/v1/messages/count_tokens` of Claude Code, whole. */
@@ -80,6 +81,13 @@ export interface MemoryLine {
   readonly nodeId: string;
   readonly text: string;
   readonly origin: Origin;
+}
+
+/** What the user allows for a working directory; must not throw. */
+export interface ConsentSource {
+  of(projectDir: string | null): Pick<Consent, 'captures' | 'adds'>;
+  /** The turn with this key is never taken in. */
+  withhold(key: string): void;
 }
 
 /** What the rewriter needs of memory; `bin` joins the two. */

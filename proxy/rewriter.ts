@@ -6,7 +6,7 @@ import { type CostLedger, openCostLedger, rootOf } from './ledger/index.ts';
 import { createMemoryLedger } from './ledger/store.ts';
 import { type Made, type Passage, understand } from './passage.ts';
 import type { PlanStore } from './plan-store.ts';
-import type { MemorySource, ProxyLog, Rewriter } from './ports.ts';
+import type { ConsentSource, MemorySource, ProxyLog, Rewriter } from './ports.ts';
 import { createMemoryReceipts } from './receipt-store.ts';
 import { openReceipts, type Receipts } from './receipts.ts';
 import { createTurnstile } from './turnstile.ts';
@@ -30,6 +30,8 @@ export interface RewriterConfig extends EpochConfig {
 export interface RewriterDeps {
   readonly memory: MemorySource;
   readonly plans: PlanStore;
+  /** Left out, all is allowed. */
+  readonly consent?: ConsentSource;
   /** Left out, nothing is kept beyond the process. */
   readonly ledger?: CostLedger;
   readonly receipts?: Receipts;
@@ -50,13 +52,15 @@ export interface RunningRewriter extends Rewriter {
 const RULE = { tolerance: 0.05, credit: 10_000, longestHorizon: 60 };
 const RECEIPTS = 200;
 
+const ALL_ALLOWED: ConsentSource = { of: () => ({ captures: true, adds: true }), withhold: () => undefined };
+
 /** @throws what the plan store throws while loading */
 export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
   const book = new PlanBook();
   for (const record of await deps.plans.load()) book.apply(record);
   const cache = new ViewCache();
   const inTurn = createTurnstile();
-  const { log, clock } = deps;
+  const { log, clock, consent = ALL_ALLOWED } = deps;
   const ledger = deps.ledger ?? (await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }));
   const receipts = deps.receipts ?? (await openReceipts({ store: createMemoryReceipts(), most: RECEIPTS, log }));
   const { outcome, untouched } = createAftermath({
@@ -103,12 +107,12 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const { view, sessionId } = passage;
     const match = ownMatch(view, sessionId);
     const turns = splitTurns(view);
-    const situation = situate(view, match, sessionId, turns);
+    const situation = situate(passage, match, turns);
     setImmediate(remember, passage, freshPromptAt(view) >= 0 ? turns.slice(0, -1) : [], situation);
 
     const step = decideStep(situation);
     if (step.kind === 'replay') return replayed(passage);
-    const said = isOff(sessionId) ? SILENCE : await recollect(deps.memory, { view, sessionId, step }, deps.config, log);
+    const said = isOff(passage) ? SILENCE : await recollect(deps.memory, { view, sessionId, step }, deps.config, log);
     const stamp = { createdAtMs: clock.now(), id: deps.randomHex(16), fence: deps.randomHex(6) };
     const plan = formPlan(deps.memory, { view, sessionId, step, ...stamp }, said, deps.config);
     const spliced = splice(view, plan);
@@ -139,12 +143,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     }
   }
 
-  function situate(
-    view: ConversationView,
-    match: Match | null,
-    sessionId: string,
-    turns: readonly TurnSpan[],
-  ): Situation {
+  function situate(passage: Passage, match: Match | null, turns: readonly TurnSpan[]): Situation {
+    const { view, sessionId } = passage;
     const running = turns.at(-1);
     const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
     const durable = deps.memory.standIns([...turns, ...parts].map((span) => span.endHash));
@@ -153,7 +153,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       match,
       knownSession: isKnown(view, sessionId),
       isDurable: (turn) => durable.has(turn.endHash),
-      rule: isOff(sessionId) ? null : deps.config.cut,
+      rule: isOff(passage) ? null : deps.config.cut,
       nowMs: clock.now(),
       ownTokens: deps.config.preambleTokens + deps.config.systemTokens,
       roundsTokens: roundsBudget(deps.config),
@@ -165,9 +165,16 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     return book.knowsSession(sessionId) || ledger.wasRewritten(sessionId, rootOf(view));
   }
 
-  /** It has cost more than it saved: plans in force go on, nothing is cut or added any more. */
-  function isOff(sessionId: string): boolean {
-    return ledger.offBecause(sessionId) !== null;
+  /** The user does not want it here, or it has cost more than it saved: plans in force go on, nothing else is done. */
+  function isOff({ view, sessionId }: Passage): boolean {
+    return !consent.of(view.system.workingDirectory).adds || ledger.offBecause(sessionId) !== null;
+  }
+
+  /** What is said while nothing may be taken in is not taken in later either. */
+  function heed({ view, kind }: Passage): void {
+    if (kind !== 'main' || consent.of(view.system.workingDirectory).captures) return;
+    const turn = splitTurns(view).at(-1);
+    if (turn !== undefined) consent.withhold(turn.key);
   }
 
   function isAccepted(passage: Passage, plan: EpochPlan, spliced: Spliced): boolean {
@@ -190,6 +197,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
   /** Off the path: what is complete goes to memory, again and again until a node stands for it. */
   function remember({ view, sessionId }: Passage, turns: readonly TurnSpan[], situation: Situation): void {
+    if (!consent.of(view.system.workingDirectory).captures) return;
     const bare = turns.filter((turn) => !situation.isDurable(turn));
     const context = { sessionId, atMs: clock.now() };
     deps.memory.capture(bare.map((turn) => capturedTurn(view, turn, context)));
@@ -207,6 +215,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     async rewrite(request, signal) {
       const passage = understand(request, cache);
       if (passage === null) return untouched(request);
+      heed(passage);
       return inTurn(passage.sessionId, async () => {
         let made: Made;
         try {

@@ -3,6 +3,7 @@ import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
 import type { Receipts } from '../../proxy/receipts.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
+import { NO_PAUSES, type Pauses } from '../consent/pauses.ts';
 import type { Costs } from '../costs.ts';
 import { importFile } from './import-file.ts';
 import type { EngineStatus, Handlers } from './operations.ts';
@@ -16,6 +17,7 @@ export interface HandlerDeps {
   readonly opened: () => Promise<unknown>;
   readonly requests: () => EngineStatus['requests'];
   readonly costs: () => Costs;
+  readonly pauses?: () => Pauses;
   /** Those that memory does not know of. */
   readonly problems?: () => EngineStatus['problems'];
   readonly receipts: Pick<Receipts, 'list' | 'forget'>;
@@ -24,7 +26,7 @@ export interface HandlerDeps {
 
 /** The API's operations over what the engine is made of. */
 export function createHandlers(deps: HandlerDeps): Handlers {
-  const { memory, opened, requests, costs, problems, receipts, version } = deps;
+  const { memory, opened, requests, costs, pauses, problems, receipts, version } = deps;
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
@@ -35,6 +37,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
         requests: requests(),
         ...costs(),
         ...status,
+        paused: pauses?.() ?? NO_PAUSES,
         problems: [...known, ...(problems?.() ?? [])],
       };
     },

@@ -18,6 +18,7 @@ import type {
 } from '../../memory/face.ts';
 import type { SnapshotInfo } from '../../memory/ports.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
+import type { Pauses } from '../consent/pauses.ts';
 import type { Costs } from '../costs.ts';
 
 const text = z.string().max(4_096);
@@ -119,6 +120,7 @@ export interface OperationResults {
 export interface EngineStatus extends MemoryStatus, Costs {
   readonly pid: number;
   readonly version: string;
+  readonly paused: Pauses;
   readonly requests: {
     readonly total: number;
     readonly rewritten: number;

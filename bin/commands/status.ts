@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { pauseLines } from '../consent/pause-lines.ts';
 import type { Context } from '../context.ts';
 import { guardStatus } from '../control.ts';
 import { savedLine } from '../costs.ts';
@@ -51,6 +52,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
   ];
   if (report.dream !== null) rows.push(['dream', dreamLine(report.dream)]);
   const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
+  for (const line of pauseLines(report.paused)) lines.push(paint('yellow', line));
   if (report.reindex !== null) {
     const { done, total } = report.reindex;
     lines.push(paint('yellow', `index filled anew: ${count(done)} of ${count(total)} nodes; recall goes on meanwhile`));

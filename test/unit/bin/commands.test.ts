@@ -7,6 +7,7 @@ import { hitJson, hitLines } from '../../../bin/commands/memory/search.ts';
 import { nodeLines } from '../../../bin/commands/memory/show.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
 import { statusLines } from '../../../bin/commands/status.ts';
+import { NO_PAUSES } from '../../../bin/consent/pauses.ts';
 import { NO_COSTS } from '../../../bin/costs.ts';
 import { exitCodeOf } from '../../../bin/exit.ts';
 import { idleModel } from '../../../bin/late-memory.ts';
@@ -238,6 +239,7 @@ describe('status', () => {
     nodes: 12,
     reindex: null,
     dream: null,
+    paused: NO_PAUSES,
     problems: [],
     tunnels: { open: 0, total: 0, failed_open: 0 },
   } as const;

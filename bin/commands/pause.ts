@@ -1,0 +1,41 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+
+interface Flags {
+  readonly project?: string;
+  readonly private?: boolean;
+  readonly for?: string;
+  readonly json?: boolean;
+}
+
+export function registerPause(program: Command, context: Context): void {
+  program
+    .command('pause')
+    .description('memory takes nothing in and adds nothing, until resume; what is said meanwhile is never taken in')
+    .option('--project <dir>', 'in the project of this directory only')
+    .option('--private', 'recall goes on, only nothing is taken in')
+    .option('--for <time>', 'ends by itself, after 30m, 2h, 1d')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExamples:\n  comet-cc pause --for 2h\n  comet-cc pause --private --project .')
+    .action(async (flags: Flags) => {
+      const { pauseLines } = await import('../consent/pause-lines.ts');
+      const { paused, readPauses, writePauses } = await import('../consent/pauses.ts');
+      const { parseSpan } = await import('../format.ts');
+      const { paths, term } = context;
+      const now = Date.now();
+      const until = flags.for === undefined ? null : new Date(now + parseSpan(flags.for, '--for')).toISOString();
+      const asked = { mode: flags.private ? 'private' : 'off', since: new Date(now).toISOString(), until } as const;
+      const project = flags.project === undefined ? null : await projectAt(flags.project);
+      const wanted = paused(await readPauses(paths.pausesFile, now), project, asked);
+      await writePauses(paths.pausesFile, wanted);
+      if (flags.json) return term.json(wanted);
+      for (const line of pauseLines(wanted)) term.out(line);
+    });
+}
+
+/** The project key of a directory given on the command line. */
+export async function projectAt(directory: string): Promise<string> {
+  const { createProjectOf } = await import('../../memory/adapters/git-project.ts');
+  return createProjectOf(Date.now)(path.resolve(directory));
+}

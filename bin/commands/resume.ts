@@ -1,0 +1,25 @@
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { projectAt } from './pause.ts';
+
+export function registerResume(program: Command, context: Context): void {
+  program
+    .command('resume')
+    .description('ends what pause began: every pause, or that of one project')
+    .option('--project <dir>', 'only the pause of the project of this directory')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc resume')
+    .action(async (flags: { project?: string; json?: boolean }) => {
+      const { pauseLines } = await import('../consent/pause-lines.ts');
+      const { NO_PAUSES, readPauses, resumed, writePauses } = await import('../consent/pauses.ts');
+      const { paths, term } = context;
+      // One that is damaged pauses everything: this is how to mend it.
+      const held = await readPauses(paths.pausesFile, Date.now()).catch(() => NO_PAUSES);
+      const left = resumed(held, flags.project === undefined ? null : await projectAt(flags.project));
+      await writePauses(paths.pausesFile, left);
+      if (flags.json) return term.json(left);
+      const lines = pauseLines(left);
+      for (const line of lines) term.out(line);
+      if (lines.length === 0) term.out('memory is on, where no .comet-cc.json says otherwise');
+    });
+}

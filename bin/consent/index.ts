@@ -1,0 +1,109 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { type Consent, consentOf, type Say, type Scope } from '../../common/consent.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
+import { createProjectOf } from '../../memory/adapters/git-project.ts';
+import type { Memory } from '../../memory/index.ts';
+import type { Problem } from '../../memory/ports.ts';
+import { NO_PAUSES, type Pauses, parsePauses, standing } from './pauses.ts';
+import { parseProjectFile, projectFilesFor } from './project-file.ts';
+
+/** A change of a project's file is seen at the latest after this; a pause holds from the next request on. */
+const FRESH_MS = 1_000;
+const DIRECTORIES = 500;
+/** What cannot be read may have said so. */
+const CLOSED: Say = { mode: 'off', scope: 'session' };
+
+/** What the user allows where: `comet-cc pause`, and the `.comet-cc.json` of a project and of what is above it. */
+export interface ConsentBook {
+  of(projectDir: string | null): Consent;
+  /** The turn with this key is not taken in, now or later. */
+  withhold(key: string): void;
+  isWithheld(key: string): boolean;
+  pauses(): Pauses;
+  problems(): readonly Problem[];
+}
+
+export interface ConsentDeps {
+  readonly paths: Pick<HomePaths, 'journalDir' | 'pausesFile'>;
+  /** Of the configuration; a project can narrow it. */
+  readonly scope: Scope;
+  readonly now: () => number;
+  readonly report: (message: string, error: unknown) => void;
+}
+
+export async function openConsent({ paths, scope, now, report }: ConsentDeps): Promise<ConsentBook> {
+  const file = createForgottenFile(path.join(paths.journalDir, 'withheld'));
+  const withheld = new Set(await file.load());
+  const projectOf = createProjectOf(now);
+  const problems = new Map<string, Problem>();
+  const said = new Map<string, { readonly says: readonly Say[]; readonly atMs: number }>();
+
+  /** Null where there is no such file; `closed` where it cannot be read. */
+  function read<T>(name: string, parse: (text: string) => T, closed: T): T | null {
+    try {
+      const value = parse(readFileSync(name, 'utf8'));
+      problems.delete(name);
+      return value;
+    } catch (error) {
+      const { code } = error as NodeJS.ErrnoException;
+      if (code === 'ENOENT' || code === 'ENOTDIR') {
+        problems.delete(name);
+        return null;
+      }
+      problems.set(name, { file: name, message: 'cannot be read: memory is off where it holds until it is mended' });
+      return closed;
+    }
+  }
+
+  function pauses(): Pauses {
+    const closed: Pauses = {
+      ...NO_PAUSES,
+      everywhere: { mode: 'off', since: new Date(now()).toISOString(), until: null },
+    };
+    return standing(read(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
+  }
+
+  function filesSay(directory: string): readonly Say[] {
+    const known = said.get(directory);
+    if (known !== undefined && Math.abs(now() - known.atMs) < FRESH_MS) return known.says;
+    const found = projectFilesFor(directory).map((name) => read(name, parseProjectFile, CLOSED));
+    const says = found.filter((say) => say !== null);
+    if (said.size >= DIRECTORIES) said.clear();
+    said.set(directory, { says, atMs: now() });
+    return says;
+  }
+
+  return {
+    of(projectDir) {
+      const { everywhere, projects } = pauses();
+      const asked = [everywhere, projects[projectOf(projectDir)]].flatMap((pause) => (pause ? [pause] : []));
+      return consentOf([
+        { mode: 'on', scope },
+        ...asked.map(({ mode }): Say => ({ mode, scope: 'all' })),
+        ...(projectDir !== null && path.isAbsolute(projectDir) ? filesSay(projectDir) : []),
+      ]);
+    },
+    withhold(key) {
+      if (withheld.has(key)) return;
+      withheld.add(key);
+      file.add([key]).catch((error: unknown) => report('a turn that is not to be taken in was not noted down', error));
+    },
+    isWithheld: (key) => withheld.has(key),
+    pauses,
+    problems: () => [...problems.values()],
+  };
+}
+
+/** Memory that takes in and recalls what `consent` allows. */
+export function consentingMemory(memory: Memory, consent: ConsentBook): Memory {
+  return {
+    ...memory,
+    capture(turns) {
+      for (const { key, projectDir } of turns) if (!consent.of(projectDir).captures) consent.withhold(key);
+      memory.capture(turns.filter(({ key }) => !consent.isWithheld(key)));
+    },
+    recall: (request, signal) => memory.recall({ scope: consent.of(request.projectDir).scope, ...request }, signal),
+  };
+}

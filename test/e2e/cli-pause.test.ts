@@ -1,0 +1,72 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+let rig: LiveRig;
+
+beforeAll(async () => {
+  rig = await createLiveRig({ COMET_CC_LLM: 'local' });
+});
+
+afterAll(() => rig.close());
+
+const turnsOf = async (sessionId: string): Promise<number | undefined> => {
+  const sessions = (await rig.home.json(['session', 'ls', '--json'])) as { session_id: string; turns: number }[];
+  return sessions.find((session) => session.session_id === sessionId)?.turns;
+};
+
+describe('a pause in a running session', () => {
+  it('takes nothing in, not even later, while the plan in force goes on', async () => {
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'the ledger' });
+    await rig.flush();
+    const before = await turnsOf(terminal.sessionId);
+    const { requests } = await rig.status();
+    expect(requests.rewritten).toBeGreaterThan(0);
+
+    const said = await rig.home.run(['pause', '--for', '2h']);
+    expect(said).toMatchObject({ code: 0, stdout: expect.stringContaining('memory is paused everywhere, until 2') });
+    await terminal.say('My sister Annegret must never be written down.');
+    expect((await rig.status()).requests.rewritten).toBe(requests.rewritten + 1);
+    expect((await rig.home.run(['status'])).stdout).toContain('memory is paused everywhere');
+
+    expect((await rig.home.run(['resume'])).code).toBe(0);
+    await terminal.say('The ledger keeps its journal for ninety days.');
+    await rig.flush();
+    expect(await rig.filesWith('Annegret')).toEqual([]);
+    expect(await turnsOf(terminal.sessionId)).toBe((before as number) + 1);
+    expect(await rig.filesWith('ninety days')).not.toEqual([]);
+    // What went out is the whole conversation all the same.
+    expect(rig.standin.requests.at(-1)?.bytes.toString('utf8')).toContain('Annegret');
+  });
+
+  it('of one project leaves the others alone', async () => {
+    const [one, other] = [openTerminal(rig, { cwd: rig.home.home }), openTerminal(rig)];
+    expect((await rig.home.run(['pause', '--private', '--project', rig.home.home])).code).toBe(0);
+    await one.say('The first project is called Hollandaise.');
+    await other.say('The other project is called Bearnaise.');
+    await rig.flush();
+    expect(await rig.filesWith('Hollandaise')).toEqual([]);
+    expect(await rig.filesWith('Bearnaise')).not.toEqual([]);
+    expect(await rig.home.json(['resume', '--json'])).toEqual({ everywhere: null, projects: {} });
+  });
+});
+
+it('a project that says off in its .comet-cc.json is passed on and not taken in', async () => {
+  const cwd = path.join(rig.home.home, 'quiet');
+  await mkdir(cwd);
+  await writeFile(path.join(cwd, '.comet-cc.json'), '{"memory": "off"}');
+  const terminal = openTerminal(rig, { cwd });
+  const before = (await rig.status()).requests;
+  await longTalk(rig, terminal, { topic: 'Muscovado' });
+  await rig.flush();
+  const after = (await rig.status()).requests;
+  expect(after.rewritten).toBe(before.rewritten);
+  expect(after.passed_through).toBe(before.passed_through + 8);
+  expect(await rig.filesWith('Muscovado')).toEqual([]);
+  await rm(path.join(cwd, '.comet-cc.json'));
+});

@@ -1,0 +1,99 @@
+import { mkdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type ConsentBook, openConsent } from '../../../bin/consent/index.ts';
+import { paused, resumed, writePauses } from '../../../bin/consent/pauses.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
+
+const since = '2026-01-01T00:00:00.000Z';
+const tempDir = tempDirs();
+let temp = '';
+let now = 0;
+let book: ConsentBook;
+let repo = '';
+let pausesFile = '';
+
+beforeEach(async () => {
+  temp = await tempDir();
+  now = Date.parse(since);
+  repo = path.join(temp, 'repo');
+  pausesFile = path.join(temp, 'paused.json');
+  await mkdir(path.join(repo, '.git'), { recursive: true });
+  await mkdir(path.join(repo, 'src'));
+  book = await open();
+});
+
+function open(): Promise<ConsentBook> {
+  const paths = { journalDir: path.join(temp, 'journal'), pausesFile };
+  return openConsent({ paths, scope: 'project', now: () => now, report: (message) => expect.fail(message) });
+}
+
+/** Written by the user while the engine runs. */
+async function projectFile(dir: string, text: string): Promise<void> {
+  await writeFile(path.join(dir, '.comet-cc.json'), text);
+  now += 1_000;
+}
+
+describe('what a project allows', () => {
+  it('is all, in the scope of the configuration, where there is no file', () => {
+    expect(book.of(repo)).toEqual({ captures: true, adds: true, scope: 'project' });
+    expect(book.of(null)).toEqual({ captures: true, adds: true, scope: 'project' });
+    expect(book.problems()).toEqual([]);
+  });
+
+  it('is what its file leaves, for every directory below it, and never more than the configuration', async () => {
+    await projectFile(repo, '{"memory": "private", "scope": "all"}');
+    expect(book.of(path.join(repo, 'src'))).toEqual({ captures: false, adds: true, scope: 'project' });
+    await projectFile(path.join(repo, 'src'), '{"memory": "on", "scope": "session"}');
+    expect(book.of(path.join(repo, 'src'))).toEqual({ captures: false, adds: true, scope: 'session' });
+    expect(book.of(repo)).toMatchObject({ scope: 'project' });
+    await projectFile(repo, '{"memory": "off"}');
+    expect(book.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
+  });
+
+  it('is nothing while its file cannot be read, and the file is named', async () => {
+    for (const text of ['{', '{"memory": "of"}', '{"memory": "on", "more": 1}']) {
+      await projectFile(repo, text);
+      expect(book.of(repo)).toMatchObject({ captures: false, adds: false });
+      expect(book.problems()).toMatchObject([{ file: path.join(repo, '.comet-cc.json') }]);
+    }
+    await rm(path.join(repo, '.comet-cc.json'));
+    now += 1_000;
+    expect(book.of(repo)).toMatchObject({ captures: true, adds: true });
+    expect(book.problems()).toEqual([]);
+  });
+});
+
+describe('a pause', () => {
+  it('of one project leaves the others alone, and ends with its time', async () => {
+    const until = new Date(now + 60_000).toISOString();
+    const pauses = paused({ everywhere: null, projects: {} }, repo, { mode: 'off', since, until });
+    await writePauses(pausesFile, pauses);
+    expect(book.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
+    expect(book.of(temp)).toMatchObject({ captures: true, adds: true });
+    now += 60_000;
+    expect(book.of(repo)).toMatchObject({ captures: true, adds: true });
+    expect(book.pauses()).toEqual({ everywhere: null, projects: {} });
+  });
+
+  it('everywhere holds for what names no directory too, until it is taken back', async () => {
+    const everywhere = paused({ everywhere: null, projects: {} }, null, { mode: 'private', since, until: null });
+    await writePauses(pausesFile, everywhere);
+    expect(book.of(null)).toMatchObject({ captures: false, adds: true });
+    await writePauses(pausesFile, resumed(everywhere, null));
+    expect(book.of(null)).toMatchObject({ captures: true, adds: true });
+  });
+
+  it('is assumed everywhere while its file is damaged', async () => {
+    await writeFile(pausesFile, 'not json');
+    expect(book.of(repo)).toMatchObject({ captures: false, adds: false });
+    expect(book.problems()).toMatchObject([{ file: pausesFile }]);
+  });
+});
+
+it('a turn that was withheld once stays so over a restart', async () => {
+  const key = 'a'.repeat(64);
+  book.withhold(key);
+  expect(book.isWithheld(key)).toBe(true);
+  await expect.poll(async () => (await open()).isWithheld(key)).toBe(true);
+});
