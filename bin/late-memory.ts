@@ -43,6 +43,7 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     show: async (id, depth) => (await whenOpen()).show(id, depth),
     search: async (query, options) => (await whenOpen()).search(query, options),
     remove: async (ids) => (await whenOpen()).remove(ids),
+    forget: async (request) => (await whenOpen()).forget(request),
     sessions: async () => (await whenOpen()).sessions(),
     session: async (sessionId) => (await whenOpen()).session(sessionId),
     closeSession: async (sessionId) => (await whenOpen()).closeSession(sessionId),

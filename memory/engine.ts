@@ -1,3 +1,4 @@
+import { CometError } from '../common/errors.ts';
 import { createAbout } from './about.ts';
 import { createCatalogue } from './catalogue.ts';
 import { createCompactor } from './compactor.ts';
@@ -10,9 +11,10 @@ import type { MemoryDeps } from './deps.ts';
 import { createDetails } from './details.ts';
 import { createDocuments } from './documents.ts';
 import { createEditing } from './editing.ts';
-import type { Memory, MemoryStatus } from './face.ts';
+import type { ForgetReport, ForgetRequest, Memory, MemoryStatus } from './face.ts';
 import { createFileMemory } from './file-memory.ts';
 import { createFileSearch } from './file-search.ts';
+import { createForgetting } from './forgetting.ts';
 import { createIndexer } from './indexer.ts';
 import { createInsight } from './insight.ts';
 import { createLinker } from './linker.ts';
@@ -120,6 +122,18 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     isGone,
   });
 
+  const forgetting = createForgetting({
+    ...deps,
+    book,
+    catalogue,
+    compactor,
+    rounds,
+    texts,
+    upgrades,
+    compactTails: pipeline.compactTails,
+    remove: removeAll,
+  });
+
   /** Sessions newest first; then whatever the index lacks. */
   async function start(): Promise<void> {
     try {
@@ -182,14 +196,28 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     await started;
     await follow();
     const nodes = [...new Set(ids.map(resolve))];
+    await removeAll(nodes);
+    return nodes.map((node) => node.node_id);
+  }
+
+  async function removeAll(nodes: readonly MemoryNode[], ends?: readonly string[]): Promise<void> {
     await snapshooter.take('rm');
     const add = async (ends: readonly string[]): Promise<void> => {
       await forgotten.add(ends);
       for (const end of ends) removed.add(end);
     };
     const parts = { ...deps, forgotten: { ...forgotten, add }, book, catalogue, indexer, snapshooter, store, texts };
-    await removeNodes(nodes, parts);
-    return nodes.map((node) => node.node_id);
+    await removeNodes(nodes, parts, ends);
+  }
+
+  async function forget(request: ForgetRequest): Promise<ForgetReport> {
+    const { source, sinceMs } = request;
+    if ((source ?? request.sessionId ?? sinceMs) === undefined) {
+      throw new CometError('usage', 'say what is to be forgotten: a source, a session or a time');
+    }
+    await started;
+    await follow();
+    return forgetting(withSession(request));
   }
 
   async function settleAll(): Promise<void> {
@@ -263,6 +291,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     importDocument: (request) => started.then(() => documents.import(request)),
     dream: (request) => started.then(() => dreams.run(request, dreaming.signal)),
     remove,
+    forget,
     reindex,
     flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
     status: () => statusOf(),

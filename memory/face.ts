@@ -2,6 +2,7 @@ import type { Scope } from '../common/consent.ts';
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { ArchiveFormat } from './core/archive.ts';
 import type { MemoryNode } from './core/node.ts';
+import type { Source } from './core/source.ts';
 import type { FileChange } from './core/staleness.ts';
 import type { Lane, Problem, SnapshotInfo } from './ports.ts';
 
@@ -244,6 +245,26 @@ export interface DreamReport {
   readonly without_model: string;
 }
 
+/** What is to be forgotten: all that is given has to fit, and something is given. */
+export interface ForgetRequest {
+  /** Say what would be forgotten, and forget nothing. */
+  readonly dryRun: boolean;
+  /** Something of it entered the turn; see `Source`. */
+  readonly source?: Source;
+  readonly sessionId?: string;
+  /** Said then or later. */
+  readonly sinceMs?: number;
+}
+
+export interface ForgetReport {
+  readonly dry_run: boolean;
+  readonly turns: number;
+  readonly sessions: readonly string[];
+  readonly nodes: readonly { readonly node_id: string; readonly summary: string }[];
+  /** Nodes made anew of turns that had shared one with what was forgotten. */
+  readonly remade: number;
+}
+
 export interface MemoryStats {
   readonly nodes: number;
   readonly pinned: number;
@@ -331,6 +352,8 @@ export interface Memory {
   ): Promise<readonly RecallHit[]>;
   /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
   remove(ids: readonly string[]): Promise<readonly string[]>;
+  /** Removes by where it came from, whose it is, or when it was said. @throws CometError `ambiguous_id`, `usage` */
+  forget(request: ForgetRequest): Promise<ForgetReport>;
   sessions(): Promise<readonly SessionView[]>;
   /** @throws CometError `not_found` */
   session(sessionId: string): Promise<SessionDetail>;

@@ -231,6 +231,7 @@ export interface NodeFiles {
   /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `ends`. */
   remove(nodeIds: readonly string[], ends?: readonly string[]): Promise<void>;
   readBrief(sessionId: string): Promise<StoredBrief | null>;
+  /** One that claims nothing is taken away. */
   writeBrief(brief: StoredBrief): Promise<void>;
   /** Every brief that can be read, ordered by session. */
   briefs(): Promise<readonly StoredBrief[]>;

@@ -1,4 +1,5 @@
 import type { Catalogue } from './catalogue.ts';
+import { isGroup } from './core/merged-node.ts';
 import type { MemoryNode } from './core/node.ts';
 import { withoutRevisionsBy } from './core/revision.ts';
 import { isCall } from './core/tool-bundle.ts';
@@ -23,17 +24,26 @@ type Parts = Pick<MemoryDeps, 'journal' | 'nodeFiles' | 'forgotten'> & {
  * Takes every trace of these nodes away: sections and set-aside copies of them, pointers to them, index rows and their
  * bytes, raw turns, claims of briefs that rest on them, and all of it in snapshots. What is begun and interrupted can
  * be repeated.
+ *
+ * @param of  names of the turns that go with them; all of theirs unless told
  */
-export async function removeNodes(chosen: readonly MemoryNode[], parts: Parts): Promise<void> {
+export async function removeNodes(
+  chosen: readonly MemoryNode[],
+  parts: Parts,
+  of: readonly string[] = chosen.flatMap((node) => node.turns),
+): Promise<void> {
   const { book, catalogue, forgotten, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
   const formsOf = (names: readonly string[]): string[] => names.flatMap((end) => [end, ...book.forms(end)]);
-  const turns = formsOf(chosen.flatMap((node) => node.turns));
+  const turns = formsOf(of);
   const rounds = formsOf(turns.flatMap((end) => book.partsOf(end)));
   const ends = [...new Set([...turns, ...rounds])];
   const bundles = rounds.flatMap((end) => catalogue.standingFor(end)).flatMap((id) => catalogue.get(id) ?? []);
   const named = [...new Set([...chosen, ...bundles])];
   const calls = named.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
-  const nodes = [...new Set([...named, ...calls])];
+  // The text of a group quotes its members.
+  const groups = named.flatMap((node) => catalogue.get(node.parent_node_id ?? '') ?? []).filter(isGroup);
+  const nodes = [...new Set([...named, ...calls, ...groups])];
+  const sessions = new Set([...ends.flatMap((end) => book.sessionOf(end) ?? []), ...nodes.map(sessionOf)]);
   // Turns that stay although some of their rounds go.
   const wholes = ends.flatMap((end) => book.wholesOf(end)).filter(({ end }) => !ends.includes(end));
   await forgotten.add(ends);
@@ -41,8 +51,11 @@ export async function removeNodes(chosen: readonly MemoryNode[], parts: Parts): 
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ end }) => end);
   for (const [sessionId, own] of bySession([...ends, ...copies], nodes, book)) await journal.remove(sessionId, own);
   texts.drop([...ends, ...wholes.map(({ end }) => book.canonical(end))]);
-  for (const sessionId of new Set(nodes.map((node) => node.session_id)))
-    await cleanBrief(sessionId, new Set(ends), nodeFiles);
+  book.drop(ends);
+  for (const sessionId of sessions) {
+    const isOver = book.session(sessionId) === undefined;
+    await cleanBrief({ sessionId, isOver, gone: new Set(ends) }, nodeFiles);
+  }
   await store.exclusive(async (held) => {
     const ids = nodes.flatMap((node) => [
       node.node_id,
@@ -57,8 +70,7 @@ export async function removeNodes(chosen: readonly MemoryNode[], parts: Parts): 
     await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
   });
   // The windows of the turns after them said it too.
-  const touched = new Set(nodes.map((node) => node.session_id));
-  indexer.upsert(catalogue.all().filter((node) => touched.has(node.session_id)));
+  indexer.upsert(catalogue.all().filter((node) => sessions.has(node.session_id)));
   await indexer.purge();
 }
 
@@ -95,14 +107,16 @@ function bySession(ends: readonly string[], nodes: readonly MemoryNode[], book: 
   return found;
 }
 
+const sessionOf = ({ session_id }: MemoryNode): string => session_id;
+
+/** Of a session that is over nothing stays, what was typed into its brief neither. */
 async function cleanBrief(
-  sessionId: string,
-  gone: ReadonlySet<string>,
+  { sessionId, isOver, gone }: { sessionId: string; isOver: boolean; gone: ReadonlySet<string> },
   nodeFiles: MemoryDeps['nodeFiles'],
 ): Promise<void> {
   const brief = await nodeFiles.readBrief(sessionId);
   if (brief === null) return;
-  const rests = ({ sources }: Claim): boolean => sources.some((end) => gone.has(end));
+  const rests = ({ sources }: Claim): boolean => isOver || sources.some((end) => gone.has(end));
   const active = brief.active.filter((claim) => !rests(claim));
   const hints = brief.hints.filter((claim) => !rests(claim));
   if (active.length + hints.length < brief.active.length + brief.hints.length) {

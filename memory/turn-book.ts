@@ -15,6 +15,8 @@ export interface TurnBook {
   /** Gives a reserved `end` back, so that it may be offered again. */
   release(end: string): void;
   isRecorded(end: string): boolean;
+  /** These turns are gone for good; their names stay taken. */
+  drop(ends: readonly string[]): void;
   /** Enters a durable turn. Returns true when it is new, false when it is another form of a known one. */
   record(turn: JournalTurn, text: TurnText): boolean;
   /** The name that nodes use for this turn. */
@@ -37,6 +39,8 @@ export function createTurnBook(): TurnBook {
   const formsOf = new Map<string, string[]>();
   const bySaying = new Map<string, string>();
   const sessions = new Map<string, SessionFacts>();
+  /** What a session counts: whole turns, each in its first form. */
+  const counted = new Set<string>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly end: string; readonly isCopied: boolean }[]>();
 
@@ -68,12 +72,14 @@ export function createTurnBook(): TurnBook {
       const saying = sayingOf(turn, text);
       const first = bySaying.get(saying);
       const known = sessions.get(turn.sessionId);
+      const isCounted = first === undefined && turn.part === undefined;
       sessions.set(turn.sessionId, {
         project: turn.project || (known?.project ?? ''),
         firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
         lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
-        turns: (known?.turns ?? 0) + (first === undefined && turn.part === undefined ? 1 : 0),
+        turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
       });
+      if (isCounted) counted.add(turn.end);
       if (first === undefined) {
         bySaying.set(saying, turn.end);
         return true;
@@ -81,6 +87,16 @@ export function createTurnBook(): TurnBook {
       canonicalOf.set(turn.end, first);
       formsOf.set(first, [...(formsOf.get(first) ?? [first]), turn.end]);
       return false;
+    },
+    drop(ends) {
+      for (const end of ends) {
+        const sessionId = sessionOfTurn.get(end);
+        const known = sessions.get(sessionId ?? '');
+        sessionOfTurn.delete(end);
+        if (sessionId === undefined || known === undefined || !counted.delete(end)) continue;
+        if (known.turns > 1) sessions.set(sessionId, { ...known, turns: known.turns - 1 });
+        else sessions.delete(sessionId);
+      }
     },
     canonical,
     forms: (end) => formsOf.get(canonical(end)) ?? [canonical(end)],

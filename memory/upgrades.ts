@@ -101,6 +101,11 @@ export function createUpgrades(parts: Parts): Upgrades {
     return { batch: { ...job, turns }, standIns };
   }
 
+  /** Nothing of it was removed while the model was thinking. */
+  function isKnown({ turns }: Batch): boolean {
+    return turns.every(({ end }) => catalogue.standingFor(end).length > 0);
+  }
+
   async function work(job: Job): Promise<void> {
     if (model === null || closing.signal.aborted) return;
     const { batch, standIns } = await batchOf(job);
@@ -115,7 +120,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       gate.succeeded();
       answers += 1;
       await replace(standIns, result, batch);
-      await compactor.writeBrief(result, batch);
+      if (isKnown(batch)) await compactor.writeBrief(result, batch);
       if (deferred.length > 0 && gate.isOpen()) retry();
     } catch (error) {
       if (closing.signal.aborted) return;
@@ -129,7 +134,7 @@ export function createUpgrades(parts: Parts): Upgrades {
         attempts: job.attempts,
         error,
       });
-      await compactor.writeLocalBrief(batch);
+      if (isKnown(batch)) await compactor.writeLocalBrief(batch);
       if (job.attempts < ATTEMPTS) defer(job);
     }
   }

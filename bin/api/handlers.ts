@@ -54,6 +54,11 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       await receipts.forget(gone);
       return gone;
     },
+    'nodes/forget': async ({ source, ...request }) => {
+      const report = await memory.forget(defined({ ...request, source: source && defined(source) }));
+      if (!report.dry_run) await receipts.forget(report.nodes.map(({ node_id }) => node_id));
+      return report;
+    },
     'nodes/section': ({ id }) => memory.section(id),
     'nodes/edit': ({ id, change }) => memory.edit(id, change),
     'nodes/pin': ({ ids, pinned, projectDir }) => memory.pin(ids, pinned, projectDir),

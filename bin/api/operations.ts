@@ -4,6 +4,7 @@ import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
   DocumentReport,
   DreamReport,
+  ForgetReport,
   ImportReport,
   MemoryStats,
   MemoryStatus,
@@ -49,6 +50,12 @@ export const operationInputs = {
     })
     .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
   'nodes/remove': z.strictObject({ ids: z.array(id).min(1).max(1_000) }),
+  'nodes/forget': z.strictObject({
+    dryRun: z.boolean(),
+    source: z.strictObject({ name: id, file: path.optional() }).optional(),
+    sessionId: id.optional(),
+    sinceMs: z.number().optional(),
+  }),
   'nodes/section': z.strictObject({ id }),
   'nodes/edit': z.strictObject({
     id,
@@ -93,6 +100,7 @@ export interface OperationResults {
   'nodes/show': NodeView;
   'nodes/search': readonly RecallHit[];
   'nodes/remove': readonly string[];
+  'nodes/forget': ForgetReport;
   'nodes/section': { readonly id: string; readonly text: string };
   'nodes/edit': MemoryNode;
   'nodes/pin': readonly MemoryNode[];

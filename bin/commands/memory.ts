@@ -3,6 +3,7 @@ import type { Context } from '../context.ts';
 import { registerMemoryAbout } from './memory/about.ts';
 import { registerMemoryEdit } from './memory/edit.ts';
 import { registerMemoryExport } from './memory/export.ts';
+import { registerMemoryForget } from './memory/forget.ts';
 import { registerMemoryImport } from './memory/import.ts';
 import { registerMemoryLs } from './memory/ls.ts';
 import { registerMemoryPin } from './memory/pin.ts';
@@ -27,6 +28,7 @@ export function registerMemory(program: Command, context: Context): void {
   registerMemoryEdit(memory, context);
   registerMemoryPin(memory, context);
   registerMemoryRm(memory, context);
+  registerMemoryForget(memory, context);
   registerMemoryRollback(memory, context);
   registerMemoryExport(memory, context);
   registerMemoryImport(memory, context);

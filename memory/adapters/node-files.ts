@@ -121,7 +121,8 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
         const before = await decoded(file);
         if (before !== null && typeof parseBriefFile(before) === 'string') await setAside(file, await readFile(file));
         briefFiles.forget(file);
-        await writeFileAtomic(file, renderBriefFile(brief));
+        if (brief.active.length + brief.hints.length > 0) await writeFileAtomic(file, renderBriefFile(brief));
+        else await rm(file, { force: true });
       }),
     briefs: () =>
       alone(async () => {

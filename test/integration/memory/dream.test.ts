@@ -113,6 +113,16 @@ describe('a dream', () => {
     await memory.close();
   });
 
+  it('leaves nothing of a memory that is removed in the group that quoted it', async () => {
+    const { memory, node } = await sleeping();
+    const { groups } = await memory.dream(calm);
+    await memory.remove([id(8)]);
+    expect(memory.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(groups[1]?.parent);
+    expect([6, 7].map((day) => node(day).parent_node_id)).toEqual([null, null]);
+    expect(await memory.exportAll('jsonl')).not.toContain('has a logo');
+    await memory.close();
+  });
+
   it('leaves all as it was when the disk fails in the middle', async () => {
     const disk = createDisk();
     await disk.nodeFiles.save(dreamNodes());

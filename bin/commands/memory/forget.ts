@@ -1,0 +1,81 @@
+import path from 'node:path';
+import type { Command } from 'commander';
+import { CometError } from '../../../common/errors.ts';
+import type { ForgetReport } from '../../../memory/face.ts';
+import type { OperationInput } from '../../api/operations.ts';
+import { confirmed } from '../../ask.ts';
+import type { Context } from '../../context.ts';
+import { engineOf } from '../../engine.ts';
+import { count, oneLine, parseSince, truncate } from '../../format.ts';
+
+interface Flags {
+  readonly source?: string;
+  readonly session?: string;
+  readonly since?: string;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+type Chosen = Omit<OperationInput<'nodes/forget'>, 'dryRun'>;
+
+const SHOWN = 20;
+const LONGEST_MS = 600_000;
+
+export function registerMemoryForget(memory: Command, context: Context): void {
+  memory
+    .command('forget')
+    .description('remove memories with every trace by where they come from, their session, or their time')
+    .option('--source <s>', 'a host, an address, a file or folder, a tool, mcp__SERVER, or external')
+    .option('--session <id>', 'all of this session; any unambiguous start of its id')
+    .option('--since <d>', 'what was said since: 30m, 12h, 7d, 2w or a date')
+    .option('--dry-run', 'say what would be forgotten, and forget nothing')
+    .option('--yes', 'do not ask')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      '\nOf several options all have to fit. Other turns of a memory that goes are remembered anew.' +
+        '\n\nExample:\n  comet-cc memory forget --source example.org --dry-run',
+    )
+    .action(async ({ dryRun = false, yes = false, json, ...flags }: Flags) => {
+      const { term, paths } = context;
+      const chosen = parseChosen(flags, Date.now());
+      const call = (isDry: boolean): Promise<ForgetReport> =>
+        engineOf(paths).call('nodes/forget', { ...chosen, dryRun: isDry }, { timeoutMs: LONGEST_MS });
+      if (!dryRun && !yes) {
+        const found = await call(true);
+        if (found.turns + found.nodes.length === 0) return json ? term.json(found) : term.say(NOTHING);
+        for (const line of forgetLines(found, term.width)) term.say(line);
+        if (!(await confirmed('Forget it for good?'))) return term.say('nothing was forgotten');
+      }
+      const report = await call(dryRun);
+      if (json) return term.json(report);
+      if (report.turns + report.nodes.length === 0) return term.say(NOTHING);
+      for (const line of forgetLines(report, term.width)) term.out(line);
+    });
+}
+
+const NOTHING = 'nothing that is kept here fits';
+
+/** @throws CometError `usage` */
+function parseChosen({ source, session, since }: Flags, nowMs: number): Chosen {
+  if (source === undefined && session === undefined && since === undefined) {
+    throw new CometError('usage', 'say what is to be forgotten: --source, --session or --since');
+  }
+  return {
+    ...(source === undefined ? {} : { source: { name: source, file: path.resolve(source) } }),
+    ...(session === undefined ? {} : { sessionId: session }),
+    ...(since === undefined ? {} : { sinceMs: parseSince(since, nowMs) }),
+  };
+}
+
+export function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetReport, width: number): string[] {
+  const lines = nodes.slice(0, SHOWN).map((node) => truncate(`${node.node_id}  ${oneLine(node.summary)}`, width));
+  if (nodes.length > SHOWN) lines.push(`and ${count(nodes.length - SHOWN)} more`);
+  const again = remade === 0 ? '' : `; ${count(remade)} made anew of what shared one with them`;
+  const verb = dry_run ? 'would be forgotten' : 'forgotten';
+  lines.push(
+    `${verb}: ${count(nodes.length)} memories and ${count(turns)} turns of ${count(sessions.length)} sessions${again}`,
+  );
+  return lines;
+}
