@@ -4,6 +4,7 @@ import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { socketPresent } from '../control.ts';
+import { type AdmissionRule, refusal, SOCKET_RULE } from './admission.ts';
 import { type Handlers, type Operation, operationInputs } from './operations.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
@@ -28,18 +29,7 @@ export interface ApiServer {
 export async function openApiServer(socket: string, log: Log): Promise<ApiServer> {
   await clearStale(socket);
   let handlers: Handlers | null = null;
-  const server = http.createServer((request, response) => {
-    const left = new AbortController();
-    response.once('close', () => left.abort());
-    answer(request, handlers, left.signal).then(
-      ({ status, body }) => send(response, status, body),
-      (error: unknown) => {
-        const code = error instanceof CometError ? error.code : 'daemon_unhealthy';
-        if (!(error instanceof CometError)) log.error('an api operation failed', { url: request.url, error });
-        send(response, STATUS_OF[code] ?? 500, { error: { code, message: (error as Error).message } });
-      },
-    );
-  });
+  const server = http.createServer(apiListener(SOCKET_RULE, () => handlers, log));
   server.headersTimeout = 5_000;
   await listen(server, socket);
   await chmod(socket, 0o600);
@@ -61,6 +51,28 @@ export async function openApiServer(socket: string, log: Log): Promise<ApiServer
   };
 }
 
+/** Answers those whom `rule` admits; `handlers` is null while the engine starts. */
+export function apiListener(rule: AdmissionRule, handlers: () => Handlers | null, log: Log): http.RequestListener {
+  return (request, response) => {
+    const refused = refusal(rule, { method: request.method ?? '', headers: request.headers });
+    if (refused !== null) {
+      response.shouldKeepAlive = false;
+      send(response, refused.status, { error: { code: 'usage', message: refused.message } });
+      return;
+    }
+    const left = new AbortController();
+    response.once('close', () => left.abort());
+    answer(request, handlers(), left.signal).then(
+      ({ status, body }) => send(response, status, body),
+      (error: unknown) => {
+        const code = error instanceof CometError ? error.code : 'daemon_unhealthy';
+        if (!(error instanceof CometError)) log.error('an api operation failed', { url: request.url, error });
+        send(response, STATUS_OF[code] ?? 500, { error: { code, message: (error as Error).message } });
+      },
+    );
+  };
+}
+
 async function answer(
   request: http.IncomingMessage,
   handlers: Handlers | null,
@@ -70,8 +82,6 @@ async function answer(
   if (!Object.hasOwn(operationInputs, operation)) {
     throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
   }
-  const json = (request.headers['content-type'] ?? '').split(';')[0]?.trim() === 'application/json';
-  if (request.method !== 'POST' || !json) throw new CometError('usage', 'POST with a JSON body');
   if (handlers === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
   const input = operationInputs[operation as Operation].safeParse(parsed(await readBody(request)));
   if (!input.success) {

@@ -108,7 +108,7 @@ describe("the engine's API", () => {
     expect((await post('/v1/nodes/show', '{"id":"x","depth":7}', json)).status).toBe(400);
     expect((await post('/v1/nodes/show', '{"id":"x","depth":1,"extra":1}', json)).status).toBe(400);
     expect((await post('/v1/status', 'not json', json)).status).toBe(400);
-    expect((await post('/v1/status', '{}', { 'content-type': 'text/plain' })).status).toBe(400);
+    expect((await post('/v1/status', '{}', { 'content-type': 'text/plain' })).status).toBe(415);
     expect((await post('/v1/constructor', '{}', json)).status).toBe(404);
     expect((await post('/v1/status', `"${'x'.repeat(2_000_000)}"`, json)).status).toBe(400);
   });
