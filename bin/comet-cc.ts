@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   service: async () => (await import('./commands/service.ts')).registerService,
   'install-ca': async () => (await import('./commands/install-ca.ts')).registerInstallCa,
   'uninstall-ca': async () => (await import('./commands/uninstall-ca.ts')).registerUninstallCa,
+  uninstall: async () => (await import('./commands/uninstall.ts')).registerUninstall,
   memory: async () => (await import('./commands/memory.ts')).registerMemory,
   session: async () => (await import('./commands/session.ts')).registerSession,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,

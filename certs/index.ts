@@ -14,6 +14,7 @@ import * as store from './store.ts';
 export { type Bundle, userCaFile } from './bundle.ts';
 export { inspectOverlap, type Overlap } from './overlap.ts';
 export {
+  editedSettings,
   editSettings,
   inspectEdit,
   planSettings,
@@ -22,7 +23,7 @@ export {
 export type { LeafDoubt } from './store.ts';
 export { proxyToken } from './token.ts';
 export { type TrustPlan, type TrustStore, thisMachine, trustStores } from './trust/index.ts';
-export { distrustRoots, trustRoot, trustState } from './trusted.ts';
+export { distrustRoots, trustedStores, trustRoot, trustState } from './trusted.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 const DAY_MS = 86_400_000;

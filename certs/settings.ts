@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { createExclusive, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import { createExclusive, ensureDir, readFileIfPresent, removeEmpty, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Edit } from './schemas.ts';
 
@@ -86,6 +86,11 @@ export async function inspectEdit(
   };
 }
 
+/** The settings file that holds something of ours; null when none does. @throws CometError `config_invalid` */
+export async function editedSettings(paths: HomePaths): Promise<string | null> {
+  return (await readEdit(paths))?.file ?? null;
+}
+
 async function firstEdit(plan: SettingsPlan): Promise<Edit> {
   const backup = plan.before === null ? null : await writeBackup(plan.file, plan.before);
   return {
@@ -123,8 +128,10 @@ export async function revertSettings(paths: HomePaths): Promise<string | null> {
   const now = await readFileIfPresent(edit.file);
   const original = edit.backup === null ? null : await readFileIfPresent(edit.backup);
   const isUntouched = now !== null && sha256(now) === edit.sha256;
-  if (isUntouched && edit.backup === null) await rm(edit.file);
-  else if (isUntouched && original !== null) await writeFileAtomic(edit.file, original, edit);
+  if (isUntouched && edit.backup === null) {
+    await rm(edit.file);
+    await removeEmpty(path.dirname(edit.file));
+  } else if (isUntouched && original !== null) await writeFileAtomic(edit.file, original, edit);
   else if (now !== null && now !== original) {
     await writeFileAtomic(edit.file, render(withoutOurs(await parseSettings(now, edit.file), edit), now), edit);
   }

@@ -76,7 +76,12 @@ export async function distrustRoots(
     await forget(paths, (root) => root.store === store.id);
     if (held) cleared.push(store.name);
   }
-  return { stores: cleared, unreachable: [...new Set((await readTrusted(paths)).map(({ store }) => store))] };
+  return { stores: cleared, unreachable: await trustedStores(paths) };
+}
+
+/** Ids of the stores that were told to trust a root of this home. @throws CometError `ca_unreadable` */
+export async function trustedStores(paths: HomePaths): Promise<string[]> {
+  return [...new Set((await readTrusted(paths)).map(({ store }) => store))];
 }
 
 // A store that was never asked and cannot be looked into, say a broken database, must not keep others from their end.

@@ -21,6 +21,7 @@ export type ErrorCode =
   | 'upstream_proxy_failed'
   | 'rewrite_refused'
   | 'demo_failed'
+  | 'uninstall_incomplete'
   | 'usage';
 
 /** The one error class. `message` says what failed and what to do next; `cause` keeps what was thrown below. */

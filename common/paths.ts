@@ -58,3 +58,10 @@ export function homePaths(home: string): HomePaths {
     markKeyFile: at('run', 'mark-key'),
   };
 }
+
+/** Names directly below the home that are ours; whatever else lies there was put there by somebody else. */
+export function homeEntries(paths: HomePaths): string[] {
+  const named = Object.values(paths).filter((place) => place !== paths.home);
+  const ours = named.map((place) => path.relative(paths.home, place).split(path.sep)[0] as string);
+  return [...new Set([...ours, 'settings-edit.json', 'trusted-roots.json'])];
+}

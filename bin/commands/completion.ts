@@ -12,6 +12,7 @@ const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion
 
 export function registerCompletion(program: Command, context: Context): void {
   const EXAMPLES = [
+    'comet-cc completion bash --install        for good; fish too',
     'eval "$(comet-cc completion bash)"        in ~/.bashrc',
     'eval "$(comet-cc completion zsh)"         in ~/.zshrc, after compinit',
     'comet-cc completion fish | source         in config.fish',
@@ -20,6 +21,12 @@ export function registerCompletion(program: Command, context: Context): void {
     .command('completion')
     .description("the shell's completion of commands and flags, as a script")
     .addArgument(new Argument('<shell>', 'whose syntax to print').choices(Object.keys(SCRIPTS)))
+    .option('--install', 'write it where bash or fish looks for it by itself')
     .addHelpText('after', `\nExamples:\n  ${EXAMPLES.join('\n  ')}`)
-    .action((shell: keyof typeof SCRIPTS) => context.term.out(SCRIPTS[shell](shapesOf(program))));
+    .action(async (shell: keyof typeof SCRIPTS, flags: { install?: boolean }) => {
+      const script = SCRIPTS[shell](shapesOf(program));
+      if (!flags.install) return context.term.out(script);
+      const { writeCompletion } = await import('../completion/file.ts');
+      context.term.out(`wrote ${await writeCompletion(shell, script, context.env)}`);
+    });
 }

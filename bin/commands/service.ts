@@ -1,6 +1,3 @@
-import { realpath } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
@@ -53,20 +50,10 @@ export function registerService(program: Command, context: Context): void {
     });
 }
 
-/** @throws CometError `service_failed` where there is no manager that we know, or none that fits */
-async function planned({ env, paths }: Context): Promise<ServicePlan> {
-  const { planService } = await import('../service/plan.ts');
-  const userHome = os.homedir();
-  const plan = planService({
-    platform: process.platform,
-    node: process.execPath,
-    script: await realpath(process.argv[1] as string),
-    home: paths.home,
-    userHome,
-    configHome: env['XDG_CONFIG_HOME'] || path.join(userHome, '.config'),
-    uid: process.getuid?.() ?? -1,
-    searchPath: env['PATH'] ?? '',
-  });
+/** @throws CometError `service_failed` where there is no manager that we know */
+async function planned(context: Context): Promise<ServicePlan> {
+  const { plannedService } = await import('../service/planned.ts');
+  const plan = await plannedService(context);
   if (plan !== null) return plan;
   throw new CometError('service_failed', `no service manager is known for ${process.platform}; use comet-cc start`);
 }

@@ -3,7 +3,7 @@ import { mkdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { CometError } from '../../common/errors.ts';
-import { writeFileAtomic } from '../../common/files.ts';
+import { removeEmpty, writeFileAtomic } from '../../common/files.ts';
 import { oneLine } from '../format.ts';
 import type { CommandLine, ServicePlan } from './plan.ts';
 import { MARK } from './render.ts';
@@ -60,6 +60,7 @@ export async function uninstallService(plan: ServicePlan, told: Told): Promise<b
   // One that the manager has forgotten already must still be removable.
   for (const command of plan.remove) await run(command, told).catch((error: Error) => told(error.message));
   await rm(plan.file);
+  await removeEmpty(path.dirname(plan.file));
   told(`removed ${plan.file}`);
   for (const command of plan.afterwards) await run(command, told);
   return true;

@@ -1,0 +1,111 @@
+import { chmod, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { homeEntries, homePaths } from '../../common/paths.ts';
+import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
+
+const SETTINGS = '{\n  "model": "opus",\n  "env": { "EDITOR": "vi" }\n}\n';
+
+let rig: LiveRig;
+
+beforeEach(async () => {
+  rig = await createLiveRig({ COMET_CC_LLM: 'local' });
+  await mkdir(path.join(rig.home.user, '.claude'));
+  await writeFile(path.join(rig.home.user, '.claude', 'settings.json'), SETTINGS);
+  await chmod(path.join(rig.home.user, '.claude', 'settings.json'), 0o644);
+});
+
+afterEach(() => rig.close());
+
+/** Every file and folder below `dir`: its mode, and of files the bytes. */
+async function tree(dir: string): Promise<Record<string, string>> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true });
+  const found = entries.map(async (entry): Promise<[string, string]> => {
+    const place = path.join(entry.parentPath, entry.name);
+    const mode = (await lstat(place)).mode.toString(8);
+    return [path.relative(dir, place), entry.isFile() ? `${mode} ${await readFile(place, 'base64')}` : mode];
+  });
+  return Object.fromEntries(await Promise.all(found));
+}
+
+/** A service manager that agrees to all it is asked. */
+async function agreeableSystemctl(): Promise<Record<string, string>> {
+  const bin = path.join(path.dirname(rig.home.user), 'bin');
+  await mkdir(bin);
+  await writeFile(path.join(bin, 'systemctl'), '#!/bin/sh\nexit 0\n', { mode: 0o700 });
+  return { PATH: `${bin}:${process.env['PATH']}` };
+}
+
+async function installEverything(env: Record<string, string>): Promise<void> {
+  await longTalk(rig, openTerminal(rig), { topic: 'the harbour' });
+  await rig.flush();
+  const commands = [
+    ['install-ca', '--settings', '--yes'],
+    ['service', 'install'],
+    ['completion', 'bash', '--install'],
+    ['completion', 'fish', '--install'],
+    ['pause', '--private', '--project', '/home/ada/elsewhere'],
+  ];
+  for (const command of commands) {
+    const { code, stderr } = await rig.home.run(command, { env });
+    expect({ command, code, stderr: code === 0 ? '' : stderr }).toEqual({ command, code: 0, stderr: '' });
+  }
+}
+
+describe.skipIf(process.platform !== 'linux')('uninstall', () => {
+  it('leaves the user’s home as it was, byte for byte, and nothing of its own', async () => {
+    const before = await tree(rig.home.user);
+    const env = await agreeableSystemctl();
+    await installEverything(env);
+    expect(Object.keys(await tree(rig.home.user)).length).toBeGreaterThan(Object.keys(before).length);
+    const ours = homeEntries(homePaths(rig.home.home));
+    expect((await readdir(rig.home.home)).filter((name) => !ours.includes(name))).toEqual([]);
+
+    const { code, stdout, stderr } = await rig.home.run(['uninstall', '--yes'], { env });
+    expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
+    for (const step of ['service', 'settings', 'completion', 'daemon', 'files'])
+      expect(stdout).toMatch(new RegExp(`^${step} `, 'm'));
+    expect(stdout).toContain('nothing of comet-cc is left');
+    expect(await tree(rig.home.user)).toEqual(before);
+    expect(await readdir(path.dirname(rig.home.home))).toEqual(['bin', 'u']);
+    expect(await rig.home.json(['uninstall', '--yes', '--json'], { env })).toEqual({ removed: [], left: [] });
+  });
+
+  it('keeps the memories where asked, and whatever somebody else has put there', async () => {
+    const env = await agreeableSystemctl();
+    await installEverything(env);
+    const memory = await tree(path.join(rig.home.home, 'memory'));
+    await writeFile(path.join(rig.home.home, 'mine.txt'), 'not yours');
+    const { code, stderr } = await rig.home.run(['uninstall', '--keep-memory', '--yes'], { env });
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('your memories are in it') });
+    expect((await readdir(rig.home.home)).sort()).toEqual(['journal', 'memory', 'mine.txt']);
+    expect(await tree(path.join(rig.home.home, 'memory'))).toEqual(memory);
+    await rig.home.json(['start', '--json']);
+    expect(((await rig.home.json(['memory', 'ls', '--json'])) as unknown[]).length).toBeGreaterThan(0);
+  });
+
+  it('touches nothing while nobody agrees', async () => {
+    const before = await tree(rig.home.user);
+    const { code, stderr } = await rig.home.run(['uninstall']);
+    expect(code).toBe(2);
+    expect(stderr).toContain('--yes');
+    expect(await tree(rig.home.user)).toEqual(before);
+    expect((await rig.status()).engine.state).toBe('healthy');
+  });
+
+  it('says what is left where something cannot be taken back, and keeps the notes of it', async () => {
+    const env = await agreeableSystemctl();
+    await installEverything(env);
+    const file = path.join(rig.home.user, '.claude', 'settings.json');
+    await writeFile(file, '{ "env": ');
+    const { code, stderr } = await rig.home.run(['uninstall', '--yes'], { env });
+    expect(code).toBe(1);
+    expect(stderr).toContain(`${file} is not plain JSON`);
+    await writeFile(file, SETTINGS);
+    expect((await rig.home.run(['uninstall', '--yes'], { env })).code).toBe(0);
+    expect(await readFile(file, 'utf8')).toBe(SETTINGS);
+  });
+});
