@@ -26,6 +26,7 @@ import { type ApiServer, openApiServer } from './api/server.ts';
 import { consentingMemory, openConsent } from './consent/index.ts';
 import { type Costs, costsOf } from './costs.ts';
 import { cutRule } from './cut-rule.ts';
+import { faultAt, readFaults, withFaults } from './faults.ts';
 import { lateMemory } from './late-memory.ts';
 import { openMemory } from './open-memory.ts';
 import { VERSION } from './version.ts';
@@ -58,6 +59,8 @@ export interface EngineOptions {
 export async function composeEngine({ env, secret, onLost }: EngineOptions): Promise<RunningEngine> {
   const { config, home } = loadConfig(env);
   const paths = homePaths(home);
+  const faults = readFaults(env['COMET_FAULT'], config.upstream);
+  await faultAt(faults, 'start')?.();
   for (const dir of [paths.home, paths.logsDir, paths.runDir]) await ensureDir(dir);
   const redactor = createRedactor({ markKey: await markKey(paths) });
   const log = createLog({
@@ -87,7 +90,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     most: config.ledger.receipts,
     log,
   });
-  const opening = openMemory({ env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log });
+  const store = { env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log };
+  const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(() => openMemory(store));
   const consent = await openConsent({
     paths,
     scope: config.recall.scope,
@@ -108,7 +112,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log,
   });
   const proxy = createProxy({
-    rewriter,
+    rewriter: withFaults(rewriter, faults),
     quota: governor,
     certs: leafSource({
       paths,

@@ -65,31 +65,34 @@ describe('while claude', () => {
     }
   }
 
-  it.each(FAULTS)('%s, no request waits, local nodes are made, and status and doctor say it', async (_, body, says) => {
-    await install(body);
-    // The pause after a failure is over with a restart.
-    await rig.home.json(['restart', '--json']);
-    const before = await rig.status();
-    const terminal = openTerminal(rig);
-    let slowestMs = 0;
-    for (let turn = 0; turn < 4; turn += 1) {
-      const startMs = performance.now();
-      await terminal.say(`The service ${turn} listens on port ${4711 + turn}. ${FILLER}`);
-      slowestMs = Math.max(slowestMs, performance.now() - startMs);
-    }
-    // The models are given 3 s; nobody may have waited for one, nor for what comes after it.
-    expect(slowestMs).toBeLessThan(2_900);
-    await rig.flush();
-    const status = await statusUntil(({ llm, nodes }) => says.test(llm.last_error) && nodes > before.nodes);
-    expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });
-    expect((await rig.home.run(['status'])).stdout).toMatch(says);
-    const doctor = await rig.home.run(['doctor']);
-    expect(doctor.code).toBe(1);
-    expect(doctor.stdout).toMatch(says);
-    const nodes = (await rig.home.json(['memory', 'ls', '--session', terminal.sessionId, '--json'])) as object[];
-    expect(nodes.map((node) => (node as { written_by: string }).written_by)).toContain('local');
-    expect(rig.standin.refused).toEqual([]);
-  });
+  it.each(FAULTS)(
+    'row 48: %s, no request waits, local nodes are made, and status and doctor say it',
+    async (_, body, says) => {
+      await install(body);
+      // The pause after a failure is over with a restart.
+      await rig.home.json(['restart', '--json']);
+      const before = await rig.status();
+      const terminal = openTerminal(rig);
+      let slowestMs = 0;
+      for (let turn = 0; turn < 4; turn += 1) {
+        const startMs = performance.now();
+        await terminal.say(`The service ${turn} listens on port ${4711 + turn}. ${FILLER}`);
+        slowestMs = Math.max(slowestMs, performance.now() - startMs);
+      }
+      // The models are given 3 s; nobody may have waited for one, nor for what comes after it.
+      expect(slowestMs).toBeLessThan(2_900);
+      await rig.flush();
+      const status = await statusUntil(({ llm, nodes }) => says.test(llm.last_error) && nodes > before.nodes);
+      expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });
+      expect((await rig.home.run(['status'])).stdout).toMatch(says);
+      const doctor = await rig.home.run(['doctor']);
+      expect(doctor.code).toBe(1);
+      expect(doctor.stdout).toMatch(says);
+      const nodes = (await rig.home.json(['memory', 'ls', '--session', terminal.sessionId, '--json'])) as object[];
+      expect(nodes.map((node) => (node as { written_by: string }).written_by)).toContain('local');
+      expect(rig.standin.refused).toEqual([]);
+    },
+  );
 
   it('works again, what stood in is rewritten by the model, and the error is gone', async () => {
     await install(ANSWERS);

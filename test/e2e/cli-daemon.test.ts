@@ -35,7 +35,7 @@ describe('start, stop, restart', () => {
     expect(second.engine.pid).toBe(first.engine.pid);
   });
 
-  it('leaves one daemon of many racing starts, all of which succeed', async () => {
+  it('row 12: leaves one daemon of many racing starts, all of which succeed', async () => {
     const starts = await Promise.all(Array.from({ length: 4 }, () => home.run(['start', '--json'])));
     expect(starts.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(4).fill({ code: 0, stderr: '' }));
     const pids = starts.map(({ stdout }) => (JSON.parse(stdout) as Status).pid);
@@ -103,7 +103,7 @@ describe('start, stop, restart', () => {
     expect((await home.run(['status'])).code).toBe(3);
   });
 
-  it('takes over what a killed daemon left behind', async () => {
+  it('row 13: takes over what a killed daemon left behind', async () => {
     const { pid, engine } = (await home.json(['start', '--json'])) as Status;
     process.kill(pid as number, 'SIGKILL');
     process.kill(engine.pid as number, 'SIGKILL');

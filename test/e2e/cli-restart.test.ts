@@ -109,7 +109,7 @@ it('a restart after an upgrade lets a running stream end, keeps the port, and th
   expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
 });
 
-it('a daemon that slept is healthy within 2 s of its waking, although its connections died meanwhile', async () => {
+it('row 59: a daemon that slept is healthy within 2 s of its waking, although its connections died meanwhile', async () => {
   const before = (await home.json(['start', '--json'])) as Status;
   const { via, ca } = await way();
   expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).status).toBe(200);

@@ -132,7 +132,8 @@ function started(child: ChildProcess, stdin: string | undefined): RunningCli {
   child.stderr?.setEncoding('utf8').on('data', (chunk: string) => {
     stderr += chunk;
   });
-  child.stdin?.end(stdin ?? '');
+  // A program that ends without reading it is no error of the test.
+  child.stdin?.on('error', () => {}).end(stdin ?? '');
   const result = new Promise<CliResult>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, signal) => resolve({ code, signal, stdout, stderr }));

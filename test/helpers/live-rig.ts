@@ -54,8 +54,11 @@ const thinkingBrain: Brain = (request) => ({
   ],
 });
 
-export async function createLiveRig(env: Readonly<Record<string, string>> = {}): Promise<LiveRig> {
-  const standin = await createStandin({ brain: thinkingBrain });
+export async function createLiveRig(
+  env: Readonly<Record<string, string>> = {},
+  brain: Brain = thinkingBrain,
+): Promise<LiveRig> {
+  const standin = await createStandin({ brain });
   const home = await createTestHome({
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_TRIM_MODE: 'aggressive',

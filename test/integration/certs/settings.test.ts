@@ -74,7 +74,7 @@ describe('editing', () => {
   });
 
   it.each(['{ // a comment\n}', '{"a":1,}', '', '[]', '"text"', '{"env":[]}', '{"env":"x"}', '\ufeff{}'])(
-    'leaves %j untouched and says so',
+    'row 66: leaves %j untouched and says so',
     async (text) => {
       writeFileSync(file, text);
       await expect(planSettings(file, OURS)).rejects.toMatchObject({

@@ -46,7 +46,7 @@ describe('the journal on disk', () => {
     expect((await stat(path.join(dir, 's-1.log'))).mode & 0o777).toBe(0o600);
   });
 
-  test('cut at any offset gives every whole turn, and takes the next one', async () => {
+  test('row 50: cut at any offset gives every whole turn, and takes the next one', async () => {
     const dir = await tempDir();
     const { file, bytes } = await threeTurns(dir);
     const { payloads } = readFrames(bytes);

@@ -101,7 +101,7 @@ test('rows whose texts cannot be embedded are found by their words, and written 
   await index.close();
 });
 
-test('whatever file is damaged or missing, opening gives a working index and keeps the damaged one', async () => {
+test('row 54: whatever file is damaged or missing, opening gives a working index and keeps the damaged one', async () => {
   const root = await tempDir();
   const pristine = path.join(root, 'pristine');
   await filled(pristine, 3);
@@ -151,7 +151,7 @@ test('many single commits do not pile up fragments', async () => {
   await again.close();
 });
 
-test('a queue that runs over refuses rows instead of growing, and goes on', async () => {
+test('row 57: a queue that runs over refuses rows instead of growing, and goes on', async () => {
   const dir = path.join(await tempDir(), 'index');
   const { index } = await open(dir);
   const rows = Array.from({ length: 3_000 }, (_, at) => nodeRow(`n${at}`, `topic${at}`));

@@ -57,7 +57,7 @@ describe('a hostile client of the engine', () => {
     expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
   });
 
-  it('prints nothing and harms nobody with garbage instead of TLS', async () => {
+  it('row 19: prints nothing and harms nobody with garbage instead of TLS', async () => {
     const out = ['log', 'info', 'debug', 'warn', 'error'].map((name) => vi.spyOn(console, name as 'log'));
     const { via, ask } = await start();
     const junk = [randomBytes(400), Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.from([0x16, 3, 1, 0xff, 0xff, 9, 9])];
@@ -72,7 +72,7 @@ describe('a hostile client of the engine', () => {
     vi.restoreAllMocks();
   });
 
-  it('is closed when its ClientHello never ends', async () => {
+  it('row 20: is closed when its ClientHello never ends', async () => {
     const { via } = await start({ deps: { handshakeMs: 150 } });
     const { socket } = await connectThrough(via);
     socket.write(Buffer.from([0x16, 3, 1, 2, 0, 1]));
@@ -97,11 +97,21 @@ describe('a hostile client of the engine', () => {
 });
 
 describe('a request that is not plainly for the target', () => {
+  async function refused(_name: string, bytes: string, status: number): Promise<void> {
+    const made = await start();
+    expect(await sendRaw(made, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(made.standIn.received).toEqual([]);
+    expect(made.rewrites).toEqual([]);
+  }
+
   it.each([
     ['another Host', 'POST /v1/messages HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n', 421],
     ['another port', 'GET / HTTP/1.1\r\nHost: api.anthropic.com:80\r\n\r\n', 421],
     ['two Hosts', 'GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nHost: evil.example\r\n\r\n', 400],
     ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+  ])('row 26: is refused for %s, and upstream hears nothing', refused);
+
+  it.each([
     [
       'both lengths',
       'POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
@@ -118,14 +128,9 @@ describe('a request that is not plainly for the target', () => {
       400,
     ],
     ['a bad line', 'NONSENSE\r\n\r\n', 400],
-  ])('is refused for %s, and upstream hears nothing', async (_name, bytes, status) => {
-    const made = await start();
-    expect(await sendRaw(made, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
-    expect(made.standIn.received).toEqual([]);
-    expect(made.rewrites).toEqual([]);
-  });
+  ])('row 27: is refused for %s, and upstream hears nothing', refused);
 
-  it('is answered 501 when it asks for a WebSocket', async () => {
+  it('row 45: is answered 501 when it asks for a WebSocket', async () => {
     const made = await start();
     const upgrade =
       'GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
@@ -146,7 +151,7 @@ describe('a request that is not plainly for the target', () => {
 });
 
 describe('a client that leaves', () => {
-  it('in mid-stream closes the upstream connection within 50 ms, and the turn counts as aborted', async () => {
+  it('row 30: in mid-stream closes the upstream connection within 50 ms, and the turn counts as aborted', async () => {
     let upstreamClosed: Promise<number> = Promise.resolve(0);
     const { via, ca, nextSeen } = await start({
       answer(_request, response) {
@@ -194,7 +199,7 @@ describe('a client that leaves', () => {
     await closed;
   });
 
-  it('in the middle of an upload that would be looked into forwards nothing', async () => {
+  it('row 31: in the middle of an upload that would be looked into forwards nothing', async () => {
     const { via, ca, standIn, rewrites, proxy } = await start();
     const secure = await secureThrough(via, ca);
     const request = openRequest(secure, { headers: [...CLIENT, 'Content-Length', String(32 * 1024 * 1024)] });
@@ -223,7 +228,7 @@ describe('a client that leaves', () => {
     expect(standIn.received).toEqual([]);
   });
 
-  it('only reads slowly holds back the upstream instead of filling memory', async () => {
+  it('row 32: only reads slowly holds back the upstream instead of filling memory', async () => {
     const total = 48 * 1024 * 1024;
     let written = 0;
     let stalled: () => void = () => {};
@@ -271,7 +276,7 @@ describe('a client that leaves', () => {
 });
 
 describe('an upstream in trouble', () => {
-  it('that refuses connections gives a fast 502 with a hint', async () => {
+  it('row 37: that refuses connections gives a fast 502 with a hint', async () => {
     const closed = net.createServer().listen(0, '127.0.0.1');
     await once(closed, 'listening');
     const { port } = closed.address() as AddressInfo;
@@ -286,7 +291,7 @@ describe('an upstream in trouble', () => {
     expect(body.error.message).toMatch(/refused the connection.*ECONNREFUSED/);
   });
 
-  it('whose certificate is not trusted is refused, and hears no request', async () => {
+  it('row 44: whose certificate is not trusted is refused, and hears no request', async () => {
     const { ask, standIn } = await start({ trustUpstream: false });
     const reply = await ask({ headers: [...CLIENT, 'authorization', 'Bearer secret'], body: '{}' });
     expect(reply.status).toBe(502);
@@ -294,7 +299,7 @@ describe('an upstream in trouble', () => {
     expect(standIn.received).toEqual([]);
   });
 
-  it('that cuts the stream cuts the client, adds no event, and stores no whole turn', async () => {
+  it('row 39: that cuts the stream cuts the client, adds no event, and stores no whole turn', async () => {
     const part = sseMessage('cut').subarray(0, 400);
     const { via, ca, nextSeen, standIn } = await start({
       answer(_request, response) {
@@ -316,7 +321,7 @@ describe('an upstream in trouble', () => {
     expect(standIn.received.length).toBe(1);
   });
 
-  it('that dies after the request was sent is asked once only', async () => {
+  it('row 42: that dies after the request was sent is asked once only', async () => {
     const { ask, standIn } = await start({ answer: resetUpstream });
     expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(502);
     expect(standIn.received.length).toBe(1);

@@ -138,10 +138,12 @@ describe('guard and engine', () => {
     expect(guard.status().tunnels).toMatchObject({ total: 1, failed_open: 1 });
   });
 
-  it('tunnel when the engine takes a connection and never answers', async () => {
-    const { guard, via } = await world.start({ enginePath: engineScript('mute'), timings: { holdMs: 300 } });
+  it('row 07: tunnel after 2 s when the engine takes a connection and never answers', async () => {
+    const { guard, via } = await world.start({ enginePath: engineScript('mute'), timings: {} });
     await pidOf();
+    const startedAt = performance.now();
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
+    expect(performance.now() - startedAt).toBeGreaterThan(1_900);
     expect(guard.status().tunnels.failed_open).toBe(1);
   });
 
@@ -211,7 +213,7 @@ describe('guard and engine', () => {
     expect(guard.status().engine.pid).not.toBe(pid);
   });
 
-  it('finish a running stream when asked to stop, while new work tunnels', async () => {
+  it('row 15: finish a running stream when asked to stop, while new work tunnels', async () => {
     const { guard, via } = await world.start();
     await pidOf();
     const stream = await openStream(via);

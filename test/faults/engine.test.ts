@@ -1,0 +1,102 @@
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { type FaultRig, startFaultRig } from '../helpers/fault-rig.ts';
+
+// Each test talks to real processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+/** What no decoder gives back as it came. */
+const ODD = '{"n":12345678901234567890,"s":"\\ud800", "model":"x"}';
+let rig: FaultRig;
+
+afterEach(() => rig.close());
+
+async function killed(signal: NodeJS.Signals): Promise<number> {
+  const { pid } = (await rig.status()).engine;
+  process.kill(pid, signal);
+  return pid;
+}
+
+describe('an engine in trouble', () => {
+  it('row 01: a rewriter that throws costs memory; the request goes out as it came', async () => {
+    rig = await startFaultRig({ COMET_FAULT: 'rewrite:throw' });
+    expect((await rig.intercepted(ODD)).body.toString()).toBe(ODD);
+    expect((await rig.status()).requests).toMatchObject({ total: 1, failed_open: 1 });
+  });
+
+  it('row 02: a rewriter that hangs is given up on within its deadline; the request goes out as it came', async () => {
+    rig = await startFaultRig({ COMET_FAULT: 'rewrite:hang@2' });
+    await rig.intercepted(ODD);
+    const startedAt = performance.now();
+    expect((await rig.intercepted(ODD)).body.toString()).toBe(ODD);
+    const tookMs = performance.now() - startedAt;
+    expect(tookMs).toBeGreaterThan(390);
+    expect(tookMs).toBeLessThan(2_000);
+    expect((await rig.status()).requests).toMatchObject({ total: 2, failed_open: 1 });
+  });
+
+  it('row 03: killed while idle, the next CONNECT waits for the new engine; with none in 2 s it is tunnelled', async () => {
+    rig = await startFaultRig();
+    const pid = await killed('SIGKILL');
+    expect((await rig.either(ODD)).status).toBe(200);
+    const after = await rig.statusUntil(({ engine }) => engine.state === 'healthy' && engine.pid !== pid);
+    expect(after.engine.restarts).toBe(1);
+    // Nothing answers from here on: a stopped engine is alive and silent, and no successor comes.
+    process.kill(after.engine.pid, 'SIGSTOP');
+    const startedAt = performance.now();
+    expect((await rig.tunnelled(ODD)).status).toBe(200);
+    expect(performance.now() - startedAt).toBeGreaterThan(1_900);
+    process.kill(after.engine.pid, 'SIGCONT');
+  });
+
+  it('row 04: killed in mid-stream, the stream is cut without a word more, and a retry is answered', async () => {
+    rig = await startFaultRig();
+    const stream = await rig.stream();
+    await killed('SIGKILL');
+    await expect(stream.whole).rejects.toThrow();
+    expect((await rig.either(ODD)).body.toString()).toBe(ODD);
+  });
+
+  it.each(['SIGABRT', 'SIGSEGV'] as const)('row 05: %s in mid-stream is as a kill', async (signal) => {
+    rig = await startFaultRig();
+    const stream = await rig.stream();
+    const pid = await killed(signal);
+    await expect(stream.whole).rejects.toThrow();
+    expect((await rig.either(ODD)).body.toString()).toBe(ODD);
+    await rig.statusUntil(({ engine }) => engine.state === 'healthy' && engine.pid !== pid);
+    expect((await rig.intercepted(ODD)).status).toBe(200);
+  });
+
+  it('row 06: out of memory in mid-stream is as a kill, and the engine comes back', async () => {
+    rig = await startFaultRig({ COMET_FAULT: 'rewrite:oom@2', NODE_OPTIONS: '--max-old-space-size=96' });
+    const stream = await rig.stream();
+    const lost = rig.intercepted(ODD);
+    await expect(lost).rejects.toThrow();
+    await expect(stream.whole).rejects.toThrow();
+    expect((await rig.either(ODD)).body.toString()).toBe(ODD);
+    const { engine } = await rig.statusUntil((now) => now.engine.state === 'healthy');
+    expect(engine.restarts).toBe(1);
+  });
+
+  it('row 08: a blocked event loop is noticed, and new work is tunnelled', async () => {
+    rig = await startFaultRig({ COMET_FAULT: 'rewrite:block' });
+    const { pid } = (await rig.status()).engine;
+    const blocked = rig.intercepted(ODD);
+    // The guard knows it from the heartbeat, without the engine's help.
+    const late = await rig.statusUntil(({ engine }) => engine.state === 'late');
+    expect(late.engine.pid).toBe(pid);
+    expect((await rig.tunnelled(ODD)).status).toBe(200);
+    expect((await blocked).body.toString()).toBe(ODD);
+    expect((await rig.statusUntil(({ engine }) => engine.state === 'healthy')).engine.restarts).toBe(0);
+  });
+
+  it('row 09: in a crash loop it is left alone, everything is tunnelled at once, and doctor says so', async () => {
+    rig = await startFaultRig({ COMET_FAULT: 'start:exit' });
+    expect(rig.started).toMatchObject({ code: 1, stderr: expect.stringContaining('ends again and again') });
+    const startedAt = performance.now();
+    expect((await rig.tunnelled(ODD)).body.toString()).toBe(ODD);
+    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    const doctor = await rig.home.run(['doctor']);
+    expect(doctor.code).toBe(1);
+    expect(doctor.stdout).toContain('crash loop');
+  });
+});

@@ -1,0 +1,136 @@
+import { fork, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { mkdir } from 'node:fs/promises';
+import net from 'node:net';
+import path from 'node:path';
+import { expect, it, vi } from 'vitest';
+import { createTestHome } from '../helpers/cli.ts';
+import { startFaultRig } from '../helpers/fault-rig.ts';
+import { control } from '../helpers/guard-rig.ts';
+import { createLiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
+import { ANSWERS, stubClaude } from '../helpers/stub-claude.ts';
+
+// Each test talks to real processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
+
+it('row 14: stop believes the socket, and touches no process whose id it is told', async () => {
+  const home = await createTestHome();
+  const socket = path.join(home.home, 'run', 'guard.sock');
+  await home.json(['start', '--json']);
+  const status = await control(socket, '{"op":"status"}');
+  await home.run(['stop']);
+  // A program that was given the id of a guard of long ago.
+  const bystander = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)']);
+  const told = { ...status, pid: bystander.pid, engine: { state: 'healthy', pid: bystander.pid, restarts: 0 } };
+  const left = net.createServer((client) => {
+    client.on('error', () => {});
+    client.once('data', (line) => {
+      const isStop = line.toString().includes('"stop"');
+      client.end(`${JSON.stringify(isStop ? { ok: true } : told)}\n`);
+      if (isStop) left.close();
+    });
+  });
+  await mkdir(path.dirname(socket), { recursive: true, mode: 0o700 });
+  left.listen(socket);
+  await once(left, 'listening');
+  try {
+    expect((await home.run(['stop'])).code).toBe(0);
+    expect({ code: bystander.exitCode, signal: bystander.signalCode }).toEqual({ code: null, signal: null });
+    expect(((await home.json(['start', '--json'])) as { pid: number }).pid).not.toBe(bystander.pid);
+    expect({ code: bystander.exitCode, signal: bystander.signalCode }).toEqual({ code: null, signal: null });
+  } finally {
+    bystander.kill('SIGKILL');
+    await home.close();
+  }
+});
+
+it('row 16: a second SIGTERM ends a draining daemon at once, and its store opens again', async () => {
+  const rig = await startFaultRig();
+  try {
+    const { pid } = await rig.status();
+    const socket = path.join(rig.home.home, 'run', 'guard.sock');
+    const stream = await rig.stream();
+    process.kill(pid, 'SIGTERM');
+    const engineState = async (): Promise<string> => {
+      const { engine } = (await control(socket, '{"op":"status"}')) as { engine: { state: string } };
+      return engine.state;
+    };
+    await expect.poll(engineState, { timeout: 10_000 }).toBe('stopped');
+    const startedAt = performance.now();
+    process.kill(pid, 'SIGTERM');
+    await expect.poll(() => existsSync(socket), { interval: 10 }).toBe(false);
+    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    await expect(stream.whole).rejects.toThrow();
+    const { problems } = (await rig.home.json(['start', '--json'])) as { problems?: unknown[] };
+    expect(problems ?? []).toEqual([]);
+    expect((await rig.intercepted('{"again":1}')).body.toString()).toBe('{"again":1}');
+    expect((await rig.home.run(['memory', 'ls'])).code).toBe(0);
+  } finally {
+    await rig.close();
+  }
+});
+
+it.runIf(process.platform === 'linux')(
+  'row 17: neither the engine nor claude -p holds the port of the guard',
+  async () => {
+    const stub = stubClaude(`
+const links = fs.readdirSync('/proc/self/fd').map((fd) => { try { return fs.readlinkSync('/proc/self/fd/' + fd); } catch { return ''; } });
+fs.writeFileSync(__dirname + '/fds.json', JSON.stringify(links));
+${ANSWERS}`);
+    const rig = await createLiveRig({ COMET_CC_LLM: 'claude', COMET_CC_CLAUDE_BIN: stub.bin });
+    try {
+      await longTalk(rig, openTerminal(rig), { topic: 'service', turns: 4 });
+      await rig.flush();
+      const { pid, engine } = await rig.status();
+      const listening = (of: number): string[] => socketsOf(of).filter((link) => listeners().has(link));
+      const [ofGuard, ofEngine] = [listening(pid), listening(engine.pid)];
+      expect(ofGuard).toHaveLength(1);
+      expect(ofEngine).toHaveLength(1);
+      expect(ofEngine).not.toEqual(ofGuard);
+      const ofChild = JSON.parse(readFileSync(path.join(stub.dir, 'fds.json'), 'utf8')) as string[];
+      expect(ofChild.length).toBeGreaterThan(2);
+      expect(ofChild.filter((link) => [...ofGuard, ...ofEngine].includes(link))).toEqual([]);
+    } finally {
+      await rig.close();
+      stub.dispose();
+    }
+  },
+);
+
+it('row 55: a second engine of the same home is refused, and the first goes on', async () => {
+  const rig = await startFaultRig();
+  try {
+    const second = fork(path.resolve('dist/bin/engine-main.js'), [], {
+      env: rig.home.env,
+      execArgv: [],
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    let said = '';
+    second.stderr?.on('data', (bytes: Buffer) => {
+      said += bytes.toString();
+    });
+    second.send({ type: 'init', secret: 'a secret of the test' });
+    const [code] = (await once(second, 'exit')) as [number];
+    expect(code).toBe(1);
+    expect(said).toContain('another engine');
+    expect((await rig.intercepted('{"first":1}')).body.toString()).toBe('{"first":1}');
+    expect((await rig.status()).engine).toMatchObject({ state: 'healthy', restarts: 0 });
+  } finally {
+    await rig.close();
+  }
+});
+
+function socketsOf(pid: number): string[] {
+  const dir = `/proc/${pid}/fd`;
+  return readdirSync(dir)
+    .map((fd) => readlinkSync(path.join(dir, fd)))
+    .filter((link) => link.startsWith('socket:'));
+}
+
+/** Sockets that listen on TCP, as the links in /proc name them. */
+function listeners(): Set<string> {
+  const rows = ['tcp', 'tcp6'].flatMap((name) => readFileSync(`/proc/net/${name}`, 'utf8').split('\n').slice(1));
+  const fields = rows.map((line) => line.trim().split(/\s+/));
+  return new Set(fields.filter(([, , , state]) => state === '0A').map((each) => `socket:[${each[9]}]`));
+}

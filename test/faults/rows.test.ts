@@ -1,0 +1,27 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { ROWS } from './rows.ts';
+
+const TITLE = /['"`]row (\d\d): /g;
+
+function named(): { readonly row: number; readonly file: string }[] {
+  const files = readdirSync('test', { recursive: true, encoding: 'utf8' })
+    .map((name) => path.join('test', name))
+    .filter((name) => name.endsWith('.ts') && !name.startsWith(path.join('test', 'faults', 'rows')));
+  return files.flatMap((file) =>
+    [...readFileSync(file, 'utf8').matchAll(TITLE)].map(([, number]) => ({ row: Number(number), file })),
+  );
+}
+
+it('each row of the fault matrix has one named test, or says why it has none', () => {
+  expect(ROWS.map(({ row }) => row)).toEqual(Array.from({ length: 75 }, (_, at) => at + 1));
+  const tested = ROWS.flatMap(({ row, file }) => (file === null ? [] : [{ row, file }]));
+  expect(named().toSorted((a, b) => a.row - b.row)).toEqual(tested);
+  for (const { row, file, note = '' } of ROWS) if (file === null) expect(note, `row ${row}`).not.toBe('');
+});
+
+it('docs/FAULTS.md has every row as it is', () => {
+  const text = readFileSync('docs/FAULTS.md', 'utf8');
+  for (const { row, fault, promise } of ROWS) expect(text).toContain(`| ${row} | ${fault} | ${promise} |`);
+});
