@@ -1,6 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import net from 'node:net';
 import { CometError } from '../common/errors.ts';
+import { isPipe } from '../common/platform.ts';
 
 export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_loop' | 'stopped';
 
@@ -35,6 +36,8 @@ const MAX_REPLY_BYTES = 64 * 1024;
  * @throws CometError `unsafe_file` when something stands there that is not a socket of this user
  */
 export async function socketPresent(file: string): Promise<boolean> {
+  // Whether anyone listens there shows when one connects.
+  if (isPipe(file)) return true;
   let found: Awaited<ReturnType<typeof lstat>>;
   try {
     found = await lstat(file);

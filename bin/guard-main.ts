@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { CometError } from '../common/errors.ts';
 import { byteSink } from '../common/log.ts';
 import { homePaths } from '../common/paths.ts';
+import { PLATFORM } from '../common/platform.ts';
 import { createGuard } from '../proxy/guard.ts';
 import { createRoute } from '../proxy/next-hop.ts';
 
@@ -63,7 +64,7 @@ function tell(message: object, then: () => void = () => {}): void {
 function readToken(file: string): string {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   const own = process.getuid === undefined || stats?.uid === process.getuid();
-  const closed = process.platform === 'win32' || ((stats?.mode ?? 0o777) & 0o077) === 0;
+  const closed = !PLATFORM.hasModes || ((stats?.mode ?? 0o777) & 0o077) === 0;
   const token = stats?.isFile() && own && closed ? readFileSync(file, 'utf8').trim() : '';
   if (token.length >= 16) return token;
   throw new CometError('unsafe_file', `${file} is not a private file (0600, owned by you) with a token; remove it`);

@@ -4,6 +4,7 @@ import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import { createExclusive, type FileDoubt, inspectPrivateFile, syncDir } from '../common/files.ts';
+import { PLATFORM } from '../common/platform.ts';
 import type { Issued } from './leaf.ts';
 
 const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;
@@ -140,7 +141,7 @@ function inspectDir(dir: string): FileDoubt | null {
     if (found.isSymbolicLink()) return 'symlink';
     if (!found.isDirectory()) return 'not_a_file';
     if (process.getuid !== undefined && found.uid !== process.getuid()) return 'foreign_owner';
-    return process.platform !== 'win32' && (found.mode & 0o022) !== 0 ? 'open_mode' : null;
+    return PLATFORM.hasModes && (found.mode & 0o022) !== 0 ? 'open_mode' : null;
   } catch (error) {
     return (error as NodeJS.ErrnoException).code === 'ENOENT' ? 'missing' : 'unreadable';
   }

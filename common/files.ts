@@ -4,6 +4,7 @@ import { chmod, link, lstat, mkdir, open, readFile, rename, rm, rmdir, stat } fr
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from './errors.ts';
+import { PLATFORM } from './platform.ts';
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
@@ -20,7 +21,7 @@ export async function ensureDir(dir: string): Promise<void> {
   const found = await stat(dir);
   const owners = [found.uid, (await lstat(dir)).uid];
   if (!owners.every(isOurs)) throw unsafe(dir, 'belongs to another user; choose a directory of your own');
-  if (process.platform === 'win32' || (found.mode & 0o077) === 0) return;
+  if (!PLATFORM.hasModes || (found.mode & 0o077) === 0) return;
   if ((found.mode & 0o1000) !== 0) throw unsafe(dir, 'is shared by everyone; choose a directory of your own');
   await chmod(dir, PRIVATE_DIR);
 }
@@ -83,7 +84,7 @@ export function inspectPrivateFile(file: string): FileDoubt | null {
     if (found.isSymbolicLink()) return 'symlink';
     if (!found.isFile()) return 'not_a_file';
     if (!isOurs(found.uid)) return 'foreign_owner';
-    return process.platform !== 'win32' && (found.mode & 0o077) !== 0 ? 'open_mode' : null;
+    return PLATFORM.hasModes && (found.mode & 0o077) !== 0 ? 'open_mode' : null;
   } catch (error) {
     return codeOf(error) === 'ENOENT' ? 'missing' : 'unreadable';
   }
@@ -106,8 +107,7 @@ export async function readOrCreateSecret(file: string, create: () => string): Pr
 
 /** Makes renames and new names in `dir` survive a power cut. */
 export async function syncDir(dir: string): Promise<void> {
-  // Windows cannot open a directory; its file systems journal names themselves.
-  if (process.platform === 'win32') return;
+  if (!PLATFORM.syncsDirs) return;
   const handle = await open(dir, 'r');
   try {
     await handle.sync();

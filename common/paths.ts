@@ -1,5 +1,6 @@
 import os from 'node:os';
 import path from 'node:path';
+import { PLATFORM, type Platform } from './platform.ts';
 
 /** Where everything lives below `COMET_CC_HOME`. Nothing is created here. */
 export interface HomePaths {
@@ -21,7 +22,7 @@ export interface HomePaths {
   readonly modelsDir: string;
   readonly logsDir: string;
   readonly runDir: string;
-  /** The guard's control socket and the engine's API socket, both 0600 in the 0700 `run/`. */
+  /** The guard's control socket and the engine's API socket, both 0600 in the 0700 `run/`; on Windows named pipes. */
   readonly guardSocket: string;
   readonly engineSocket: string;
   readonly proxyTokenFile: string;
@@ -34,7 +35,7 @@ export function homeOf(env: Readonly<Record<string, string | undefined>>): strin
   return path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc'));
 }
 
-export function homePaths(home: string): HomePaths {
+export function homePaths(home: string, platform: Platform = PLATFORM): HomePaths {
   const at = (...parts: string[]): string => path.join(home, ...parts);
   return {
     home,
@@ -52,8 +53,8 @@ export function homePaths(home: string): HomePaths {
     modelsDir: at('models'),
     logsDir: at('logs'),
     runDir: at('run'),
-    guardSocket: at('run', 'guard.sock'),
-    engineSocket: at('run', 'engine.sock'),
+    guardSocket: platform.localAddress(at('run'), 'guard'),
+    engineSocket: platform.localAddress(at('run'), 'engine'),
     proxyTokenFile: at('run', 'proxy-token'),
     markKeyFile: at('run', 'mark-key'),
   };
@@ -61,7 +62,7 @@ export function homePaths(home: string): HomePaths {
 
 /** Names directly below the home that are ours; whatever else lies there was put there by somebody else. */
 export function homeEntries(paths: HomePaths): string[] {
-  const named = Object.values(paths).filter((place) => place !== paths.home);
+  const named = Object.values(paths).filter((place) => place.startsWith(paths.home + path.sep));
   const ours = named.map((place) => path.relative(paths.home, place).split(path.sep)[0] as string);
   return [...new Set([...ours, 'settings-edit.json', 'trusted-roots.json'])];
 }

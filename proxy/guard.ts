@@ -5,6 +5,7 @@ import type net from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../common/errors.ts';
+import { PLATFORM } from '../common/platform.ts';
 import { type Authority, parseAuthority } from './authority.ts';
 import { dialThrough } from './guard/chain.ts';
 import { openControl } from './guard/control.ts';
@@ -45,8 +46,6 @@ export interface GuardOptions {
 
 export type Guard = ReturnType<typeof createGuard>;
 
-/** Windows hands connections over in ways of its own, which nobody tried here. */
-const CAN_GIVE = process.platform !== 'win32';
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
 const CHALLENGE = 'Basic realm="comet-cc"';
 
@@ -144,7 +143,7 @@ export function createGuard(options: GuardOptions) {
   }
 
   async function openTarget(client: net.Socket, isSilent: boolean): Promise<net.Socket | 'given'> {
-    const name = isSilent && CAN_GIVE ? randomBytes(16).toString('hex') : null;
+    const name = isSilent && PLATFORM.handsOver ? randomBytes(16).toString('hex') : null;
     const remote = await openEngine(name);
     if (remote === null || name === null) return remote ?? openHost();
     if (client.readableLength === 0) {

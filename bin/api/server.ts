@@ -1,8 +1,10 @@
+import type { Stats } from 'node:fs';
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
+import { isPipe } from '../../common/platform.ts';
 import { socketPresent } from '../control.ts';
 import { type AdmissionRule, refusal, SOCKET_RULE } from './admission.ts';
 import { type Handlers, type Operation, operationInputs } from './operations.ts';
@@ -32,9 +34,9 @@ export async function openApiServer(socket: string, log: Log): Promise<ApiServer
   const server = http.createServer(apiListener(SOCKET_RULE, () => handlers, log));
   server.headersTimeout = 5_000;
   await listen(server, socket);
-  await chmod(socket, 0o600);
-  const bound = await lstat(socket);
+  const bound = isPipe(socket) ? null : await kept(socket);
   const ownsPath = async (): Promise<boolean> => {
+    if (bound === null) return true;
     const now = await lstat(socket).catch(() => null);
     return now !== null && now.ino === bound.ino && now.dev === bound.dev;
   };
@@ -49,6 +51,11 @@ export async function openApiServer(socket: string, log: Log): Promise<ApiServer
       return closing;
     },
   };
+}
+
+async function kept(socket: string): Promise<Stats> {
+  await chmod(socket, 0o600);
+  return await lstat(socket);
 }
 
 /** Answers those whom `rule` admits; `handlers` is null while the engine starts. */
@@ -125,6 +132,7 @@ async function clearStale(socket: string): Promise<void> {
       throw new CometError('daemon_unhealthy', 'another engine works on this home; comet-cc stop ends it');
     }
   }
+  if (isPipe(socket)) return;
   await unlink(socket).catch((error: NodeJS.ErrnoException) => {
     if (error.code !== 'ENOENT') throw error;
   });

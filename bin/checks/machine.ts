@@ -1,5 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import type { HomePaths } from '../../common/paths.ts';
+import { PLATFORM } from '../../common/platform.ts';
 import { socketTooLong } from '../socket-length.ts';
 import { bad, type Check, good } from './check.ts';
 
@@ -37,7 +38,7 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
     if (found instanceof Error) {
       if (found.code === 'ENOENT') continue;
       doubts.push(`${folder} cannot be inspected (${found.code})`);
-    } else if (process.platform !== 'win32' && folderDoubt(found) !== '') {
+    } else if (PLATFORM.hasModes && folderDoubt(found) !== '') {
       doubts.push(`${folder} ${folderDoubt(found)}`);
     }
   }

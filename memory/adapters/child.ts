@@ -1,4 +1,5 @@
 import { execa } from 'execa';
+import { PLATFORM } from '../../common/platform.ts';
 
 export interface ChildRun {
   readonly file: string;
@@ -72,7 +73,9 @@ export async function runChild(run: ChildRun, signal: AbortSignal): Promise<Chil
 function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (pid === undefined) return;
   try {
-    process.kill(process.platform === 'win32' ? pid : -pid, signal);
+    const end = PLATFORM.endTree(pid, signal);
+    if ('kill' in end) process.kill(end.kill, signal);
+    else void execa(end.run[0], end.run.slice(1), { reject: false });
   } catch (error) {
     // ESRCH: nothing of the group is left, which is what was wanted. EPERM: a zombie group on macOS.
     const { code } = error as NodeJS.ErrnoException;

@@ -4,6 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir } from '../../common/files.ts';
+import { isPipe } from '../../common/platform.ts';
 
 type Handle = (request: Readonly<Record<string, unknown>>) => Promise<object>;
 
@@ -16,6 +17,7 @@ const WATCH_MS = 500;
  * @throws CometError `port_in_use` when a guard answers there, `unsafe_file` when the path is not ours to replace
  */
 export async function openControl(file: string, handle: Handle, onLost: () => void): Promise<{ close(): void }> {
+  if (isPipe(file)) return await openPipe(file, handle);
   await ensureDir(path.dirname(file));
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
     if (!ours(file)?.isSocket()) throw new CometError('unsafe_file', `${file} is not a socket of ours; remove it`);
@@ -43,6 +45,15 @@ export async function openControl(file: string, handle: Handle, onLost: () => vo
       if (ours(file)?.ino === inode) rmSync(file, { force: true });
     },
   };
+}
+
+/** Nobody else can take its name while it is held. */
+async function openPipe(address: string, handle: Handle): Promise<{ close(): void }> {
+  const server = net.createServer((socket) => serve(socket, handle)).listen(address);
+  await once(server, 'listening').catch((cause: unknown) => {
+    throw new CometError('port_in_use', `a guard of this home answers on ${address}; stop it first`, { cause });
+  });
+  return { close: () => void server.close() };
 }
 
 async function answers(file: string): Promise<boolean> {

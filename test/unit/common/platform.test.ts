@@ -1,0 +1,39 @@
+import { describe, expect, it } from 'vitest';
+import { homePaths } from '../../../common/paths.ts';
+import { isPipe, platformOf } from '../../../common/platform.ts';
+
+const [linux, darwin, windows] = (['linux', 'darwin', 'win32'] as const).map(platformOf) as [
+  ReturnType<typeof platformOf>,
+  ReturnType<typeof platformOf>,
+  ReturnType<typeof platformOf>,
+];
+
+describe('where systems differ', () => {
+  it('commands reach the daemon by a socket in the home, on Windows by a pipe of this home alone', () => {
+    for (const posix of [linux, darwin]) {
+      expect(homePaths('/home/ada/.comet-cc', posix)).toMatchObject({
+        guardSocket: '/home/ada/.comet-cc/run/guard.sock',
+        engineSocket: '/home/ada/.comet-cc/run/engine.sock',
+      });
+    }
+    const at = (home: string) => windows.localAddress(home, 'engine');
+    expect(at('C:\\Users\\Ada\\.comet-cc\\run')).toMatch(/^\\\\\.\\pipe\\comet-cc-[0-9a-f]{24}-engine$/);
+    expect(at('C:\\Users\\Ada\\.comet-cc\\run')).toBe(at('c:\\users\\ada\\.comet-cc\\run\\'));
+    expect(at('C:\\Users\\Ada\\.comet-cc\\run')).not.toBe(at('C:\\Users\\Bob\\.comet-cc\\run'));
+    // CreateNamedPipe takes 256 characters, however long the home is.
+    expect(at(`C:\\${'x'.repeat(400)}`).length).toBeLessThan(256);
+    expect([isPipe(at('C:\\x')), isPipe(linux.localAddress('/x', 'engine'))]).toEqual([true, false]);
+  });
+
+  it('a child ends with all it started: its group, on Windows its tree', () => {
+    expect(linux.endTree(4711, 'SIGTERM')).toEqual({ kill: -4711 });
+    expect(darwin.endTree(4711, 'SIGKILL')).toEqual({ kill: -4711 });
+    expect(windows.endTree(4711, 'SIGTERM')).toEqual({ run: ['taskkill', '/pid', '4711', '/T', '/F'] });
+  });
+
+  it('modes, directory fsync and handing over are asked of systems that have them', () => {
+    const { hasModes, syncsDirs, handsOver } = windows;
+    expect({ hasModes, syncsDirs, handsOver }).toEqual({ hasModes: false, syncsDirs: false, handsOver: false });
+    expect(darwin).toMatchObject({ hasModes: true, syncsDirs: true, handsOver: true });
+  });
+});
