@@ -86,7 +86,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log,
   });
   const receipts = await openReceipts({
-    store: openReceiptFile(path.join(paths.ledgerDir, 'receipts.jsonl'), (line) => redactor.json(line).text),
+    store: openReceiptFile(path.join(paths.ledgerDir, 'receipts.jsonl'), redactor.text),
     most: config.ledger.receipts,
     log,
   });

@@ -86,7 +86,7 @@ export function createAftermath(deps: AftermathDeps): Aftermath {
     outcome(made, sends) {
       const { request } = made.passage;
       const rewritten = made.spliced !== null && made.spliced.edits.length > 0;
-      if (sends && request.path === 'messages') receipts.sent(made, clock.now());
+      if (sends && request.path === 'messages') receipts.sent(made, request.receivedAtMs);
       const body = rewritten && made.spliced !== null ? made.spliced.body : request.body;
       return { body, rewritten, seen: guarded(request.requestId, (response) => settle(made, rewritten, response)) };
     },

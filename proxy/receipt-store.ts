@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import { open, readFile } from 'node:fs/promises';
-import path from 'node:path';
-import { ensureDir, writeFileAtomic } from '../common/files.ts';
+import { readFile } from 'node:fs/promises';
+import { openLineFile } from './line-file.ts';
 import type { Receipt } from './wire/receipt.ts';
 
 /** Keeps receipts over restarts. */
@@ -18,68 +17,85 @@ export interface ReceiptStore {
 /** Texts from this length on are written once, however many receipts have them. */
 const SHARED_CHARS = 100;
 
+/** A receipt as it is written, and the ids of the long texts in it. */
+interface Form {
+  readonly line: string;
+  readonly ids: ReadonlySet<string>;
+}
+
 /**
  * One line of JSON for each receipt, and one for each long text in them: what is added to a conversation is the same
- * in every request of it.
+ * in every request of it. A receipt is put into its form once: hundreds are written again at one time.
  *
- * @param redact  last look at a line before it is written; only what is ours stands in it
+ * @param redact  last look at each text that was added, and at what upstream said
  */
-export function openReceiptFile(file: string, redact: (line: string) => string): ReceiptStore {
-  let shared = new Set<string>();
-  let last: Promise<void> = Promise.resolve();
-  const inOrder = (work: () => Promise<void>): Promise<void> => {
-    const mine = last.then(work);
-    last = mine.then(
-      () => {},
-      () => {}, // the caller is told
-    );
-    return mine;
-  };
+export function openReceiptFile(file: string, redact: (text: string) => string): ReceiptStore {
+  const lines = openLineFile(file);
+  const forms = new WeakMap<Receipt, Form>();
+  /** Each long text by its id, redacted; and that id by the text as it came. */
+  let texts = new Map<string, string>();
+  let idsOf = new Map<string, string>();
+  let written = new Set<string>();
+
+  function idOf(text: string): string {
+    const known = idsOf.get(text);
+    if (known !== undefined) return known;
+    const clean = redact(text);
+    const id = createHash('sha256').update(clean).digest('base64').slice(0, 22);
+    idsOf.set(text, id);
+    texts.set(id, clean);
+    return id;
+  }
+
+  function formOf(receipt: Receipt): Form {
+    const known = forms.get(receipt);
+    if (known !== undefined) return known;
+    const ids = new Set<string>();
+    const line = JSON.stringify(receipt, (key, value: unknown) => {
+      if (typeof value !== 'string' || (key !== 'text' && key !== 'refusal')) return value;
+      if (key === 'refusal' || value.length < SHARED_CHARS) return redact(value);
+      const id = idOf(value);
+      ids.add(id);
+      return { id };
+    });
+    const form = { line, ids };
+    forms.set(receipt, form);
+    return form;
+  }
 
   function linesOf(receipt: Receipt): string[] {
-    const texts: string[] = [];
-    const line = redact(
-      JSON.stringify(receipt, (key, value: unknown) => {
-        if (key !== 'text' || typeof value !== 'string' || value.length < SHARED_CHARS) return value;
-        const id = createHash('sha256').update(value).digest('base64').slice(0, 22);
-        if (!shared.has(id)) texts.push(redact(JSON.stringify({ id, text: value })));
-        shared.add(id);
-        return { id };
-      }),
-    );
-    return [...texts, line];
+    const { line, ids } = formOf(receipt);
+    const fresh = [...ids].filter((id) => !written.has(id));
+    for (const id of fresh) written.add(id);
+    return [...fresh.map((id) => JSON.stringify({ id, text: texts.get(id) })), line];
   }
 
   return {
     async load() {
-      const lines = await readFile(file, 'utf8').catch(() => '');
-      const texts = new Map<string, string>();
-      const receipts = lines.split('\n').flatMap((line) => parseLine(line, texts));
-      shared = new Set(texts.keys());
+      const found = await readFile(file, 'utf8').catch(() => '');
+      const receipts = found.split('\n').flatMap((line) => {
+        const ids = new Set<string>();
+        const receipt = parseLine(line, texts, ids);
+        if (receipt !== null) forms.set(receipt, { line, ids });
+        return receipt ?? [];
+      });
+      written = new Set(texts.keys());
       return receipts;
     },
     append: (receipt) =>
-      inOrder(async () => {
-        await ensureDir(path.dirname(file));
-        const handle = await open(file, 'a', 0o600);
-        try {
-          if ((await handle.stat()).size === 0) shared = new Set();
-          await handle.appendFile(
-            linesOf(receipt)
-              .map((line) => `\n${line}`)
-              .join(''),
-          );
-        } finally {
-          await handle.close();
-        }
+      lines.append((isEmpty) => {
+        if (isEmpty) written = new Set();
+        return linesOf(receipt);
       }),
     replace: (receipts) =>
-      inOrder(async () => {
-        await ensureDir(path.dirname(file));
-        shared = new Set();
-        await writeFileAtomic(file, receipts.flatMap(linesOf).join('\n'));
+      lines.replace(() => {
+        written = new Set();
+        const all = receipts.flatMap(linesOf);
+        texts = new Map([...texts].filter(([id]) => written.has(id)));
+        idsOf = new Map([...idsOf].filter(([, id]) => written.has(id)));
+        return all;
       }),
-    close: () => last,
+    close: () => lines.close(),
   };
 }
 
@@ -93,22 +109,24 @@ export function createMemoryReceipts(receipts: Receipt[] = []): ReceiptStore {
   };
 }
 
-/** A line that a crash tore, or whose texts are gone, is none. */
-function parseLine(line: string, texts: Map<string, string>): Receipt[] {
-  if (line === '') return [];
+/** Null for a line that a crash tore, one whose texts are gone, and one that is itself a text, which `texts` gets. */
+function parseLine(line: string, texts: Map<string, string>, ids: Set<string>): Receipt | null {
+  if (line === '') return null;
   try {
     const found = JSON.parse(line, (key, value: unknown) => {
       if (key !== 'text' || typeof value !== 'object' || value === null) return value;
-      const text = texts.get(String((value as { id?: unknown }).id));
+      const id = String((value as { id?: unknown }).id);
+      const text = texts.get(id);
       if (text === undefined) throw new Error('a text is missing');
+      ids.add(id);
       return text;
     }) as { id?: unknown; text?: unknown; request_id?: unknown; edits?: unknown };
     if (typeof found.id === 'string' && typeof found.text === 'string') {
       texts.set(found.id, found.text);
-      return [];
+      return null;
     }
-    return typeof found.request_id === 'string' && Array.isArray(found.edits) ? [found as unknown as Receipt] : [];
+    return typeof found.request_id === 'string' && Array.isArray(found.edits) ? (found as unknown as Receipt) : null;
   } catch {
-    return [];
+    return null;
   }
 }

@@ -6,10 +6,11 @@ import { type CostLedger, openCostLedger, rootOf } from './ledger/index.ts';
 import { createMemoryLedger } from './ledger/store.ts';
 import { type Made, type Passage, understand } from './passage.ts';
 import type { PlanStore } from './plan-store.ts';
-import type { ConsentSource, MemorySource, ProxyLog, Rewriter } from './ports.ts';
+import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOutcome, Rewriter } from './ports.ts';
 import { createMemoryReceipts } from './receipt-store.ts';
 import { openReceipts, type Receipts } from './receipts.ts';
 import { createTurnstile } from './turnstile.ts';
+import { standsAlone } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
 import { bareOf, planToReplay } from './wire/fallback.ts';
@@ -17,6 +18,7 @@ import { type EpochPlan, type Match, PlanBook, type PlanRecord } from './wire/pl
 import type { Receipt } from './wire/receipt.ts';
 import { changesNothing, recordOf, servedBy } from './wire/record.ts';
 import { splitParts, splitRounds } from './wire/rounds.ts';
+import { scanBody } from './wire/scan.ts';
 import { checkReceived, selfCheck } from './wire/self-check.ts';
 import { type Spliced, splice } from './wire/splice.ts';
 import { freshPromptAt, splitTurns, type TurnSpan } from './wire/turns.ts';
@@ -185,6 +187,22 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     return !ownFault;
   }
 
+  /** What it was is found out when its answer is there: upstream need not wait for that. */
+  function asItCame(request: MessagesRequest): RewriteOutcome {
+    const seen: RewriteOutcome['seen'] = (response) => replay(request).seen(response);
+    return { body: request.body, rewritten: false, seen };
+  }
+
+  function replay(request: MessagesRequest): RewriteOutcome {
+    try {
+      const passage = understand(request, cache);
+      return passage === null ? untouched(request) : outcome(replayed(passage), true);
+    } catch (error) {
+      log.error('replay failed; the original goes out', { requestId: request.requestId, error });
+      return untouched(request);
+    }
+  }
+
   /** Kept for matching only: losing it costs nothing but a match by a shorter prefix. */
   function note(sessionId: string, record: PlanRecord): void {
     book.apply(record);
@@ -213,6 +231,8 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
   return {
     async rewrite(request, signal) {
+      const scan = scanBody(request.body);
+      if (scan !== null && standsAlone(scan, request.headers)) return asItCame(request);
       const passage = understand(request, cache);
       if (passage === null) return untouched(request);
       heed(passage);
@@ -227,15 +247,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
         return outcome(made, !signal.aborted);
       });
     },
-    replay(request) {
-      try {
-        const passage = understand(request, cache);
-        return passage === null ? untouched(request) : outcome(replayed(passage), true);
-      } catch (error) {
-        log.error('replay failed; the original goes out', { requestId: request.requestId, error });
-        return untouched(request);
-      }
-    },
+    replay,
     receipts: () => receipts.list(),
     async close() {
       await Promise.all([deps.plans.close(), ledger.close(), receipts.close()]);

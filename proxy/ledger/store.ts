@@ -1,7 +1,6 @@
-import { chmod, open, readFile } from 'node:fs/promises';
-import path from 'node:path';
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+import { openLineFile } from '../line-file.ts';
 import type { LedgerRecord } from './record.ts';
 
 /** Keeps the ledger over restarts. */
@@ -22,22 +21,14 @@ export interface LedgerStore {
  * @param report  told once what of the file could not be read
  */
 export function openLedgerFile(file: string, report: (message: string) => void): LedgerStore {
-  let last: Promise<void> = Promise.resolve();
-  const inOrder = (work: () => Promise<void>): Promise<void> => {
-    const mine = last.then(work);
-    last = mine.then(
-      () => {},
-      () => {}, // the caller is told; the next record still gets its turn
-    );
-    return mine;
-  };
+  const lines = openLineFile(file);
   return {
     async load() {
       try {
-        const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
-        const records = lines.flatMap(parseLine);
+        const found = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
+        const records = found.flatMap(parseLine);
         // A crash tears the last line at most.
-        if (records.length < lines.length - 1) report(`${lines.length - records.length} lines could not be read`);
+        if (records.length < found.length - 1) report(`${found.length - records.length} lines could not be read`);
         return records;
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
@@ -45,24 +36,9 @@ export function openLedgerFile(file: string, report: (message: string) => void):
         return [];
       }
     },
-    append: (record) =>
-      inOrder(async () => {
-        await ensureDir(path.dirname(file));
-        const handle = await open(file, 'a', 0o600);
-        try {
-          // Leading newline: a torn line before it stays alone.
-          await handle.appendFile(`\n${JSON.stringify(record)}`);
-        } finally {
-          await handle.close();
-        }
-      }),
-    replace: (records) =>
-      inOrder(async () => {
-        await ensureDir(path.dirname(file));
-        await writeFileAtomic(file, records.map((record) => JSON.stringify(record)).join('\n'));
-        await chmod(file, 0o600);
-      }),
-    close: () => last,
+    append: (record) => lines.append(() => [JSON.stringify(record)]),
+    replace: (records) => lines.replace(() => records.map((record) => JSON.stringify(record))),
+    close: () => lines.close(),
   };
 }
 

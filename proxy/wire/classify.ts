@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type ConversationView, type MessageInfo, parseSlice } from './view.ts';
+import type { BodyScan } from './scan.ts';
+import { type ConversationView, hasTools, type MessageInfo, parseSlice } from './view.ts';
 
 /**
  * - `main`: the conversation the user has
@@ -29,10 +30,20 @@ const HINTED: Readonly<Record<string, RequestClass>> = {
   auxiliary: 'side',
 };
 
+const HINT = 'x-claude-code-request-class';
+
+/**
+ * One message, no tools, no word of what it is for: it neither goes on with a conversation nor begins one, so nothing
+ * of ours can be in it. Told without looking into the message.
+ */
+export function standsAlone({ messages, fields }: BodyScan, headers: Readonly<Record<string, string>>): boolean {
+  return messages.length === 1 && !hasTools(fields.get('tools')) && headers[HINT] === undefined;
+}
+
 /** Hint headers first, then what is known of older clients. */
 export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): Classified {
   if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
-  const hint = HINTED[headers['x-claude-code-request-class'] ?? ''];
+  const hint = HINTED[headers[HINT] ?? ''];
   if (hint !== undefined) return { kind: hint, because: 'hint header' };
   if (headers['x-claude-code-agent-id'] !== undefined) return { kind: 'other', because: 'agent id' };
   if (view.system.isSubagent || view.userId.includes('parent_session_id'))

@@ -11,7 +11,7 @@ const THINKING = new Set(['thinking', 'redacted_thinking']);
  */
 export function canonicalMessage(message: unknown): string {
   const { role, content, ...rest } = message as { [key: string]: Json };
-  return sorted({ ...rest, role: role ?? null, content: canonicalContent(content) });
+  return JSON.stringify(sorted({ ...rest, role: role ?? null, content: canonicalContent(content) }));
 }
 
 function canonicalContent(content: Json | undefined): Json {
@@ -34,11 +34,14 @@ export function isThinking(block: unknown): boolean {
   return isRecord(block) && THINKING.has(String(block['type']));
 }
 
-function sorted(value: Json): string {
-  return JSON.stringify(value, (_key, inner: Json) => {
-    if (!isRecord(inner)) return inner;
-    return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
-  });
+function sorted(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sorted);
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.keys(value)
+      .sort()
+      .map((key) => [key, sorted(value[key] as Json)]),
+  );
 }
 
 function isRecord(value: unknown): value is { [key: string]: Json } {

@@ -111,14 +111,15 @@ export function receiptOf({ view, plan, spliced, ...input }: ReceiptInput): Rece
   const sent = spliced?.body ?? view.body;
   const received_tokens = tokensOf(view.body.length);
   const sent_tokens = tokensOf(sent.length);
+  const received = digestOf(view.body);
   return {
     request_id: input.requestId,
     session_id: input.sessionId,
     at: new Date(input.atMs).toISOString(),
     class: input.kind,
     epoch: plan?.epoch ?? null,
-    received: digestOf(view.body),
-    sent: digestOf(sent),
+    received,
+    sent: sent === view.body ? received : digestOf(sent),
     dropped: plan === null ? [] : dropped(view, plan),
     added: plan === null || spliced === null ? [] : added(view, plan, spliced),
     thinking_stripped: spliced?.thinkingStripped ?? 0,

@@ -159,7 +159,6 @@ function describe(
   const output = field('output_config') as { effort?: unknown } | undefined;
   const metadata = field('metadata') as { user_id?: unknown } | undefined;
   const systemAt = scan.fields.get('system');
-  const toolsAt = scan.fields.get('tools');
   return {
     body,
     scan,
@@ -169,11 +168,16 @@ function describe(
     manualThinking: thinking?.type === 'enabled',
     effort: typeof output?.effort === 'string' ? output.effort : '',
     takesSystemMessages: infos.some((info) => info.role === 'system'),
-    hasTools: toolsAt !== undefined && toolsAt.end - toolsAt.start > 2,
+    hasTools: hasTools(scan.fields.get('tools')),
     maxTokens: Number(field('max_tokens') ?? 0),
     userId: typeof metadata?.user_id === 'string' ? metadata.user_id : '',
     system: systemAt === undefined ? { workingDirectory: null, isSubagent: false } : cache.system(body, systemAt),
   };
+}
+
+/** Of a request with this `tools` field. */
+export function hasTools(at: Slice | undefined): boolean {
+  return at !== undefined && at.end - at.start > 2;
 }
 
 export function parseSlice(body: Buffer, at: Slice): unknown {

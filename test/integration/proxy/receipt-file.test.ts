@@ -86,6 +86,37 @@ describe('receipts on disk', () => {
     expect(text).not.toContain('signature');
   }, 60_000);
 
+  it('are redacted once, also when they are written again, and what is on disk stays as it is', async () => {
+    const file = path.join(dir, 'redacted', 'receipts.jsonl');
+    const asked: string[] = [];
+    const redact = (text: string): string => {
+      asked.push(text);
+      return text.replaceAll('Brief', 'B[]');
+    };
+    const open = () => openReceipts({ store: openReceiptFile(file, redact), most: 1_000, log: silentLog });
+    const first = await open();
+    const { rewriter, steps } = await playBilled(talk, {
+      config: { ...inject, memoryDeadlineMs: 5_000, cut: cutRule(trim) },
+      receipts: first,
+    });
+    await rewriter.close();
+    const kept = await readFile(file, 'utf8');
+    expect([kept.includes('Brief'), kept.includes('B[]')]).toEqual([false, true]);
+    const long = asked.filter((text) => text.length >= 100);
+    expect(new Set(long).size).toBe(long.length);
+
+    asked.length = 0;
+    const second = await open();
+    const before = second.list();
+    expect(before).toHaveLength(steps.length);
+    const node = before.flatMap(({ added }) => added.flatMap(({ nodes }) => nodes)).at(0) as string;
+    await second.forget([node]);
+    expect(second.list().length).toBeLessThan(before.length);
+    expect(asked).toEqual([]);
+    await second.close();
+    expect((await open()).list()).toEqual(second.list());
+  }, 60_000);
+
   it('are the newest ones only, and a torn line costs one', async () => {
     const file = path.join(dir, 'few.jsonl');
     const { steps } = await playOn(file, 5);

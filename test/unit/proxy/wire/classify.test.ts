@@ -1,5 +1,7 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classify } from '../../../../proxy/wire/classify.ts';
+import { classify, standsAlone } from '../../../../proxy/wire/classify.ts';
+import { scanBody } from '../../../../proxy/wire/scan.ts';
 import { type ConversationView, ViewCache, viewConversation } from '../../../../proxy/wire/view.ts';
 
 const SUMMARISE = 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.';
@@ -31,5 +33,33 @@ describe('classify', () => {
   it('is not misled by a tool result that quotes it, nor by a remark beside one', () => {
     expect(classify(viewOf([{ ...RESULT, content: SUMMARISE }]), {}).kind).toBe('main');
     expect(classify(viewOf([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {}).kind).toBe('main');
+  });
+});
+
+describe('standsAlone', () => {
+  const message = fc.constantFrom({ role: 'user', content: 'a title for: x' }, { role: 'user', content: SUMMARISE });
+  const tools = fc.constantFrom(undefined, [], [{ name: 'Bash' }]);
+  const headers = fc.constantFrom<Record<string, string>>(
+    {},
+    { 'x-claude-code-session-id': 's' },
+    { 'x-claude-code-request-class': 'main' },
+    { 'x-claude-code-request-class': 'auxiliary' },
+    { 'x-claude-code-agent-id': 'a' },
+  );
+
+  it('is true only of what is neither the main loop nor on its prefix, whatever the message says', () => {
+    const seen = { alone: 0, others: 0 };
+    fc.assert(
+      fc.property(fc.array(message, { minLength: 1, maxLength: 3 }), tools, headers, (messages, tools, headers) => {
+        const body = Buffer.from(JSON.stringify({ model: 'claude-haiku-4-5', max_tokens: 9, messages, tools }));
+        const view = viewConversation(body, new ViewCache()) as ConversationView;
+        const alone = standsAlone(scanBody(body) as NonNullable<ReturnType<typeof scanBody>>, headers);
+        seen[alone ? 'alone' : 'others'] += 1;
+        if (!alone) return;
+        expect(classify(view, headers).kind).toBe('other');
+        expect(view.infos).toHaveLength(1);
+      }),
+    );
+    expect(Math.min(seen.alone, seen.others)).toBeGreaterThan(0);
   });
 });
