@@ -9,6 +9,7 @@ import { ensureDir } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
 import { createRedactor, markKey } from '../common/redact.ts';
+import { createSecretlint } from '../memory/adapters/secretlint.ts';
 import { createUsageFile } from '../memory/adapters/usage-file.ts';
 import { type Governor, openGovernor } from '../memory/governor.ts';
 import type { Ledger } from '../memory/ledger.ts';
@@ -62,7 +63,8 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   const faults = readFaults(env['COMET_FAULT'], config.upstream);
   await faultAt(faults, 'start')?.();
   for (const dir of [paths.home, paths.logsDir, paths.runDir]) await ensureDir(dir);
-  const redactor = createRedactor({ markKey: await markKey(paths) });
+  const scanner = createSecretlint((rule, error) => log.warn('a rule for secrets broke', { rule, error }));
+  const redactor = createRedactor({ markKey: await markKey(paths), scanner });
   const log = createLog({
     level: config.logLevel,
     process: 'engine',

@@ -1,42 +1,81 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { readOrCreateSecret } from './files.ts';
 import type { HomePaths } from './paths.ts';
-import { findAssignments, isSecretMember } from './redact/assignments.ts';
-import { escapedOffsets, stringLiterals } from './redact/json.ts';
-import { findJwts, findPrivate, findPrivateKeys, findUrlPasswords } from './redact/scanners.ts';
-import { mergeSpans, type Span } from './redact/span.ts';
-import { findTokens } from './redact/tokens.ts';
+import { isJson, literalValues } from './redact/json.ts';
+import { drained, unhurried } from './redact/pace.ts';
+import { type Marker, type Pass, redactLiterals, redactText } from './redact/pass.ts';
+import type { Span } from './redact/span.ts';
+
+/** Another's rules for secrets. It takes turns with everybody else on the thread. */
+export type SecretScanner = (text: string) => Promise<readonly Span[]>;
 
 /**
  * Takes secrets out of text before it is written, embedded or shown to a model. Best effort, linear time,
  * idempotent. A secret becomes `[REDACTED:type:hmac8]`, the same one always the same mark.
  */
 export interface Redactor {
-  /** The very same string when nothing was found. */
+  /** The very same string when nothing was found. For short texts: one go, our own rules alone. */
   text(text: string): string;
   /**
    * Redacts inside the string literals; every other character, number and escape stays as it was. A private
    * tag left open goes on through the later `text` and `content` members. What is not JSON is treated as text.
    */
-  json(jsonText: string): { readonly text: string; readonly redacted: boolean };
+  json(jsonText: string): Redacted;
+  /** The same with every rule there is, for texts of any length. */
+  readonly full: {
+    text(text: string): Promise<string>;
+    json(jsonText: string): Promise<Redacted>;
+  };
 }
 
-export function createRedactor(options: { readonly markKey: Buffer }): Redactor {
-  const mark = (type: string, secret: string): string => {
-    const digest = createHmac('sha256', options.markKey).update(secret, 'utf8').digest('hex');
+interface Redacted {
+  readonly text: string;
+  readonly redacted: boolean;
+}
+
+export interface RedactorOptions {
+  readonly markKey: Buffer;
+  /** Asked beside our own rules in `full`. */
+  readonly scanner?: SecretScanner;
+}
+
+export function createRedactor({ markKey, scanner = async () => [] }: RedactorOptions): Redactor {
+  const mark: Marker = (type, secret) => {
+    const digest = createHmac('sha256', markKey).update(secret, 'utf8').digest('hex');
     return `[REDACTED:${type}:${digest.slice(0, 8)}]`;
   };
-  const redactText = (input: string): string =>
-    replace(
-      input,
-      findSecrets(input, 0).spans.map((span) => ({ ...span, by: mark(span.type, input.slice(span.start, span.end)) })),
-    );
-  const text = (input: string): string => untilSettled(input, redactText);
-  const json = (input: string): { text: string; redacted: boolean } => {
-    const output = isJson(input) ? untilSettled(input, (it) => redactLiterals(it, mark)) : text(input);
-    return { text: output, redacted: output !== input };
+
+  function atOnce(input: string, pass: Pass): string {
+    let output = input;
+    for (let i = 0; i < MOST_PASSES; i += 1) {
+      const next = drained(pass(output, [], mark));
+      if (next === output) break;
+      output = next;
+    }
+    return output;
+  }
+
+  async function fully(input: string, pass: Pass, scanned: (text: string) => string): Promise<string> {
+    let output = input;
+    for (let i = 0; i < MOST_PASSES; i += 1) {
+      const next = await unhurried(pass(output, await scanner(scanned(output)), mark));
+      if (next === output) break;
+      output = next;
+    }
+    return output;
+  }
+
+  const said = (output: string, input: string): Redacted => ({ text: output, redacted: output !== input });
+  const full: Redactor['full'] = {
+    text: (input) => fully(input, redactText, (text) => text),
+    json: async (input) =>
+      said(isJson(input) ? await fully(input, redactLiterals, literalValues) : await full.text(input), input),
   };
-  return { text, json };
+  return {
+    text: (input) => atOnce(input, redactText),
+    json: (input) => said(atOnce(input, isJson(input) ? redactLiterals : redactText), input),
+    full,
+  };
 }
 
 /**
@@ -50,78 +89,3 @@ export async function markKey(paths: HomePaths): Promise<Buffer> {
 
 // A mark is an edge of its own: it can set free what was glued to the secret before it.
 const MOST_PASSES = 8;
-
-function untilSettled(input: string, pass: (text: string) => string): string {
-  let output = input;
-  for (let i = 0; i < MOST_PASSES; i += 1) {
-    const next = pass(output);
-    if (next === output) break;
-    output = next;
-  }
-  return output;
-}
-
-interface Replacement {
-  readonly start: number;
-  readonly end: number;
-  readonly by: string;
-}
-
-function findSecrets(text: string, depth: number): { readonly spans: Span[]; readonly depth: number } {
-  const fenced = findPrivate(text, depth);
-  const spans = mergeSpans([
-    ...fenced.spans,
-    ...findPrivateKeys(text),
-    ...findTokens(text),
-    ...findJwts(text),
-    ...findUrlPasswords(text),
-    ...findAssignments(text),
-  ]);
-  return { spans, depth: fenced.depth };
-}
-
-function redactLiterals(json: string, mark: (type: string, secret: string) => string): string {
-  const replacements: Replacement[] = [];
-  let depth = 0;
-  let key: { readonly name: string; readonly end: number } | null = null;
-  for (const literal of stringLiterals(json)) {
-    const { start, end, value, isKey } = literal;
-    const member = !isKey && key !== null && /^"\s*:\s*"$/.test(json.slice(key.end, start)) ? key.name : '';
-    const carries = member === 'text' || member === 'content';
-    const found = findSecrets(value, carries ? depth : 0);
-    if (carries) depth = found.depth;
-    const whole = isSecretMember(member, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
-    const spans = mergeSpans([...found.spans, ...whole]);
-    const offsets = escapedOffsets(
-      json.slice(start, end),
-      spans.flatMap((span) => [span.start, span.end]),
-    );
-    spans.forEach((span, i) => {
-      const by = mark(span.type, value.slice(span.start, span.end));
-      replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
-    });
-    if (isKey) key = { name: value, end };
-  }
-  return replace(json, replacements);
-}
-
-function replace(text: string, replacements: readonly Replacement[]): string {
-  if (replacements.length === 0) return text;
-  const parts: string[] = [];
-  let at = 0;
-  for (const { start, end, by } of replacements) {
-    parts.push(text.slice(at, start), by);
-    at = end;
-  }
-  parts.push(text.slice(at));
-  return parts.join('');
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}

@@ -55,7 +55,7 @@ export function createDocuments(parts: Parts): Documents {
     const source = { file, projectDir, project: projectOf(projectDir) };
     const session_id = documentSession(source);
     // Before the cut: half of a secret is not known for one.
-    const text = redactor.text(withoutOwn(request.text));
+    const text = await redactor.full.text(withoutOwn(request.text));
     const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
     const wanted = new Set(pieces.map(({ turn }) => turn.end));
     const isHeld = ({ turn }: Piece): boolean => catalogue.standingFor(turn.end).length > 0;

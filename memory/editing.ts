@@ -57,7 +57,9 @@ export function createEditing(parts: Parts): Editing {
           throw new CometError('node_invalid', `${node.node_id} was changed meanwhile; edit it again`);
         }
         const edited =
-          'text' in change ? fromSection(node, redactor.text(change.text)) : withFields(node, redacted(change.set));
+          'text' in change
+            ? fromSection(node, await redactor.full.text(change.text))
+            : withFields(node, await redacted(change.set));
         if (JSON.stringify(edited) === JSON.stringify(withFields(node, {}))) return node;
         await snapshooter.take('edit');
         const saved = isStandIn(edited) ? { ...edited, written_by: 'user' } : edited;
@@ -79,12 +81,15 @@ export function createEditing(parts: Parts): Editing {
       onDisk(async (held) => {
         const { nodes, briefs } = parseArchive(text);
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
-        const fresh = nodes.map((node) => clean(node));
+        const fresh = await Promise.all(nodes.map(clean));
         const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
         const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
         if (changed.length + briefs.length > 0) await snapshooter.take('import');
         await held.save(changed);
-        const written = await saveBriefs(briefs, (old, given) => given.updated_at > old.updated_at);
+        const written = await saveBriefs(
+          await Promise.all(briefs.map(cleanBrief)),
+          (old, given) => given.updated_at > old.updated_at,
+        );
         const unchanged = nodes.length - changed.length;
         return { kind: 'nodes', added, replaced: changed.length - added, unchanged, briefs: written };
       }),
@@ -103,21 +108,20 @@ export function createEditing(parts: Parts): Editing {
       }),
   };
 
-  function redacted(set: Readonly<Record<string, string>>): Record<string, string> {
-    return Object.fromEntries(Object.entries(set).map(([field, text]) => [field, redactor.text(text)]));
+  async function redacted(set: Readonly<Record<string, string>>): Promise<Record<string, string>> {
+    const fields = Object.entries(set).map(async ([field, text]) => [field, await redactor.full.text(text)] as const);
+    return Object.fromEntries(await Promise.all(fields));
   }
 
   /** An export of ours was redacted when it was written, but whoever edited it may have typed anything. */
-  function clean(node: MemoryNode): MemoryNode {
-    const text = (value: string | null): string | null => (value === null ? null : redactor.text(value));
-    return {
-      ...node,
-      summary: redactor.text(node.summary),
-      trigger: redactor.text(node.trigger),
-      detailed_summary: text(node.detailed_summary),
-      capsule: text(node.capsule),
-      facts: node.facts.map((fact) => ({ ...fact, value: redactor.text(fact.value) })),
-    };
+  async function clean(node: MemoryNode): Promise<MemoryNode> {
+    const { text } = await redactor.full.json(JSON.stringify(node));
+    return JSON.parse(text) as MemoryNode;
+  }
+
+  async function cleanBrief(brief: StoredBrief): Promise<StoredBrief> {
+    const { text } = await redactor.full.json(JSON.stringify(brief));
+    return JSON.parse(text) as StoredBrief;
   }
 }
 

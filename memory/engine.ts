@@ -46,7 +46,7 @@ const TAILS_MS = 60;
  * locally only where `prepare` or `flush` asks for them (or when 200 turns wait).
  */
 export async function createMemory(deps: MemoryDeps): Promise<Memory> {
-  const { forgotten, index, journal, local, log, model, projectOf, watch } = deps;
+  const { forgotten, index, journal, local, log, model, projectOf, redactor, watch } = deps;
   const tracker = createTracker();
   const catalogue = createCatalogue();
   const book = createTurnBook();
@@ -275,7 +275,10 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     recall(request, signal) {
       sleep.disturb();
       const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
-      return recaller.recall({ ...request, visibleTurns }, signal);
+      // What is private is not looked up either.
+      const prompt = redactor.text(request.prompt);
+      const recent = request.recent.map(redactor.text);
+      return recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
     },
     async show(id, depth) {
       const shown = await queries.show(id, depth);

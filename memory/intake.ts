@@ -8,16 +8,23 @@ import { elide } from './prompts/transcript.ts';
 const BUFFERED_TOOL_CHARS = 4_000;
 
 /** The turn as it may be written: secrets marked, digests of what is written. */
-export function redactTurn(turn: CapturedTurn, redactor: Redactor): CapturedTurn & { readonly redacted: boolean } {
+export async function redactTurn(
+  turn: CapturedTurn,
+  redactor: Redactor,
+): Promise<CapturedTurn & { readonly redacted: boolean }> {
   let redacted = false;
-  const messages = turn.messages.map((message): CapturedMessage => {
-    const found = redactor.json(message.content);
-    if (!found.redacted) return message;
-    redacted = true;
-    // The digest of what was there before would let a short secret be guessed.
-    return { role: message.role, content: found.text, sha256: createHash('sha256').update(found.text).digest('hex') };
-  });
+  const messages: CapturedMessage[] = [];
+  for (const message of turn.messages) {
+    const found = await redactor.full.json(message.content);
+    redacted ||= found.redacted;
+    messages.push(found.redacted ? rewritten(message, found.text) : message);
+  }
   return { ...turn, messages, redacted };
+}
+
+/** The digest of what was there before would let a short secret be guessed. */
+function rewritten({ role }: CapturedMessage, content: string): CapturedMessage {
+  return { role, content, sha256: createHash('sha256').update(content).digest('hex') };
 }
 
 /** What sensor and local compacter need of a turn while it waits. */

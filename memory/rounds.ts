@@ -73,7 +73,7 @@ export function createRounds(parts: Parts): Rounds {
   }
 
   async function write(part: CapturedTurn, stamp: Stamp): Promise<TurnText> {
-    return enter(await journal.append({ ...redactTurn(part, redactor), ...stamp }));
+    return enter(await journal.append({ ...(await redactTurn(part, redactor)), ...stamp }));
   }
 
   async function bundle(part: TurnText): Promise<void> {
@@ -112,10 +112,10 @@ export function createRounds(parts: Parts): Rounds {
     async append(turn, stamp) {
       const own = await writtenParts(turn, stamp);
       if (own.length === 0)
-        return journal.append({ ...redactTurn(withoutForgotten(turn, isForgotten), redactor), ...stamp });
+        return journal.append({ ...(await redactTurn(withoutForgotten(turn, isForgotten), redactor)), ...stamp });
       const held = own.reduce((sum, { messages }) => sum + messages, 0);
       const tail = { ...turn, messages: turn.messages.slice(held) };
-      const stored = await journal.append({ ...redactTurn(tail, redactor), ...stamp, tail: true });
+      const stored = await journal.append({ ...(await redactTurn(tail, redactor)), ...stamp, tail: true });
       const records = await journal.read(turn.sessionId);
       return joinParts(records, book.canonical).turns.find(({ end }) => end === stored.end) ?? stored;
     },

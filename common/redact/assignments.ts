@@ -1,3 +1,4 @@
+import { bitsPerCharacter } from './entropy.ts';
 import type { Span } from './span.ts';
 
 const NAME =
@@ -38,7 +39,7 @@ export function isSecretMember(key: string, value: string): boolean {
 
 /** What stands where the secret is not: a mark of ours, `$TOKEN`, `<token>`, `{{ token }}`, `%s`, `***`. */
 export function isPlaceholder(text: string): boolean {
-  return MARK.test(text) || /^(?:[$<{%[(]|\*+$|\.{3}|x+$)/i.test(text);
+  return MARK.test(text) || /^(?:[<{%[(]|\$(?:[{(]|\w+$)|\*+$|\.{3}|x+$)/i.test(text);
 }
 
 // Unquoted text is code as often as not: `TOKEN=…` is a setting, `token = nextToken` is not.
@@ -48,9 +49,15 @@ function isBareSecret(value: string, whole: string, sign: string | undefined): b
 }
 
 function looksSecret(value: string): boolean {
-  return (
-    /\d/.test(value) && /[A-Za-z]/.test(value) && !/\s/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value)
-  );
+  const isMixed = /[A-Za-z]/.test(value) && (/\d/.test(value) || isRandom(value));
+  return isMixed && !/\s/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
+}
+
+/** Letters alone: names have few capitals, words few different letters. */
+function isRandom(value: string): boolean {
+  if (value.length < 20 || !/^[A-Za-z]+$/.test(value)) return false;
+  const capitals = value.replace(/[^A-Z]/g, '').length / value.length;
+  return capitals > 0.25 && capitals < 0.75 && bitsPerCharacter(value) >= 3.8;
 }
 
 function isCode(next: string | undefined): boolean {

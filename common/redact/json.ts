@@ -19,6 +19,20 @@ export function* stringLiterals(json: string): Generator<Literal> {
   }
 }
 
+/** The values of all string literals, a line break after each but the last. */
+export function literalValues(json: string): string {
+  return Array.from(stringLiterals(json), ({ value }) => value).join('\n');
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** Where the character at each of the ascending `indices` of a literal's value stands in its escaped form. */
 export function escapedOffsets(raw: string, indices: readonly number[]): number[] {
   const found: number[] = [];

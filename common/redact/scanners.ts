@@ -76,6 +76,9 @@ function isBase64Url(code: number): boolean {
 
 const URL_END = /[\s"'`<>\\]|:\/\//g;
 
+/** What is shorter is an example in a manual. */
+const LEAST_PASSWORD = 4;
+
 /** The password in a URL, between the first colon and the host. */
 export function findUrlPasswords(text: string): Span[] {
   const spans: Span[] = [];
@@ -84,7 +87,7 @@ export function findUrlPasswords(text: string): Span[] {
     URL_END.lastIndex = at + 3;
     const run = text.slice(at + 3, URL_END.exec(text)?.index ?? text.length);
     const password = passwordIn(run);
-    if (password === null || isPlaceholder(password.text)) continue;
+    if (password === null || password.text.length < LEAST_PASSWORD || isPlaceholder(password.text)) continue;
     const start = at + 3 + password.at;
     spans.push({ start, end: start + password.text.length, type: 'password' });
   }

@@ -21,3 +21,16 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
   }
   return merged;
 }
+
+/** Whether one of the ascending, disjoint `parts` lies within the span. */
+export function covers(span: Span, parts: readonly Span[]): boolean {
+  let low = 0;
+  let high = parts.length;
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((parts[middle] as Span).start < span.start) low = middle + 1;
+    else high = middle;
+  }
+  const first = parts[low];
+  return first !== undefined && first.end <= span.end;
+}

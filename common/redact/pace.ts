@@ -1,0 +1,23 @@
+import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTick } from 'node:timers/promises';
+
+const SLICE_MS = 4;
+
+/** Work in pieces, done in one go. */
+export function drained<T>(work: Generator<void, T>): T {
+  for (;;) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Work in pieces; everybody else has the thread between them. */
+export async function unhurried<T>(work: Generator<void, T>): Promise<T> {
+  for (let since = performance.now(); ; ) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - since < SLICE_MS) continue;
+    await nextTick();
+    since = performance.now();
+  }
+}
