@@ -11,7 +11,7 @@ import { createSerial, type Tracker } from './tracker.ts';
 
 /** The index's one writer. Nobody waits for it, and what it cannot write the next start writes. */
 export interface Indexer {
-  /** Where `texts` is left out, the turns are read from the journal. */
+  /** Turns that `texts` does not hold are read from the journal. */
   upsert(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void;
   remove(ids: readonly string[]): Promise<void>;
   /** Brings the index in step with the catalogue: the disk wins. */
@@ -57,7 +57,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, l
     for (const [sessionId, own] of bySession(nodes)) {
       // A node may have been removed or replaced while it waited here.
       if (!own.some(isLive)) continue;
-      const read = await sessionTurns.read(sessionId, texts);
+      const read = await sessionTurns.read(sessionId, holdAll(own, texts) ? texts : undefined);
       for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
     }
     if (rows.length > 0) await target.upsert(rows);
@@ -150,6 +150,12 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, l
     settled: () => queued(async () => {}),
     purge: () => asked(() => index.purge()),
   };
+}
+
+/** Older nodes may be written along with a batch: what was said in them is not among its texts. */
+function holdAll(nodes: readonly MemoryNode[], texts: readonly TurnText[] = []): boolean {
+  const held = new Set(texts.map(({ end }) => end));
+  return nodes.every(({ turns }) => turns.every((end) => held.has(end)));
 }
 
 function bySession(nodes: readonly MemoryNode[]): Map<string, MemoryNode[]> {

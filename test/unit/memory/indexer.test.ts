@@ -48,3 +48,32 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
   const entries = await index.entries();
   expect(nodes.map(({ node_id }) => entries.get(node_id)?.turns)).toEqual(nodes.map(({ turns }) => turns));
 });
+
+test('an older node that is written along with a batch keeps the rows of its turns', async () => {
+  const said = (end: string, atMs: number) => ({
+    end,
+    atMs,
+    origin: 'user' as const,
+    user: `said at ${end}`,
+    parts: [],
+  });
+  const turns = [said('end-0', 1), said('end-1', 2)];
+  const index = createMemoryIndex(createHashEmbedder());
+  const catalogue = createCatalogue();
+  const indexer = createIndexer({
+    sessionOf: () => undefined,
+    index,
+    catalogue,
+    textsOf: async () => turns,
+    tracker: createTracker(),
+    log: silentLog,
+  });
+  const [older, fresh] = nodes.slice(0, 2).map((node) => ({ ...node, session_id: 'one' }));
+  if (older === undefined || fresh === undefined) throw new Error('there are nodes');
+  catalogue.put([older, fresh]);
+  indexer.upsert([fresh, older], turns.slice(1));
+  await indexer.settled();
+  const entries = await index.entries();
+  expect(entries.get(older.node_id)?.turns).toEqual(['end-0']);
+  expect(entries.get(fresh.node_id)?.turns).toEqual(['end-1']);
+});
