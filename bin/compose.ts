@@ -89,6 +89,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   });
   const receipts = await openReceipts({
     store: openReceiptFile(path.join(paths.ledgerDir, 'receipts.jsonl'), redactor.text),
+    redact: redactor.text,
     most: config.ledger.receipts,
     log,
   });

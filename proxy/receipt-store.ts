@@ -27,7 +27,7 @@ interface Form {
  * One line of JSON for each receipt, and one for each long text in them: what is added to a conversation is the same
  * in every request of it. A receipt is put into its form once: hundreds are written again at one time.
  *
- * @param redact  last look at each text that was added, and at what upstream said
+ * @param redact  last look at each text that was added
  */
 export function openReceiptFile(file: string, redact: (text: string) => string): ReceiptStore {
   const lines = openLineFile(file);
@@ -52,8 +52,8 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
     if (known !== undefined) return known;
     const ids = new Set<string>();
     const line = JSON.stringify(receipt, (key, value: unknown) => {
-      if (typeof value !== 'string' || (key !== 'text' && key !== 'refusal')) return value;
-      if (key === 'refusal' || value.length < SHARED_CHARS) return redact(value);
+      if (typeof value !== 'string' || key !== 'text') return value;
+      if (value.length < SHARED_CHARS) return redact(value);
       const id = idOf(value);
       ids.add(id);
       return { id };

@@ -17,6 +17,8 @@ export interface Receipts {
 
 export interface ReceiptsDeps {
   readonly store: ReceiptStore;
+  /** For what upstream said: it may quote what it was sent. */
+  readonly redact: (text: string) => string;
   /** Requests that are kept. */
   readonly most: number;
   readonly log: ProxyLog;
@@ -25,7 +27,7 @@ export interface ReceiptsDeps {
 /** Requests that may wait for an answer at one time and still be explained. */
 const MOST_WAITING = 256;
 
-export async function openReceipts({ store, most, log }: ReceiptsDeps): Promise<Receipts> {
+export async function openReceipts({ store, redact, most, log }: ReceiptsDeps): Promise<Receipts> {
   const waiting = new Map<string, ReceiptInput>();
   let kept = [...(await store.load())].slice(-most);
   let written = kept.length;
@@ -54,7 +56,7 @@ export async function openReceipts({ store, most, log }: ReceiptsDeps): Promise<
       const input = waiting.get(requestId);
       if (input === undefined || most === 0) return void waiting.delete(requestId);
       waiting.delete(requestId);
-      keep(settledReceipt(receiptOf(input), answered));
+      keep(settledReceipt(receiptOf(input), { ...answered, refusal: redact(answered.refusal) }));
     },
     list: () => [...kept, ...[...waiting.values()].map(receiptOf)].reverse(),
     async forget(nodeIds) {

@@ -64,7 +64,9 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   const inTurn = createTurnstile();
   const { log, clock, consent = ALL_ALLOWED } = deps;
   const ledger = deps.ledger ?? (await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }));
-  const receipts = deps.receipts ?? (await openReceipts({ store: createMemoryReceipts(), most: RECEIPTS, log }));
+  const receipts =
+    deps.receipts ??
+    (await openReceipts({ store: createMemoryReceipts(), redact: (said) => said, most: RECEIPTS, log }));
   const { outcome, untouched } = createAftermath({
     memory: deps.memory,
     ledger,

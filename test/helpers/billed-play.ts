@@ -66,7 +66,9 @@ export async function playBilled(
   const clock = { now: () => nowMs };
   const open = async () => {
     const ledger = await openCostLedger({ store, rule, clock, log: silentLog });
-    const receipts = options.receipts ?? (await openReceipts({ store: receiptStore, most: 1_000, log: silentLog }));
+    const receipts =
+      options.receipts ??
+      (await openReceipts({ store: receiptStore, redact: (said) => said, most: 1_000, log: silentLog }));
     const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, '0');
     const rewriter = await createRewriter({
       memory,

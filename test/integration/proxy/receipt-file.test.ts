@@ -33,7 +33,12 @@ const talk: ConversationPlan = {
 };
 
 async function playOn(file: string, most = 1_000): Promise<BilledPlay> {
-  const receipts = await openReceipts({ store: openReceiptFile(file, (line) => line), most, log: silentLog });
+  const receipts = await openReceipts({
+    store: openReceiptFile(file, (line) => line),
+    redact: (said) => said,
+    most,
+    log: silentLog,
+  });
   const config = { ...inject, memoryDeadlineMs: 5_000, cut: cutRule(trim) };
   const play = await playBilled(talk, { config, receipts });
   await play.rewriter.close();
@@ -41,13 +46,20 @@ async function playOn(file: string, most = 1_000): Promise<BilledPlay> {
 }
 
 const reopened = async (file: string, most = 1_000) =>
-  (await openReceipts({ store: openReceiptFile(file, (line) => line), most, log: silentLog })).list();
+  (
+    await openReceipts({ store: openReceiptFile(file, (line) => line), redact: (said) => said, most, log: silentLog })
+  ).list();
 
 describe('receipts on disk', () => {
   it('lose every request that names a memory which is removed', async () => {
     const file = path.join(dir, 'forgotten', 'receipts.jsonl');
     await playOn(file);
-    const receipts = await openReceipts({ store: openReceiptFile(file, (line) => line), most: 1_000, log: silentLog });
+    const receipts = await openReceipts({
+      store: openReceiptFile(file, (line) => line),
+      redact: (said) => said,
+      most: 1_000,
+      log: silentLog,
+    });
     const named = receipts.list().flatMap(({ added }) => added);
     // Only the newest requests have what was made last.
     const node = receipts
@@ -93,7 +105,7 @@ describe('receipts on disk', () => {
       asked.push(text);
       return text.replaceAll('Brief', 'B[]');
     };
-    const open = () => openReceipts({ store: openReceiptFile(file, redact), most: 1_000, log: silentLog });
+    const open = () => openReceipts({ store: openReceiptFile(file, redact), redact, most: 1_000, log: silentLog });
     const first = await open();
     const { rewriter, steps } = await playBilled(talk, {
       config: { ...inject, memoryDeadlineMs: 5_000, cut: cutRule(trim) },

@@ -1,0 +1,81 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { connect } from '@lancedb/lancedb';
+import { filesBelow } from './disk-rig.ts';
+
+/** A secret that must be found nowhere; `name` is what a test says when it is. */
+export interface Canary {
+  readonly name: string;
+  readonly secret: string;
+}
+
+/** Names of the canaries that `text` holds: whole, or the longest run of letters and digits, in any case. */
+export function canariesIn(text: string, canaries: readonly Canary[]): string[] {
+  const lower = text.toLowerCase();
+  return canaries.filter(({ secret }) => needlesOf(secret).some((needle) => lower.includes(needle))).map(nameOf);
+}
+
+/** Where below `dir` canaries are, as `file: name`; file names count too. */
+export function canariesBelow(dir: string, canaries: readonly Canary[]): string[] {
+  return filesBelow(dir).flatMap((file) => {
+    const text = `${file}\n${readFileSync(file, 'latin1')}`;
+    return canariesIn(text, canaries).map((name) => `${file}: ${name}`);
+  });
+}
+
+/** Every row of every LanceDB table below `dir`, as text; files of tables may be compressed. */
+export async function lanceRows(dir: string): Promise<string[]> {
+  const tables = readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isDirectory() && entry.name.endsWith('.lance'))
+    .map((entry) => path.join(entry.parentPath, entry.name));
+  const rows: string[] = [];
+  for (const table of tables) {
+    const connection = await connect(path.dirname(table));
+    const opened = await connection.openTable(path.basename(table, '.lance'));
+    for (const row of await opened.query().toArray()) rows.push(JSON.stringify(row.toJSON(), plain));
+    connection.close();
+  }
+  return rows;
+}
+
+export interface CommandLines {
+  /** Each command line once. */
+  readonly seen: ReadonlySet<string>;
+  stop(): void;
+}
+
+/** Reads the command lines of all processes again and again. */
+export function watchCommandLines(everyMs = 20): CommandLines {
+  const seen = new Set<string>();
+  const look = (): void => {
+    for (const pid of readdirSync('/proc').filter((name) => /^\d+$/.test(name))) {
+      try {
+        seen.add(readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' '));
+      } catch {
+        // It ended while we looked.
+      }
+    }
+  };
+  look();
+  const timer = setInterval(look, everyMs);
+  return {
+    seen,
+    stop() {
+      clearInterval(timer);
+      look();
+    },
+  };
+}
+
+function needlesOf(secret: string): string[] {
+  const runs = secret.split(/[^A-Za-z0-9]+/).toSorted((one, other) => other.length - one.length);
+  return [secret, ...runs.filter((run) => run.length >= 14).slice(0, 1)].map((needle) => needle.toLowerCase());
+}
+
+function nameOf({ name }: Canary): string {
+  return name;
+}
+
+function plain(_: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? String(value) : value;
+}
