@@ -1,15 +1,16 @@
 /**
  * How memory behaves when there is much of it.
  *
- *   npm run bench:scale -- [--sizes 1000,10000,100000] [--appends 20000] [--json]
+ *   npm run bench:scale -- [--turns 1000,10000,100000] [--appends 20000] [--keep DIR] [--json]
  *
- * For each size a made-up history of so many turns, with a node for every three, is brought into a real index by the
- * engine's own code, and asked 200 questions; each size runs in a process of its own. `plain` is what LanceDB alone
- * takes on the same table in the same run for one vector search and one full-text search. Then rows are appended one
- * by one to the second size, `--appends` of them; `fresh` is the same table copied and optimised.
+ * For each number of turns a made-up history, with a node for every three, is brought into a real index by the engine's
+ * own code, and asked 200 questions; each size runs in a process of its own. `plain` is what LanceDB alone takes on the
+ * same rows in the same run for one vector search and one full-text search. Then rows are appended one by one to the
+ * second size, `--appends` of them; `fresh` is the same table copied and optimised. With `--keep` the filled stores
+ * stay in a folder, and a later run only asks them.
  */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -20,34 +21,48 @@ import type { SteadyReport } from './scale/steady.ts';
 
 const { values } = parseArgs({
   options: {
-    sizes: { type: 'string', default: '1000,10000,100000' },
+    turns: { type: 'string', default: '1000,10000,100000' },
     appends: { type: 'string', default: '20000' },
+    keep: { type: 'string' },
     json: { type: 'boolean', default: false },
   },
 });
-const sizes = values.sizes.split(',').map(Number);
+const sizes = values.turns.split(',').map(Number);
 const appends = Number(values.appends);
-if (sizes.some((size) => !(size > 0)) || !(appends >= 0)) throw new Error('--sizes and --appends take whole numbers');
+if (sizes.some((size) => !(size > 0)) || !(appends >= 0)) throw new Error('--turns and --appends take whole numbers');
 
 /** As the guard starts the engine. */
 const ENGINE_FLAGS = ['--max-semi-space-size=4'];
 const runs: ScaleReport[] = [];
 let steady: SteadyReport | null = null;
-for (const [at, turns] of sizes.entries()) {
-  const dir = await mkdtemp(path.join(os.tmpdir(), 'comet-scale-'));
-  try {
-    const index = path.join(dir, 'index');
-    const ingest = await child<ScaleReport['ingest']>('run', 'ingest', turns, index);
-    runs.push({ ...(await child<Omit<ScaleReport, 'ingest'>>('run', 'retrieve', turns, index)), ingest });
-    if (at === Math.min(1, sizes.length - 1) && appends > 0) {
-      steady = await child<SteadyReport>('steady', turns, appends, index);
-    }
-  } finally {
-    await rm(dir, { recursive: true, force: true });
+const temporary = await mkdtemp(path.join(os.tmpdir(), 'comet-scale-'));
+const home = values.keep ?? temporary;
+try {
+  for (const [at, turns] of sizes.entries()) {
+    const dir = path.join(home, `turns-${turns}`);
+    const ingest = await filled(turns, dir);
+    await child('run', 'plain', turns, dir);
+    runs.push({ ...(await child<Omit<ScaleReport, 'ingest'>>('run', 'retrieve', turns, dir)), ingest });
+    if (at !== Math.min(1, sizes.length - 1) || appends === 0) continue;
+    const appended = path.join(temporary, 'appended');
+    await cp(dir, appended, { recursive: true });
+    steady = await child<SteadyReport>('steady', turns, appends, appended);
   }
+} finally {
+  await rm(temporary, { recursive: true, force: true });
 }
 if (values.json) console.log(JSON.stringify({ node: process.version, runs, steady }, null, 2));
 else print();
+
+/** What filling it took, also where an earlier run did it. */
+async function filled(turns: number, dir: string): Promise<ScaleReport['ingest']> {
+  const note = `${dir}.json`;
+  const before = await readFile(note, 'utf8').catch(() => null);
+  if (before !== null) return JSON.parse(before) as ScaleReport['ingest'];
+  const ingest = await child<ScaleReport['ingest']>('run', 'ingest', turns, dir);
+  await writeFile(note, JSON.stringify(ingest));
+  return ingest;
+}
 
 async function child<T>(script: 'run' | 'steady', ...args: readonly (string | number)[]): Promise<T> {
   const file = fileURLToPath(new URL(`./scale/${script}.js`, import.meta.url));

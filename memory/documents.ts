@@ -129,8 +129,6 @@ export function createDocuments(parts: Parts): Documents {
     const sessionId = outdated[0]?.session_id ?? '';
     await journal.remove(sessionId, ends);
     texts.drop(ends);
-    // The windows of the pieces after them said it too.
-    indexer.upsert(catalogue.all().filter((node) => node.session_id === sessionId));
     await indexer.purge();
   }
 

@@ -338,8 +338,6 @@ export interface IndexRow {
   readonly trigger: string;
   /** Ends of the turns said right before it in its session, nearest first, at most five; none on other rows. */
   readonly before: readonly string[];
-  /** What was said in those, for the window; '' where there is nothing. */
-  readonly window: string;
   /** Ends of the turns that a fact rests on; none on other rows. */
   readonly sources: readonly string[];
 }

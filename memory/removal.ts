@@ -69,8 +69,6 @@ export async function removeNodes(
     await reindex([...new Set(kept)], parts);
     await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
   });
-  // The windows of the turns after them said it too.
-  indexer.upsert(catalogue.all().filter((node) => sessions.has(node.session_id)));
   await indexer.purge();
 }
 

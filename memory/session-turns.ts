@@ -1,7 +1,7 @@
-import { type EarlierTurn, type NodeTexts, saidText } from './core/assemble.ts';
+import type { NodeTexts } from './core/assemble.ts';
 import type { TurnText } from './ports.ts';
 
-/** Turns with what was said right before them in their session. */
+/** Turns with those right before them in their session. */
 export interface SessionTurns {
   /** @param texts  of some turns of the session; where they are left out, all of it are read */
   read(sessionId: string, texts?: readonly TurnText[]): Promise<NodeTexts>;
@@ -9,15 +9,13 @@ export interface SessionTurns {
 }
 
 const REACH = 5;
-/** What a turn counts with in the windows of those after it. */
-const HEAD_CHARS = 2_000;
 const SESSIONS = 16;
 
 /** @param textsOf  every turn of a session, oldest first */
 export function createSessionTurns(textsOf: (sessionId: string) => Promise<readonly TurnText[]>): SessionTurns {
-  const sessions = new Map<string, readonly EarlierTurn[]>();
+  const sessions = new Map<string, readonly string[]>();
 
-  function keep(sessionId: string, order: readonly EarlierTurn[]): readonly EarlierTurn[] {
+  function keep(sessionId: string, order: readonly string[]): readonly string[] {
     sessions.delete(sessionId);
     sessions.set(sessionId, order);
     for (const oldest of sessions.keys()) {
@@ -27,22 +25,22 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
     return order;
   }
 
-  async function orderOf(sessionId: string, texts: readonly TurnText[]): Promise<readonly EarlierTurn[]> {
+  async function orderOf(sessionId: string, texts: readonly TurnText[]): Promise<readonly string[]> {
     const held = sessions.get(sessionId);
-    const known = new Set(held?.map(({ end }) => end));
+    const known = new Set(held);
     const fresh = texts.filter(({ end }) => !known.has(end));
     if (held !== undefined && fresh.length === 0) return held;
     // What follows the last known turn is new; where known ones come after it, the order is another.
     const goesOn = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
-    if (goesOn) return keep(sessionId, [...held, ...fresh.map(asEarlier)]);
-    return keep(sessionId, (await textsOf(sessionId)).map(asEarlier));
+    if (goesOn) return keep(sessionId, [...held, ...fresh.map(({ end }) => end)]);
+    return keep(sessionId, endsOf(await textsOf(sessionId)));
   }
 
   return {
     async read(sessionId, texts) {
       const turns = texts ?? (await textsOf(sessionId));
-      const order = texts === undefined ? keep(sessionId, turns.map(asEarlier)) : await orderOf(sessionId, turns);
-      const places = new Map(order.map(({ end }, at) => [end, at]));
+      const order = texts === undefined ? keep(sessionId, endsOf(turns)) : await orderOf(sessionId, turns);
+      const places = new Map(order.map((end, at) => [end, at]));
       const before = new Map(
         turns.map(({ end }) => {
           const at = places.get(end) ?? 0;
@@ -55,6 +53,6 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
   };
 }
 
-function asEarlier(turn: TurnText): EarlierTurn {
-  return { end: turn.end, text: saidText(turn).slice(0, HEAD_CHARS) };
+function endsOf(turns: readonly TurnText[]): string[] {
+  return turns.map(({ end }) => end);
 }

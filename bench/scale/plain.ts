@@ -1,9 +1,8 @@
-import { connect, MatchQuery, type Table } from '@lancedb/lancedb';
+import { type Connection, connect, Index, MatchQuery, type Table } from '@lancedb/lancedb';
 import { createVectorIndex } from '../../memory/adapters/lance-vectors.ts';
 
-/** What somebody would write who has only LanceDB: one vector search and one full-text search on the same table. */
+/** What somebody would write who has only LanceDB: one vector search and one full-text search, at the same time. */
 export interface PlainQueries {
-  /** Both at once, as the product sends its own. */
   both(nth: number): Promise<void>;
   /** Share of the flat search's ten nearest found with as many probes as the product takes; null where it is flat itself. */
   recallAt10(queries: number): Promise<number | null>;
@@ -13,12 +12,34 @@ export interface PlainQueries {
 const VECTOR = 'summary_vector';
 const SHOWN = ['row_id', 'node_id', 'session_id', 'text'];
 const LIMIT = 40;
+const COPIED_AT_ONCE = 5_000;
+const TEXTS = 'texts';
+
+/** LanceDB's own full text over the same rows, in a folder beside the index; what is there is left as it is. */
+export async function preparePlain(dir: string): Promise<void> {
+  const source = await connect(dir);
+  const target = await connect(besides(dir));
+  if ((await target.tableNames()).includes(TEXTS)) return;
+  const rows = await onlyTable(source);
+  const count = await rows.countRows();
+  const [first, ...more] = Array.from({ length: Math.ceil(count / COPIED_AT_ONCE) }, (_, at) =>
+    rows
+      .query()
+      .select(SHOWN)
+      .limit(COPIED_AT_ONCE)
+      .offset(at * COPIED_AT_ONCE),
+  );
+  if (first === undefined) throw new Error('the index is empty');
+  const texts = await target.createTable(TEXTS, await first.toArrow());
+  for (const some of more) await texts.add(await some.toArrow());
+  await texts.createIndex('text', { config: Index.fts() });
+  await texts.optimize();
+}
 
 export async function openPlain(dir: string, questions: readonly string[]): Promise<PlainQueries> {
   const connection = await connect(dir, { readConsistencyInterval: 0 });
-  const [name] = await connection.tableNames();
-  if (name === undefined) throw new Error(`no table in ${dir}`);
-  const table = await connection.openTable(name);
+  const table = await onlyTable(connection);
+  const texts = await (await connect(besides(dir))).openTable(TEXTS);
   const vectors = await someVectors(table, questions.length);
   const vectorOf = (nth: number): Float32Array => vectors[nth % vectors.length] as Float32Array;
   const nearest = (vector: Float32Array, limit: number) =>
@@ -26,7 +47,7 @@ export async function openPlain(dir: string, questions: readonly string[]): Prom
   return {
     async both(nth) {
       const words = (questions[nth % questions.length] as string).toLowerCase().match(/[a-z]+/g) ?? [];
-      const text = table.query().fullTextSearch(new MatchQuery(words.join(' '), 'turn_tokens'));
+      const text = texts.query().fullTextSearch(new MatchQuery(words.join(' '), 'text'));
       await Promise.all([
         nearest(vectorOf(nth), LIMIT)
           .select([...SHOWN, '_distance'])
@@ -58,6 +79,16 @@ export async function openPlain(dir: string, questions: readonly string[]): Prom
       connection.close();
     },
   };
+}
+
+function besides(dir: string): string {
+  return `${dir}-plain`;
+}
+
+async function onlyTable(connection: Connection): Promise<Table> {
+  const [name] = await connection.tableNames();
+  if (name === undefined) throw new Error('the index has no table');
+  return await connection.openTable(name);
 }
 
 async function rowIds(query: ReturnType<ReturnType<Table['query']>['nearestTo']>): Promise<string[]> {

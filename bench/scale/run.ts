@@ -1,6 +1,6 @@
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, PROJECT_DIR } from './corpus.ts';
-import { openPlain } from './plain.ts';
+import { openPlain, preparePlain } from './plain.ts';
 import { diskBytes, openCorpusMemory, openIndex, peakMb } from './stage.ts';
 
 export interface ScaleReport {
@@ -11,7 +11,7 @@ export interface ScaleReport {
   /** From the files and the index of an earlier run to the first answer. */
   readonly open_ms: number;
   readonly retrieve_ms: Spread;
-  /** One vector search and one full-text search of plain LanceDB on the same table, at the same time. */
+  /** One vector search and one full-text search of plain LanceDB over the same rows, at the same time. */
   readonly plain_ms: Spread;
   /** Questions whose turn's node is among the first ten. */
   readonly found_at_10: number;
@@ -29,6 +29,7 @@ const MB = 1024 * 1024;
 /** Run as a process of its own, so that nothing of another size is in its memory: prints a `ScaleReport`. */
 const [phase, turns, dir] = [process.argv[2], Number(process.argv[3]), process.argv[4] ?? ''];
 if (phase === 'ingest') console.log(JSON.stringify(await ingest()));
+else if (phase === 'plain') console.log(JSON.stringify(await preparePlain(dir).then(() => null)));
 else console.log(JSON.stringify(await retrieve()));
 
 async function ingest(): Promise<ScaleReport['ingest']> {

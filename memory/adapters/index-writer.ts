@@ -1,8 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import type { PieceStats } from '../core/piece-stats.ts';
-import type { BookedRow, RowBook } from '../core/row-book.ts';
-import type { TermStats } from '../core/term-stats.ts';
-import type { Thesaurus } from '../core/thesaurus.ts';
+import type { RowCounts } from '../core/row-counts.ts';
 import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
 import type { Embedder, Embedding, IndexRow, Problem } from '../ports.ts';
@@ -23,8 +20,6 @@ const OLD_VERSION_MS = 10_000;
 const TRIES = 5;
 /** What full text sees of one row; whole tool outputs of megabytes would only blur it. */
 const MAX_TEXT_CHARS = 100_000;
-/** What a turn counts with in its own window: one long turn must not drown the others. */
-export const WINDOW_OWN_CHARS = 4_000;
 
 export interface IndexWriter {
   /** @throws CometError `index_failed` when too much is waiting; the files still hold everything */
@@ -42,10 +37,7 @@ export interface IndexWriter {
 export interface IndexWriterDeps {
   readonly table: LanceTable;
   readonly embedder: Embedder;
-  readonly book: RowBook;
-  readonly stats: TermStats;
-  readonly pieces: PieceStats;
-  readonly thesaurus: Thesaurus;
+  readonly counts: RowCounts;
   readonly now: () => number;
   readonly report: (problem: Omit<Problem, 'file'>) => void;
   /** Told when rows were written without vectors: words find them, and the next start makes up for it. */
@@ -60,12 +52,13 @@ interface Waiting {
 
 /** The one writer: commits one after the other, upserts that wait share a commit. */
 export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
-  const { table, now, report, book, stats } = deps;
-  const unindexed = new Set<string>();
+  const { table, now, report, counts } = deps;
+  const { book } = counts;
   let tail: Promise<unknown> = Promise.resolve();
   let waiting: Waiting[] = [];
   let waitingRows = 0;
   let sinceOptimize = 0;
+  let rowsSinceOptimize = 0;
   let sinceReopen = 0;
   let resting: NodeJS.Timeout | undefined;
   let closed = false;
@@ -102,7 +95,7 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     if (known.length > 0) {
       const before = await scanned(known.map(({ row_id }) => row_id));
       await retried(() => table.replace(known));
-      for (const row of before) uncountRow(row, deps);
+      for (const row of before) counts.remove(row);
       count(known);
     }
   }
@@ -114,10 +107,8 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
   }
 
   function count(rows: readonly StoredRow[]): void {
-    for (const row of rows) {
-      countRow(row, deps);
-      unindexed.add(row.row_id);
-    }
+    for (const row of rows) counts.put(row);
+    rowsSinceOptimize += rows.length;
     sinceOptimize += 1;
     sinceReopen += 1;
   }
@@ -127,10 +118,7 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     if (held.length === 0) return;
     const before = await scanned(held.flatMap((id) => book.rowsOf(id)));
     await retried(() => table.deleteNodes(held));
-    for (const row of before) {
-      uncountRow(row, deps);
-      unindexed.delete(row.row_id);
-    }
+    for (const row of before) counts.remove(row);
     sinceOptimize += 1;
     sinceReopen += 1;
     await maintain();
@@ -138,10 +126,8 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
 
   /** What fails here costs speed, never rows: it is reported and tried again after the next commit. */
   async function maintain(): Promise<void> {
-    // Without one indexed row LanceDB's full text gives the first rows instead of the best.
-    const nothingIndexed = book.count() > 0 && unindexed.size >= book.count();
     try {
-      if (nothingIndexed || sinceOptimize >= COMMITS_PER_OPTIMIZE) await optimize();
+      if (sinceOptimize >= COMMITS_PER_OPTIMIZE) await optimize();
       if (sinceReopen >= COMMITS_PER_REOPEN) {
         await table.reopen();
         sinceReopen = 0;
@@ -161,13 +147,13 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
       sinceOptimize = COMMITS_PER_OPTIMIZE;
       await maintain();
     };
-    const silentMs = unindexed.size >= BULK_ROWS ? BULK_REST_MS : REST_MS;
+    const silentMs = rowsSinceOptimize >= BULK_ROWS ? BULK_REST_MS : REST_MS;
     resting = setTimeout(() => void alone(tidied), silentMs).unref();
   }
 
   async function optimize(): Promise<void> {
     await retried(() => table.optimize(new Date(now() - OLD_VERSION_MS)));
-    unindexed.clear();
+    rowsSinceOptimize = 0;
     sinceOptimize = 0;
     await retried(() => table.indexVectors());
   }
@@ -188,15 +174,13 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     clear: () =>
       alone(async () => {
         await table.clear();
-        book.clear();
-        stats.clear();
-        deps.pieces.clear();
-        unindexed.clear();
+        counts.clear();
+        rowsSinceOptimize = 0;
       }),
     purge: () =>
       alone(async () => {
         await table.rewrite();
-        unindexed.clear();
+        rowsSinceOptimize = 0;
         sinceOptimize = 0;
       }),
     tidy() {
@@ -212,35 +196,6 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
       await tail;
     },
   };
-}
-
-export type Counts = Pick<IndexWriterDeps, 'book' | 'stats' | 'pieces' | 'thesaurus'>;
-
-type CountedRow = BookedRow & Pick<ScannedRow, 'turn_tokens' | 'about_tokens' | 'pieces'>;
-
-export function countRow(row: CountedRow, { book, stats, pieces, thesaurus }: Counts): void {
-  const tokens = countedTokens(row);
-  book.put(row);
-  stats.add(row, tokens);
-  if (row.kind !== 'turn') return;
-  // A node repeats the words of its turns.
-  pieces.add(row.project, piecesIn(row));
-  thesaurus.add(tokens);
-}
-
-function uncountRow(row: CountedRow, { book, stats, pieces }: Counts): void {
-  book.remove(row.row_id);
-  stats.remove(row, countedTokens(row));
-  if (row.kind === 'turn') pieces.remove(row.project, piecesIn(row));
-}
-
-/** The words of a fact stand on its node's row too. */
-function countedTokens({ kind, turn_tokens, about_tokens }: CountedRow): string[] {
-  return kind === 'fact' ? [] : (turn_tokens ?? about_tokens ?? '').split(' ');
-}
-
-function piecesIn({ pieces }: CountedRow): Uint16Array {
-  return new Uint16Array(Uint8Array.from(pieces).buffer);
 }
 
 async function storedRows(
@@ -276,27 +231,18 @@ async function storedRows(
 }
 
 /** Without its digest a node counts as not yet written, so that it is written again. */
-function withoutVectors({ summary: _, trigger: __, window, ...kept }: IndexRow): StoredRow {
+function withoutVectors({ summary: _, trigger: __, ...kept }: IndexRow): StoredRow {
   const text = kept.text.slice(0, MAX_TEXT_CHARS);
-  const isTurn = kept.kind === 'turn';
-  const tokens = tokenize(text).join(' ');
   const empty = { summary_vector: null, trigger_vector: null, script_vector: null, pieces: new Uint8Array(0) };
   return {
     ...kept,
     ...empty,
     digest: '',
     text,
-    timed: isTurn && holdsTime(text),
-    turn_tokens: isTurn ? tokens : null,
-    window_tokens: isTurn ? windowTokens(text, window) : null,
-    about_tokens: kept.kind === 'node' ? tokens : null,
-    fact_tokens: kept.kind === 'fact' ? tokens : null,
+    timed: kept.kind === 'turn' && holdsTime(text),
+    tokens: tokenize(text).join(' '),
     embedder_id: '',
   };
-}
-
-function windowTokens(text: string, window: string): string {
-  return tokenize(`${text.slice(0, WINDOW_OWN_CHARS)}\n${window}`).join(' ');
 }
 
 async function retried(work: () => Promise<unknown>): Promise<void> {

@@ -5,23 +5,20 @@ import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
 import { createLexicon } from '../core/lexicon.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
-import { createPieceStats } from '../core/piece-stats.ts';
-import { createRowBook } from '../core/row-book.ts';
+import { createRowCounts, fitting, type RowCounts } from '../core/row-counts.ts';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
-import { createTermStats } from '../core/term-stats.ts';
-import { createThesaurus, type WeightedTerm } from '../core/thesaurus.ts';
+import { createThesaurus } from '../core/thesaurus.ts';
+import type { FoundSlot } from '../core/word-index.ts';
 import type { Embedder, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
-import { type Counts, countRow, createIndexWriter } from './index-writer.ts';
+import { createIndexWriter } from './index-writer.ts';
 import {
   createLanceTable,
   type LanceTable,
   openLanceTable,
   type RowFilter,
   type ScoredRow,
-  TEXT_COLUMNS,
-  type TextColumn,
   type VectorColumn,
 } from './lance-table.ts';
 import { createVectorIndex } from './lance-vectors.ts';
@@ -77,18 +74,13 @@ function placeOf({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Para
 
 interface Sound {
   readonly table: LanceTable;
-  readonly counts: Counts;
+  readonly counts: RowCounts;
 }
 
-function noCounts(): Counts {
+function noCounts(): RowCounts {
   const { dimensions } = STATIC;
   const vectorOf = (word: string): Float32Array => wordVector(loadStaticTable(), word);
-  return {
-    book: createRowBook(),
-    stats: createTermStats(),
-    pieces: createPieceStats(),
-    thesaurus: createThesaurus(dimensions, vectorOf),
-  };
+  return createRowCounts(createThesaurus(dimensions, vectorOf));
 }
 
 /** @returns the table and what is in it, or why a new one is needed */
@@ -105,7 +97,7 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
         table.close();
         return `made by the embedder ${foreign.embedder_id}`;
       }
-      for (const row of rows) countRow(row, counts);
+      for (const row of rows) counts.put(row);
       // Thousands of turns are counted here; whoever shares the thread must not wait for all of them.
       await setImmediate();
     }
@@ -124,10 +116,6 @@ async function probe(table: LanceTable, dimensions: number): Promise<void> {
   const vector = new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
   const filter = { kinds: ['node', 'turn', 'fact'], project: '' } as const;
   await Promise.all([
-    ...TEXT_COLUMNS.flatMap((column) => [
-      table.fullText(column, [['probe', 1]], {}, 1),
-      table.fullText(column, [['probe', 1]], filter, 1),
-    ]),
     table.turnWords(['probe']),
     table.nearest('summary_vector', vector, filter, 1),
     table.nearest('trigger_vector', vector, {}, 1),
@@ -138,9 +126,9 @@ async function probe(table: LanceTable, dimensions: number): Promise<void> {
 function indexOn(
   { dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions,
   table: LanceTable,
-  counts: Counts,
+  counts: RowCounts,
 ): NodeIndex {
-  const { book, stats, pieces, thesaurus } = counts;
+  const { book, words, stats, pieces, thesaurus } = counts;
   const guards = createLaneGuards(now);
   const mean = createMeanVector((most) => table.sample(most));
   let closed = false;
@@ -148,7 +136,7 @@ function indexOn(
     table,
     embedder,
     now,
-    ...counts,
+    counts,
     report: ({ message }) => {
       void doubt();
       report({ file: dir, message: `${message}; it is rebuilt at the next start` });
@@ -208,20 +196,24 @@ function indexOn(
     const among = stats.rowsIn(filter);
     const scope = among === stats.rowsIn({}) ? { among } : { ...filter, among };
     const column = inScript ? 'script_vector' : 'summary_vector';
-    const fullText = async (of: TextColumn, asking: readonly WeightedTerm[], most: number): Promise<LaneHit[]> =>
-      booked(await table.fullText(of, asking, scope, most), filter);
+    const asking = { limit, fits: fitting(book, filter) };
+    const given = async (found: readonly FoundSlot[]): Promise<LaneHit[]> =>
+      found.flatMap(({ id, score }) => {
+        const row = book.at(id);
+        return row === undefined ? [] : [{ row, score }];
+      });
     const nearest = async (of: VectorColumn, kinds: RowFilter['kinds'], most: number): Promise<LaneHit[]> =>
       booked(await table.nearest(of, asked.vector, { ...scope, ...(kinds && { kinds }) }, most), filter);
     const near = nearestOfKinds({ turn: limit, node: few, fact: limit }, { held: book.holds, without });
     const lanes = lanesOf(guards, without);
     const [raw, likes, expanded, window, entity, fts, fact, trigger] = await Promise.all([
-      lanes.ask(['raw'], () => fullText('turn_tokens', terms.own, limit)),
+      lanes.ask(['raw'], () => given(words.search('turn', terms.own, asking))),
       lanes.ask(['meaning', 'summary', 'factMeaning'], () => near((...args) => nearest(column, ...args))),
-      lanes.ask(['expanded'], () => fullText('turn_tokens', terms.expanded, limit)),
-      lanes.ask(['window'], () => fullText('window_tokens', terms.own, limit)),
-      lanes.ask(['entity'], () => fullText('turn_tokens', terms.entities, limit)),
-      lanes.ask(['fts'], () => fullText('about_tokens', terms.own, few)),
-      lanes.ask(['fact'], async () => (book.holds('fact') ? await fullText('fact_tokens', terms.own, limit) : [])),
+      lanes.ask(['expanded'], () => given(words.search('turn', terms.expanded, asking))),
+      lanes.ask(['window'], () => given(words.searchWindows(terms.own, asking))),
+      lanes.ask(['entity'], () => given(words.search('turn', terms.entities, asking))),
+      lanes.ask(['fts'], () => given(words.search('node', terms.own, { ...asking, limit: few }))),
+      lanes.ask(['fact'], () => given(words.search('fact', terms.own, asking))),
       lanes.ask(['trigger'], async () => (inScript ? [] : await nearest('trigger_vector', ['node'], few))),
     ]);
     const failure = lanes.settle();

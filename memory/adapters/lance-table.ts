@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type Connection, connect, Index, MatchQuery, type Table } from '@lancedb/lancedb';
+import { type Connection, connect, Index, type Table } from '@lancedb/lancedb';
 import {
   type Table as ArrowTable,
   Binary,
@@ -12,24 +12,18 @@ import {
   Schema,
   Utf8,
 } from 'apache-arrow';
-import type { BookedRow } from '../core/row-book.ts';
+import type { CountedRow } from '../core/row-counts.ts';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
-import type { WeightedTerm } from '../core/thesaurus.ts';
 import type { IndexFilter, IndexRow, TurnWords } from '../ports.ts';
 import type { VectorIndex } from './lance-vectors.ts';
 
-/** Turns, each turn with those before it, nodes, and facts: each has statistics of its own. */
-export type TextColumn = 'turn_tokens' | 'window_tokens' | 'about_tokens' | 'fact_tokens';
 export type VectorColumn = 'summary_vector' | 'trigger_vector' | 'script_vector';
 
-/** A row as it is stored: what `IndexRow` says, the words full text sees, the vectors and who made them. */
-export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger' | 'window'> {
+/** A row as it is stored: what `IndexRow` says, its words, the vectors and who made them. */
+export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger'> {
   readonly timed: boolean;
-  /** Null on rows of another kind. */
-  readonly turn_tokens: string | null;
-  readonly window_tokens: string | null;
-  readonly about_tokens: string | null;
-  readonly fact_tokens: string | null;
+  /** Words that full text sees, parted by spaces. */
+  readonly tokens: string;
   readonly embedder_id: string;
   readonly summary_vector: Float32Array | null;
   readonly trigger_vector: Float32Array | null;
@@ -39,7 +33,7 @@ export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger' | 'windo
   readonly pieces: Uint8Array;
 }
 
-export type ScannedRow = BookedRow & Pick<StoredRow, 'turn_tokens' | 'about_tokens' | 'pieces' | 'embedder_id'>;
+export type ScannedRow = CountedRow & Pick<StoredRow, 'embedder_id'>;
 
 /** Best first; higher is better. */
 export interface ScoredRow {
@@ -53,7 +47,7 @@ export interface RowFilter extends IndexFilter {
   readonly among?: number;
 }
 
-/** One LanceDB table with its full-text and vector columns. Errors are LanceDB's own. */
+/** One LanceDB table with its vector columns. Errors are LanceDB's own. */
 export interface LanceTable {
   add(rows: readonly StoredRow[]): Promise<void>;
   /** Replaces rows of the same `row_id`, in one commit. */
@@ -63,15 +57,13 @@ export interface LanceTable {
   scan(rowIds?: readonly string[]): AsyncIterable<readonly ScannedRow[]>;
   /** Up to `most` summary vectors. */
   sample(most: number): Promise<Float32Array[]>;
-  /** Words of unlike weights find only rows that `optimize` has seen. */
-  fullText(column: TextColumn, terms: readonly WeightedTerm[], filter: RowFilter, limit: number): Promise<ScoredRow[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<ScoredRow[]>;
   turnWords(ends: readonly string[]): Promise<Map<string, TurnWords>>;
   /** Copies every row into a fresh table and drops the old one: rows deleted before leave nothing on disk. */
   rewrite(): Promise<void>;
   /** Begins anew without a row, also where the old one cannot be read. */
   clear(): Promise<void>;
-  /** Whether every row is in the full-text index. */
+  /** Whether there is nothing to tidy. */
   isSettled(): Promise<boolean>;
   /** Merges fragments, brings the indexes up to date, and removes versions that are older than this. */
   optimize(cleanupOlderThan: Date): Promise<void>;
@@ -88,9 +80,8 @@ const COPIED_AT_ONCE = 1_000;
 const BOOKED = 'row_id kind node_id session_id project turn origin created_at_ms before sources timed digest'.split(
   ' ',
 );
-const SCANNED = [...BOOKED, ...'turn_tokens about_tokens pieces embedder_id'.split(' ')];
+const SCANNED = [...BOOKED, ...'tokens pieces embedder_id'.split(' ')];
 const SCANNED_AT_ONCE = 500;
-export const TEXT_COLUMNS: readonly TextColumn[] = ['turn_tokens', 'window_tokens', 'about_tokens', 'fact_tokens'];
 /** Few values each: they make a filtered lane faster. */
 const FILTERED = ['kind', 'project'];
 
@@ -131,19 +122,6 @@ async function emptyTable(connection: Connection, name: string, dimensions: numb
 }
 
 async function makeIndexes(table: Table): Promise<void> {
-  // Our tokeniser did the work already; everything that would change its tokens is off.
-  // Each index wants options of its own: LanceDB takes them away.
-  const words = (): Index =>
-    Index.fts({
-      baseTokenizer: 'whitespace',
-      lowercase: false,
-      stem: false,
-      removeStopWords: false,
-      asciiFolding: false,
-      withPosition: false,
-      maxTokenLength: 512,
-    });
-  for (const column of TEXT_COLUMNS) await table.createIndex(column, { config: words() });
   for (const column of FILTERED) await table.createIndex(column, { config: Index.bitmap() });
   await table.createIndex('turn', { config: Index.btree() });
 }
@@ -174,9 +152,6 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
     }
   }
 
-  const hits = async (query: Readable, scores: '_score' | '_distance'): Promise<ScoredRow[]> =>
-    scoredRows(await read(query), scores);
-
   return {
     async add(rows) {
       await table.add(rows.map(asRecord));
@@ -203,22 +178,14 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
       }[];
       return rows.flatMap((row) => (row.summary_vector === null ? [] : [Float32Array.from(row.summary_vector)]));
     },
-    fullText(column, terms, filter, limit) {
-      if (terms.length === 0) return Promise.resolve([]);
-      const query = table.query().fullTextSearch(matching(column, terms));
-      restrict(query, filter);
-      // Reading the rows written since the last tidying would cost more than words near in meaning are worth.
-      if (!areEqual(terms)) query.fastSearch();
-      return hits(query.select(['row_id', '_score']).limit(limit), '_score');
-    },
-    nearest(column, vector, filter, limit) {
-      if (vector.every((value) => value === 0)) return Promise.resolve([]);
+    async nearest(column, vector, filter, limit) {
+      if (vector.every((value) => value === 0)) return [];
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine');
       restrict(query, filter);
       const probes = vectors.probes(filter.among ?? Number.MAX_SAFE_INTEGER);
       if (probes === null) query.bypassVectorIndex();
       else query.nprobes(probes);
-      return hits(query.select(['row_id', '_distance']).limit(limit), '_distance');
+      return scoredRows(await read(query.select(['row_id', '_distance']).limit(limit)));
     },
     async turnWords(ends) {
       if (ends.length === 0) return new Map();
@@ -253,8 +220,8 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
       await vectors.load(table);
     },
     async isSettled() {
-      const all = await Promise.all(TEXT_COLUMNS.map((column) => table.indexStats(`${column}_idx`)));
-      return all.every((stats) => stats !== undefined && stats.numUnindexedRows === 0);
+      const stats = await table.indexStats('turn_idx');
+      return stats !== undefined && stats.numUnindexedRows === 0;
     },
     async optimize(cleanupOlderThan) {
       await table.optimize();
@@ -285,12 +252,12 @@ interface Readable {
 }
 
 /** Read by column: an object for each row would cost more than the search. */
-function scoredRows(found: ArrowTable, scores: '_score' | '_distance'): ScoredRow[] {
-  const [ids, values] = [found.getChild('row_id'), found.getChild(scores)];
+function scoredRows(found: ArrowTable): ScoredRow[] {
+  const [ids, distances] = [found.getChild('row_id'), found.getChild('_distance')];
   const rows: ScoredRow[] = [];
   for (let at = 0; at < found.numRows; at += 1) {
-    const value = (values?.get(at) ?? null) as number | null;
-    const score = value === null ? 0 : scores === '_score' ? value : 1 - value;
+    const distance = (distances?.get(at) ?? null) as number | null;
+    const score = distance === null ? 0 : 1 - distance;
     if (score > 0) rows.push({ rowId: ids?.get(at) as string, score });
   }
   return rows.sort((left, right) => right.score - left.score);
@@ -302,8 +269,8 @@ type RawScanned = Omit<ScannedRow, 'before' | 'sources'> & { readonly before: st
 function scannedRow(row: RawScanned): ScannedRow {
   const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed, digest } = row;
   const booked = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed, digest };
-  const { turn_tokens, about_tokens, embedder_id } = row;
-  const counted = { turn_tokens, about_tokens, embedder_id, pieces: Uint8Array.from(row.pieces) };
+  const { tokens, embedder_id } = row;
+  const counted = { tokens, embedder_id, pieces: Uint8Array.from(row.pieces) };
   return { ...booked, ...counted, before: endsIn(row.before), sources: endsIn(row.sources) };
 }
 
@@ -315,24 +282,14 @@ function endsIn(joined: string): string[] {
   return joined === '' ? [] : joined.split('\n');
 }
 
-/** All terms at their mean weight: a query that weighs each by itself costs nearly as much as a search for each. */
-function matching(column: TextColumn, terms: readonly WeightedTerm[]): MatchQuery {
-  const boost = terms.reduce((sum, [, weight]) => sum + weight, 0) / terms.length;
-  return new MatchQuery(terms.map(([term]) => term).join(' '), column, { boost });
-}
-
-function areEqual(terms: readonly WeightedTerm[]): boolean {
-  return terms.every(([, weight]) => weight === 1);
-}
-
 function schemaFor(dimensions: number): Schema {
-  const text = (name: string, isNullable = false): Field => new Field(name, new Utf8(), isNullable);
+  const text = (name: string): Field => new Field(name, new Utf8(), false);
   const vector = (name: string, size = dimensions): Field =>
     new Field(name, new FixedSizeList(size, new Field('item', new Float32(), true)), true);
-  const texts = 'row_id kind node_id session_id project turn origin digest text before sources embedder_id'.split(' ');
+  const texts =
+    'row_id kind node_id session_id project turn origin digest text before sources tokens embedder_id'.split(' ');
   return new Schema([
     ...texts.map((name) => text(name)),
-    ...TEXT_COLUMNS.map((name) => text(name, true)),
     new Field('created_at_ms', new Float64(), false),
     new Field('timed', new Bool(), false),
     vector('summary_vector'),

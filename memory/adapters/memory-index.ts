@@ -1,16 +1,14 @@
 import { CometError } from '../../common/errors.ts';
 import { createLexicon } from '../core/lexicon.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
-import { createPieceStats } from '../core/piece-stats.ts';
-import { createRowBook } from '../core/row-book.ts';
+import { type CountedRow, createRowCounts } from '../core/row-counts.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
-import { createTermStats } from '../core/term-stats.ts';
 import { createThesaurus, type WeightedTerm } from '../core/thesaurus.ts';
 import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
+import { HEAD_TOKENS } from '../core/word-index.ts';
 import type { Embedder, Embedding, FoundRow, IndexFilter, IndexRow, LaneHit, NodeIndex } from '../ports.ts';
-import { WINDOW_OWN_CHARS } from './index-writer.ts';
 import { NODE_LIMIT } from './lance-index.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
@@ -26,8 +24,9 @@ interface Bag {
 interface Entry {
   readonly row: IndexRow;
   readonly found: FoundRow;
+  readonly counted: CountedRow;
   readonly own: Bag;
-  readonly window: Bag;
+  readonly head: Bag;
   readonly summary: Embedding;
   readonly trigger: Embedding | null;
 }
@@ -35,10 +34,8 @@ interface Entry {
 /** An index that lasts as long as the process: exact, without files, for tests and small histories. */
 export function createMemoryIndex(embedder: Embedder): NodeIndex {
   const entries = new Map<string, Entry>();
-  const book = createRowBook();
-  const stats = createTermStats();
-  const pieces = createPieceStats();
-  const thesaurus = createThesaurus(STATIC.dimensions, (word) => wordVector(loadStaticTable(), word));
+  const counts = createRowCounts(createThesaurus(STATIC.dimensions, (word) => wordVector(loadStaticTable(), word)));
+  const { book, stats, pieces, thesaurus } = counts;
   const mean = createMeanVector(async (most) =>
     [...entries.values()].slice(0, most).map((entry) => entry.summary.vector),
   );
@@ -47,31 +44,27 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     const entry = entries.get(rowId);
     if (entry === undefined) return;
     entries.delete(rowId);
-    book.remove(rowId);
-    stats.remove(entry.row, [...entry.own.counts.keys()]);
-    if (entry.row.kind === 'turn') pieces.remove(entry.row.project, entry.summary.pieces);
+    counts.remove(entry.counted);
   }
 
   function enter(row: IndexRow, summary: Embedding, trigger: Embedding): void {
     const tokens = tokenize(row.text);
     drop(row.row_id);
-    const isTurn = row.kind === 'turn';
     const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources } = row;
     const shown = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources };
-    const found = { ...shown, timed: isTurn && holdsTime(row.text) };
-    book.put({ ...found, digest: row.digest });
+    const found = { ...shown, timed: row.kind === 'turn' && holdsTime(row.text) };
+    const inBytes = new Uint8Array(summary.pieces.buffer, summary.pieces.byteOffset, summary.pieces.byteLength);
+    const counted = { ...found, digest: row.digest, tokens: tokens.join(' '), pieces: inBytes };
+    counts.put(counted);
     entries.set(row.row_id, {
       row,
       found,
+      counted,
       own: bagOf(tokens),
-      window: bagOf(isTurn ? tokenize(`${row.text.slice(0, WINDOW_OWN_CHARS)}\n${row.window}`) : []),
+      head: bagOf(tokens.slice(0, HEAD_TOKENS)),
       summary,
       trigger: row.trigger === '' ? null : trigger,
     });
-    stats.add(row, kind === 'fact' ? [] : tokens);
-    if (!isTurn) return;
-    pieces.add(project, summary.pieces);
-    thesaurus.add(tokens);
   }
 
   return {
@@ -113,11 +106,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
         raw: best(turns.shown, fullText(terms.own, turns, own), limit),
         meaning: best(turns.shown, likeness, limit),
         expanded: best(turns.shown, fullText(terms.expanded, turns, own), limit),
-        window: best(
-          turns.shown,
-          fullText(terms.own, turns, ({ window }) => window),
-          limit,
-        ),
+        window: best(turns.shown, fullText(terms.own, turns, windowsAmong(turns.all)), limit),
         entity: best(turns.shown, fullText(terms.entities, turns, own), limit),
         fts: best(nodes.shown, fullText(terms.own, nodes, own), few),
         fact: best(facts.shown, fullText(terms.own, facts, own), limit),
@@ -145,9 +134,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     count: async () => book.count(),
     async clear() {
       entries.clear();
-      book.clear();
-      stats.clear();
-      pieces.clear();
+      counts.clear();
     },
     close: async () => {},
   };
@@ -179,6 +166,18 @@ function fullText(
       return count === 0 ? sum : sum + weight * damped;
     }, 0);
   };
+}
+
+/** A turn's head and those of the turns before it. */
+function windowsAmong(turns: readonly Entry[]): (entry: Entry) => Bag {
+  const heads = new Map(turns.toReversed().map(({ row, head }) => [row.turn, head]));
+  return ({ row, head }) => joined([head, ...row.before.flatMap((end) => heads.get(end) ?? [])]);
+}
+
+function joined(bags: readonly Bag[]): Bag {
+  const counts = new Map<string, number>();
+  for (const bag of bags) for (const [token, count] of bag.counts) counts.set(token, (counts.get(token) ?? 0) + count);
+  return { counts, length: bags.reduce((sum, bag) => sum + bag.length, 0) };
 }
 
 function bagOf(tokens: readonly string[]): Bag {

@@ -113,19 +113,13 @@ function asTurns({ text, sources, origin }: SourcedClaim): TurnText[] {
   return sources.map((end) => ({ end, atMs: 0, origin, user: '', parts }));
 }
 
-/** A turn as those after it need it. */
-export interface EarlierTurn {
-  readonly end: string;
-  readonly text: string;
-}
-
 export interface NodeTexts {
   readonly turns: ReadonlyMap<string, TurnText>;
-  /** For each turn those right before it in its session, nearest first. */
-  readonly before: ReadonlyMap<string, readonly EarlierTurn[]>;
+  /** For each turn the ends of those right before it in its session, nearest first. */
+  readonly before: ReadonlyMap<string, readonly string[]>;
 }
 
-const NOT_A_TURN = { turn: '', before: [], window: '', sources: [] } as const;
+const NOT_A_TURN = { turn: '', before: [], sources: [] } as const;
 
 /** Rows of a node: itself, each turn it stands for with what was said in it, and each of its facts. */
 export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow[] {
@@ -160,9 +154,7 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
       digest: '',
       sources: [],
     } as const;
-    const earlier = before.get(end) ?? [];
-    const window = earlier.map((each) => each.text).join('\n');
-    return [{ ...shared, ...own, before: earlier.map((each) => each.end), window, text, summary: text, trigger: '' }];
+    return [{ ...shared, ...own, before: before.get(end) ?? [], text, summary: text, trigger: '' }];
   });
   // What the local adapter states are sentences of the turns themselves: counted twice, they hide the others.
   const stated = isStandIn(node) ? [] : node.facts;

@@ -7,9 +7,12 @@ export interface BookedRow extends FoundRow {
 
 /** Every row of the index without its texts and vectors. Held in memory. */
 export interface RowBook {
-  put(row: BookedRow): void;
+  /** @returns its slot: a number that it has until it is removed, and no other row ever */
+  put(row: BookedRow): number;
   remove(rowId: string): void;
   get(rowId: string): FoundRow | undefined;
+  slotOf(rowId: string): number | undefined;
+  at(slot: number): FoundRow | undefined;
   /** Whether it has any row of this kind. */
   holds(kind: FoundRow['kind']): boolean;
   rowsOf(nodeId: string): readonly string[];
@@ -21,7 +24,8 @@ export interface RowBook {
 }
 
 export function createRowBook(): RowBook {
-  const rows = new Map<string, FoundRow>();
+  const slots = new Map<string, number>();
+  const rows: (FoundRow | undefined)[] = [];
   /** By node, where its own row is there. */
   const digests = new Map<string, string>();
   const byNode = new Map<string, string[]>();
@@ -36,10 +40,13 @@ export function createRowBook(): RowBook {
     return text;
   }
 
+  const get = (rowId: string): FoundRow | undefined => rows[slots.get(rowId) ?? -1];
+
   function remove(rowId: string): void {
-    const row = rows.get(rowId);
+    const row = get(rowId);
     if (row === undefined) return;
-    rows.delete(rowId);
+    rows[slots.get(rowId) as number] = undefined;
+    slots.delete(rowId);
     ofKind[row.kind] -= 1;
     if (row.kind === 'node') digests.delete(row.node_id);
     const siblings = (byNode.get(row.node_id) ?? []).filter((id) => id !== rowId);
@@ -49,31 +56,36 @@ export function createRowBook(): RowBook {
 
   return {
     put({ row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources, timed, digest }) {
-      if (rows.has(row_id)) remove(row_id);
+      remove(row_id);
       const shared = { node_id: once(node_id), session_id: once(session_id), project: once(project), turn: once(turn) };
       const lists = { before: before.map(once), sources: sources.map(once) };
-      rows.set(row_id, { row_id, kind, ...shared, origin, created_at_ms, ...lists, timed });
+      const slot = rows.push({ row_id, kind, ...shared, origin, created_at_ms, ...lists, timed }) - 1;
+      slots.set(row_id, slot);
       ofKind[kind] += 1;
       if (kind === 'node') digests.set(shared.node_id, digest);
       const siblings = byNode.get(node_id);
       if (siblings === undefined) byNode.set(shared.node_id, [row_id]);
       else siblings.push(row_id);
+      return slot;
     },
     remove,
-    get: (rowId) => rows.get(rowId),
+    get,
+    slotOf: (rowId) => slots.get(rowId),
+    at: (slot) => rows[slot],
     holds: (kind) => ofKind[kind] > 0,
     rowsOf: (nodeId) => byNode.get(nodeId) ?? [],
     nodeIds: () => new Set(byNode.keys()),
     entries: () =>
       new Map(
         [...byNode].map(([id, rowIds]) => {
-          const turns = rowIds.map((rowId) => rows.get(rowId)?.turn ?? '').filter((turn) => turn !== '');
+          const turns = rowIds.map((rowId) => get(rowId)?.turn ?? '').filter((turn) => turn !== '');
           return [id, { digest: digests.get(id) ?? '', turns }];
         }),
       ),
-    count: () => rows.size,
+    count: () => slots.size,
     clear() {
-      for (const held of [rows, digests, byNode, names]) held.clear();
+      for (const held of [slots, digests, byNode, names]) held.clear();
+      rows.length = 0;
       Object.assign(ofKind, { node: 0, turn: 0, fact: 0 });
     },
   };

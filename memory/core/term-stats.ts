@@ -1,5 +1,7 @@
 import type { IndexFilter } from '../ports.ts';
+import { grown } from './grown.ts';
 import { createTermCounter, type TermCounter } from './term-counter.ts';
+import type { TermIds } from './term-ids.ts';
 
 export interface CountedRow {
   readonly kind: 'node' | 'turn' | 'fact';
@@ -7,7 +9,7 @@ export interface CountedRow {
   readonly project: string;
 }
 
-/** In how many rows each token stands, per session and project. Held in memory. */
+/** In how many rows each token stands, per project; for a session it is looked up. Held in memory. */
 export interface TermStats {
   /** `tokens` may repeat. */
   add(row: CountedRow, tokens: readonly string[]): void;
@@ -27,74 +29,60 @@ interface Group {
   readonly counts: TermCounter;
 }
 
-export function createTermStats(): TermStats {
-  const ids = new Map<string, number>();
-  const freeIds: number[] = [];
+/** @param rowsWith  in how many rows of a filter, those of facts left out, a term stands */
+export function createTermStats(ids: TermIds, rowsWith: (term: number, filter: IndexFilter) => number): TermStats {
   const projects = new Map<string, Group>();
-  /** By session, then by project. */
-  const sessions = new Map<string, Map<string, Group>>();
-  /** In how many rows a token stands at all; without one it is forgotten. */
-  let totals = new Uint32Array(1_024);
+  /** Rows by session, then by project. */
+  const sessions = new Map<string, Map<string, number>>();
   /** Number of the count that saw the token last: repeated tokens of one row are known by it. */
   let seen = new Uint32Array(1_024);
   let counted = 0;
 
-  function groupsOf({ session_id, project }: CountedRow): [Group, Group] {
-    const inProject = projects.get(project) ?? { rows: 0, counts: createTermCounter() };
-    projects.set(project, inProject);
-    const ofSession = sessions.get(session_id) ?? new Map<string, Group>();
-    sessions.set(session_id, ofSession);
-    const inSession = ofSession.get(project) ?? { rows: 0, counts: createTermCounter() };
-    ofSession.set(project, inSession);
-    return [inProject, inSession];
-  }
-
-  function idOf(token: string): number {
-    const known = ids.get(token);
-    if (known !== undefined) return known;
-    const id = freeIds.pop() ?? ids.size;
-    ids.set(token, id);
-    if (id >= totals.length) {
-      totals = grown(totals);
-      seen = grown(seen);
-    }
-    return id;
-  }
-
   // Runs over every word of the history when the index opens; a Set for each row would double its time.
   function count(row: CountedRow, tokens: readonly string[], step: 1 | -1): void {
-    const [inProject, inSession] = groupsOf(row);
     // Facts have no words of their own here: counted, they would make every word rarer.
-    if (row.kind !== 'fact') for (const group of [inProject, inSession]) group.rows += step;
+    if (row.kind === 'fact') return;
+    const group = projects.get(row.project) ?? { rows: 0, counts: createTermCounter() };
+    projects.set(row.project, group);
+    const ofSession = sessions.get(row.session_id) ?? new Map<string, number>();
+    sessions.set(row.session_id, ofSession);
+    group.rows += step;
+    ofSession.set(row.project, (ofSession.get(row.project) ?? 0) + step);
     counted += 1;
     for (const token of tokens) {
-      if (step < 0 && !ids.has(token)) continue;
-      const id = idOf(token);
+      const id = ids.of(token);
+      seen = grown(seen, id);
       if (seen[id] === counted) continue;
       seen[id] = counted;
-      totals[id] = (totals[id] as number) + step;
-      inProject.counts.add(id, step);
-      inSession.counts.add(id, step);
-      if (totals[id] !== 0) continue;
-      ids.delete(token);
-      freeIds.push(id);
+      group.counts.add(id, step);
     }
   }
 
-  function groupsIn({ project, sessionId }: IndexFilter): Group[] {
-    const among = sessionId === undefined ? projects : (sessions.get(sessionId) ?? new Map<string, Group>());
-    if (project === undefined) return [...among.values()];
-    const only = among.get(project);
+  function groupsIn({ project }: IndexFilter): Group[] {
+    if (project === undefined) return [...projects.values()];
+    const only = projects.get(project);
     return only === undefined ? [] : [only];
+  }
+
+  function rowsIn(filter: IndexFilter): number {
+    const { project, sessionId } = filter;
+    if (sessionId === undefined) return groupsIn(filter).reduce((sum, group) => sum + group.rows, 0);
+    const ofSession = sessions.get(sessionId);
+    if (project !== undefined) return ofSession?.get(project) ?? 0;
+    return [...(ofSession?.values() ?? [])].reduce((sum, rows) => sum + rows, 0);
   }
 
   function weightsOf(tokens: readonly string[], filter: IndexFilter, least: number): ReadonlyMap<string, number> {
     const groups = groupsIn(filter);
-    const total = groups.reduce((sum, group) => sum + group.rows, 0);
+    const total = rowsIn(filter);
+    const standing = (id: number): number =>
+      filter.sessionId === undefined
+        ? groups.reduce((sum, group) => sum + group.counts.get(id), 0)
+        : rowsWith(id, filter);
     const weights = new Map<string, number>();
     for (const token of tokens) {
-      const id = ids.get(token);
-      const df = id === undefined ? 0 : groups.reduce((sum, group) => sum + group.counts.get(id), 0);
+      const id = ids.find(token);
+      const df = id === undefined ? 0 : standing(id);
       if (df >= least) weights.set(token, Math.log(1 + (total - df + 0.5) / (df + 0.5)));
     }
     return weights;
@@ -103,19 +91,12 @@ export function createTermStats(): TermStats {
   return {
     add: (row, tokens) => count(row, tokens, 1),
     remove: (row, tokens) => count(row, tokens, -1),
-    rowsIn: (filter) => groupsIn(filter).reduce((sum, group) => sum + group.rows, 0),
+    rowsIn,
     clear() {
-      for (const held of [ids, projects, sessions]) held.clear();
-      freeIds.length = 0;
-      totals.fill(0);
+      projects.clear();
+      sessions.clear();
     },
     weights: (tokens, filter) => weightsOf(tokens, filter, 0),
     knownWeights: (tokens, filter) => weightsOf(tokens, filter, 1),
   };
-}
-
-function grown(counts: Uint32Array<ArrayBuffer>): Uint32Array<ArrayBuffer> {
-  const larger = new Uint32Array(counts.length * 2);
-  larger.set(counts);
-  return larger;
 }

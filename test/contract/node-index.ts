@@ -16,7 +16,6 @@ export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {
     summary,
     trigger: '',
     before: [],
-    window: '',
     sources: [],
     ...over,
   };
@@ -124,7 +123,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
   test('a turn is found by what was said before it, and says which turns those were', async () => {
     const index = await filled([
       turnRow('a', 't1', 'shall we rename the warehouse table?'),
-      turnRow('a', 't2', 'yes, go ahead', { before: ['t1'], window: 'shall we rename the warehouse table?' }),
+      turnRow('a', 't2', 'yes, go ahead', { before: ['t1'] }),
     ]);
     const { raw, window } = await index.search('warehouse', everything);
     expect(idsOf(raw)).toEqual(['turn:t1']);

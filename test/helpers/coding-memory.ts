@@ -51,7 +51,6 @@ export function rowsOf(node: MemoryNode, said: ReadonlyMap<string, string>): Ind
     const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text: said.get(end) ?? '' }] as const;
     return { end, atMs: Date.parse(node.valid_from), origin: 'assistant', user: '', parts };
   });
-  const earlier = turns.map(({ end }) => ({ end, text: said.get(end) ?? '' }));
-  const before = new Map(turns.map(({ end }, at) => [end, earlier.slice(0, at).reverse()]));
+  const before = new Map(node.turns.map((end, at) => [end, node.turns.slice(0, at).reverse()]));
   return indexRows(node, { turns: new Map(turns.map((turn) => [turn.end, turn])), before });
 }

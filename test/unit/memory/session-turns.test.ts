@@ -15,7 +15,7 @@ function counted(all: () => readonly TurnText[]) {
 }
 
 const endsBefore = async (read: ReturnType<ReturnType<typeof createSessionTurns>['read']>, end: string) =>
-  (await read).before.get(end)?.map((each) => each.end);
+  (await read).before.get(end);
 
 test('what follows the turns known so far needs no reading; each turn knows the five before it, nearest first', async () => {
   let written = 3;

@@ -1,0 +1,84 @@
+import type { FoundRow, IndexFilter } from '../ports.ts';
+import { createPieceStats, type PieceStats } from './piece-stats.ts';
+import { type BookedRow, createRowBook, type RowBook } from './row-book.ts';
+import { createTermIds } from './term-ids.ts';
+import { createTermStats, type TermStats } from './term-stats.ts';
+import type { Thesaurus } from './thesaurus.ts';
+import { createWordIndex, type WordIndex } from './word-index.ts';
+
+/** A row with what is counted of it. */
+export interface CountedRow extends BookedRow {
+  /** Parted by spaces. */
+  readonly tokens: string;
+  /** `Embedding.pieces` as bytes. */
+  readonly pieces: Uint8Array;
+}
+
+/** All that is kept in memory of an index's rows. */
+export interface RowCounts {
+  readonly book: RowBook;
+  readonly words: WordIndex;
+  readonly stats: TermStats;
+  readonly pieces: PieceStats;
+  readonly thesaurus: Thesaurus;
+  /** A row of a known id must be removed first. */
+  put(row: CountedRow): void;
+  /** The row must be as it was put. */
+  remove(row: CountedRow): void;
+  clear(): void;
+}
+
+export function createRowCounts(thesaurus: Thesaurus): RowCounts {
+  const book = createRowBook();
+  const ids = createTermIds();
+  const words = createWordIndex(ids);
+  const pieces = createPieceStats();
+  const stats = createTermStats(ids, (term, filter) => words.rowsWith(term, fitting(book, filter)));
+  return {
+    book,
+    words,
+    stats,
+    pieces,
+    thesaurus,
+    put(row) {
+      const tokens = tokensOf(row);
+      words.put(book.put(row), row, tokens);
+      stats.add(row, tokens);
+      if (row.kind !== 'turn') return;
+      // A node repeats the words of its turns.
+      pieces.add(row.project, piecesOf(row));
+      thesaurus.add(tokens);
+    },
+    remove(row) {
+      const slot = book.slotOf(row.row_id);
+      if (slot === undefined) return;
+      book.remove(row.row_id);
+      words.remove(slot);
+      stats.remove(row, tokensOf(row));
+      if (row.kind === 'turn') pieces.remove(row.project, piecesOf(row));
+    },
+    clear() {
+      for (const held of [book, words, stats, pieces, ids]) held.clear();
+    },
+  };
+}
+
+/** Whether a filter lets the row of a slot through. */
+export function fitting(book: RowBook, { project, sessionId }: IndexFilter): (slot: number) => boolean {
+  return (slot) => {
+    const row: FoundRow | undefined = book.at(slot);
+    return (
+      row !== undefined &&
+      (project === undefined || row.project === project) &&
+      (sessionId === undefined || row.session_id === sessionId)
+    );
+  };
+}
+
+function tokensOf({ tokens }: CountedRow): string[] {
+  return tokens === '' ? [] : tokens.split(' ');
+}
+
+function piecesOf({ pieces }: CountedRow): Uint16Array {
+  return new Uint16Array(Uint8Array.from(pieces).buffer);
+}
