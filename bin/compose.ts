@@ -9,6 +9,8 @@ import { ensureDir } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
 import { createRedactor, markKey } from '../common/redact.ts';
+
+import { createForgottenFile } from '../memory/adapters/forgotten-file.ts';
 import { createSecretlint } from '../memory/adapters/secretlint.ts';
 import { createUsageFile } from '../memory/adapters/usage-file.ts';
 import { type Governor, openGovernor } from '../memory/governor.ts';
@@ -23,6 +25,7 @@ import { openReceiptFile } from '../proxy/receipt-store.ts';
 import { openReceipts } from '../proxy/receipts.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
 import { createHandlers } from './api/handlers.ts';
+import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
 import { consentingMemory, openConsent } from './consent/index.ts';
 import { type Costs, costsOf } from './costs.ts';
@@ -134,7 +137,13 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   });
   const opened = (): Promise<unknown> => opening.catch(() => undefined);
   const costs = (): Costs => costsOf(ledger, systemClock.now());
-  const parts = { memory, opened, requests: proxy.stats, costs, receipts, pauses: consent.pauses };
+  const claudeImport = createClaudeImport({
+    memory,
+    done: createForgottenFile(path.join(paths.journalDir, 'imported')),
+    hasModel: config.llm === 'claude' || config.llm === 'openai',
+    now: systemClock.now,
+  });
+  const parts = { memory, opened, requests: proxy.stats, costs, receipts, pauses: consent.pauses, claudeImport };
   const problems = (): Problem[] => [...plans.problems(), ...consent.problems()];
   api.serve(createHandlers({ ...parts, problems, version: VERSION }));
   const port = await proxy.listen();

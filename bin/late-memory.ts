@@ -57,6 +57,7 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     exportAll: async (format) => (await whenOpen()).exportAll(format),
     importAll: async (text) => (await whenOpen()).importAll(text),
     importDocument: async (request) => (await whenOpen()).importDocument(request),
+    importTurns: async (request) => (await whenOpen()).importTurns(request),
     snapshots: async () => (await whenOpen()).snapshots(),
     rollback: async (snapshot) => (await whenOpen()).rollback(snapshot),
     dream: async (request) => (await whenOpen()).dream(request),

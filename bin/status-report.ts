@@ -1,5 +1,6 @@
 import { engineClient } from './api/client.ts';
 import type { EngineStatus } from './api/operations.ts';
+import { NO_PAUSES } from './consent/pauses.ts';
 import type { Context } from './context.ts';
 import type { EngineState, GuardStatus } from './control.ts';
 import { type Costs, NO_COSTS } from './costs.ts';
@@ -30,7 +31,7 @@ const NOTHING = {
   nodes: 0,
   reindex: null,
   dream: null,
-  paused: { everywhere: null, projects: {} },
+  paused: NO_PAUSES,
   problems: [],
 };
 

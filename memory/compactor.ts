@@ -17,6 +17,8 @@ export interface Batch {
   readonly reason: CompactionReason;
   /** Whole turns, oldest first. */
   readonly turns: readonly TurnText[];
+  /** Of turns that lie in the past: what is written bears their time, and these links. */
+  readonly past?: { readonly atMs: number; readonly links: readonly string[] };
 }
 
 /** Makes nodes and briefs out of batches, whoever writes them. */
@@ -30,7 +32,7 @@ export interface Compactor {
   nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
   /** Nothing where a later batch of the session has been compacted already. */
   writeBrief(result: CompactionResult, batch: Batch): Promise<void>;
-  newId(): string;
+  newId(atMs?: number): string;
   /** Writes the brief that the local model gives. */
   writeLocalBrief(batch: Batch): Promise<void>;
 }
@@ -69,9 +71,9 @@ export function createCompactor({
     return local.compact(await inputOf(untooled(batch)), never);
   }
 
-  function newId(): string {
+  function newId(atMs = clock.now()): string {
     for (;;) {
-      const id = nodeId(clock.now(), randomHex());
+      const id = nodeId(atMs, randomHex());
       if (catalogue.get(id) === undefined) return id;
     }
   }
@@ -79,8 +81,10 @@ export function createCompactor({
   function nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
     const { sessionId, project, reason } = batch;
     const shown = writtenBy === local.name ? untooled(batch).turns : batch.turns;
-    const assembly = { sessionId, project, reason, writtenBy, nowMs: clock.now(), shown, whole: batch.turns, newId };
-    return assembleNodes(result.nodes, assembly);
+    const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
+    const assembly = { sessionId, project, reason, writtenBy, nowMs, shown, whole: batch.turns };
+    const nodes = assembleNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
+    return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
   }
 
   /** A batch that waited for its model must not bring an older brief back. */
@@ -93,7 +97,8 @@ export function createCompactor({
     if (!isNewest(batch)) return;
     const old = await nodeFiles.readBrief(batch.sessionId);
     const { sessionId, project, turns: shown } = batch;
-    await nodeFiles.writeBrief(assembleBrief(result.brief, { sessionId, project, nowMs: clock.now(), shown, old }));
+    const nowMs = batch.past?.atMs ?? clock.now();
+    await nodeFiles.writeBrief(assembleBrief(result.brief, { sessionId, project, nowMs, shown, old }));
   }
 
   return {

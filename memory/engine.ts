@@ -15,6 +15,7 @@ import type { ForgetReport, ForgetRequest, Memory, MemoryStatus } from './face.t
 import { createFileMemory } from './file-memory.ts';
 import { createFileSearch } from './file-search.ts';
 import { createForgetting } from './forgetting.ts';
+import { createHistory } from './history.ts';
 import { createIndexer } from './indexer.ts';
 import { createInsight } from './insight.ts';
 import { createLinker } from './linker.ts';
@@ -132,6 +133,20 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     upgrades,
     compactTails: pipeline.compactTails,
     remove: removeAll,
+  });
+
+  const history = createHistory({
+    ...deps,
+    book,
+    catalogue,
+    compactor,
+    files,
+    pipeline,
+    rounds,
+    texts,
+    tracker,
+    upgrades,
+    isGone,
   });
 
   /** Sessions newest first; then whatever the index lacks. */
@@ -292,6 +307,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     restore: (id) => started.then(() => queries.restore(id)),
     about: (projectDir) => started.then(() => about(projectDir)),
     importDocument: (request) => started.then(() => documents.import(request)),
+    importTurns: (request) => started.then(() => history.import(request)),
     dream: (request) => started.then(() => dreams.run(request, dreaming.signal)),
     remove,
     forget,

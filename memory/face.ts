@@ -2,6 +2,7 @@ import type { Scope } from '../common/consent.ts';
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { ArchiveFormat } from './core/archive.ts';
 import type { MemoryNode } from './core/node.ts';
+import type { PastTurn } from './core/past-turn.ts';
 import type { Source } from './core/source.ts';
 import type { FileChange } from './core/staleness.ts';
 import type { Lane, Problem, SnapshotInfo } from './ports.ts';
@@ -155,8 +156,13 @@ export interface MemoryStatus {
   readonly problems: readonly Problem[];
   /** Nodes written so far, while `reindex` runs or the index of another embedder is filled. */
   readonly reindex: { readonly done: number; readonly total: number } | null;
-  /** Pieces of a document written so far, while one is imported. */
-  readonly importing: { readonly file: string; readonly done: number; readonly total: number } | null;
+  /** Pieces of a document written so far, or with `turns` bytes of transcripts read, while that is imported. */
+  readonly importing: {
+    readonly file: string;
+    readonly done: number;
+    readonly total: number;
+    readonly turns?: number;
+  } | null;
   /** What the last dream did; null before the first. */
   readonly dream: {
     readonly at: string;
@@ -205,6 +211,42 @@ export interface DocumentReport {
   readonly outdated: number;
   /** Left out: the user had removed them. */
   readonly skipped: number;
+}
+
+export interface PastRequest {
+  /** Of one session, oldest first. */
+  readonly turns: readonly PastTurn[];
+  readonly imported: 'claude' | 'file';
+  /** Count only. */
+  readonly dryRun: boolean;
+  /** Those that are asked for; the others are looked at, because names rest on the turns before. */
+  readonly wants?: (turn: PastTurn) => boolean;
+  /** What was said where or when the user wants nothing taken in stays out; without it all may be kept. */
+  readonly mayKeep?: (turn: PastTurn) => boolean;
+  /** Names of turns that this run has met already, in whatever session; they are added to it. */
+  readonly met: Set<string>;
+  /**
+   * Asked before each batch that the model would write anew, with about as many tokens as that takes; absent where the
+   * nodes of the local adapter are enough.
+   */
+  readonly mayAsk?: (tokens: number) => boolean;
+}
+
+/** Of turns that were asked for; `added`, `known` and `skipped` together are `turns`. */
+export interface PastReport {
+  readonly turns: number;
+  readonly added: number;
+  /** Here already, imported or captured. */
+  readonly known: number;
+  /** Left out: the user had removed them, or memory was paused. */
+  readonly skipped: number;
+  /** What was said in the added ones, in about as many tokens. */
+  readonly tokens: number;
+  /** What the model would be shown and write, in about as many tokens. */
+  readonly modelTokens: number;
+  /** Batches that the model wrote, and those that it was to write and did not. */
+  readonly modelDone: number;
+  readonly modelLeft: number;
 }
 
 export interface RollbackReport {
@@ -380,6 +422,8 @@ export interface Memory {
   importAll(text: string): Promise<ImportReport>;
   /** Takes a text in by pieces of at most 2,000 characters; what is here already stays as it is. */
   importDocument(request: DocumentRequest): Promise<DocumentReport>;
+  /** Takes turns in that were said before, with the time at which they were; what is here already stays as it is. */
+  importTurns(request: PastRequest): Promise<PastReport>;
   /** Newest first. */
   snapshots(): Promise<readonly SnapshotInfo[]>;
   /** @throws CometError `not_found` or `ambiguous_id` */

@@ -37,6 +37,8 @@ export interface FileMemory {
   notice(projectDir: string | null, atMs: number): void;
   /** Marks of the project's files that the turn's tool calls named; never late, never rejects. */
   marksOf(turn: CapturedTurn): Promise<readonly FileMark[]>;
+  /** The same without a digest: what stood in the files when the turn was said is not known any more. */
+  namesOf(turn: CapturedTurn): readonly FileMark[];
   /** For those of the nodes that are about files, as far as `budgetMs` allows. Never rejects. */
   freshness(
     nodes: readonly MemoryNode[],
@@ -88,15 +90,26 @@ export function createFileMemory({ sources, projectOf, redactor, catalogue }: Pa
     });
   }
 
+  /** Files of the project that the turn's tool calls named, as far as they may be spoken of. */
+  function placesOf(turn: CapturedTurn, root: string, directory: string): string[] {
+    const places = touchedFiles(turn).flatMap((file) => sources?.placeOf(file, root, directory) ?? []);
+    return [...new Set(places)].filter((place) => redactor.text(place) === place);
+  }
+
   return {
     notice,
+
+    namesOf(turn) {
+      const root = sources?.rootOf(turn.projectDir) ?? null;
+      if (root === null || turn.projectDir === null) return [];
+      const places = placesOf(turn, root, turn.projectDir).slice(0, MOST_FILES);
+      return places.map((place) => ({ path: place, sha256: '', commit: '' }));
+    },
 
     async marksOf(turn) {
       const root = sources?.rootOf(turn.projectDir) ?? null;
       if (sources === null || root === null || turn.projectDir === null) return [];
-      const directory = turn.projectDir;
-      const places = touchedFiles(turn).flatMap((file) => sources.placeOf(file, root, directory) ?? []);
-      const speakable = [...new Set(places)].filter((place) => redactor.text(place) === place);
+      const speakable = placesOf(turn, root, turn.projectDir);
       const found = new Map<string, FileMark>();
       const looking = speakable.map(async (place) => {
         const mark = await sources.mark(root, place).catch(() => null);

@@ -5,6 +5,7 @@ import type { Compactor } from './compactor.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
 import { DOCUMENT } from './core/document.ts';
 import { joinParts } from './core/parts.ts';
+import { isImported } from './core/past-turn.ts';
 import { isStandIn } from './core/stand-in.ts';
 import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -110,7 +111,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
-    if (isNew && stored.model !== DOCUMENT && !book.forms(text.end).some(isCovered)) {
+    // Pieces of documents and past turns get their nodes from who imports them.
+    const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
+    if (isNew && isCaptured && !book.forms(text.end).some(isCovered)) {
       session.buffer.push(slimTurn(text));
     }
   }
@@ -138,7 +141,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   /** The model was interrupted: it is asked again about each batch. */
   function requeueStandIns(session: Session): void {
     const since = new Date(clock.now() - UPGRADE_MS).toISOString();
-    const own = catalogue.all().filter((node) => node.session_id === session.id && isStandIn(node));
+    const own = catalogue
+      .all()
+      .filter((node) => node.session_id === session.id && isStandIn(node) && !isImported(node));
     const recent = own.filter((node) => node.created_at >= since).toReversed();
     for (const at of new Set(recent.map((node) => node.created_at))) {
       upgrades.add(recent.filter((node) => node.created_at === at));

@@ -1,6 +1,7 @@
 import type { Catalogue } from './catalogue.ts';
 import { isGroup } from './core/merged-node.ts';
 import type { MemoryNode } from './core/node.ts';
+import { saidDigest } from './core/past-turn.ts';
 import { withoutRevisionsBy } from './core/revision.ts';
 import { isCall } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
@@ -46,7 +47,7 @@ export async function removeNodes(
   const sessions = new Set([...ends.flatMap((end) => book.sessionOf(end) ?? []), ...nodes.map(sessionOf)]);
   // Turns that stay although some of their rounds go.
   const wholes = ends.flatMap((end) => book.wholesOf(end)).filter(({ end }) => !ends.includes(end));
-  await forgotten.add(ends);
+  await forgotten.add([...ends, ...(await sayingsOf(ends, parts))]);
   for (const end of ends) book.take(end);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ end }) => end);
   for (const [sessionId, own] of bySession([...ends, ...copies], nodes, book)) await journal.remove(sessionId, own);
@@ -70,6 +71,14 @@ export async function removeNodes(
     await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
   });
   await indexer.purge();
+}
+
+/** What the turns say, so that no import brings them back from where they stand in another form. */
+async function sayingsOf(ends: readonly string[], { book, texts }: Parts): Promise<string[]> {
+  const gone = new Set(ends.map(book.canonical));
+  const sessions = new Set(ends.flatMap((end) => book.sessionOf(end) ?? []));
+  const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await texts.ofSession(id) })));
+  return read.flatMap(({ id, turns }) => turns.filter(({ end }) => gone.has(end)).map((turn) => saidDigest(id, turn)));
 }
 
 /** Their rows hold words of rounds that are gone. */

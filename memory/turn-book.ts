@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { saidDigest } from './core/past-turn.ts';
 import type { JournalTurn, TurnText } from './ports.ts';
 
 interface SessionFacts {
@@ -38,6 +39,8 @@ export function createTurnBook(): TurnBook {
   const canonicalOf = new Map<string, string>();
   const formsOf = new Map<string, string[]>();
   const bySaying = new Map<string, string>();
+  /** Imported turns that have not been captured yet, by what they say: their place in the conversation is not known. */
+  const unplaced = new Map<string, string[]>();
   const sessions = new Map<string, SessionFacts>();
   /** What a session counts: whole turns, each in its first form. */
   const counted = new Set<string>();
@@ -55,6 +58,22 @@ export function createTurnBook(): TurnBook {
     }
   }
 
+  /** The imported turn that this is another form of. */
+  function placed(turn: JournalTurn, text: TurnText, saying: string): string | undefined {
+    if (turn.part !== undefined) return undefined;
+    const said = saidDigest(turn.sessionId, text);
+    const waiting = unplaced.get(said) ?? [];
+    if (turn.imported !== undefined) {
+      unplaced.set(said, [...waiting, turn.end]);
+      return undefined;
+    }
+    const [first, ...rest] = waiting.filter((end) => sessionOfTurn.has(end));
+    unplaced.set(said, rest);
+    if (rest.length === 0) unplaced.delete(said);
+    if (first !== undefined) bySaying.set(saying, first);
+    return first;
+  }
+
   const canonical = (end: string): string => canonicalOf.get(end) ?? end;
   return {
     take(end) {
@@ -70,7 +89,7 @@ export function createTurnBook(): TurnBook {
       sessionOfTurn.set(turn.end, turn.sessionId);
       recordParts(turn);
       const saying = sayingOf(turn, text);
-      const first = bySaying.get(saying);
+      const first = bySaying.get(saying) ?? placed(turn, text, saying);
       const known = sessions.get(turn.sessionId);
       const isCounted = first === undefined && turn.part === undefined;
       sessions.set(turn.sessionId, {

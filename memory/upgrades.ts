@@ -4,6 +4,7 @@ import type { Catalogue } from './catalogue.ts';
 import type { Batch, Compactor } from './compactor.ts';
 import type { CompactionReason } from './core/compaction.ts';
 import type { MemoryNode } from './core/node.ts';
+import { isImported, isImportLink } from './core/past-turn.ts';
 import { replaceStandIns } from './core/replace.ts';
 import { isSameWork, withRevisionsOf } from './core/revision.ts';
 import { isStandIn } from './core/stand-in.ts';
@@ -26,6 +27,8 @@ const ATTEMPTS = 3;
 export interface Upgrades {
   /** Queues the stand-ins of one batch; returns false where no model will come, so that the brief is up to others. */
   add(standIns: readonly MemoryNode[]): boolean;
+  /** Has the model write these anew and waits for it; false where it does not answer, or may not be asked now. */
+  now(standIns: readonly MemoryNode[]): Promise<boolean>;
   /** Batches of stand-ins that stay until the model answers again; fields as in the status. */
   deferred(): Pick<MemoryStatus['llm'], 'deferred' | 'deferred_because' | 'deferred_until'>;
   /** Asks about what was deferred, where the model may be asked. */
@@ -98,7 +101,26 @@ export function createUpgrades(parts: Parts): Upgrades {
     const standIns = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isStandIn);
     const ends = new Set(standIns.flatMap((node) => node.turns));
     const turns = (await texts.ofSession(job.sessionId)).filter((turn) => ends.has(turn.end));
-    return { batch: { ...job, turns }, standIns };
+    const past = pastOf(standIns);
+    return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, standIns };
+  }
+
+  /** One that is not asked again later: the user is told how far it came. */
+  async function workOnce(job: Job): Promise<boolean> {
+    const { batch, standIns } = await batchOf(job);
+    if (model === null || closing.signal.aborted || !gate.isOpen() || batch.turns.length === 0) return false;
+    try {
+      const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
+      gate.succeeded();
+      answers += 1;
+      await replace(standIns, result, batch);
+      if (isKnown(batch)) await compactor.writeBrief(result, batch);
+      return true;
+    } catch (error) {
+      gate.failed();
+      log.warn('the compacter gave no nodes for past turns; local ones stay', { sessionId: job.sessionId, error });
+      return false;
+    }
   }
 
   /** Nothing of it was removed while the model was thinking. */
@@ -161,18 +183,19 @@ export function createUpgrades(parts: Parts): Upgrades {
     add(standIns) {
       const first = standIns[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
-      const { session_id: sessionId, project, compaction_reason: reason } = first;
-      queue({
-        ids: standIns.map((node) => node.node_id),
-        sessionId,
-        project,
-        reason,
-        attempts: 0,
-        failures: 0,
-        failedAt: -1,
-        briefed: false,
-      });
+      queue(jobOf(first, standIns));
       return gate.isOpen();
+    },
+    async now(standIns) {
+      const [first] = standIns;
+      if (first === undefined) return false;
+      let isDone = false;
+      await tracker.run('compacter', () =>
+        serial(async () => {
+          isDone = await workOnce(jobOf(first, standIns));
+        }),
+      );
+      return isDone;
     },
     deferred() {
       if (deferred.length === 0) return { deferred: 0, deferred_because: '', deferred_until: null };
@@ -188,4 +211,15 @@ export function createUpgrades(parts: Parts): Upgrades {
       await serial(async () => {});
     },
   };
+}
+
+function jobOf(first: MemoryNode, standIns: readonly MemoryNode[]): Job {
+  const { session_id: sessionId, project, compaction_reason: reason } = first;
+  const ids = standIns.map((node) => node.node_id);
+  return { ids, sessionId, project, reason, attempts: 0, failures: 0, failedAt: -1, briefed: false };
+}
+
+function pastOf([first]: readonly MemoryNode[]): Batch['past'] | null {
+  if (first === undefined || !isImported(first)) return null;
+  return { atMs: Date.parse(first.created_at), links: first.source_links.filter(isImportLink) };
 }

@@ -5,6 +5,7 @@ import type { Receipts } from '../../proxy/receipts.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import { NO_PAUSES, type Pauses } from '../consent/pauses.ts';
 import type { Costs } from '../costs.ts';
+import type { ClaudeImport } from './import-claude.ts';
 import { importFile } from './import-file.ts';
 import type { EngineStatus, Handlers } from './operations.ts';
 
@@ -21,12 +22,13 @@ export interface HandlerDeps {
   /** Those that memory does not know of. */
   readonly problems?: () => EngineStatus['problems'];
   readonly receipts: Pick<Receipts, 'list' | 'forget'>;
+  readonly claudeImport: ClaudeImport;
   readonly version: string;
 }
 
 /** The API's operations over what the engine is made of. */
 export function createHandlers(deps: HandlerDeps): Handlers {
-  const { memory, opened, requests, costs, pauses, problems, receipts, version } = deps;
+  const { memory, opened, requests, costs, pauses, problems, receipts, claudeImport, version } = deps;
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
@@ -37,6 +39,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
         requests: requests(),
         ...costs(),
         ...status,
+        importing: claudeImport.progress() ?? status.importing,
         paused: pauses?.() ?? NO_PAUSES,
         problems: [...known, ...(problems?.() ?? [])],
       };
@@ -67,6 +70,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'memory/stats': async () => ({ ...(await memory.stats()), savings: costs().savings }),
     'memory/export': ({ format }) => memory.exportAll(format),
     'memory/import': (input) => importFile(memory, input),
+    'memory/import-claude': (input) => claudeImport.run(defined(input)),
     'memory/dream': (request) => memory.dream(defined(request)),
     'memory/reindex': () => memory.reindex(),
     'snapshots/list': () => memory.snapshots(),

@@ -2,6 +2,7 @@ import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { isArchive } from '../../memory/core/archive.ts';
+import { isTurnLines, parseTurnLines } from '../../memory/core/turn-lines.ts';
 import type { Memory } from '../../memory/face.ts';
 import type { OperationInput, OperationResults } from './operations.ts';
 
@@ -9,9 +10,9 @@ const START_BYTES = 512;
 /** A document, not an export, which may hold a whole memory. */
 const DOCUMENT_BYTES = 32 * 1024 * 1024;
 
-/** An export by what its first line says, any other text as a document. */
+/** An export or turns by what the first line says, any other text as a document. */
 export async function importFile(
-  memory: Pick<Memory, 'importAll' | 'importDocument'>,
+  memory: Pick<Memory, 'importAll' | 'importDocument' | 'importTurns'>,
   { file, as, projectDir = dirname(file), again = false }: OperationInput<'memory/import'>,
 ): Promise<OperationResults['memory/import']> {
   const { size, start } = await readable(file, startOf);
@@ -23,7 +24,23 @@ export async function importFile(
   if (text.includes('\0') || text.includes('\uFFFD')) {
     throw new CometError('unsafe_file', `${file} is no text in UTF-8; convert it, then import it again`);
   }
+  if (as === 'turns' || (as === undefined && isTurnLines(start))) return importTurns(memory, text, projectDir);
   return memory.importDocument({ file, text: text.replace(/^\uFEFF/, ''), projectDir, again });
+}
+
+async function importTurns(
+  memory: Pick<Memory, 'importTurns'>,
+  text: string,
+  projectDir: string,
+): Promise<OperationResults['memory/import']> {
+  const sessions = parseTurnLines(text, projectDir);
+  const met = new Set<string>();
+  const sum = { turns: 0, added: 0, known: 0, skipped: 0 };
+  for (const own of sessions.values()) {
+    const report = await memory.importTurns({ turns: own, imported: 'file', dryRun: false, met });
+    for (const name of ['turns', 'added', 'known', 'skipped'] as const) sum[name] += report[name];
+  }
+  return { kind: 'turns', sessions: sessions.size, ...sum };
 }
 
 const readText = (file: string): Promise<string> => readFile(file, 'utf8');

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
+import type { Skipped } from '../../memory/core/claude-transcript.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
   DocumentReport,
@@ -10,6 +11,7 @@ import type {
   MemoryStatus,
   NodeReason,
   NodeView,
+  PastReport,
   ProjectView,
   RawMessage,
   RecallHit,
@@ -72,8 +74,18 @@ export const operationInputs = {
   /** The engine reads the file itself: an export may be larger than a request. */
   'memory/import': z.strictObject({
     file: path,
-    as: z.enum(['nodes', 'document']).optional(),
+    as: z.enum(['nodes', 'document', 'turns']).optional(),
     projectDir: path.optional(),
+    again: z.boolean().optional(),
+  }),
+  'memory/import-claude': z.strictObject({
+    /** Claude Code's own folder, as the user's shell names it. */
+    claudeDir: path,
+    projectDir: path.optional(),
+    sinceMs: z.number().optional(),
+    dryRun: z.boolean(),
+    llm: z.enum(['local', 'claude']),
+    budgetTokens: z.int().positive().optional(),
     again: z.boolean().optional(),
   }),
   'memory/dream': z.strictObject({ dryRun: z.boolean(), projectDir: path.optional() }),
@@ -108,7 +120,8 @@ export interface OperationResults {
   'memory/about': ProjectView;
   'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
   'memory/export': string;
-  'memory/import': ImportReport | DocumentReport;
+  'memory/import': ImportReport | DocumentReport | TurnsReport;
+  'memory/import-claude': ClaudeReport;
   'memory/dream': DreamReport;
   'memory/reindex': number;
   'snapshots/list': readonly SnapshotInfo[];
@@ -122,6 +135,29 @@ export interface OperationResults {
   /** Newest first. */
   'receipts/list': readonly Receipt[];
   flush: boolean;
+}
+
+/** Of a file with turns, a line for each message. */
+export interface TurnsReport extends Pick<PastReport, 'turns' | 'added' | 'known' | 'skipped'> {
+  readonly kind: 'turns';
+  readonly sessions: number;
+}
+
+/** Of Claude Code's transcripts; `added`, `known` and `skipped` are turns. */
+export interface ClaudeReport extends Pick<PastReport, 'turns' | 'added' | 'known' | 'skipped' | 'tokens'> {
+  readonly kind: 'claude';
+  readonly dry_run: boolean;
+  readonly transcripts: number;
+  /** Taken in to their end before, and not changed since. */
+  readonly unchanged: number;
+  readonly files_read: number;
+  readonly sessions: number;
+  /** What `--llm claude` would take, in about as many tokens, and what it did. */
+  readonly model: { readonly tokens: number; readonly batches: number; readonly left: number };
+  readonly lines_skipped: Skipped;
+  /** Claude Code's own memory files; `added` and `unchanged` are pieces. */
+  readonly documents: { readonly files: number; readonly added: number; readonly unchanged: number };
+  readonly problems: readonly { readonly file: string; readonly message: string }[];
 }
 
 /** Field names are those of `status --json`. */

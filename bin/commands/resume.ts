@@ -14,8 +14,9 @@ export function registerResume(program: Command, context: Context): void {
       const { NO_PAUSES, readPauses, resumed, writePauses } = await import('../consent/pauses.ts');
       const { paths, term } = context;
       // One that is damaged pauses everything: this is how to mend it.
-      const held = await readPauses(paths.pausesFile, Date.now()).catch(() => NO_PAUSES);
-      const left = resumed(held, flags.project === undefined ? null : await projectAt(flags.project));
+      const now = Date.now();
+      const held = await readPauses(paths.pausesFile, now).catch(() => NO_PAUSES);
+      const left = resumed(held, flags.project === undefined ? null : await projectAt(flags.project), now);
       await writePauses(paths.pausesFile, left);
       if (flags.json) return term.json(left);
       const lines = pauseLines(left);

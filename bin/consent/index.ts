@@ -6,7 +6,7 @@ import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { createProjectOf } from '../../memory/adapters/git-project.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { Problem } from '../../memory/ports.ts';
-import { NO_PAUSES, type Pauses, parsePauses, standing } from './pauses.ts';
+import { NO_PAUSES, type Pauses, parsePauses, standing, wasPaused } from './pauses.ts';
 import { parseProjectFile, projectFilesFor } from './project-file.ts';
 
 /** A change of a project's file is seen at the latest after this; a pause holds from the next request on. */
@@ -21,6 +21,8 @@ export interface ConsentBook {
   /** The turn with this key is not taken in, now or later. */
   withhold(key: string): void;
   isWithheld(key: string): boolean;
+  /** Whether what was said there, then, may be taken in later. */
+  letsImport(projectDir: string | null, fromMs: number, toMs: number): boolean;
   pauses(): Pauses;
   problems(): readonly Problem[];
 }
@@ -60,7 +62,7 @@ export async function openConsent({ paths, scope, now, report }: ConsentDeps): P
   function pauses(): Pauses {
     const closed: Pauses = {
       ...NO_PAUSES,
-      everywhere: { mode: 'off', since: new Date(now()).toISOString(), until: null },
+      everywhere: { mode: 'off', since: new Date(0).toISOString(), until: null },
     };
     return standing(read(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
   }
@@ -73,6 +75,11 @@ export async function openConsent({ paths, scope, now, report }: ConsentDeps): P
     if (said.size >= DIRECTORIES) said.clear();
     said.set(directory, { says, atMs: now() });
     return says;
+  }
+
+  /** A pause now says nothing about what was said before it; a file holds for its project as it is. */
+  function filesLet(projectDir: string | null): boolean {
+    return projectDir === null || !path.isAbsolute(projectDir) || consentOf(filesSay(projectDir)).captures;
   }
 
   return {
@@ -91,6 +98,9 @@ export async function openConsent({ paths, scope, now, report }: ConsentDeps): P
       file.add([key]).catch((error: unknown) => report('a turn that is not to be taken in was not noted down', error));
     },
     isWithheld: (key) => withheld.has(key),
+    letsImport(projectDir, fromMs, toMs) {
+      return filesLet(projectDir) && !wasPaused(pauses(), projectOf(projectDir), fromMs, toMs);
+    },
     pauses,
     problems: () => [...problems.values()],
   };
@@ -104,6 +114,11 @@ export function consentingMemory(memory: Memory, consent: ConsentBook): Memory {
       for (const { key, projectDir } of turns) if (!consent.of(projectDir).captures) consent.withhold(key);
       memory.capture(turns.filter(({ key }) => !consent.isWithheld(key)));
     },
+    importTurns: (request) =>
+      memory.importTurns({
+        ...request,
+        mayKeep: ({ projectDir, startMs, atMs }) => consent.letsImport(projectDir, startMs, atMs),
+      }),
     recall: (request, signal) => memory.recall({ scope: consent.of(request.projectDir).scope, ...request }, signal),
   };
 }

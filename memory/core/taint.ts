@@ -11,6 +11,8 @@ const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g
 interface Reading {
   readonly projectDir: string | null;
   readonly isDocument: boolean;
+  /** Out of a file that may quote anybody: nobody said it here. */
+  readonly isCopy: boolean;
   readonly user: string[];
   readonly parts: TurnPart[];
   readonly uses: Map<string, Block>;
@@ -31,7 +33,8 @@ export function readTurn(turn: Marked): TurnText {
 export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; tainted: boolean } {
   const { projectDir, model } = turn;
   const isDocument = model === DOCUMENT;
-  const reading: Reading = { projectDir, isDocument, user: [], parts: [], uses: new Map(), tainted };
+  const isCopy = isDocument || turn.imported === 'file';
+  const reading: Reading = { projectDir, isDocument, isCopy, user: [], parts: [], uses: new Map(), tainted };
   for (const message of turn.messages) {
     if (message.role === 'system') continue;
     for (const block of blocksOf(message)) {
@@ -41,7 +44,7 @@ export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; t
   }
   const user = reading.user.join('\n\n');
   const origins: Origin[] = reading.parts.map((part) => part.origin);
-  if (user !== '' || origins.length === 0) origins.push(isDocument ? 'tool' : 'user');
+  if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
   const files = turn.files === undefined ? {} : { files: turn.files };
   const { parts, tainted: isTainted } = reading;
   const text = { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...files };
@@ -113,7 +116,7 @@ function readResult(block: Block, reading: Reading): void {
 
 function readAssistantBlock(block: Block, reading: Reading): void {
   const type = stringOf(block['type']);
-  const origin = reading.tainted ? 'external' : 'assistant';
+  const origin = reading.tainted ? 'external' : reading.isCopy ? 'tool' : 'assistant';
   if (type === 'text') {
     add(reading, { kind: 'assistant', origin, tool: '', text: withoutInjected(stringOf(block['text'])) });
   } else if (type.endsWith('tool_use')) {

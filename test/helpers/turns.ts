@@ -24,7 +24,7 @@ export function turnOf(prompt: unknown, messages: readonly CapturedMessage[], op
   return { key, end, sessionId, projectDir, model: 'claude-opus-4-8', atMs, messages: all };
 }
 
-export function talk(prompt: string, answer: string, options: TurnOptions = {}): CapturedTurn {
+export function talk(prompt: unknown, answer: string, options: TurnOptions = {}): CapturedTurn {
   return turnOf(prompt, [message('assistant', [{ type: 'text', text: answer }])], options);
 }
 

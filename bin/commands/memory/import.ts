@@ -1,36 +1,53 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
+import { CometError } from '../../../common/errors.ts';
 import type { OperationResults } from '../../api/operations.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
 import { count, oneLine } from '../../format.ts';
+import { type ClaudeFlags, importClaude } from './import-claude.ts';
 import { watched } from './watch.ts';
 
 const LONGEST_MS = 3_600_000;
 
-interface Flags {
-  readonly as?: 'nodes' | 'document';
-  readonly project?: string;
-  readonly again?: boolean;
-  readonly json?: boolean;
+interface Flags extends ClaudeFlags {
+  readonly as?: 'nodes' | 'document' | 'turns';
 }
+
+const ONLY_CLAUDE = { dryRun: '--dry-run', since: '--since', llm: '--llm', budget: '--budget' } as const;
 
 export function registerMemoryImport(memory: Command, context: Context): void {
   memory
     .command('import')
-    .description('take in a text or markdown file by pieces, or take an export of comet-cc back')
-    .argument('<file>', 'an export in either format is known by its first line; anything else is a document')
-    .addOption(new Option('--as <kind>', 'what the file is').choices(['nodes', 'document']))
-    .option('--project <dir>', 'whose memory takes a document in (default: the current directory)')
-    .option('--again', 'pieces too that were removed from memory before')
+    .description("take in Claude Code's past conversations, a text, turns, or an export of comet-cc")
+    .argument(
+      '<what>',
+      'claude, or a file: an export or turns are known by the first line; anything else is a document',
+    )
+    .addOption(new Option('--as <kind>', 'what the file is').choices(['nodes', 'document', 'turns']))
+    .option(
+      '--project <dir>',
+      'whose memory takes the file in (default: the current directory); with claude, only its own',
+    )
+    .option('--dry-run', 'with claude: count, and say what it would cost')
+    .option('--since <d>', 'with claude: only what was said since, 30m, 12h, 7d, 2w or a date')
+    .option('--llm <who>', 'with claude: who writes, local (no model) or claude (the one that memory is set to)')
+    .option('--budget <tokens>', 'with --llm claude: at most about so many tokens (default 200000)')
+    .option('--again', 'pieces too that were removed from memory before; with claude, unchanged transcripts too')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
       '\nA document is searched like any memory; importing it again adds only what is new in it and removes what it no\n' +
-        'longer says. The engine goes on with it when this command is interrupted.\n' +
-        '\nExamples:\n  comet-cc memory import docs/runbook.md\n  comet-cc memory import memory.jsonl',
+        'longer says. Turns are JSON lines of session_id, turn_id, role, content and at. The engine goes on when this\n' +
+        'command is interrupted; importing twice adds nothing.\n' +
+        '\nExamples:\n  comet-cc memory import claude --dry-run\n  comet-cc memory import docs/runbook.md\n' +
+        '  comet-cc memory import memory.jsonl',
     )
     .action(async (file: string, flags: Flags) => {
+      if (file === 'claude') return importClaude(flags, context);
+      for (const [key, name] of Object.entries(ONLY_CLAUDE)) {
+        if (key in flags) throw new CometError('usage', `${name} goes with "import claude" alone`);
+      }
       const input = {
         file: path.resolve(file),
         projectDir: path.resolve(flags.project ?? '.'),
@@ -50,13 +67,19 @@ export function registerMemoryImport(memory: Command, context: Context): void {
 }
 
 export function reportLines(report: OperationResults['memory/import']): string[] {
-  const { added, unchanged } = report;
+  const { added } = report;
   if (report.kind === 'nodes') {
-    const { replaced, briefs } = report;
+    const { replaced, unchanged, briefs } = report;
     const nodes = `${count(added)} added, ${count(replaced)} replaced, ${count(unchanged)} as they were`;
     return [`${nodes}; ${count(briefs)} briefs`];
   }
-  const { chunks, outdated, skipped, session_id } = report;
+  if (report.kind === 'turns') {
+    const { sessions, turns, known, skipped: left } = report;
+    return [
+      `${count(turns)} turns of ${count(sessions)} sessions: ${count(added)} added, ${count(known)} known, ${count(left)} left out`,
+    ];
+  }
+  const { unchanged, chunks, outdated, skipped, session_id } = report;
   const lines = [
     `${count(chunks)} pieces: ${count(added)} added, ${count(unchanged)} known, ${count(outdated)} outdated ones removed`,
   ];

@@ -6,6 +6,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { engineClient } from '../../../bin/api/client.ts';
 import { createHandlers } from '../../../bin/api/handlers.ts';
+import { createClaudeImport } from '../../../bin/api/import-claude.ts';
 import { type ApiServer, openApiServer } from '../../../bin/api/server.ts';
 import { NO_COSTS } from '../../../bin/costs.ts';
 import { lateMemory } from '../../../bin/late-memory.ts';
@@ -28,6 +29,13 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
+const NO_IMPORT = createClaudeImport({
+  memory: memoryWith({}),
+  done: { load: async () => [], add: async () => {} },
+  hasModel: false,
+  now: Date.now,
+});
+
 /** Memory whose named methods are replaced; the rest behaves as before the store has opened. */
 function memoryWith(methods: Partial<Memory>): Memory {
   return { ...lateMemory(new Promise<Memory>(() => {}), 'local'), ...methods };
@@ -41,6 +49,7 @@ async function open(methods: Partial<Memory>): Promise<void> {
       requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
       costs: () => ({ ...NO_COSTS, tokens: { original: 100, sent: 40, own: 0, net_saved: 60 } }),
       receipts: { list: () => [], forget: async () => {} },
+      claudeImport: NO_IMPORT,
       opened: async () => {},
       version: '1.2.3',
     }),
@@ -129,6 +138,7 @@ describe("the engine's API", () => {
       requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
       costs: () => NO_COSTS,
       receipts: { list: () => [], forget: async () => {} },
+      claudeImport: NO_IMPORT,
       opened: async () => {},
       version: '0',
     });

@@ -2,7 +2,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ConsentBook, openConsent } from '../../../bin/consent/index.ts';
-import { paused, resumed, writePauses } from '../../../bin/consent/pauses.ts';
+import { NO_PAUSES, paused, resumed, writePauses } from '../../../bin/consent/pauses.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const since = '2026-01-01T00:00:00.000Z';
@@ -67,20 +67,20 @@ describe('what a project allows', () => {
 describe('a pause', () => {
   it('of one project leaves the others alone, and ends with its time', async () => {
     const until = new Date(now + 60_000).toISOString();
-    const pauses = paused({ everywhere: null, projects: {} }, repo, { mode: 'off', since, until });
+    const pauses = paused(NO_PAUSES, repo, { mode: 'off', since, until });
     await writePauses(pausesFile, pauses);
     expect(book.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
     expect(book.of(temp)).toMatchObject({ captures: true, adds: true });
     now += 60_000;
     expect(book.of(repo)).toMatchObject({ captures: true, adds: true });
-    expect(book.pauses()).toEqual({ everywhere: null, projects: {} });
+    expect(book.pauses()).toEqual({ ...NO_PAUSES, past: [{ project: repo, since, until }] });
   });
 
   it('everywhere holds for what names no directory too, until it is taken back', async () => {
-    const everywhere = paused({ everywhere: null, projects: {} }, null, { mode: 'private', since, until: null });
+    const everywhere = paused(NO_PAUSES, null, { mode: 'private', since, until: null });
     await writePauses(pausesFile, everywhere);
     expect(book.of(null)).toMatchObject({ captures: false, adds: true });
-    await writePauses(pausesFile, resumed(everywhere, null));
+    await writePauses(pausesFile, resumed(everywhere, null, now));
     expect(book.of(null)).toMatchObject({ captures: true, adds: true });
   });
 
