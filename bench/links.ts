@@ -1,7 +1,7 @@
 /**
  * From which strength on two memories are linked.
  *
- *   npm run bench:links -- [--data FILE] [--embedder static|hash] [--json]
+ *   npm run bench:links -- [--data FILE] [--embedder static|hash|words] [--json]
  *
  * Nodes that the local adapter makes of turns whose topic is known, in an index of their own, asked as saving a node
  * asks. A link is right where both nodes have the same topic. For each threshold: the share of links that are right,
@@ -10,28 +10,13 @@
  */
 import { parseArgs } from 'node:util';
 import { createHashEmbedder } from '../memory/adapters/hash-encoder.ts';
-import { createMemoryIndex } from '../memory/adapters/memory-index.ts';
 import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
-import { assembleNodes, rowsOf } from '../memory/core/assemble.ts';
 import { grouped } from '../memory/core/grouped.ts';
-import { chooseLinks, type Kinship, linkFit, linkStrength, MOST_LINKS } from '../memory/core/links.ts';
-import type { MemoryNode } from '../memory/core/node.ts';
-import { kinOf } from '../memory/linker.ts';
+import { chooseLinks, linkFit, linkStrength, MOST_LINKS } from '../memory/core/links.ts';
 import { type Corpus, days, services, story, talks } from './links/corpora.ts';
+import { type Kin, kinIn } from './links/kin.ts';
 
-const PROJECT = 'p';
-const THRESHOLDS = Array.from({ length: 17 }, (_, at) => 0.1 + at * 0.05);
-
-interface Pair extends Kinship {
-  readonly from: number;
-  readonly to: number;
-}
-
-interface Measured {
-  readonly name: string;
-  readonly topics: readonly string[];
-  readonly pairs: readonly Pair[];
-}
+const THRESHOLDS = Array.from({ length: 23 }, (_, at) => 0.1 + at * 0.05);
 
 const { values } = parseArgs({
   options: {
@@ -51,11 +36,11 @@ const sets: readonly (readonly [string, readonly Corpus[]])[] = [
   ['held out: demo story', [story()]],
   ['held out: dialogues', dialogues.slice(3)],
 ];
-const used = linkFit(embedder.id, false);
+const used = linkFit(values.embedder === 'words' ? '' : embedder.id, false);
 const report = [];
 for (const [name, corpora] of sets) {
   if (corpora.length === 0) continue;
-  const measured = await Promise.all(corpora.map(measure));
+  const measured = await Promise.all(corpora.map((corpus) => kinIn(corpus, embedder)));
   const rows = [...THRESHOLDS, used.least].map((least) => ({ least: rounded(least), ...scored(measured, least) }));
   report.push({ name, nodes: measured.reduce((sum, { topics }) => sum + topics.length, 0), rows });
 }
@@ -73,35 +58,7 @@ else {
 }
 await embedder.close();
 
-async function measure(corpus: Corpus): Promise<Measured> {
-  const index = createMemoryIndex(embedder);
-  const nodes: MemoryNode[] = [];
-  for (const [at, { draft, turns }] of corpus.nodes.entries()) {
-    const [node] = assembleNodes([draft], {
-      sessionId: 's',
-      project: PROJECT,
-      reason: 'forced',
-      writtenBy: 'local',
-      nowMs: 0,
-      shown: turns,
-      newId: () => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`,
-    });
-    if (node === undefined) throw new Error('a draft gave no node');
-    nodes.push(node);
-    await index.upsert(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.end, turn])), before: new Map() }));
-  }
-  const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
-  const pairs: Pair[] = [];
-  for (const [from, node] of nodes.entries()) {
-    const kin = await kinOf(node, index, (id) => nodes[places.get(id) as number]);
-    for (const { node: other, kinship } of kin) {
-      pairs.push({ from, to: places.get(other.node_id) as number, ...kinship });
-    }
-  }
-  return { name: corpus.name, topics: corpus.nodes.map(({ topic }) => topic), pairs };
-}
-
-function scored(measured: readonly Measured[], least: number) {
+function scored(measured: readonly Kin[], least: number) {
   const sum = { made: 0, right: 0, wanted: 0, nodes: 0 };
   for (const { topics, pairs } of measured) {
     const byNode = grouped(pairs, ({ from }) => String(from));

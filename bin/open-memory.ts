@@ -98,7 +98,6 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
       randomHex: () => randomBytes(8).toString('hex'),
     }),
     dreams: await openDreamFiles(paths.dreamDir),
-    embedderId: embedder.id,
     watch: createNodeWatch({ ...paths, report }),
     clock: systemClock,
     log,

@@ -95,7 +95,7 @@ export const Config = z.strictObject({
     .prefault({}),
   dream: z
     .strictObject({
-      idleMinutes: count(0).describe('memory is tidied after so long without a request; 0: only when you ask for it'),
+      idleMinutes: count(30).describe('memory is tidied after so long without a request; 0: only when you ask for it'),
       modelCalls: count(20).describe('questions to the model in one such run, at most'),
     })
     .prefault({}),

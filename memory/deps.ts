@@ -45,8 +45,6 @@ export interface MemoryDeps {
   readonly closings: Closings;
   readonly snapshots: Snapshots;
   readonly dreams: DreamFiles;
-  /** Id of the embedder that the index was made with; '' where it is not known. */
-  readonly embedderId: string;
   /** Null where no project's files are to be looked at. */
   readonly sources: SourceFiles | null;
   /** Null where nobody edits by hand. */

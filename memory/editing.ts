@@ -1,12 +1,12 @@
 import { CometError } from '../common/errors.ts';
 import type { Catalogue } from './catalogue.ts';
 import { type Archive, parseArchive, renderArchive } from './core/archive.ts';
+import { keptByHand } from './core/by-hand.ts';
 import { fromSection, withFields } from './core/edit.ts';
 import { renderSection } from './core/markdown.ts';
 import type { MemoryNode } from './core/node.ts';
 import { pinnedIn, unpinnedIn } from './core/pin.ts';
 import { planRollback } from './core/rollback.ts';
-import { isStandIn } from './core/stand-in.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory } from './face.ts';
 import type { StoredBrief } from './ports.ts';
@@ -62,7 +62,7 @@ export function createEditing(parts: Parts): Editing {
             : withFields(node, await redacted(change.set));
         if (JSON.stringify(edited) === JSON.stringify(withFields(node, {}))) return node;
         await snapshooter.take('edit');
-        const saved = isStandIn(edited) ? { ...edited, written_by: 'user' } : edited;
+        const saved = keptByHand(edited, node);
         await held.save([saved]);
         return saved;
       }),

@@ -11,6 +11,7 @@ import {
   sharedTags,
   sharedWords,
 } from './core/links.ts';
+import { isBundled } from './core/merged-node.ts';
 import type { MemoryNode } from './core/node.ts';
 import { contentTokens } from './core/query.ts';
 import { isPairedScript } from './core/script.ts';
@@ -137,7 +138,7 @@ function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: Ca
 
 /** Parts of a turn are reached through it; what was replaced leads nowhere. */
 function isLinkable(node: MemoryNode): boolean {
-  return node.project !== '' && node.parent_node_id === null && !isPast(node);
+  return node.project !== '' && !isBundled(node) && !isPast(node);
 }
 
 function isLinked(node: MemoryNode): boolean {

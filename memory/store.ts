@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Catalogue } from './catalogue.ts';
+import { asUsers, isOwn, keptByHand } from './core/by-hand.ts';
 import { contentDigest } from './core/digest.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isPointer } from './core/replace.ts';
@@ -8,6 +9,10 @@ import { isCall } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Indexer } from './indexer.ts';
 import type { IndexEntry, Problem, TurnText } from './ports.ts';
+
+/** Of all nodes; a few may always be. */
+const EDITED_SHARE = 0.5;
+const FEW_EDITED = 5;
 
 /** What may be done while nobody else changes anything. */
 export interface HeldStore {
@@ -96,15 +101,17 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     for (const node of lost) gone.set(node.node_id, node);
     const orphans = lost.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
     catalogue.remove(lost.map((node) => node.node_id));
-    const byHand = changed.filter((node) =>
-      isEditedStandIn(node, gone.get(node.node_id) ?? catalogue.get(node.node_id)),
-    );
+    const byHand = changed.flatMap((node) => {
+      const before = gone.get(node.node_id) ?? catalogue.get(node.node_id);
+      const kept = before === undefined || isDeepStrictEqual(before, node) ? node : keptByHand(node, before);
+      return kept === node ? [] : [kept];
+    });
     take(changed);
     drop(lost);
     if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
     for (const node of changed) gone.delete(node.node_id);
     await dismiss(lost.filter((node) => !isPointer(node)).flatMap((node) => node.turns));
-    await save(byHand.map(asUsers));
+    await save(byHand);
   }
 
   function agrees(read: MemoryNode): boolean {
@@ -134,13 +141,13 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     const indexed = await index.entries();
     const away = [...indexed].filter(([id]) => catalogue.get(id) === undefined);
     await dismiss(away.flatMap(([, { turns }]) => turns));
-    const byHand = loaded.nodes.filter(
-      (node) =>
-        isStandIn(node) &&
-        differs(indexed.get(node.node_id), node) &&
-        written.get(node.node_id) !== contentDigest(node),
+    const changed = loaded.nodes.filter((node) => differs(indexed.get(node.node_id), node));
+    // Nobody edits most of it at once: then it is the digest that another version reckons otherwise.
+    const isKnown = changed.length <= Math.max(FEW_EDITED, EDITED_SHARE * indexed.size);
+    const byHand = changed.filter(
+      (node) => (isKnown || isStandIn(node)) && written.get(node.node_id) !== contentDigest(node),
     );
-    const users = byHand.map(asUsers);
+    const users = byHand.filter(isOwn).map(asUsers);
     if (users.length > 0) await nodeFiles.save(users);
     catalogue.put(users);
   }
@@ -170,13 +177,4 @@ function rowsDiffer(before: MemoryNode | undefined, after: MemoryNode): boolean 
 
 function differs(entry: IndexEntry | undefined, node: MemoryNode): boolean {
   return entry !== undefined && entry.digest !== '' && entry.digest !== contentDigest(node);
-}
-
-/** What someone wrote by hand waits for no model that would write something else. */
-function isEditedStandIn(read: MemoryNode, before: MemoryNode | undefined): boolean {
-  return before !== undefined && isStandIn(before) && isStandIn(read) && !isDeepStrictEqual(before, read);
-}
-
-function asUsers(node: MemoryNode): MemoryNode {
-  return { ...node, written_by: 'user' };
 }

@@ -75,7 +75,7 @@ export function talks(file: string): Corpus[] {
   });
 }
 
-function nodesOf(stretches: readonly Stretch[]): TopicNode[] {
+export function nodesOf(stretches: readonly Stretch[]): TopicNode[] {
   return stretches.flatMap(({ topic, turns }) =>
     turns.length === 0
       ? []

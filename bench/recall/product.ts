@@ -59,7 +59,6 @@ export async function openProduct({ local, embedder, now = Date.now }: ProductOp
     },
     sources: null,
     dreams: noDreams,
-    embedderId: '',
     watch: null,
     clock: { now },
     log: silentLog,

@@ -54,7 +54,6 @@ export async function openCorpusMemory(
     closings: { load: async () => new Map(), add: async () => {} },
     snapshots: { list: async () => [], write: refused, read: refused, rewrite: refused },
     dreams: noDreams,
-    embedderId: embedder.id,
     sources: null,
     watch: null,
     clock: { now: Date.now },

@@ -1,15 +1,11 @@
 import type { Log } from '../../common/log.ts';
-import { type Condensed, groupText, isFaithful, joinedText } from '../core/condense.ts';
+import { type Condensed, groupText, isFaithful, isRepetition, joinedText } from '../core/condense.ts';
 import { contentDigest } from '../core/digest.ts';
 import type { Group } from '../core/group-choice.ts';
 import { CONSOLIDATION } from '../core/merged-node.ts';
 import type { MemoryNode } from '../core/node.ts';
-import { sharedWords } from '../core/same-matter.ts';
 import type { MemoryDeps, ReportingModel } from '../deps.ts';
 import type { CondenseInput, CondenseResult } from '../ports.ts';
-
-/** Share of its words that one repeats of the other, where nobody judges what the rest of them means. */
-const REPEATED = 0.9;
 
 /** A text for several nodes; or they do not belong together; or the model is to be asked another time. */
 export type Condensing =
@@ -101,8 +97,4 @@ export function createCondenser({ model, quota, log, signal, most, density }: Co
       return { kind: 'text', text: answer, writtenBy: model?.name ?? CONSOLIDATION };
     },
   };
-}
-
-function isRepetition([keeper, ...losers]: readonly MemoryNode[]): boolean {
-  return keeper !== undefined && losers.every(({ summary }) => sharedWords(summary, keeper.summary) >= REPEATED);
 }

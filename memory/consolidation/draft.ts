@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Near } from '../core/clusters.ts';
 import { contentDigest } from '../core/digest.ts';
 import type { DreamRule } from '../core/dream-rule.ts';
-import { chooseGroups, chooseLinks } from '../core/group-choice.ts';
+import { chooseGroups, chooseJoins, chooseLinks, type Group } from '../core/group-choice.ts';
 import { grouped } from '../core/grouped.ts';
 import { chooseMerges, isSettled, isUsers } from '../core/merge-choice.ts';
 import { groupNodes, mergedNodes } from '../core/merged-node.ts';
@@ -16,6 +16,9 @@ import type { Condenser } from './condenser.ts';
 /** Nodes that one dream looks at; the rest is for the next. */
 const LOOKED_AT = 400;
 
+/** Pairs of a node with those near it: alike enough to say the same, and strong enough for a group or a link. */
+export type Neighbours = Readonly<Record<'alike' | 'grouped' | 'linked', readonly Near[]>>;
+
 export interface DraftParts {
   readonly nodes: readonly MemoryNode[];
   /** Null for all. */
@@ -24,7 +27,7 @@ export interface DraftParts {
   /** Digests of nodes that an earlier dream looked at. */
   readonly seen: Readonly<Record<string, string>>;
   readonly nowMs: number;
-  readonly near: (node: MemoryNode) => Promise<readonly Near[]>;
+  readonly near: (node: MemoryNode) => Promise<Neighbours>;
   readonly condenser: Condenser;
   readonly newId: () => string;
   readonly signal: AbortSignal;
@@ -67,15 +70,16 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
   const isNew = (node: MemoryNode): boolean => isSettled(node, rule) && seen[node.node_id] !== shortDigest(node);
   const waiting = parts.nodes.filter((node) => inScope(node) && isNew(node)).toSorted(newestFirst);
   const looked = waiting.slice(0, LOOKED_AT);
-  const pairs: Near[] = [];
+  const pairs: Record<keyof Neighbours, Near[]> = { alike: [], grouped: [], linked: [] };
   for (const node of looked) {
     signal.throwIfAborted();
-    pairs.push(...(await parts.near(node)));
+    const near = await parts.near(node);
+    for (const kind of Object.keys(pairs) as (keyof Neighbours)[]) pairs[kind].push(...near[kind]);
   }
   const later = new Set(waiting.slice(LOOKED_AT).map(({ node_id }) => node_id));
 
   const merged: Draft['merged'][number][] = [];
-  for (const { keeper, losers } of chooseMerges(scoped(), pairs, rule, takenBy)) {
+  for (const { keeper, losers } of chooseMerges(scoped(), pairs.alike, rule, takenBy)) {
     signal.throwIfAborted();
     const [first, ...others] = get([keeper, ...losers]) as [MemoryNode, ...MemoryNode[]];
     const made = await condenser.merge([first, ...others]);
@@ -86,18 +90,10 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
   }
 
   const groups: Draft['groups'][number][] = [];
-  for (const { members, density } of chooseGroups(scoped(), pairs, rule)) {
-    signal.throwIfAborted();
-    const nodes = get(members);
-    const made = await condenser.group(nodes, density);
-    if (made.kind === 'later') for (const id of members) later.add(id);
-    if (made.kind !== 'text') continue;
-    const parent = freshId();
-    put(groupNodes(nodes, parent, { ...made, at }));
-    groups.push({ parent, members, summary: made.text.summary });
-  }
+  for (const join of chooseJoins(scoped(), pairs.grouped, rule)) await group(join, after.get(join.parent));
+  for (const each of chooseGroups(scoped(), pairs.grouped, rule)) await group(each);
 
-  const links = chooseLinks(scoped(), pairs, rule);
+  const links = chooseLinks(scoped(), pairs.linked, rule);
   const linked = [...links].reduce((sum, [id, own]) => sum + own.length - (after.get(id)?.links.length ?? 0), 0);
   put([...links].flatMap(([id, own]) => get([id]).map((node) => ({ ...node, links: [...own] }))));
   const closing = pruneAll();
@@ -113,6 +109,18 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
     left: later.size,
     seen: seenNow(),
   };
+
+  /** Under a node of its own, or the one that is there already. */
+  async function group({ members, density }: Group, former?: MemoryNode): Promise<void> {
+    signal.throwIfAborted();
+    const nodes = get(members);
+    const made = await condenser.group(nodes, density);
+    if (made.kind === 'later') for (const id of members) later.add(id);
+    if (made.kind !== 'text') return;
+    const parent = former?.node_id ?? freshId();
+    put(groupNodes(nodes, parent, { ...made, at: former?.created_at ?? at }));
+    groups.push({ parent, members, summary: made.text.summary });
+  }
 
   function scoped(): ReadonlyMap<string, MemoryNode> {
     return new Map([...after].filter(([, node]) => inScope(node)));

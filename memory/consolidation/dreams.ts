@@ -2,24 +2,23 @@ import { isDeepStrictEqual } from 'node:util';
 import { CometError } from '../../common/errors.ts';
 import type { Catalogue } from '../catalogue.ts';
 import type { Near } from '../core/clusters.ts';
-import { dreamRule } from '../core/dream-rule.ts';
+import { dreamFit, dreamRule } from '../core/dream-rule.ts';
+import { type Kinship, linkFit, linkStrength } from '../core/links.ts';
 import type { MemoryNode } from '../core/node.ts';
+import { isPairedScript } from '../core/script.ts';
 import type { MemoryDeps } from '../deps.ts';
 import type { DreamReport, DreamRequest, MemoryStatus } from '../face.ts';
 import type { Indexer } from '../indexer.ts';
-import type { DreamLedger, Lane } from '../ports.ts';
+import { kinOf } from '../linker.ts';
+import type { DreamLedger } from '../ports.ts';
 import type { Snapshooter } from '../snapshooter.ts';
 import type { Store } from '../store.ts';
 import { writeChange } from './change.ts';
 import { createCondenser } from './condenser.ts';
-import { type Draft, draftDream } from './draft.ts';
+import { type Draft, draftDream, type Neighbours } from './draft.ts';
 
-/** Neighbours of a node that are looked at. */
-const NEIGHBOURS = 30;
 /** A dream whose nodes were changed meanwhile is dreamt again. */
 const TRIES = 3;
-const LANES: readonly Lane[] = 'fts trigger raw meaning expanded window entity fact factMeaning'.split(' ') as Lane[];
-const WITHOUT: ReadonlySet<Lane> = new Set(LANES);
 
 export interface Dreams {
   /** One at a time. @throws the signal's reason; what the disk throws, and then nothing is changed */
@@ -36,16 +35,26 @@ type Parts = MemoryDeps & {
 };
 
 export async function openDreams(parts: Parts): Promise<Dreams> {
-  const { catalogue, clock, config, dreams, embedderId, index, indexer, log, model, nodeFiles, quota } = parts;
+  const { catalogue, clock, config, dreams, index, indexer, log, model, nodeFiles, quota } = parts;
   const { projectOf, snapshooter, store, newId } = parts;
-  const rule = { ...dreamRule(embedderId), sparesStandIns: model !== null };
   let last: DreamLedger | null = await dreams.load();
   let running = false;
 
-  /** Of its project, by the vectors of summaries. */
-  async function near({ node_id: left, project, summary }: MemoryNode): Promise<readonly Near[]> {
-    const hits = await index.search(summary, { filter: { project }, limit: NEIGHBOURS, without: WITHOUT });
-    return hits.summary.map(({ row, score }) => ({ left, right: row.node_id, likeness: score }));
+  /** Read as links are when a node is saved. */
+  async function near(node: MemoryNode): Promise<Neighbours> {
+    const isScript = isPairedScript(node.summary);
+    const [link, fit] = [linkFit(index.embedderId(), isScript), dreamFit(index.embedderId(), isScript)];
+    const kin = await kinOf(node, index, (id) => catalogue.get(id));
+    const pairs = (likenessOf: (kinship: Kinship) => number, least: number): Near[] =>
+      kin
+        .map((each) => ({ left: node.node_id, right: each.node.node_id, likeness: likenessOf(each.kinship) }))
+        .filter(({ likeness }) => likeness >= least);
+    const strength = (kinship: Kinship): number => linkStrength(kinship, link);
+    return {
+      alike: pairs(({ similarity }) => similarity, fit.same),
+      grouped: pairs(strength, fit.group),
+      linked: pairs(strength, link.least),
+    };
   }
 
   /** False where a node is no longer what the draft was made from. */
@@ -69,6 +78,7 @@ export async function openDreams(parts: Parts): Promise<Dreams> {
   }
 
   async function dream({ dryRun, projectDir }: DreamRequest, signal: AbortSignal): Promise<DreamReport> {
+    const rule = { ...dreamRule(index.embedderId()), sparesStandIns: model !== null };
     const asked = { model: dryRun ? null : model, most: config.dream.modelCalls, density: rule.density };
     const condenser = createCondenser({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
     const project = projectDir === undefined ? null : projectOf(projectDir);

@@ -2,7 +2,7 @@
 export interface Near {
   readonly left: string;
   readonly right: string;
-  /** Cosine of their vectors, 0 to 1. */
+  /** More is nearer; what it counts is said where pairs are taken. */
   readonly likeness: number;
 }
 

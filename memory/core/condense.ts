@@ -1,7 +1,7 @@
 import { isNearDuplicate } from './near-duplicate.ts';
 import { clip } from './neutral.ts';
 import type { MemoryNode } from './node.ts';
-import { namesWithin } from './same-matter.ts';
+import { namesWithin, sharedWords } from './same-matter.ts';
 import { anchorsOf } from './terms.ts';
 
 /** What one node says in the place of several. */
@@ -11,6 +11,8 @@ export interface Condensed {
 }
 
 const GROUP_CHARS = 600;
+/** Share of its words that one repeats of the other. */
+const REPEATED = 1;
 const LEAD = /^user says: /;
 
 /** Every statement of all of them once, the first node's as they are. */
@@ -24,6 +26,11 @@ export function joinedText([first, ...others]: readonly MemoryNode[]): Condensed
     summary = `${summary.replace(/[.;\s]+$/, '')}; ${statement}`;
   }
   return { summary, trigger: first.trigger || (others.find(({ trigger }) => trigger !== '')?.trigger ?? '') };
+}
+
+/** Whether the others say nothing of their own, so that nobody needs to judge what that means. */
+export function isRepetition([keeper, ...losers]: readonly MemoryNode[]): boolean {
+  return keeper !== undefined && losers.every(({ summary }) => sharedWords(summary, keeper.summary) >= REPEATED);
 }
 
 /** What several nodes are about, and how each begins. */

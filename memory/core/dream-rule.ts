@@ -1,29 +1,38 @@
 import type { ClusterRule } from './clusters.ts';
+import { MOST_LINKS } from './links.ts';
 import type { MergeRule } from './merge-choice.ts';
 
 export interface DreamRule extends Omit<MergeRule, 'sparesStandIns'> {
-  /** Likeness from which on nodes belong to one group. */
-  readonly group: number;
-  /** The same for nodes that share a tag. */
-  readonly tagged: number;
-  /** Likeness from which on nodes are linked. */
-  readonly link: number;
   readonly links: number;
   readonly cluster: ClusterRule;
   /** Least share of a group's pairs that must be near, where no model says that it belongs together. */
   readonly density: number;
 }
 
-const SHARED = { most: 5, links: 10, cluster: { least: 2, most: 8 }, density: 0.5 } as const;
+/** How an embedder's vectors are read in a dream; made by `npm run bench:dream`, see docs/DREAM.md. */
+export interface DreamFit {
+  /** Cosine from which two nodes may say the same. */
+  readonly same: number;
+  /** See `MergeRule`. */
+  readonly words: number;
+  /** Strength, as links have it, from which nodes may belong to one group. */
+  readonly group: number;
+}
 
-/** Set by hand on few examples, not fitted yet; likeness is the cosine of a question and a summary. */
-const KNOWN: Readonly<Record<string, Omit<DreamRule, keyof typeof SHARED>>> = {
-  'static-minilm-128-v1': { same: 0.72, words: 0.6, group: 0.62, tagged: 0.52, link: 0.55 },
+const SHARED = { most: 5, links: MOST_LINKS, cluster: { least: 2, most: 8 }, density: 0.5 } as const;
+
+/** One for what nobody fitted: words decide. */
+const UNFITTED: DreamFit = { same: 0, words: 0.7, group: 0.4 };
+const FITS: Readonly<Record<string, DreamFit>> = {
+  'static-minilm-128-v1': { same: 0.9, words: 0.4, group: 1.2 },
+  'hash-ngram-256-v1': { same: 0.85, words: 0.4, group: 1 },
 };
-/** Of an embedder that is not known little is taken to be alike. */
-const STRICT = { same: 0.85, words: 0.7, group: 0.8, tagged: 0.75, link: 0.7 } as const;
 
-/** @param embedder  its id */
-export function dreamRule(embedder: string): DreamRule {
-  return { ...SHARED, ...(KNOWN[embedder] ?? STRICT) };
+/** @param isScript  written in Hangul, kana or Han, which vectors of another scale are made of */
+export function dreamFit(embedderId: string, isScript = false): DreamFit {
+  return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
+}
+
+export function dreamRule(embedderId: string): DreamRule {
+  return { ...SHARED, words: dreamFit(embedderId).words };
 }

@@ -1,33 +1,28 @@
 import { clustersOf, type Near, nearestFirst } from './clusters.ts';
 import type { DreamRule } from './dream-rule.ts';
-import { isSettled } from './merge-choice.ts';
-import { groupKey } from './merged-node.ts';
+import { byAge, isSettled, isUsers } from './merge-choice.ts';
+import { groupKey, isGroup } from './merged-node.ts';
 import type { MemoryNode } from './node.ts';
 
-/** A tag on more than this share of a project's nodes says nothing about what belongs together. */
-const COMMON_TAG = 0.25;
-const FEW = 8;
+type Nodes = ReadonlyMap<string, MemoryNode>;
+type Rule = DreamRule & { readonly sparesStandIns: boolean };
 
 export interface Group {
   readonly members: readonly string[];
-  /** Share of its pairs that are near. */
+  /** Share of its pairs that are near; of a join, of those with a new member, the least. */
   readonly density: number;
 }
 
-/** Nodes without a parent that belong together: alike, or less alike but under one telling tag. */
-export function chooseGroups(
-  nodes: ReadonlyMap<string, MemoryNode>,
-  pairs: readonly Near[],
-  rule: DreamRule & { readonly sparesStandIns: boolean },
-): readonly Group[] {
-  const isFree = (node: MemoryNode | undefined): node is MemoryNode =>
-    node !== undefined && node.parent_node_id === null && isSettled(node, rule);
-  const telling = tellingTags([...nodes.values()]);
-  const near = nearestFirst(pairs).filter(({ left, right, likeness }) => {
+export interface Join extends Group {
+  /** The group that is there already. */
+  readonly parent: string;
+}
+
+/** Nodes without a parent that belong together. @param pairs  strong enough for a group */
+export function chooseGroups(nodes: Nodes, pairs: readonly Near[], rule: Rule): readonly Group[] {
+  const near = nearestFirst(pairs).filter(({ left, right }) => {
     const [one, other] = [nodes.get(left), nodes.get(right)];
-    if (!isFree(one) || !isFree(other) || groupKey(one) !== groupKey(other)) return false;
-    const sharesTag = one.topic_tags.some((tag) => telling(one.project, tag) && other.topic_tags.includes(tag));
-    return likeness >= (sharesTag ? rule.tagged : rule.group);
+    return isFree(one, rule) && isFree(other, rule) && groupKey(one) === groupKey(other);
   });
   return clustersOf(near, rule.cluster).map((members) => {
     const own = new Set(members);
@@ -36,31 +31,47 @@ export function chooseGroups(
   });
 }
 
-function tellingTags(nodes: readonly MemoryNode[]): (project: string, tag: string) => boolean {
-  const uses = new Map<string, number>();
-  const sizes = new Map<string, number>();
-  for (const { project, topic_tags } of nodes) {
-    sizes.set(project, (sizes.get(project) ?? 0) + 1);
-    for (const tag of new Set(topic_tags)) {
-      uses.set(`${project}\n${tag}`, (uses.get(`${project}\n${tag}`) ?? 0) + 1);
+/** Nodes without a parent that go to a group as far as it has room: each to the one it is near to the most members of. */
+export function chooseJoins(nodes: Nodes, pairs: readonly Near[], rule: Rule): readonly Join[] {
+  const membersOf = new Map<string, string[]>();
+  for (const { node_id, parent_node_id: parent } of [...nodes.values()].toSorted(byAge)) {
+    const group = nodes.get(parent ?? '');
+    if (group === undefined || !isGroup(group) || isUsers(group)) continue;
+    membersOf.set(group.node_id, [...(membersOf.get(group.node_id) ?? []), node_id]);
+  }
+  const shares = new Map<string, Map<string, number>>();
+  for (const { left, right } of nearestFirst(pairs)) {
+    for (const [from, to] of [
+      [left, right],
+      [right, left],
+    ] as const) {
+      const [node, member] = [nodes.get(from), nodes.get(to)];
+      const members = membersOf.get(member?.parent_node_id ?? '');
+      if (members === undefined || !isFree(node, rule) || member === undefined) continue;
+      if (groupKey(node) !== groupKey(member)) continue;
+      const own = shares.get(from) ?? new Map<string, number>();
+      own.set(member.parent_node_id as string, (own.get(member.parent_node_id as string) ?? 0) + 1 / members.length);
+      shares.set(from, own);
     }
   }
-  return (project, tag) => {
-    const most = Math.max(FEW, (sizes.get(project) ?? 0) * COMMON_TAG);
-    return !tag.includes(':') && (uses.get(`${project}\n${tag}`) ?? 0) <= most;
-  };
+  const joins = new Map<string, Join>();
+  for (const id of [...shares.keys()].sort()) {
+    const [best] = [...(shares.get(id) as Map<string, number>)].toSorted(
+      ([a, one], [b, other]) => other - one || (a < b ? -1 : 1),
+    );
+    const [parent, share] = best as [string, number];
+    const { members, density } = joins.get(parent) ?? { members: membersOf.get(parent) ?? [], density: 1 };
+    if (members.length >= rule.cluster.most) continue;
+    joins.set(parent, { parent, members: [...members, id], density: Math.min(density, share) });
+  }
+  return [...joins.values()];
 }
 
-/** The pairs that are to be linked, nearest first, so that no node gets more links than the rule has. */
-export function chooseLinks(
-  nodes: ReadonlyMap<string, MemoryNode>,
-  pairs: readonly Near[],
-  rule: DreamRule & { readonly sparesStandIns: boolean },
-): ReadonlyMap<string, readonly string[]> {
+/** The pairs that are to be linked, strongest first, so that no node gets more links than the rule has. */
+export function chooseLinks(nodes: Nodes, pairs: readonly Near[], rule: Rule): ReadonlyMap<string, readonly string[]> {
   const links = new Map<string, readonly string[]>();
   const own = (node: MemoryNode): readonly string[] => links.get(node.node_id) ?? node.links;
-  for (const { left, right, likeness } of nearestFirst(pairs)) {
-    if (likeness < rule.link) break;
+  for (const { left, right } of nearestFirst(pairs)) {
     const [one, other] = [nodes.get(left), nodes.get(right)];
     if (one === undefined || other === undefined || one.project !== other.project) continue;
     if (![one, other].every((node) => isSettled(node, rule))) continue;
@@ -73,4 +84,8 @@ export function chooseLinks(
     }
   }
   return links;
+}
+
+function isFree(node: MemoryNode | undefined, rule: Rule): node is MemoryNode {
+  return node !== undefined && node.parent_node_id === null && isSettled(node, rule);
 }

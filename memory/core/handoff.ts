@@ -2,6 +2,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import type { StoredBrief } from '../ports.ts';
 import type { SourcedClaim } from './brief.ts';
 import { DOCUMENT } from './document.ts';
+import { isBundled } from './merged-node.ts';
 import type { MemoryNode } from './node.ts';
 import { isPast } from './validity.ts';
 
@@ -26,7 +27,7 @@ export function handedOver(
   return newestFirst
     .filter((node) => node.project === project && node.session_id !== sessionId && node.importance === 'HIGH')
     .filter((node) => isCleanOrigin(node.origin) && !isPast(node))
-    .filter((node) => node.recall_mode === 'active' && node.parent_node_id === null && node.written_by !== DOCUMENT)
+    .filter((node) => node.recall_mode === 'active' && !isBundled(node) && node.written_by !== DOCUMENT)
     .slice(0, most);
 }
 

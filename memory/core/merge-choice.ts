@@ -9,8 +9,6 @@ import { BUNDLE } from './tool-bundle.ts';
 import { isClosed } from './validity.ts';
 
 export interface MergeRule {
-  /** Least likeness of two nodes that say the same. */
-  readonly same: number;
   /** Least share of the shorter one's words that the other has too. */
   readonly words: number;
   /** Nodes that one keeper takes over in its life. */
@@ -65,6 +63,7 @@ export function mayMerge(keeper: MemoryNode, loser: MemoryNode, rule: MergeRule)
  * Which nodes go into which: the oldest takes its nearest first, each node goes once, and none that took others goes
  * itself. What is left holds no pair that could still be merged, so that a second choice changes nothing.
  *
+ * @param pairs  nodes alike enough to say the same
  * @param taken  how many a keeper took over before
  */
 export function chooseMerges(
@@ -75,7 +74,7 @@ export function chooseMerges(
 ): readonly Merge[] {
   const gone = new Set<string>();
   const merges: Merge[] = [];
-  const near = neighbours(pairs, rule.same);
+  const near = neighbours(pairs);
   for (const keeper of [...nodes.values()].toSorted(byAge)) {
     if (gone.has(keeper.node_id)) continue;
     const fitting = (near.get(keeper.node_id) ?? []).filter((id) => {
@@ -90,11 +89,10 @@ export function chooseMerges(
 }
 
 /** For each node those near it, nearest first. */
-function neighbours(pairs: readonly Near[], least: number): ReadonlyMap<string, readonly string[]> {
+function neighbours(pairs: readonly Near[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   const add = (id: string, other: string): void => void found.set(id, [...(found.get(id) ?? []), other]);
-  for (const { left, right, likeness } of nearestFirst(pairs)) {
-    if (likeness < least) break;
+  for (const { left, right } of nearestFirst(pairs)) {
     add(left, right);
     add(right, left);
   }

@@ -85,7 +85,6 @@ export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over 
     closings: { load: async () => disk.closed, add: async (id, atMs) => void disk.closed.set(id, atMs) },
     snapshots: disk.snapshots,
     dreams: disk.dreams,
-    embedderId: 'hash',
     sources: null,
     watch: null,
     clock: { now: () => disk.nowMs },

@@ -16,7 +16,6 @@ import { dreamNodes } from '../../helpers/dream-nodes.ts';
 const KILLS = 100;
 /** After so many of them memory is opened with its index; after all of them the files are read as a start reads them. */
 const OPENED = 8;
-const EMBEDDER = 'static-minilm-128-v1';
 let out: string;
 let before: string;
 let after: string;
@@ -61,12 +60,12 @@ const { openNodeFiles } = await import('./memory/adapters/node-files.js');
 const { openDreamFiles } = await import('./memory/adapters/dream-files.js');
 const { openSnapshotFiles } = await import('./memory/adapters/snapshot-files.js');
 process.umask(0o077);
-const [home, embedderId, llm] = [process.argv[2], '${EMBEDDER}', 'local'];
+const [home, llm] = [process.argv[2], 'local'];
 let made = 0;
 const randomHex = () => (made++).toString(16).padStart(6, '0');
 const now = () => Date.parse('2026-11-22T03:00:00.000Z');
 const memory = await openRig(createDisk(), {
-  embedderId, llm, randomHex, clock: { now },
+  llm, randomHex, clock: { now },
   nodeFiles: await openNodeFiles({ nodesDir: home + '/memory/nodes', briefsDir: home + '/memory/briefs' }),
   dreams: await openDreamFiles(home + '/memory/dream'),
   snapshots: await openSnapshotFiles({ dir: home + '/memory/snapshots', most: 20, now, randomHex }),
@@ -90,7 +89,7 @@ beforeAll(async () => {
   await writeFile(path.join(out, 'js', 'sleeper.js'), SLEEPER);
   const base = path.join(out, 'base');
   await (await openNodeFiles(homePaths(base))).save(dreamNodes());
-  const { memory } = await openOnDisk(base, { llm: 'local', embedderId: EMBEDDER, watch: null });
+  const { memory } = await openOnDisk(base, { llm: 'local', watch: null });
   await memory.flush(30_000);
   await memory.close();
   before = await exported(base);
@@ -127,7 +126,7 @@ async function exported(home: string): Promise<string> {
 }
 
 async function expectIndexAgrees(home: string): Promise<void> {
-  const { memory, index } = await openOnDisk(home, { llm: 'local', embedderId: EMBEDDER, watch: null });
+  const { memory, index } = await openOnDisk(home, { llm: 'local', watch: null });
   await memory.flush(30_000);
   const entries = [...(await index.entries())].map(([id, { digest }]) => [id, digest]).sort();
   const nodes = memory.list({ all: true }).map((node) => [node.node_id, contentDigest(node)]);

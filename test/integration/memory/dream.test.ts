@@ -19,8 +19,7 @@ async function sleeping(
 ): Promise<{ disk: Disk; memory: Memory; node: (day: number) => MemoryNode }> {
   const disk = createDisk();
   await disk.nodeFiles.save(dreamNodes());
-  // Vectors of hashed words are farther apart than what the rule for unknown embedders is made for.
-  const memory = await openRig(disk, { llm: 'local', embedderId: 'static-minilm-128-v1', ...options });
+  const memory = await openRig(disk, { llm: 'local', ...options });
   await memory.flush(10_000);
   return { disk, memory, node: (day) => disk.nodes.get(id(day)) as MemoryNode };
 }
@@ -72,13 +71,53 @@ describe('a dream', () => {
     const after = await memory.exportAll('jsonl');
     expect(await memory.dream(calm)).toMatchObject({ snapshot: null, looked_at: 0, merged: [], groups: [] });
     await memory.close();
-    const again = await openRig(disk, { llm: 'local', embedderId: 'static-minilm-128-v1' });
+    const again = await openRig(disk, { llm: 'local' });
     await again.flush(10_000);
     expect(await again.dream(calm)).toMatchObject({ snapshot: null, looked_at: 0 });
     expect(await again.exportAll('jsonl')).toBe(after);
     await again.edit(id(9), { set: { summary: 'the office tea machine is descaled on Tuesdays' } });
     expect(await again.dream(calm)).toMatchObject({ looked_at: 1, merged: [] });
     await again.close();
+  });
+
+  it('lets what is new join the group that is there, and leaves alone what a person wrote', async () => {
+    const disk = createDisk();
+    const nodes = dreamNodes();
+    const late = nodes.filter(({ node_id: name }) => name === id(8));
+    await disk.nodeFiles.save(nodes.filter((each) => !late.includes(each)));
+    const first = await openRig(disk, { llm: 'local' });
+    await first.flush(10_000);
+    const made = (await first.dream(calm)).groups.find(({ members }) => members.includes(id(6)));
+    expect(made?.members).toEqual([id(6), id(7)]);
+    await first.close();
+    await disk.nodeFiles.save(late);
+    const memory = await openRig(disk, { llm: 'local' });
+    await memory.flush(10_000);
+    const joined = await memory.dream(calm);
+    expect(joined.groups).toMatchObject([{ parent: made?.parent, members: [id(6), id(7), id(8)] }]);
+    const parent = disk.nodes.get(made?.parent as string);
+    expect(parent).toMatchObject({ links: [id(6), id(7), id(8)], summary: expect.stringContaining('3 memories') });
+    expect(disk.nodes.get(id(8))?.parent_node_id).toBe(parent?.node_id);
+    expect(await memory.dream(calm)).toMatchObject({ groups: [], snapshot: null });
+
+    await memory.edit(made?.parent as string, { set: { summary: 'invoices, as I see them' } });
+    const another = { ...(late[0] as MemoryNode), node_id: id(12), turns: ['end-12'], written_by: 'claude' };
+    await memory.close();
+    await disk.nodeFiles.save([another]);
+    const after = await openRig(disk, { llm: 'local' });
+    await after.flush(10_000);
+    await after.dream(calm);
+    expect(disk.nodes.get(made?.parent as string)?.summary).toBe('invoices, as I see them');
+    await after.close();
+  });
+
+  it('takes no member of a group out of what a session starts with', async () => {
+    const { memory } = await sleeping();
+    const before = await memory.standing('new', '/home/dev/shop');
+    expect(before.lines.map(({ nodeId }) => nodeId)).toContain(id(4));
+    await memory.dream(calm);
+    expect((await memory.standing('new', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId)).toContain(id(4));
+    await memory.close();
   });
 
   it('is only told of in a dry run', async () => {
@@ -137,7 +176,7 @@ describe('a dream', () => {
         throw new Error('no space left');
       },
     };
-    const memory = await openRig(disk, { llm: 'local', embedderId: 'static-minilm-128-v1', nodeFiles });
+    const memory = await openRig(disk, { llm: 'local', nodeFiles });
     await memory.flush(10_000);
     const before = await memory.exportAll('jsonl');
     failing = true;

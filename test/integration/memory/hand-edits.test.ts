@@ -201,6 +201,30 @@ test('a stand-in that was edited by hand stays as it was written, whatever the m
   expect(memory.list({ all: true }).find(({ summary }) => summary === 'what I say')?.written_by).toBe('user');
 });
 
+test('what a model wrote and someone changed is theirs, edited while memory runs, while it does not, or by command', async () => {
+  const writers = (memory: Memory): Record<string, string> =>
+    Object.fromEntries(memory.list({ all: true }).map(({ summary, written_by }) => [summary, written_by]));
+  const { dir, file } = await home();
+  const rig = await start(dir);
+  await rig.memory.flush(10_000);
+  await changed(file, (text) => text.replace('make ship', 'make fly').replace('importance: MED', 'importance: LOW'));
+  await vi.waitFor(() => expect(writers(rig.memory)).toMatchObject({ 'deploy with make fly': 'user' }), 10_000);
+  expect(writers(rig.memory)[first.summary]).toBe('claude');
+  await rig.memory.flush(10_000);
+  await stop(rig);
+  await changed(file, (text) => text.replace('listens on port 5433', 'listens on port 6001'));
+  const again = await start(dir, { watch: null });
+  await again.memory.flush(10_000);
+  expect(new Set(Object.values(writers(again.memory)))).toEqual(new Set(['user']));
+
+  const other = await home();
+  const { memory } = await start(other.dir, { watch: null });
+  await memory.edit(first.node_id, { set: { importance: 'LOW' } });
+  expect(writers(memory)[first.summary]).toBe('claude');
+  await memory.edit(first.node_id, { set: { summary: 'mine' } });
+  expect(writers(memory)).toMatchObject({ mine: 'user', [second.summary]: 'claude' });
+});
+
 test('our own writes echo nowhere: nothing is written, indexed or removed because of them', async () => {
   const dir = await tempDir();
   const watch = createManualWatch();

@@ -8,7 +8,7 @@ import { mergedNodes } from '../../../../memory/core/merged-node.ts';
 import type { MemoryNode } from '../../../../memory/core/node.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
-const RULE: MergeRule = { same: 0.7, words: 0.6, most: 5, sparesStandIns: false };
+const RULE: MergeRule = { words: 0.6, most: 5, sparesStandIns: false };
 const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 const SUMMARIES = [
   'staging Postgres listens on port 5433',

@@ -1,0 +1,49 @@
+import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
+import { assembleNodes, rowsOf } from '../../memory/core/assemble.ts';
+import type { Kinship } from '../../memory/core/links.ts';
+import type { MemoryNode } from '../../memory/core/node.ts';
+import { kinOf } from '../../memory/linker.ts';
+import type { Embedder } from '../../memory/ports.ts';
+import type { Corpus } from './corpora.ts';
+
+export interface Pair extends Kinship {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** A corpus as nodes of an index of its own, and whom each of them finds near it. */
+export interface Kin {
+  readonly name: string;
+  readonly nodes: readonly MemoryNode[];
+  readonly topics: readonly string[];
+  readonly pairs: readonly Pair[];
+}
+
+/** Asked as saving a node asks. */
+export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
+  const index = createMemoryIndex(embedder);
+  const nodes: MemoryNode[] = [];
+  for (const [at, { draft, turns }] of corpus.nodes.entries()) {
+    const [node] = assembleNodes([draft], {
+      sessionId: 's',
+      project: 'p',
+      reason: 'forced',
+      writtenBy: 'local',
+      nowMs: nodes.length * 1_000,
+      shown: turns,
+      newId: () => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`,
+    });
+    if (node === undefined) throw new Error('a draft gave no node');
+    nodes.push(node);
+    await index.upsert(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.end, turn])), before: new Map() }));
+  }
+  const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
+  const pairs: Pair[] = [];
+  for (const [from, node] of nodes.entries()) {
+    const kin = await kinOf(node, index, (id) => nodes[places.get(id) as number]);
+    for (const { node: other, kinship } of kin) {
+      pairs.push({ from, to: places.get(other.node_id) as number, ...kinship });
+    }
+  }
+  return { name: corpus.name, nodes, topics: corpus.nodes.map(({ topic }) => topic), pairs };
+}
