@@ -4,8 +4,12 @@ import type { Corpus, TopicNode } from '../links/corpora.ts';
 import { nodesOf } from '../links/corpora.ts';
 import { seeded } from '../local/seeded.ts';
 
-/** The form of a statement is the last word of its topic. */
-export type Form = 'first' | 'again' | 'reworded' | 'changed';
+type Form = 'first' | 'again' | 'reworded' | 'changed';
+
+/** What a node of such a topic says of what, whatever the words. */
+export function statementOf(topic: string): string {
+  return topic.replace(/ \w+$/, '');
+}
 
 /**
  * What was settled about made-up services, said three times in all: once more in nearly the same words, once in others;

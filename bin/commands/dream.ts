@@ -22,7 +22,7 @@ export function registerDream(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      '\nIt happens by itself when you are idle if dream.idleMinutes says after how long. It is undone with comet-cc memory rollback.' +
+      '\nIt happens by itself when you are idle (dream.idleMinutes; 0: never). It is undone with comet-cc memory rollback.' +
         '\n\nExample:\n  comet-cc dream --dry-run',
     )
     .action(async ({ dryRun = false, project, json }: Flags) => {

@@ -1,0 +1,45 @@
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { dreamNodes } from '../helpers/dream-nodes.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let home: TestHome;
+const exported = async (): Promise<string> => (await home.run(['memory', 'export', '--format', 'jsonl'])).stdout;
+
+beforeAll(async () => {
+  home = await createTestHome();
+  await home.json(['start', '--json']);
+  const nodes = dreamNodes().map((node) => JSON.stringify({ node: { ...node, project: home.user } }));
+  await writeFile(path.join(home.user, 'in.jsonl'), ['{"comet-cc-export":1}', ...nodes].join('\n'));
+  await home.json(['memory', 'import', 'in.jsonl', '--json']);
+  expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
+});
+afterAll(() => home.close());
+
+it('dream tells what it would do, does it, does it once, and is taken back', async () => {
+  const before = await exported();
+  const dry = await home.json(['dream', '--dry-run', '--json']);
+  expect(dry).toMatchObject({
+    dry_run: true,
+    snapshot: null,
+    looked_at: 9,
+    merged: [{ merged: [expect.any(String)] }],
+  });
+  expect((await home.run(['dream', '--dry-run'])).stdout).toMatch(
+    /^merged .*\n(grouped .*\n)+[\s\S]*would be 1 merged/,
+  );
+  expect(await exported()).toBe(before);
+
+  const done = (await home.json(['dream', '--json', '--project', '.'])) as { snapshot: string; groups: unknown[] };
+  expect(done).toMatchObject({ dry_run: false, snapshot: expect.any(String) });
+  expect(done.groups.length).toBeGreaterThan(0);
+  expect(await exported()).not.toBe(before);
+  expect((await home.run(['status'])).stdout).toContain('dream');
+  expect(await home.json(['dream', '--json'])).toMatchObject({ snapshot: null, looked_at: 0, merged: [], groups: [] });
+
+  expect((await home.run(['memory', 'rollback', done.snapshot])).code).toBe(0);
+  expect(await exported()).toBe(before);
+});
