@@ -28,6 +28,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   resume: async () => (await import('./commands/resume.ts')).registerResume,
   flush: async () => (await import('./commands/flush.ts')).registerFlush,
   dream: async () => (await import('./commands/dream.ts')).registerDream,
+  mcp: async () => (await import('./commands/mcp.ts')).registerMcp,
+  hooks: async () => (await import('./commands/hooks.ts')).registerHooks,
   demo: async () => (await import('./commands/demo.ts')).registerDemo,
   completion: async () => (await import('./commands/completion.ts')).registerCompletion,
 };

@@ -25,6 +25,7 @@ import { openReceiptFile } from '../proxy/receipt-store.ts';
 import { openReceipts } from '../proxy/receipts.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
 import { createHandlers } from './api/handlers.ts';
+import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
 import { consentingMemory, openConsent } from './consent/index.ts';
@@ -144,8 +145,16 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     now: systemClock.now,
   });
   const parts = { memory, opened, requests: proxy.stats, costs, receipts, pauses: consent.pauses, claudeImport };
+  const hooks = createHookHandlers({
+    memory,
+    consent,
+    inject: config.inject,
+    recallMs: config.recall.deadlineMs,
+    log,
+    now: systemClock.now,
+  });
   const problems = (): Problem[] => [...plans.problems(), ...consent.problems()];
-  api.serve(createHandlers({ ...parts, problems, version: VERSION }));
+  api.serve(createHandlers({ ...parts, consent, hooks, problems, version: VERSION }));
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { createExclusive, ensureDir, readFileIfPresent, removeEmpty, writeFileAtomic } from '../common/files.ts';
+import { backUp, ensureDir, readFileIfPresent, removeEmpty, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Edit } from './schemas.ts';
 
@@ -92,7 +92,7 @@ export async function editedSettings(paths: HomePaths): Promise<string | null> {
 }
 
 async function firstEdit(plan: SettingsPlan): Promise<Edit> {
-  const backup = plan.before === null ? null : await writeBackup(plan.file, plan.before);
+  const backup = plan.before === null ? null : await backUp(plan.file, plan.before);
   return {
     file: plan.file,
     backup,
@@ -175,13 +175,6 @@ function render(settings: Settings, like: string | null): string {
   const newline = like?.includes('\r\n') ? '\r\n' : '\n';
   const text = JSON.stringify(settings, null, indent).replaceAll('\n', newline);
   return like === null || /\n$/.test(like) ? text + newline : text;
-}
-
-async function writeBackup(file: string, text: string): Promise<string> {
-  for (let i = 0; ; i += 1) {
-    const backup = `${file}.before-comet-cc${i === 0 ? '' : `.${i}`}`;
-    if (await createExclusive(backup, text)) return backup;
-  }
 }
 
 async function readEdit(paths: HomePaths): Promise<Edit | null> {

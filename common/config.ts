@@ -131,9 +131,9 @@ export const Config = z.strictObject({
   inject: z
     .strictObject({
       retrieval: z
-        .enum(['auto', 'system-message', 'user-block', 'system-field', 'off'])
+        .enum(['auto', 'system-message', 'user-block', 'system-field', 'hook', 'off'])
         .default('auto')
-        .describe('where the memory recalled for a prompt is put'),
+        .describe('where the memory recalled for a prompt is put; hook: by the hook of comet-cc hooks install'),
       retrievalTokens: count(600).describe('ceiling for one recall, tokens'),
       systemTokens: count(900).describe('ceiling for our system block, tokens'),
       handoffNodes: count(20).describe('HIGH memories of other sessions that a session starts with, at most'),

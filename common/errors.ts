@@ -22,6 +22,7 @@ export type ErrorCode =
   | 'rewrite_refused'
   | 'demo_failed'
   | 'uninstall_incomplete'
+  | 'not_allowed'
   | 'usage';
 
 /** The one error class. `message` says what failed and what to do next; `cause` keeps what was thrown below. */

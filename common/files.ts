@@ -65,6 +65,14 @@ export async function removeEmpty(dir: string): Promise<void> {
   }
 }
 
+/** A copy beside a file of somebody else's that is about to be changed, 0600, under the first free name. */
+export async function backUp(file: string, text: string): Promise<string> {
+  for (let i = 0; ; i += 1) {
+    const backup = `${file}.before-comet-cc${i === 0 ? '' : `.${i}`}`;
+    if (await createExclusive(backup, text)) return backup;
+  }
+}
+
 /** UTF-8 text; null when no such file is there. Anything else that goes wrong is thrown. */
 export async function readFileIfPresent(file: string): Promise<string | null> {
   try {

@@ -2,20 +2,15 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Redactor } from '../common/redact.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
-import { assembleNodes } from './core/assemble.ts';
 import { type Chunk, chunkDocument, DOCUMENT, documentDraft, documentSession, documentTurn } from './core/document.ts';
 import type { MemoryNode } from './core/node.ts';
 import { withoutOwn } from './core/own-text.ts';
-import { readTurn } from './core/taint.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { DocumentReport, DocumentRequest, MemoryStatus } from './face.ts';
 import type { Indexer } from './indexer.ts';
-import type { TurnText } from './ports.ts';
+import { type PieceParts, savePieces } from './pieces.ts';
 import type { Snapshooter } from './snapshooter.ts';
-import type { Store } from './store.ts';
-import type { Texts } from './texts.ts';
 import { createSerial, type Tracker } from './tracker.ts';
-import type { TurnBook } from './turn-book.ts';
 
 /** Written together; between two such batches everybody else has the thread. */
 const BATCH = 50;
@@ -26,19 +21,16 @@ export interface Documents {
   progress(): MemoryStatus['importing'];
 }
 
-type Parts = Pick<MemoryDeps, 'journal' | 'projectOf' | 'clock'> & {
-  readonly redactor: Redactor;
-  readonly book: TurnBook;
-  readonly catalogue: Catalogue;
-  readonly indexer: Indexer;
-  readonly snapshooter: Snapshooter;
-  readonly store: Store;
-  readonly texts: Texts;
-  readonly tracker: Tracker;
-  readonly newId: () => string;
-  /** The user removed it: it comes back only when asked for. */
-  readonly isGone: (end: string) => boolean;
-};
+type Parts = PieceParts &
+  Pick<MemoryDeps, 'projectOf'> & {
+    readonly redactor: Redactor;
+    readonly catalogue: Catalogue;
+    readonly indexer: Indexer;
+    readonly snapshooter: Snapshooter;
+    readonly tracker: Tracker;
+    /** The user removed it: it comes back only when asked for. */
+    readonly isGone: (end: string) => boolean;
+  };
 
 interface Piece {
   readonly chunk: Chunk;
@@ -46,7 +38,7 @@ interface Piece {
 }
 
 export function createDocuments(parts: Parts): Documents {
-  const { journal, projectOf, clock, redactor, book, catalogue, indexer, snapshooter, store, texts, tracker } = parts;
+  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, texts, tracker } = parts;
   let progress: MemoryStatus['importing'] = null;
   const serial = createSerial(() => undefined);
 
@@ -93,30 +85,11 @@ export function createDocuments(parts: Parts): Documents {
     }
 
     async function save(batch: readonly Piece[]): Promise<void> {
-      const shown: TurnText[] = [];
-      for (const { turn } of batch) {
-        const stored = { ...turn, seq: 0, project: source.project, redacted: text !== request.text };
-        const { seq: _, ...unstored } = stored;
-        const record = kept.has(turn.end) ? stored : await journal.append(unstored);
-        const read = readTurn(record);
-        book.record(record, read);
-        texts.keep(read);
-        shown.push(read);
-      }
       const known = catalogue.tags(source.project);
-      const drafts = batch.map(({ chunk, turn }) => ({ ...documentDraft(chunk, file, known), turns: [turn.end] }));
-      const nodes = assembleNodes(drafts, {
-        sessionId: session_id,
-        project: source.project,
-        reason: 'external',
-        writtenBy: DOCUMENT,
-        nowMs: clock.now(),
-        shown,
-        newId: parts.newId,
-      });
-      await store.save(
-        nodes.map((node) => ({ ...node, source_links: [`document:${file}`] })),
-        shown,
+      await savePieces(
+        batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) })),
+        { project: source.project, link: `document:${file}`, redacted: text !== request.text, kept },
+        parts,
       );
     }
   }

@@ -19,6 +19,7 @@ import { createHistory } from './history.ts';
 import { createIndexer } from './indexer.ts';
 import { createInsight } from './insight.ts';
 import { createLinker } from './linker.ts';
+import { createNotes } from './notes.ts';
 import { createPipeline } from './pipeline.ts';
 import type { Problem } from './ports.ts';
 import { createQueries } from './queries.ts';
@@ -110,18 +111,9 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const dreams = await openDreams({ ...deps, catalogue, indexer, snapshooter, store, newId });
   const sleep = createSleep({ ...deps, dreams, ready: started });
   const dreaming = new AbortController();
-  const documents = createDocuments({
-    ...deps,
-    book,
-    catalogue,
-    indexer,
-    snapshooter,
-    store,
-    texts,
-    tracker,
-    newId,
-    isGone,
-  });
+  const pieces = { ...deps, book, catalogue, indexer, snapshooter, store, texts, tracker, newId, isGone };
+  const documents = createDocuments(pieces);
+  const remember = createNotes(pieces);
 
   const forgetting = createForgetting({
     ...deps,
@@ -303,11 +295,13 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     search: async (query, options) => search(query, withSession(options)),
     sessions: () => started.then(sessions.sessions),
     session: (id) => started.then(() => sessions.session(id)),
+    settle: (id) => started.then(() => sessions.settle(id)),
     closeSession: (id) => started.then(() => sessions.closeSession(id)),
     restore: (id) => started.then(() => queries.restore(id)),
     about: (projectDir) => started.then(() => about(projectDir)),
     importDocument: (request) => started.then(() => documents.import(request)),
     importTurns: (request) => started.then(() => history.import(request)),
+    remember: (request) => started.then(() => remember(request)),
     dream: (request) => started.then(() => dreams.run(request, dreaming.signal)),
     remove,
     forget,

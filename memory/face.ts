@@ -249,6 +249,12 @@ export interface PastReport {
   readonly modelLeft: number;
 }
 
+export interface NoteRequest {
+  readonly text: string;
+  /** Absolute; the memory of this directory's project takes it in. */
+  readonly projectDir: string;
+}
+
 export interface RollbackReport {
   /** Nodes that were put back as they were. */
   readonly restored: number;
@@ -399,7 +405,9 @@ export interface Memory {
   sessions(): Promise<readonly SessionView[]>;
   /** @throws CometError `not_found` */
   session(sessionId: string): Promise<SessionDetail>;
-  /** Makes memory of what waits, and marks the session closed until its next turn. @throws CometError `not_found` */
+  /** Makes memory of what waits of the session. @throws CometError `not_found` */
+  settle(sessionId: string): Promise<void>;
+  /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
   closeSession(sessionId: string): Promise<SessionView>;
   about(projectDir: string): Promise<ProjectView>;
   /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
@@ -424,6 +432,11 @@ export interface Memory {
   importDocument(request: DocumentRequest): Promise<DocumentReport>;
   /** Takes turns in that were said before, with the time at which they were; what is here already stays as it is. */
   importTurns(request: PastRequest): Promise<PastReport>;
+  /**
+   * Takes a note in; one that is here already stays as it is.
+   * @throws CometError `node_invalid` where nothing is left of it, or the user had the same removed
+   */
+  remember(request: NoteRequest): Promise<{ readonly node: MemoryNode; readonly isNew: boolean }>;
   /** Newest first. */
   snapshots(): Promise<readonly SnapshotInfo[]>;
   /** @throws CometError `not_found` or `ambiguous_id` */

@@ -13,7 +13,7 @@ type Parts = Pick<MemoryDeps, 'config' | 'clock' | 'closings'> & {
   readonly queries: Pick<Queries, 'brief' | 'lines'>;
 };
 
-export type Sessions = Pick<Memory, 'sessions' | 'session' | 'closeSession'> & {
+export type Sessions = Pick<Memory, 'sessions' | 'session' | 'settle' | 'closeSession'> & {
   /** The one session known by an id that begins so; `prefix` itself where there is none. @throws CometError `ambiguous_id` */
   named(prefix: string): string;
 };
@@ -45,15 +45,19 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
     };
   }
 
+  async function settle(id: string): Promise<void> {
+    viewOf(id);
+    if (await pipeline.compactTail(id)) return;
+    throw new CometError(
+      'journal_failed',
+      `the last turns of session ${id} could not be made into memory; see comet-cc doctor`,
+    );
+  }
+
   async function closeSession(id: string): Promise<SessionView> {
     // What comes while the tail is being compacted goes on after the close.
     const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
-    if (!(await pipeline.compactTail(id))) {
-      throw new CometError(
-        'journal_failed',
-        `session ${id} was not closed: its last turns could not be made into memory; see comet-cc doctor`,
-      );
-    }
+    await settle(id);
     await closings.add(id, atMs);
     closedAt.set(id, atMs);
     return viewOf(id);
@@ -71,6 +75,7 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
         brief: await queries.brief(id),
       };
     },
+    settle,
     closeSession,
     named(prefix) {
       const known = new Set([...book.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);

@@ -9,6 +9,7 @@ import {
   type Line,
   type Rendered,
   type RetrievalMode,
+  recallsInRequest,
   renderPreamble,
   renderRetrieval,
   renderRoundsPreamble,
@@ -66,7 +67,7 @@ export async function recollect(
   const wantsStanding = step.kind === 'extend' ? isField(config) : maySpeakInSystem(view, step, config);
   const standing = wantsStanding ? memory.standing(sessionId, projectDir) : Promise.resolve({ brief: [], lines: [] });
   const recalled =
-    fresh < 0 || config.retrieval === 'off'
+    fresh < 0 || !recallsInRequest(config.retrieval)
       ? Promise.resolve([])
       : memory.recall(
           {

@@ -3,8 +3,10 @@ import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
 import type { Receipts } from '../../proxy/receipts.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
+import type { ConsentBook } from '../consent/index.ts';
 import { NO_PAUSES, type Pauses } from '../consent/pauses.ts';
 import type { Costs } from '../costs.ts';
+import type { HookHandlers } from './hooks.ts';
 import type { ClaudeImport } from './import-claude.ts';
 import { importFile } from './import-file.ts';
 import type { EngineStatus, Handlers } from './operations.ts';
@@ -19,6 +21,8 @@ export interface HandlerDeps {
   readonly requests: () => EngineStatus['requests'];
   readonly costs: () => Costs;
   readonly pauses?: () => Pauses;
+  readonly consent: Pick<ConsentBook, 'of'>;
+  readonly hooks: HookHandlers;
   /** Those that memory does not know of. */
   readonly problems?: () => EngineStatus['problems'];
   readonly receipts: Pick<Receipts, 'list' | 'forget'>;
@@ -28,7 +32,7 @@ export interface HandlerDeps {
 
 /** The API's operations over what the engine is made of. */
 export function createHandlers(deps: HandlerDeps): Handlers {
-  const { memory, opened, requests, costs, pauses, problems, receipts, claudeImport, version } = deps;
+  const { memory, opened, requests, costs, consent, hooks, pauses, problems, receipts, claudeImport, version } = deps;
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
@@ -66,6 +70,9 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'nodes/edit': ({ id, change }) => memory.edit(id, change),
     'nodes/pin': ({ ids, pinned, projectDir }) => memory.pin(ids, pinned, projectDir),
     'nodes/why': ({ id }) => memory.why(id),
+    'nodes/remember': (request) => memory.remember(request),
+    'project/consent': ({ projectDir }) => consent.of(projectDir),
+    ...hooks,
     'memory/about': ({ projectDir }) => memory.about(projectDir),
     'memory/stats': async () => ({ ...(await memory.stats()), savings: costs().savings }),
     'memory/export': ({ format }) => memory.exportAll(format),

@@ -1,5 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
+import type { Consent } from '../../common/consent.ts';
 import type { Skipped } from '../../memory/core/claude-transcript.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
@@ -68,6 +69,9 @@ export const operationInputs = {
   }),
   'nodes/pin': z.strictObject({ ids: z.array(id).min(1).max(1_000), pinned: z.boolean(), projectDir: text.optional() }),
   'nodes/why': z.strictObject({ id }),
+  /** As long as a node's text may be. */
+  'nodes/remember': z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
+  'project/consent': z.strictObject({ projectDir: path }),
   'memory/about': z.strictObject({ projectDir: text }),
   'memory/stats': z.strictObject({}),
   'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
@@ -97,6 +101,10 @@ export const operationInputs = {
   'sessions/close': z.strictObject({ sessionId: id }),
   'sessions/brief': z.strictObject({ sessionId: id }),
   'sessions/restore': z.strictObject({ sessionId: id }),
+  'hooks/session-start': z.strictObject({ sessionId: id, projectDir: path }),
+  'hooks/prompt': z.strictObject({ sessionId: id, projectDir: path, prompt: z.string().max(20_000) }),
+  'hooks/compact': z.strictObject({ sessionId: id, done: z.boolean() }),
+  'hooks/session-end': z.strictObject({ sessionId: id }),
   explain: z.strictObject({ request: id }),
   'receipts/list': z.strictObject({}),
   flush: z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }),
@@ -117,6 +125,8 @@ export interface OperationResults {
   'nodes/edit': MemoryNode;
   'nodes/pin': readonly MemoryNode[];
   'nodes/why': NodeReason;
+  'nodes/remember': { readonly node: MemoryNode; readonly isNew: boolean };
+  'project/consent': Consent;
   'memory/about': ProjectView;
   'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
   'memory/export': string;
@@ -131,6 +141,10 @@ export interface OperationResults {
   'sessions/close': SessionView;
   'sessions/brief': string;
   'sessions/restore': readonly RawMessage[];
+  'hooks/session-start': HookText;
+  'hooks/prompt': HookText;
+  'hooks/compact': HookText;
+  'hooks/session-end': HookText;
   explain: Receipt;
   /** Newest first. */
   'receipts/list': readonly Receipt[];
@@ -158,6 +172,11 @@ export interface ClaudeReport extends Pick<PastReport, 'turns' | 'added' | 'know
   /** Claude Code's own memory files; `added` and `unchanged` are pieces. */
   readonly documents: { readonly files: number; readonly added: number; readonly unchanged: number };
   readonly problems: readonly { readonly file: string; readonly message: string }[];
+}
+
+/** What a hook adds to the conversation, of clean origin; '' for nothing. */
+export interface HookText {
+  readonly text: string;
 }
 
 /** Field names are those of `status --json`. */

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { type Consent, consentOf, type Say, type Scope } from '../../common/consent.ts';
+import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { createProjectOf } from '../../memory/adapters/git-project.ts';
@@ -119,6 +120,10 @@ export function consentingMemory(memory: Memory, consent: ConsentBook): Memory {
         ...request,
         mayKeep: ({ projectDir, startMs, atMs }) => consent.letsImport(projectDir, startMs, atMs),
       }),
+    remember: async (request) => {
+      if (consent.of(request.projectDir).captures) return memory.remember(request);
+      throw new CometError('not_allowed', 'memory takes nothing in here: it is paused, or the project says so');
+    },
     recall: (request, signal) => memory.recall({ scope: consent.of(request.projectDir).scope, ...request }, signal),
   };
 }

@@ -2,6 +2,7 @@ import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.
 import type { JournalTurn, TurnPart, TurnText } from '../ports.ts';
 import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './blocks.ts';
 import { DOCUMENT, documentText } from './document.ts';
+import { isOwnAnswer } from './own-tool.ts';
 import { commandOrigin, toolOrigin } from './tool-origin.ts';
 
 /** How Claude Code begins the summary that replaces a compacted history: a model wrote it, from unknown sources. */
@@ -108,9 +109,10 @@ function readShell(tag: string, body: string, reading: Reading): string {
 
 function readResult(block: Block, reading: Reading): void {
   const use = reading.uses.get(stringOf(block['tool_use_id']));
-  const origin = toolOrigin(use, reading.projectDir);
+  const said = contentText(block['content']);
+  const origin = isOwnAnswer(stringOf(use?.['name']), said) ? 'tool' : toolOrigin(use, reading.projectDir);
   if (origin === 'external') reading.tainted = true;
-  const text = withoutInjected(contentText(block['content']));
+  const text = withoutInjected(said);
   add(reading, { kind: 'tool_result', origin, tool: stringOf(use?.['name']), text });
 }
 

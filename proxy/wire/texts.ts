@@ -81,8 +81,14 @@ export function renderSystemBlock({ brief, lines, budgetTokens, recalled }: Syst
  * - `system-message`: clean lines only, and only as a system message; the user's prompts stay as they are
  * - `user-block`: all lines as a block of the prompt
  * - `system-field`: clean lines in the top-level system prompt, which is written anew for each prompt
+ * - `hook`: a hook of the client recalls, and nothing goes in here
  */
-export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'system-field' | 'off';
+export type RetrievalMode = 'auto' | 'system-message' | 'user-block' | 'system-field' | 'hook' | 'off';
+
+/** Whether what is recalled for a prompt goes into its request. */
+export function recallsInRequest(mode: RetrievalMode): boolean {
+  return mode !== 'off' && mode !== 'hook';
+}
 
 /** Where and as what the lines recalled for a prompt go in. Empty when nothing fits or nothing is allowed. */
 export function renderRetrieval(
@@ -95,7 +101,7 @@ export function renderRetrieval(
     readonly anchor: string;
   },
 ): Injection[] {
-  if (options.mode === 'off') return [];
+  if (!recallsInRequest(options.mode)) return [];
   const inField = options.mode === 'system-field';
   const allowed = inField ? lines.filter((line) => !line.clean) : lines;
   const kept = withinBudget(allowed, options.budgetTokens);
@@ -120,7 +126,8 @@ function isClean(line: Line): boolean {
   return line.clean;
 }
 
-function fenced(lines: readonly string[], fence: string): string {
+/** Lines of which nothing may be taken for more than data; `fence` is not to be guessed. */
+export function fenced(lines: readonly string[], fence: string): string {
   return [`<${FENCE} fence="${fence}">`, ...lines, `</${FENCE} fence="${fence}">`].join('\n');
 }
 

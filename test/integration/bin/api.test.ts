@@ -6,10 +6,12 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { engineClient } from '../../../bin/api/client.ts';
 import { createHandlers } from '../../../bin/api/handlers.ts';
+import { createHookHandlers } from '../../../bin/api/hooks.ts';
 import { createClaudeImport } from '../../../bin/api/import-claude.ts';
 import { type ApiServer, openApiServer } from '../../../bin/api/server.ts';
 import { NO_COSTS } from '../../../bin/costs.ts';
 import { lateMemory } from '../../../bin/late-memory.ts';
+import { Config } from '../../../common/config.ts';
 import { CometError } from '../../../common/errors.ts';
 import { silentLog } from '../../../common/log.ts';
 import type { Memory } from '../../../memory/face.ts';
@@ -35,6 +37,18 @@ const NO_IMPORT = createClaudeImport({
   hasModel: false,
   now: Date.now,
 });
+/** Neither is asked for here. */
+const untold = {
+  consent: { of: () => ({ captures: true, adds: true, scope: 'project' as const }) },
+  hooks: createHookHandlers({
+    memory: memoryWith({}),
+    consent: { of: () => ({ captures: true, adds: true, scope: 'project' as const }) },
+    inject: Config.parse({}).inject,
+    recallMs: 100,
+    log: silentLog,
+    now: Date.now,
+  }),
+};
 
 /** Memory whose named methods are replaced; the rest behaves as before the store has opened. */
 function memoryWith(methods: Partial<Memory>): Memory {
@@ -51,6 +65,7 @@ async function open(methods: Partial<Memory>): Promise<void> {
       receipts: { list: () => [], forget: async () => {} },
       claudeImport: NO_IMPORT,
       opened: async () => {},
+      ...untold,
       version: '1.2.3',
     }),
   );
@@ -140,6 +155,7 @@ describe("the engine's API", () => {
       receipts: { list: () => [], forget: async () => {} },
       claudeImport: NO_IMPORT,
       opened: async () => {},
+      ...untold,
       version: '0',
     });
     server.serve({

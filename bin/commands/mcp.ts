@@ -1,0 +1,32 @@
+import { once } from 'node:events';
+import type { Command } from 'commander';
+import type { Context } from '../context.ts';
+import { engineOf } from '../engine.ts';
+import { VERSION } from '../version.ts';
+
+/** Nobody may be reading stderr: a full pipe would stop us. */
+const COMPLAINTS = 20;
+
+export function registerMcp(program: Command, context: Context): void {
+  program
+    .command('mcp')
+    .description('memory as tools, for Claude Code and others: an MCP server on stdin and stdout')
+    .addHelpText('after', '\nExample:\n  claude mcp add comet-cc -- comet-cc mcp')
+    .action(async () => {
+      const { createMcpServer } = await import('../mcp/server.ts');
+      const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
+      const mcp = createMcpServer({ engine: engineOf(context.paths), version: VERSION, cwd: process.cwd() });
+      let complaints = 0;
+      mcp.server.onerror = (error) => {
+        complaints += 1;
+        if (complaints <= COMPLAINTS) context.term.say(`comet-cc mcp: ${error.message.slice(0, 200)}`);
+      };
+      const closed = new Promise<void>((resolve) => {
+        mcp.server.onclose = resolve;
+      });
+      // What is still asked for when the input ends is answered: the process lives until then.
+      const ended = once(process.stdin, 'end');
+      await mcp.connect(new StdioServerTransport());
+      await Promise.race([ended, closed]);
+    });
+}

@@ -1,0 +1,133 @@
+import { applyEdits, type Edit, findNodeAtLocation, type JSONPath, modify, type Node, parseTree } from 'jsonc-parser';
+import { CometError } from '../../common/errors.ts';
+
+/** Claude Code's events that we listen to, and the script that does. */
+export const HOOKS = {
+  SessionStart: 'session-start',
+  UserPromptSubmit: 'user-prompt-submit',
+  PreCompact: 'compact',
+  PostCompact: 'compact',
+  SessionEnd: 'session-end',
+} as const;
+
+export type HookEvent = keyof typeof HOOKS;
+export type HookCommands = Readonly<Record<HookEvent, string>>;
+
+/** Seconds; each ends by itself long before. */
+const TIMEOUT = 5;
+/** Ends each command of ours, whatever folder it was installed in. */
+const MARK = 'comet-cc';
+const OURS = /[\\/]hooks[\\/](?:session-start|user-prompt-submit|compact|session-end)\.js['"]? comet-cc$/;
+
+export function hookCommands(node: string, scriptsDir: string, quote: (text: string) => string): HookCommands {
+  const entries = Object.entries(HOOKS).map(([event, script]) => {
+    const file = `${scriptsDir}/${script}.js`;
+    return [event, `${quote(node)} ${quote(file)} ${MARK}`];
+  });
+  return Object.fromEntries(entries) as Record<HookEvent, string>;
+}
+
+/**
+ * Settings with our hooks after all others; comments, order and form stay. The same text where they are in it already.
+ *
+ * @throws CometError `config_invalid` where it is no JSON of the expected shape
+ */
+export function withHooks(text: string, commands: HookCommands, file: string): string {
+  if (holdsExactly(text, commands, file)) return text;
+  let edited = withoutHooks(text, file);
+  for (const [event, command] of Object.entries(commands)) {
+    const group = { hooks: [{ type: 'command', command, timeout: TIMEOUT }] };
+    const groups = findNodeAtLocation(parsed(edited, file), ['hooks', event]);
+    const at = groups?.children?.length ?? 0;
+    edited = changed(
+      edited,
+      groups === undefined ? ['hooks', event] : ['hooks', event, at],
+      groups === undefined ? [group] : group,
+    );
+  }
+  return edited;
+}
+
+/** Settings without what is ours, and without what that leaves empty. @throws as `withHooks` */
+export function withoutHooks(text: string, file: string): string {
+  let edited = text;
+  for (;;) {
+    const path = ownPath(parsed(edited, file));
+    if (path === null) return edited;
+    edited = changed(edited, path, undefined);
+  }
+}
+
+/** The commands of ours that the settings hold, by event. @throws as `withHooks` */
+export function ownHooks(text: string, file: string): Readonly<Partial<Record<HookEvent, readonly string[]>>> {
+  const found = entriesOf(parsed(text, file)).filter(({ command }) => OURS.test(command));
+  return Object.fromEntries(
+    [...new Set(found.map(({ event }) => event))].map((event) => [
+      event,
+      found.filter((entry) => entry.event === event).map(({ command }) => command),
+    ]),
+  );
+}
+
+function holdsExactly(text: string, commands: HookCommands, file: string): boolean {
+  const own = ownHooks(text, file);
+  const events = new Set([...Object.keys(own), ...Object.keys(commands)]) as Set<HookEvent>;
+  return [...events].every((event) => own[event]?.length === 1 && own[event][0] === commands[event]);
+}
+
+/** Where the first entry of ours stands, or what would be left empty without it. */
+function ownPath(root: Node): JSONPath | null {
+  const entry = entriesOf(root).find(({ command }) => OURS.test(command));
+  if (entry === undefined) return null;
+  const { event, group, at } = entry;
+  const count = (path: JSONPath): number => findNodeAtLocation(root, path)?.children?.length ?? 0;
+  if (count(['hooks', event, group, 'hooks']) > 1) return ['hooks', event, group, 'hooks', at];
+  if (count(['hooks', event]) > 1) return ['hooks', event, group];
+  return count(['hooks']) > 1 ? ['hooks', event] : ['hooks'];
+}
+
+interface Entry {
+  readonly event: HookEvent;
+  readonly group: number;
+  readonly at: number;
+  readonly command: string;
+}
+
+function entriesOf(root: Node): Entry[] {
+  const events = findNodeAtLocation(root, ['hooks'])?.children ?? [];
+  return events.flatMap((property) => {
+    const event = String(property.children?.[0]?.value) as HookEvent;
+    return (property.children?.[1]?.children ?? []).flatMap((group, nth) => {
+      const hooks = findNodeAtLocation(group, ['hooks'])?.children ?? [];
+      return hooks.map((hook, at) => {
+        const command = findNodeAtLocation(hook, ['command'])?.value as unknown;
+        return { event, group: nth, at, command: typeof command === 'string' ? command : '' };
+      });
+    });
+  });
+}
+
+function parsed(text: string, file: string): Node {
+  const errors: { error: number }[] = [];
+  const root = parseTree(text, errors, { allowTrailingComma: true });
+  const hooks = root === undefined ? undefined : findNodeAtLocation(root, ['hooks']);
+  const lists = hooks?.children?.map((property) => property.children?.[1]?.type) ?? [];
+  const isSound = errors.length === 0 && root?.type === 'object' && (hooks === undefined || hooks.type === 'object');
+  if (root !== undefined && isSound && lists.every((type) => type === 'array')) return root;
+  throw new CometError('config_invalid', `${file} is not what Claude Code expects of settings; it was left alone`);
+}
+
+function changed(text: string, path: JSONPath, value: unknown): string {
+  const edits: Edit[] = modify(text, path, value, {
+    formattingOptions: formOf(text),
+    isArrayInsertion: typeof path.at(-1) === 'number' && value !== undefined,
+  });
+  return applyEdits(text, edits);
+}
+
+/** Indented and ended as the lines that are there. */
+function formOf(text: string): { insertSpaces: boolean; tabSize: number; eol: string } {
+  const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? '  ';
+  const isTabbed = indent.startsWith('\t');
+  return { insertSpaces: !isTabbed, tabSize: isTabbed ? 1 : indent.length, eol: text.includes('\r\n') ? '\r\n' : '\n' };
+}

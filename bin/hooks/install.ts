@@ -1,0 +1,137 @@
+import { createHash } from 'node:crypto';
+import { mkdir, realpath, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './entries.ts';
+
+const Edited = z.strictObject({
+  file: z.string(),
+  /** Null where there was no file. */
+  backup: z.string().nullable(),
+  /** Of what we wrote; '' once the user's changes stand between that and the backup. */
+  sha256: z.string(),
+  mode: z.int(),
+});
+type Edited = z.infer<typeof Edited>;
+
+const OWNER_ONLY = 0o600;
+
+export interface HookState {
+  readonly file: string;
+  /** `other`: of another folder or Node than the one that is asked. */
+  readonly events: Readonly<Record<HookEvent, 'installed' | 'other' | 'missing'>>;
+}
+
+/**
+ * Adds our hooks to a settings file of Claude Code; the former one is kept beside it.
+ *
+ * @returns the backup; null where nothing had to be changed, or no file was there
+ * @throws CometError `config_invalid` when the file is not what it should be; it stays as it is
+ */
+export async function installHooks(
+  paths: HomePaths,
+  settings: string,
+  commands: HookCommands,
+): Promise<{ readonly file: string; readonly changed: boolean; readonly backup: string | null }> {
+  const file = await realpath(settings).catch(() => path.resolve(settings));
+  const before = await readFileIfPresent(file);
+  const after = before === null ? `${withHooks('{}', commands, file)}\n` : withHooks(before, commands, file);
+  if (after === before) return { file, changed: false, backup: null };
+  const edits = await readEdits(paths);
+  const earlier = edits.find((edit) => edit.file === file);
+  const edit = earlier === undefined ? await firstEdit(file, before, after) : nextEdit(earlier, before, after);
+  await ensureDir(paths.home);
+  await writeEdits(paths, [...edits.filter((each) => each.file !== file), edit]);
+  if (before === null) await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  await writeFileAtomic(file, after, { mode: edit.mode });
+  return { file, changed: true, backup: edit.backup };
+}
+
+/**
+ * Takes our hooks out of every file that they were put into, and of `settings`: byte for byte as it was where nobody
+ * changed it since, else our entries alone.
+ *
+ * @returns the files that were changed
+ * @throws as `installHooks`
+ */
+export async function uninstallHooks(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
+  const edits = await readEdits(paths);
+  const named = await Promise.all(settings.map((file) => realpath(file).catch(() => path.resolve(file))));
+  const changed: string[] = [];
+  for (const file of new Set([...edits.map((edit) => edit.file), ...named])) {
+    const edit = edits.find((each) => each.file === file);
+    if (await revert(file, edit)) changed.push(file);
+    if (edit === undefined) continue;
+    if (edit.backup !== null) await rm(edit.backup, { force: true });
+    edits.splice(edits.indexOf(edit), 1);
+    await writeEdits(paths, edits);
+  }
+  return changed;
+}
+
+/** @throws as `installHooks` */
+export async function hookState(settings: string, commands: HookCommands): Promise<HookState> {
+  const text = await readFileIfPresent(settings);
+  const own = text === null ? {} : ownHooks(text, settings);
+  const stateOf = (event: HookEvent): HookState['events'][HookEvent] => {
+    const found = own[event] ?? [];
+    if (found.includes(commands[event])) return 'installed';
+    return found.length === 0 ? 'missing' : 'other';
+  };
+  const events = Object.keys(HOOKS).map((event) => [event, stateOf(event as HookEvent)]);
+  return { file: settings, events: Object.fromEntries(events) as HookState['events'] };
+}
+
+async function revert(file: string, edit: Edited | undefined): Promise<boolean> {
+  const now = await readFileIfPresent(file);
+  if (now === null) return false;
+  const isUntouched = edit !== undefined && sha256(now) === edit.sha256;
+  const mode = { mode: await modeOf(file) };
+  if (isUntouched && edit.backup === null) {
+    await rm(file);
+    return true;
+  }
+  const original = isUntouched ? await readFileIfPresent(edit.backup as string) : null;
+  const without = original ?? withoutHooks(now, file);
+  if (without === now) return false;
+  await writeFileAtomic(file, without, mode);
+  return true;
+}
+
+async function firstEdit(file: string, before: string | null, after: string): Promise<Edited> {
+  const backup = before === null ? null : await backUp(file, before);
+  return { file, backup, sha256: sha256(after), mode: before === null ? OWNER_ONLY : await modeOf(file) };
+}
+
+/** The user's own changes must not be replaced by the first backup. */
+function nextEdit(earlier: Edited, before: string | null, after: string): Edited {
+  const isUntouched = before !== null && sha256(before) === earlier.sha256;
+  return { ...earlier, sha256: isUntouched ? sha256(after) : '' };
+}
+
+async function readEdits(paths: HomePaths): Promise<Edited[]> {
+  const text = await readFileIfPresent(editsFile(paths));
+  if (text === null) return [];
+  try {
+    return z.array(Edited).parse(JSON.parse(text));
+  } catch (error) {
+    throw new CometError('config_invalid', `${editsFile(paths)} is damaged; remove it, and our hooks by hand`, {
+      cause: error,
+    });
+  }
+}
+
+async function writeEdits(paths: HomePaths, edits: readonly Edited[]): Promise<void> {
+  if (edits.length === 0) await rm(editsFile(paths), { force: true });
+  else await writeFileAtomic(editsFile(paths), `${JSON.stringify(edits, null, 2)}\n`);
+}
+
+async function modeOf(file: string): Promise<number> {
+  return (await stat(file)).mode & 0o777;
+}
+
+const editsFile = (paths: HomePaths): string => path.join(paths.home, 'hooks-edit.json');
+const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

@@ -1,0 +1,103 @@
+import { lstatSync } from 'node:fs';
+import http from 'node:http';
+import { homeOf, homePaths } from '../common/paths.ts';
+
+/** What Claude Code tells a hook, as far as it is used. */
+export interface HookInput {
+  readonly sessionId: string;
+  readonly projectDir: string;
+  readonly event: string;
+  readonly source: string;
+  readonly prompt: string;
+}
+
+// biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
+const env = process.env;
+/** All that a hook takes, its own start included: the user waits for it. */
+const WHOLE_MS = 180;
+/** A machine so busy that the start took all of it still lets an engine answer that is there. */
+const LEAST_MS = 60;
+const INPUT_CHARS = 4_000_000;
+const OWN_CHILD = 'COMET_CC_CHILD';
+
+/**
+ * Runs a hook: nothing it meets may disturb the session, so that what is malformed, missing or late ends with exit code
+ * 0 and no output. What `hook` returns is added to the conversation.
+ */
+export async function runHook(hook: (input: HookInput) => Promise<string>): Promise<void> {
+  try {
+    const input = parseInput(await readInput());
+    if (input === null || env[OWN_CHILD] !== undefined) return;
+    const text = await hook(input);
+    if (text === '') return;
+    const hookSpecificOutput = { hookEventName: input.event, additionalContext: text };
+    process.stdout.write(`${JSON.stringify({ hookSpecificOutput })}\n`);
+  } catch {
+    // Nothing that a hook could say would help the session.
+  }
+}
+
+/** The text that an operation of the engine's API answers with; '' where none comes in time. */
+export function ask(operation: string, input: Readonly<Record<string, unknown>>): Promise<string> {
+  const { engineSocket } = homePaths(homeOf(env));
+  const found = lstatSync(engineSocket);
+  if (!found.isSocket() || (process.getuid !== undefined && found.uid !== process.getuid())) return Promise.resolve('');
+  const body = JSON.stringify(input);
+  return new Promise((resolve, reject) => {
+    const request = http.request({
+      socketPath: engineSocket,
+      path: `/v1/${operation}`,
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
+      signal: AbortSignal.timeout(leftMs()),
+      agent: false,
+    });
+    request.on('error', reject);
+    request.on('response', (response) => {
+      let text = '';
+      response.setEncoding('utf8').on('data', (chunk: string) => {
+        text += chunk;
+      });
+      response.on('error', reject);
+      response.on('end', () => resolve(textOf(text)));
+    });
+    request.end(body);
+  });
+}
+
+async function readInput(): Promise<string> {
+  const late = setTimeout(() => process.stdin.destroy(new Error('the input does not end')), leftMs());
+  let text = '';
+  for await (const chunk of process.stdin.setEncoding('utf8')) {
+    text += chunk as string;
+    if (text.length > INPUT_CHARS) throw new Error('more than a hook is told');
+  }
+  clearTimeout(late);
+  return text;
+}
+
+/** Since the process was started. */
+function leftMs(): number {
+  return Math.max(LEAST_MS, Math.round(WHOLE_MS - performance.now()));
+}
+
+function parseInput(text: string): HookInput | null {
+  const told = JSON.parse(text) as Readonly<Record<string, unknown>> | null;
+  const field = (name: string): string => {
+    const value = told?.[name];
+    return typeof value === 'string' ? value : '';
+  };
+  const input = {
+    sessionId: field('session_id'),
+    projectDir: field('cwd'),
+    event: field('hook_event_name'),
+    source: field('source'),
+    prompt: field('prompt'),
+  };
+  return input.sessionId === '' || input.projectDir === '' ? null : input;
+}
+
+function textOf(reply: string): string {
+  const { result } = JSON.parse(reply) as { readonly result?: { readonly text?: unknown } };
+  return typeof result?.text === 'string' ? result.text : '';
+}
