@@ -1,5 +1,6 @@
-import { applyEdits, type Edit, findNodeAtLocation, type JSONPath, modify, type Node, parseTree } from 'jsonc-parser';
+import { findNodeAtLocation, type JSONPath, type Node, type ParseError, parseTree } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
+import { inserted, removed } from './splice.ts';
 
 /** Claude Code's events that we listen to, and the script that does. */
 export const HOOKS = {
@@ -34,16 +35,20 @@ export function hookCommands(node: string, scriptsDir: string, quote: (text: str
  */
 export function withHooks(text: string, commands: HookCommands, file: string): string {
   if (holdsExactly(text, commands, file)) return text;
+  const groupOf = (command: string): unknown => ({ hooks: [{ type: 'command', command, timeout: TIMEOUT }] });
   let edited = withoutHooks(text, file);
+  if (findNodeAtLocation(parsed(edited, file), ['hooks']) === undefined) {
+    const events = Object.entries(commands).map(([event, command]) => [event, [groupOf(command)]]);
+    return inserted(edited, parsed(edited, file), { key: 'hooks', value: Object.fromEntries(events) });
+  }
   for (const [event, command] of Object.entries(commands)) {
-    const group = { hooks: [{ type: 'command', command, timeout: TIMEOUT }] };
-    const groups = findNodeAtLocation(parsed(edited, file), ['hooks', event]);
-    const at = groups?.children?.length ?? 0;
-    edited = changed(
-      edited,
-      groups === undefined ? ['hooks', event] : ['hooks', event, at],
-      groups === undefined ? [group] : group,
-    );
+    const root = parsed(edited, file);
+    const groups = findNodeAtLocation(root, ['hooks', event]);
+    const hooks = findNodeAtLocation(root, ['hooks']) as Node;
+    edited =
+      groups === undefined
+        ? inserted(edited, hooks, { key: event, value: [groupOf(command)] })
+        : inserted(edited, groups, { value: groupOf(command) });
   }
   return edited;
 }
@@ -52,9 +57,10 @@ export function withHooks(text: string, commands: HookCommands, file: string): s
 export function withoutHooks(text: string, file: string): string {
   let edited = text;
   for (;;) {
-    const path = ownPath(parsed(edited, file));
+    const root = parsed(edited, file);
+    const path = ownPath(root);
     if (path === null) return edited;
-    edited = changed(edited, path, undefined);
+    edited = removed(edited, findNodeAtLocation(root, path) as Node);
   }
 }
 
@@ -108,26 +114,11 @@ function entriesOf(root: Node): Entry[] {
 }
 
 function parsed(text: string, file: string): Node {
-  const errors: { error: number }[] = [];
+  const errors: ParseError[] = [];
   const root = parseTree(text, errors, { allowTrailingComma: true });
   const hooks = root === undefined ? undefined : findNodeAtLocation(root, ['hooks']);
   const lists = hooks?.children?.map((property) => property.children?.[1]?.type) ?? [];
   const isSound = errors.length === 0 && root?.type === 'object' && (hooks === undefined || hooks.type === 'object');
   if (root !== undefined && isSound && lists.every((type) => type === 'array')) return root;
   throw new CometError('config_invalid', `${file} is not what Claude Code expects of settings; it was left alone`);
-}
-
-function changed(text: string, path: JSONPath, value: unknown): string {
-  const edits: Edit[] = modify(text, path, value, {
-    formattingOptions: formOf(text),
-    isArrayInsertion: typeof path.at(-1) === 'number' && value !== undefined,
-  });
-  return applyEdits(text, edits);
-}
-
-/** Indented and ended as the lines that are there. */
-function formOf(text: string): { insertSpaces: boolean; tabSize: number; eol: string } {
-  const indent = /^([ \t]+)"/m.exec(text)?.[1] ?? '  ';
-  const isTabbed = indent.startsWith('\t');
-  return { insertSpaces: !isTabbed, tabSize: isTabbed ? 1 : indent.length, eol: text.includes('\r\n') ? '\r\n' : '\n' };
 }

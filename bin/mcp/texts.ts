@@ -40,7 +40,7 @@ export function hitsText(hits: readonly RecallHit[], query: string, nonce: strin
 /** The tier-1 line, the raw line that matched where it does not stand in it, and where both come from. */
 function hitTold({ node, line, raw }: RecallHit): Told {
   const quote = raw === null ? '' : neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
-  const said = raw === null || line.text.includes(`"${quote}"`) ? [] : [`  said: "${quote}"`];
+  const said = raw === null || line.text.includes(quote) ? [] : [`  said: "${quote}"`];
   const turn = raw === null ? '' : `, turn ${raw.turn.slice(0, 12)}`;
   const source = `  source: session ${oneLine(node.session_id)}${turn}, ${node.created_at.slice(0, 10)}, by ${node.origin}`;
   return { text: [line.text, ...said, source].join('\n'), origin: line.origin };

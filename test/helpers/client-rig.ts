@@ -33,7 +33,7 @@ export interface ClientRig {
   /** Everything the client keeps on disk, as it is now; call the result to go back to it. */
   keepClient(): () => void;
   /** What engine and guard logged at a level. */
-  logged(level: 'warn' | 'error'): readonly string[];
+  logged(level: 'info' | 'warn' | 'error'): readonly string[];
   /** Hosts the client and our children asked the network's proxy for, other than the API. */
   readonly strangers: readonly string[];
   close(): Promise<void>;

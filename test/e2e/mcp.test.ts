@@ -1,0 +1,199 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { mkdirSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
+import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createStandin, type Standin } from '../../bin/standin/index.ts';
+import type { MemoryNode } from '../../memory/core/node.ts';
+import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
+import { daemonUpstream } from '../helpers/live-conversation.ts';
+import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
+
+// Each test starts several processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+const HELLO = {
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'initialize',
+  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
+};
+const NOTE = 'The parcel gateway listens on port 7411, and Ilse restarts it on Thursdays.';
+
+let home: TestHome;
+let standin: Standin;
+let plan: ConversationPlan;
+let client: Client;
+
+async function connect(cwd: string, root?: string): Promise<Client> {
+  const capabilities = root === undefined ? {} : { roots: { listChanged: true } };
+  const made = new Client({ name: 'test', version: '1' }, { capabilities });
+  if (root !== undefined) {
+    const roots = [{ uri: pathToFileURL(root).href }];
+    made.setRequestHandler(ListRootsRequestSchema, () => ({ roots }));
+  }
+  const env = home.env as Record<string, string>;
+  await made.connect(
+    new StdioClientTransport({ command: process.execPath, args: [CLI, 'mcp'], env, cwd, stderr: 'ignore' }),
+  );
+  return made;
+}
+
+async function call(name: string, args: Record<string, unknown> = {}, by = client): Promise<string> {
+  const { content, isError } = await by.callTool({ name, arguments: args });
+  const [block] = content as { text: string }[];
+  return `${isError ? 'ERROR ' : ''}${block?.text}`;
+}
+
+async function read(uri: string): Promise<string> {
+  const [found] = (await client.readResource({ uri })).contents as { text: string }[];
+  return found?.text ?? '';
+}
+
+beforeAll(async () => {
+  standin = await createStandin();
+  home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin });
+  plan = seededPlan(7, { turns: 3, models: ['claude-opus-4-8'], rounds: 0 });
+  client = await connect(home.user, plan.cwd);
+});
+
+afterAll(async () => {
+  await client.close();
+  await home.close();
+  await standin.close();
+});
+
+describe('comet-cc mcp', () => {
+  it('starts before the daemon, says what to do, and works once it is up', async () => {
+    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+      'get_memory_index',
+      'read_memory_node',
+      'search_memory',
+      'retrieve_memory',
+      'remember',
+      'forget',
+    ]);
+    expect(await call('retrieve_memory', { summary_query: 'gateway' })).toBe(
+      'ERROR comet-cc: the daemon is not running; start it with: comet-cc start',
+    );
+    await expect(client.readResource({ uri: 'memory://nodes' })).rejects.toThrow('comet-cc start');
+    await home.json(['start', '--json']);
+    expect(await call('get_memory_index')).toBe('Nothing is remembered of this project yet.');
+    await growConversation(plan, await daemonUpstream(home));
+    await home.run(['flush']);
+    expect(await call('get_memory_index')).toMatch(/^\d+ memories of 3 turns in 1 sessions/);
+  });
+
+  it('finds what a session said, with its source, and reads it to the last word', async () => {
+    const nodes = (await home.json(['memory', 'ls', '--json'])) as MemoryNode[];
+    const node = nodes[0] as MemoryNode;
+    const found = await call('retrieve_memory', { summary_query: node.summary, trigger_query: node.trigger });
+    expect(found).toContain(`[${node.node_id}]`);
+    expect(found).toContain(`source: session ${plan.sessionId}, turn `);
+    expect(found.length).toBeLessThan(4_500);
+    const raw = await home.json(['memory', 'show', node.node_id, '--depth', '2', '--json']);
+    const [first] = (raw as { raw: { content: { text: string }[] }[] }).raw;
+    const shown = await call('read_memory_node', { node_id: node.node_id, depth: 2 });
+    expect(shown).toContain(first?.content[0]?.text.slice(0, 200));
+    expect(await call('read_memory_node', { node_id: node.node_id, depth: 0 })).toContain(node.trigger.slice(0, 40));
+    expect(await call('read_memory_node', { node_id: node.node_id })).toContain('importance');
+    const [tag = ''] = node.topic_tags.filter((each) => !each.includes(':'));
+    expect(await call('search_memory', { tag })).toContain(node.node_id);
+    expect(await call('search_memory', { tag: 'no such tag' })).toContain(tag);
+    expect(await call('read_memory_node', { node_id: 'mem_1999' })).toMatch(/^ERROR comet-cc: /);
+  });
+
+  it('notes down what it is told to, of no better origin than a tool, once, and forgets it with every trace', async () => {
+    const noted = await call('remember', { text: NOTE });
+    const id = /mem_\w+/.exec(noted)?.[0] ?? '';
+    expect(noted).toBe(`Noted as ${id}.`);
+    expect(await call('remember', { text: NOTE })).toBe(`It is here already, as ${id}.`);
+    expect(await home.json(['memory', 'show', id, '--json'])).toMatchObject({ origin: 'tool', recall_mode: 'active' });
+    const found = await call('retrieve_memory', { summary_query: 'Which port does the parcel gateway listen on?' });
+    expect(found).toContain(NOTE);
+    expect(found).toContain('Exact wording matters here');
+    expect(await call('retrieve_memory', { summary_query: NOTE.slice(0, 18) })).not.toContain('Exact wording');
+    expect(await call('forget', { node_id: id.slice(0, 12) })).toMatch(/^ERROR .*the whole id/s);
+    expect(await call('forget', { node_id: id })).toBe(`Removed ${id}.`);
+    expect(await call('retrieve_memory', { summary_query: 'parcel gateway port' })).not.toContain('7411');
+    expect(await call('remember', { text: NOTE })).toMatch(/^ERROR comet-cc: the user had just this removed/);
+  });
+
+  it('keeps to the project of the root, or of the folder it runs in', async () => {
+    const elsewhere = path.join(home.user, 'elsewhere');
+    mkdirSync(elsewhere);
+    const stranger = await connect(elsewhere);
+    expect(await call('get_memory_index', {}, stranger)).toBe('Nothing is remembered of this project yet.');
+    expect(await call('remember', { text: 'Only here: the colour is teal.' }, stranger)).toContain('Noted');
+    expect(await call('retrieve_memory', { summary_query: 'the colour is teal' })).not.toContain('teal');
+    expect(await call('retrieve_memory', { summary_query: 'the colour is teal' }, stranger)).toContain('teal');
+    await home.run(['pause', '--project', elsewhere]);
+    for (const name of ['get_memory_index', 'remember']) {
+      expect(await call(name, { text: 'x' }, stranger)).toMatch(/^ERROR comet-cc: memory (is off|takes nothing in)/);
+    }
+    await stranger.close();
+  });
+
+  it('has resources for nodes, sessions and one node', async () => {
+    const [node] = (await home.json(['memory', 'ls', '--project', plan.cwd, '--json'])) as MemoryNode[];
+    const { resources } = await client.listResources();
+    expect(resources.map(({ uri }) => uri)).toEqual(['memory://nodes', 'memory://sessions']);
+    expect((await client.listResourceTemplates()).resourceTemplates[0]?.uriTemplate).toBe('memory://node/{id}');
+    expect(await read('memory://nodes')).toContain(node?.node_id);
+    expect(await read('memory://sessions')).toContain(plan.sessionId);
+    expect(await read(`memory://node/${node?.node_id}`)).toContain(node?.summary.slice(0, 60));
+  });
+
+  it('takes any input without an end of its own, and writes nothing but its protocol', async () => {
+    const noise = Array.from({ length: 60 }, (_, seed) =>
+      createHash('shake256', { outputLength: 1 + 40 * seed })
+        .update(String(seed))
+        .digest(),
+    );
+    const odd = [
+      '{}',
+      'null',
+      '[]',
+      '{"jsonrpc":"2.0","id":{},"method":7}',
+      '{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"remember","arguments":{"text":5}}}',
+      '{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"__proto__"}}',
+      '{"jsonrpc":"2.0","id":11,"method":"resources/read","params":{"uri":"memory://node/%00"}}',
+    ];
+    const text = [JSON.stringify(HELLO), ...odd, ''].join('\n');
+    const ping = JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'ping' });
+    const input = Buffer.concat([
+      Buffer.from(text),
+      ...noise.flatMap((each) => [each, Buffer.from('\n')]),
+      Buffer.from(`\n${ping}\n`),
+    ]);
+    const { code, stdout } = await piped(input);
+    expect(code).toBe(0);
+    const answers = stdout
+      .trimEnd()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { id: number });
+    expect(answers.map(({ id }) => id)).toEqual(expect.arrayContaining([1, 9, 10, 11, 99]));
+  });
+
+  it('ends with a line that has no end', async () => {
+    const { code, stdout } = await piped(Buffer.alloc(12_000_000, 'x'));
+    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
+  });
+});
+
+/** All of stdin at once, and its end. */
+function piped(input: Buffer): Promise<{ code: number | null; stdout: string }> {
+  const child = spawn(process.execPath, [CLI, 'mcp'], { env: home.env, cwd: home.user });
+  let stdout = '';
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk;
+  });
+  // Nobody reads stderr.
+  child.stdin.on('error', () => undefined);
+  child.stdin.end(input);
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout })));
+}
