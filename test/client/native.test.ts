@@ -14,6 +14,11 @@ const MINUTES = 60_000;
 const OPUS = ['--model', 'claude-opus-4-8'];
 const PLUGIN = path.resolve('hooks/plugin');
 
+const SUMMARISES: Aside = {
+  when: 'CRITICAL: Respond with TEXT ONLY',
+  answer: () => ({ kind: 'message', blocks: [{ type: 'text', text: '<summary>All is done.</summary>' }] }),
+};
+
 /** Loads a deferred tool, calls it, and says what came back. */
 function usesTool(when: string, tool: string, input: Record<string, unknown>): Aside {
   const steps = (request: ServedRequest): Answer => {
@@ -91,9 +96,10 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
     'hooks install: compactions make memory, and the end of a session closes it',
     async () => {
       expect((await rig.home.run(['hooks', 'install'])).code).toBe(0);
-      asked = [];
+      asked = [SUMMARISES];
       const session = rig.remembered(OPUS);
       const { sessionId } = await session.ask('The invoices are rounded to the nearest cent.');
+      await session.ask('Only the total of each is rounded.');
       await session.ask('/compact');
       expect(await session.end()).toBe(0);
       const closed = async (): Promise<string | null | undefined> =>
@@ -101,9 +107,9 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
           (one) => one.session_id === sessionId,
         )?.closed_at;
       await expect.poll(closed, { timeout: 20_000 }).toEqual(expect.any(String));
-      const logged = rig.logged('info').filter((line) => line.includes(sessionId));
-      expect(logged.filter((line) => line.includes('the client compacts'))).toHaveLength(1);
-      expect(logged.filter((line) => line.includes('a new lineage begins'))).toHaveLength(1);
+      for (const told of ['the client compacts', 'a new lineage begins']) {
+        expect(rig.logged('info').filter((line) => line.includes(sessionId) && line.includes(told))).toHaveLength(1);
+      }
     },
     MINUTES,
   );
@@ -152,8 +158,8 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
         .filter((request) => request.sessionId === answer.sessionId)
         .map(({ bytes }) => bytes.toString());
       expect(bodies.some((body) => body.includes('comet-cc:memory'))).toBe(true);
-      const logged = rig.logged('info').filter((line) => line.includes(answer.sessionId));
-      expect(logged.some((line) => line.includes('the client compacts'))).toBe(true);
+      const told = (line: string): boolean => line.includes(answer.sessionId) && line.includes('the client compacts');
+      expect(rig.logged('info').some(told)).toBe(true);
       expect(client('plugin', 'validate', PLUGIN)).toContain('Validation passed');
     },
     MINUTES,
