@@ -1,6 +1,7 @@
 import { lstatSync } from 'node:fs';
 import http from 'node:http';
 import { homeOf, homePaths } from '../common/paths.ts';
+import { isPipe } from '../common/platform.ts';
 
 /** What Claude Code tells a hook, as far as it is used. */
 export interface HookInput {
@@ -40,8 +41,7 @@ export async function runHook(hook: (input: HookInput) => Promise<string>): Prom
 /** The text that an operation of the engine's API answers with; '' where none comes in time. */
 export function ask(operation: string, input: Readonly<Record<string, unknown>>): Promise<string> {
   const { engineSocket } = homePaths(homeOf(env));
-  const found = lstatSync(engineSocket);
-  if (!found.isSocket() || (process.getuid !== undefined && found.uid !== process.getuid())) return Promise.resolve('');
+  if (!isOurs(engineSocket)) return Promise.resolve('');
   const body = JSON.stringify(input);
   return new Promise((resolve, reject) => {
     const request = http.request({
@@ -63,6 +63,13 @@ export function ask(operation: string, input: Readonly<Record<string, unknown>>)
     });
     request.end(body);
   });
+}
+
+/** @throws where nothing is there */
+function isOurs(address: string): boolean {
+  if (isPipe(address)) return true;
+  const found = lstatSync(address);
+  return found.isSocket() && (process.getuid === undefined || found.uid === process.getuid());
 }
 
 async function readInput(): Promise<string> {

@@ -3,7 +3,7 @@ import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { backUp, ensureDir, readFileIfPresent, removeEmpty, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './entries.ts';
 
@@ -72,6 +72,14 @@ export async function uninstallHooks(paths: HomePaths, settings: readonly string
   return changed;
 }
 
+/** The settings files with hooks of ours, or with a note that they have some. @throws as `installHooks` */
+export async function hookedFiles(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
+  const noted = (await readEdits(paths)).map(({ file }) => file);
+  const texts = await Promise.all(settings.map((file) => readFileIfPresent(file)));
+  const found = settings.filter((file, at) => Object.keys(ownHooks(texts[at] ?? '{}', file)).length > 0);
+  return [...new Set([...noted, ...found])];
+}
+
 /** @throws as `installHooks` */
 export async function hookState(settings: string, commands: HookCommands): Promise<HookState> {
   const text = await readFileIfPresent(settings);
@@ -92,6 +100,7 @@ async function revert(file: string, edit: Edited | undefined): Promise<boolean> 
   const mode = { mode: await modeOf(file) };
   if (isUntouched && edit.backup === null) {
     await rm(file);
+    await removeEmpty(path.dirname(file));
     return true;
   }
   const original = isUntouched ? await readFileIfPresent(edit.backup as string) : null;

@@ -11,10 +11,12 @@ import {
 } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { homeEntries } from '../../common/paths.ts';
+import { userSettingsFile } from '../claude-settings.ts';
 import { completionFiles, removeCompletion } from '../completion/file.ts';
 import type { Context } from '../context.ts';
 import { guardStatus } from '../control.ts';
 import { stopDaemon } from '../daemon.ts';
+import { hookedFiles, uninstallHooks } from '../hooks/install.ts';
 import { serviceState, uninstallService } from '../service/install.ts';
 import { plannedService } from '../service/planned.ts';
 import type { Step } from './step.ts';
@@ -41,6 +43,13 @@ export function uninstallSteps(context: Context, { keepMemory, told }: Uninstall
       async undo() {
         const plan = await plannedService(context);
         if (plan !== null) await uninstallService(plan, told);
+      },
+    },
+    {
+      id: 'hooks',
+      present: async () => (await hookedFiles(paths, [userSettingsFile(env)])).map((file) => `our hooks in ${file}`),
+      async undo() {
+        await uninstallHooks(paths, [userSettingsFile(env)]);
       },
     },
     {

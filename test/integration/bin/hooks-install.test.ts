@@ -49,7 +49,7 @@ describe('hooks in a settings file', () => {
     expect(await installHooks(paths, file, commands)).toMatchObject({ changed: true, backup: null });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     await uninstallHooks(paths, [file]);
-    expect(await readdir(path.dirname(file))).toEqual([]);
+    expect(await readdir(dir)).not.toContain('.claude');
   });
 
   it('are taken out of what the user changed since, and no more than they', async () => {
