@@ -55,14 +55,14 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
       const block = renderSystemBlock({ brief, lines: lines.map(asLine), budgetTokens: inject.systemTokens });
       return { text: block?.text ?? '' };
     },
-    async 'hooks/prompt'({ sessionId, projectDir, prompt }) {
+    async 'hooks/prompt'({ sessionId, projectDir, prompt }, left) {
       if (inject.retrieval !== 'hook' || !consent.of(projectDir).adds) return NOTHING;
       const told = shownIn(sessionId);
       // What was said in this conversation stands in it, or in its preamble.
       const own = memory.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
       const hits = await memory.recall(
         { sessionId, projectDir, prompt, recent: [], visibleTurns: new Set(own), shown: told },
-        AbortSignal.timeout(recallMs),
+        AbortSignal.any([left, AbortSignal.timeout(recallMs)]),
       );
       const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !told.has(text));
       const [recalled] = renderRetrieval(lines, {
@@ -72,6 +72,8 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
         fence: '',
         anchor: '',
       });
+      // A hook that has given up shows nothing.
+      if (left.aborted) return NOTHING;
       for (const { nodeId, text } of lines) if (recalled?.nodeIds.includes(nodeId)) told.add(text);
       return { text: recalled?.text ?? '' };
     },
