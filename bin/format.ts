@@ -132,3 +132,10 @@ function characterWidth(character: string): number {
   if (/\p{Mark}/u.test(character)) return 0;
   return WIDE.test(character) ? 2 : 1;
 }
+
+/** Rank and score in each lane that found something. */
+export function lanesText(lanes: Readonly<Record<string, { readonly rank: number; readonly score: number }>>): string {
+  return Object.entries(lanes)
+    .map(([lane, { rank, score }]) => `${lane} #${rank} ${score.toFixed(3)}`)
+    .join(', ');
+}

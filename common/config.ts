@@ -170,8 +170,8 @@ export const Config = z.strictObject({
           window: share(2).describe('full text over the turns around it'),
           date: share(2.5).describe('the question names its date'),
           when: share(1).describe('the question asks when, and it tells a time'),
-          fact: share(1).describe('full text over facts that rest on it'),
-          factMeaning: share(0.2).describe('likeness of facts that rest on it'),
+          fact: share(0.6).describe('full text over facts that rest on it'),
+          factMeaning: share(0.7).describe('likeness of facts that rest on it'),
         })
         .prefault({}),
       boosts: z

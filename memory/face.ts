@@ -49,6 +49,8 @@ export interface RecallHit {
   readonly raw: { readonly text: string; readonly turn: string } | null;
   /** Files the node is about that are no longer what they were; absent where none is. */
   readonly changed?: readonly FileChange[];
+  /** An exact value or wording is asked for: only the raw turn has it for certain. Absent where it is not. */
+  readonly isExact?: true;
   /** The node is about the file that was asked for. */
   readonly anchored?: true;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;

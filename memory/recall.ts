@@ -9,7 +9,7 @@ import { isNearDuplicate } from './core/near-duplicate.ts';
 import type { MemoryNode } from './core/node.ts';
 import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './core/node-ranking.ts';
 import { passagesOf } from './core/passages.ts';
-import { asksPast, contentTokens, namesCall, recallQuery } from './core/query.ts';
+import { asksExact, asksPast, contentTokens, namesCall, recallQuery } from './core/query.ts';
 import { UNSEEN, weighQuery } from './core/query-worth.ts';
 import { freshnessFactor, staleNote } from './core/staleness.ts';
 import { type RankedTurn, rankTurns, TURN_WEIGHTS, type TurnWeights } from './core/turn-ranking.ts';
@@ -51,7 +51,7 @@ export interface Recaller {
 }
 
 /** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
-const LANE_LIMIT = 200;
+const LANE_LIMIT = 400;
 /** How long somebody who asks waits to be told which files changed; a prompt waits less. */
 export const ASKED_MS = 250;
 /** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
@@ -107,6 +107,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const weights = weighQuery(tokens, idf);
     const asked = weighAsked(query, idf, index.lexicon);
     const past = asksPast(query);
+    const exact = asksExact(query) ? ({ isExact: true } as const) : {};
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
     const current = (id: string): string => nodeOf(id)?.node_id ?? id;
     const factsOf = (id: string): NodeFacts | null => {
@@ -158,7 +159,8 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       if (gated && line.text.length > left) continue;
       left -= line.text.length;
       const { score, lanes } = candidate;
-      const hit = { node, score, line, lanes, raw: raw === null ? null : { text: raw.text, turn: raw.turn } };
+      const quoted = raw === null ? null : { text: raw.text, turn: raw.turn };
+      const hit = { node, score, line, lanes, raw: quoted, ...exact };
       found.push(changed.length === 0 ? hit : { ...hit, changed });
     }
     return found;

@@ -1,5 +1,5 @@
 import { isCleanOrigin } from '../common/turn.ts';
-import type { MemoryLine, MemorySource, ProxyLog } from './ports.ts';
+import type { MemoryLine, MemorySource, ProxyLog, RecalledLine } from './ports.ts';
 import { type Step, stripThrough } from './wire/epoch.ts';
 import { modelTraits } from './wire/models.ts';
 import { type EpochPlan, type Injection, locate, type RoundCut } from './wire/plan.ts';
@@ -91,7 +91,7 @@ export async function recollect(
   return {
     brief: has?.brief ?? [],
     standing: (has?.lines ?? []).map(asLine),
-    recalled: (hits ?? []).map((hit) => asLine(hit.line)),
+    recalled: (hits ?? []).map(asRecalled),
     whole: has !== null && hits !== null,
   };
 }
@@ -283,6 +283,10 @@ function distinct(lines: readonly Line[]): Line[] {
 
 function asLine({ nodeId, text, origin }: MemoryLine): Line {
   return { nodeId, text, clean: isCleanOrigin(origin) };
+}
+
+function asRecalled({ line, score, lanes = {}, isExact = false }: RecalledLine): Line {
+  return { ...asLine(line), found: { score, lanes }, isExact };
 }
 
 function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise<T> {

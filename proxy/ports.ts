@@ -90,6 +90,15 @@ export interface ConsentSource {
   withhold(key: string): void;
 }
 
+export interface RecalledLine {
+  readonly line: MemoryLine;
+  readonly score: number;
+  /** The prompt asks for an exact value or wording. */
+  readonly isExact?: boolean;
+  /** Rank and score in each lane that found it. */
+  readonly lanes?: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
+}
+
 /** What the rewriter needs of memory; `bin` joins the two. */
 export interface MemorySource {
   capture(turns: readonly CapturedTurn[]): void;
@@ -110,5 +119,5 @@ export interface MemorySource {
       readonly shown: ReadonlySet<string>;
     },
     signal: AbortSignal,
-  ): Promise<readonly { readonly line: MemoryLine; readonly score: number }[]>;
+  ): Promise<readonly RecalledLine[]>;
 }

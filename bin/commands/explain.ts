@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { Context } from '../context.ts';
 import { engineOf } from '../engine.ts';
-import { oneLine, printable } from '../format.ts';
+import { lanesText, oneLine, printable } from '../format.ts';
 
 export function registerExplain(program: Command, context: Context): void {
   program
@@ -42,11 +42,12 @@ export function explained(receipt: Receipt): string[] {
       ...nodes.map((id) => `            ${id}`),
     ]),
     ...(receipt.thinking_stripped > 0 ? [`stripped  ${receipt.thinking_stripped} thinking blocks`] : []),
-    ...receipt.added.flatMap(({ channel, position, reason, text }) => [
+    ...receipt.added.flatMap(({ channel, position, reason, text, found = [] }) => [
       `added     ${channel} at ${position}: ${reason}`,
       ...printable(text)
         .split('\n')
         .map((line) => `            ${line}`),
+      ...found.map(({ nodeId, score, lanes }) => `  found     ${nodeId} ${score.toFixed(3)}: ${lanesText(lanes)}`),
     ]),
   ];
 }

@@ -9,6 +9,7 @@ const HEADS = [
   'comet-cc, a memory proxy that this user runs locally, adds this block.',
   'Recalled by comet-cc for the prompt above.',
   'Earlier turns of this conversation, kept by comet-cc.',
+  '(This asks for exact values or wording:',
   'The work on the prompt above has begun; its first tool calls are kept by comet-cc',
 ];
 /** A line of memory as it is shown: `- [mem_…] 2026-03-01 (user) …`. */

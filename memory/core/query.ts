@@ -65,3 +65,11 @@ const PAST_WORDS =
 export function asksPast(query: string): boolean {
   return PAST_WORDS.test(query);
 }
+
+const EXACT_WORDS =
+  /\b(?:exact(?:ly)?|verbatim|word for word|wording|literal(?:ly)?|quote[ds]?|precise(?:ly)?|to the letter)\b|\b(?:which|what)(?: \w+)? (?:port|version|limit|threshold|timeout|number|value|hash|key|id|url|address|path|flag|command|date|time|amount|price|rate|size|figure)s?\b|\bhow (?:many|much|often|long|large|big|high|wide)\b/i;
+
+/** Whether the query asks for an exact value or wording, which a summary may have rounded or put in other words. */
+export function asksExact(query: string): boolean {
+  return EXACT_WORDS.test(query);
+}

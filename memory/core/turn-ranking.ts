@@ -37,8 +37,8 @@ export const TURN_WEIGHTS: TurnWeights = {
   window: 2,
   date: 2.5,
   when: 1,
-  fact: 1,
-  factMeaning: 0.2,
+  fact: 0.6,
+  factMeaning: 0.7,
 };
 
 export interface RankedTurn {

@@ -1,6 +1,13 @@
 import type { ConversationView } from './view.ts';
 
 /** Memory recalled for one prompt; stays where it was put for as long as the plan lives. */
+/** How a recalled memory was found: its score, and rank and score in each lane that found it. */
+export interface Finding {
+  readonly nodeId: string;
+  readonly score: number;
+  readonly lanes: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
+}
+
 export interface Injection {
   /** Lineage up to the prompt it was recalled for. */
   readonly anchor: string;
@@ -8,6 +15,8 @@ export interface Injection {
   readonly channel: 'system' | 'block';
   readonly text: string;
   readonly nodeIds: readonly string[];
+  /** Not said of a memory that was recalled before that was kept. */
+  readonly found?: readonly Finding[];
 }
 
 /** One leading range of whole turns that is no longer sent. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type EpochPlan, locate } from './plan.ts';
+import { type EpochPlan, type Finding, locate } from './plan.ts';
 import { smallestEdits } from './receipt-edits.ts';
 import type { Spliced } from './splice.ts';
 import { headEnd } from './turns.ts';
@@ -17,6 +17,8 @@ export interface ReceiptAddition {
   readonly text: string;
   readonly nodes: readonly string[];
   readonly reason: string;
+  /** How each of `nodes` was found, where a prompt recalled them. */
+  readonly found?: readonly Finding[];
 }
 
 /** What was done to one request. `edits` applied to the body received give the body sent, byte for byte. */
@@ -214,11 +216,12 @@ function added(view: ConversationView, plan: EpochPlan, spliced: Spliced): Recei
     const reason = 'stands for the rounds dropped';
     if (position !== undefined) additions.push({ channel: 'preamble', position, text, nodes, reason });
   }
-  for (const { text, nodeIds: nodes } of plan.injections) {
-    const found = where(text);
-    if (found === null) continue;
-    const channel = found.isSystem ? 'system-message' : 'user-block';
-    additions.push({ channel, position: found.position, text, nodes, reason: 'recalled for that prompt' });
+  for (const { text, nodeIds: nodes, found } of plan.injections) {
+    const place = where(text);
+    if (place === null) continue;
+    const channel = place.isSystem ? 'system-message' : 'user-block';
+    const addition = { channel, position: place.position, text, nodes, reason: 'recalled for that prompt' } as const;
+    additions.push(found === undefined ? addition : { ...addition, found });
   }
   return additions;
 }

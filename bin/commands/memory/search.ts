@@ -6,7 +6,7 @@ import { staleNote } from '../../../memory/core/staleness.ts';
 import type { RecallHit } from '../../../memory/face.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, oneLine, parseCount, truncate } from '../../format.ts';
+import { ago, lanesText, oneLine, parseCount, truncate } from '../../format.ts';
 import type { Term } from '../../term.ts';
 
 interface Flags {
@@ -52,13 +52,16 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       for (const line of hits.flatMap((hit) => hitLines(hit, flags.explain ?? false, context.term, Date.now()))) {
         context.term.out(line);
       }
+      if (hits.some(({ isExact }) => isExact)) {
+        context.term.say('this asks for an exact value or wording: read it in full, comet-cc memory show ID --depth 2');
+      }
     });
 }
 
 /** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */
 export function hitJson(hit: RecallHit, explain: boolean): Record<string, unknown> {
   const lanes = { ...Object.fromEntries(LANES.map((lane) => [lane, null])), ...hit.lanes };
-  const about = { changed: hit.changed ?? [], anchored: hit.anchored ?? false };
+  const about = { changed: hit.changed ?? [], anchored: hit.anchored ?? false, exact: hit.isExact ?? false };
   return { ...hit.node, score: hit.score, match: hit.raw, ...about, ...(explain ? { lanes } : {}) };
 }
 
@@ -76,6 +79,5 @@ export function hitLines(
   if (hit.raw !== null) lines.push(term.paint('dim', truncate(`  "${oneLine(hit.raw.text)}"`, term.width)));
   if (hit.changed !== undefined) lines.push(term.paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));
   if (!explain) return lines;
-  const lanes = Object.entries(hit.lanes).map(([lane, { rank, score }]) => `${lane} #${rank} ${score.toFixed(3)}`);
-  return [...lines, term.paint('dim', `  ${lanes.join(', ')}`)];
+  return [...lines, term.paint('dim', `  ${lanesText(hit.lanes)}`)];
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { contentTokens, recallQuery } from '../../../../memory/core/query.ts';
+import { asksExact, contentTokens, recallQuery } from '../../../../memory/core/query.ts';
 
 test('a prompt with words of its own is the query, whatever was said before', () => {
   expect(recallQuery('which port does staging use?', ['talk about penguins'])).toBe('which port does staging use?');
@@ -33,4 +33,11 @@ test('of a long paste beginning and end are kept', () => {
   expect(query.length).toBeLessThanOrEqual(4_001);
   expect(query).toContain('alpha');
   expect(query).toContain('omega');
+});
+
+test('exact values and wordings are known by how they are asked for', () => {
+  for (const query of ['Which port does billing use?', 'how many retries are there?', 'quote the error verbatim']) {
+    expect(asksExact(query)).toBe(true);
+  }
+  for (const query of ['why did we drop redis?', 'go on with the importer']) expect(asksExact(query)).toBe(false);
 });

@@ -48,7 +48,7 @@ test('facts lead to turns that no other lane found', () => {
     ['a', 'n:a'],
     ['z', 'n:z'],
   ]);
-  expect(ranked[1]?.parts).toEqual({ fact: 1 });
+  expect(ranked[1]?.parts).toEqual({ fact: TURN_WEIGHTS.fact });
 });
 
 test('a turn that a full vector lane left out counts for a little less than its last hit', () => {

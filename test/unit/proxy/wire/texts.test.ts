@@ -35,6 +35,19 @@ const shows = (given: readonly Line[], text: string): Line[] =>
   given.filter((one) => text.split('\n').includes(one.text));
 
 describe('what is recalled for a prompt', () => {
+  it('says once that an exact value should be read in full, within the budget, and how each line was found', () => {
+    const found = { score: 0.9, lanes: { raw: { rank: 1, score: 12 } } };
+    const exact = ['one', 'two'].map((text) => ({ ...line(text, true), found, isExact: true }));
+    const [injection] = placed(exact, 'auto', true);
+    expect(injection?.text.match(/memory show ID --depth 2/g)).toHaveLength(1);
+    expect(injection?.found).toEqual([
+      { nodeId: 'mem_one', ...found },
+      { nodeId: 'mem_two', ...found },
+    ]);
+    expect(placed(exact, 'auto', true, 20)).toEqual([]);
+    expect(placed([line('one', true)], 'auto', true)[0]?.text).not.toContain('memory show');
+  });
+
   const both = [line('said by the user', true), line('read on a page', false)];
   const channels = (mode: RetrievalMode, takes: boolean) =>
     placed(both, mode, takes).map(({ channel, nodeIds }) => [channel, ...nodeIds]);
