@@ -23,8 +23,14 @@ export interface Batch {
 
 /** Makes nodes and briefs out of batches, whoever writes them. */
 export interface Compactor {
-  /** Nodes of the local model, durable and findable when this resolves. @throws when they cannot be written */
-  standIn(batch: Batch): Promise<readonly MemoryNode[]>;
+  /**
+   * Nodes of the local model, durable and findable when this resolves; what is to stand below them is written with them.
+   * @throws when they cannot be written
+   */
+  standIn(
+    batch: Batch,
+    childrenOf: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
+  ): Promise<readonly MemoryNode[]>;
   /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
   bundle(batch: Batch, prompt: string): Promise<void>;
   /** What `model` makes of the batch; turns that it left out are filled in locally. */
@@ -102,12 +108,12 @@ export function createCompactor({
   }
 
   return {
-    async standIn(batch) {
+    async standIn(batch, childrenOf) {
       const nodes = nodesOf(await locally(batch), batch, local.name);
       return store.exclusive(async (held) => {
         const all = await revisions.apply(nodes);
-        await held.save(all, batch.turns);
         const own = all.slice(0, nodes.length);
+        await held.save([...all, ...childrenOf(own)], batch.turns);
         linker.link(own);
         return own;
       });

@@ -352,6 +352,14 @@ export interface NodeReason {
     /** Tools whose results lowered the origin. */
     readonly tools: readonly string[];
   }[];
+  /** What it states, and which of its turns each statement rests on. */
+  readonly facts: readonly {
+    readonly concept: string;
+    readonly value: string;
+    readonly polarity: 'positive' | 'negative';
+    readonly origin: Origin;
+    readonly turns: readonly string[];
+  }[];
   /** Ids that lead here. */
   readonly aliases: readonly string[];
   /** What of it is no longer so, since when, and by which node; the node as a whole where `statement` is null. */

@@ -72,8 +72,8 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
       const turns = (await texts.ofSession(sessionId)).filter(({ end }) => ends.includes(end));
       const project = book.session(sessionId)?.project ?? '';
       if (turns.length === 0) continue;
-      const fresh = await compactor.standIn({ sessionId, project, reason: 'forced', turns });
-      await rounds.adopt(fresh, turns);
+      const batch = { sessionId, project, reason: 'forced', turns } as const;
+      const fresh = await compactor.standIn(batch, (nodes) => rounds.childrenOf(nodes, turns));
       upgrades.add(fresh);
       made += fresh.length;
     }

@@ -139,8 +139,8 @@ export function createHistory(parts: Parts): History {
     const turns = batch.map(({ text }) => slimTurn(text));
     const { sessionId, project } = first.turn;
     const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
-    const nodes = await compactor.standIn({ sessionId, project, reason: 'external', turns, past });
-    await rounds.adopt(nodes, turns);
+    const own = { sessionId, project, reason: 'external', turns, past } as const;
+    await compactor.standIn(own, (nodes) => rounds.childrenOf(nodes, turns));
   }
 
   /** What a session that goes on, or another one of its project, starts with. */

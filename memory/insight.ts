@@ -65,6 +65,11 @@ export function createInsight(parts: Parts): Pick<Memory, 'stats' | 'why'> {
         written_by: node.written_by,
         compaction_reason: node.compaction_reason,
         turns: node.turns.map((end) => reasonOf(end, known.get(book.canonical(end)))),
+        facts: node.facts
+          .filter((fact) => !isClosed(fact))
+          .map(({ concept, value, polarity, evidence, origin }) => {
+            return { concept, value, polarity, origin: origin ?? node.origin, turns: evidence };
+          }),
         aliases: catalogue.pointersTo(node.node_id).map((each) => each.node_id),
         replaced: replacedIn(node),
         replaces: catalogue.all().flatMap((each) => (isRevisedBy(each, node.node_id) ? [each.node_id] : [])),

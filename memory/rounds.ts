@@ -26,8 +26,8 @@ export interface Rounds {
   append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn>;
   /** Nodes for the parts of a session that nothing stands for. */
   standIn(sessionId: string): Promise<void>;
-  /** Puts the nodes of parts below the nodes of their turns; where there are none, nodes for the tool calls. */
-  adopt(nodes: readonly MemoryNode[], turns: readonly TurnText[]): Promise<void>;
+  /** What goes below nodes of these turns: the nodes of their parts or, where there are none, nodes for the tool calls. */
+  childrenOf(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[];
 }
 
 /** What a record is given beside what was captured. */
@@ -125,18 +125,17 @@ export function createRounds(parts: Parts): Rounds {
       if (bare.size === 0) return;
       for (const part of await texts.ofSession(sessionId)) if (bare.has(part.end)) await bundle(part);
     },
-    async adopt(nodes, turns) {
-      const children = nodes.flatMap((parent) => {
-        const rounds = childrenOf(parent, book, catalogue);
+    childrenOf(nodes, turns) {
+      return nodes.flatMap((parent) => {
+        const rounds = roundsBelow(parent, book, catalogue);
         const own = turns.filter(({ end }) => parent.turns.includes(end));
         return rounds.length > 0 ? rounds : callNodes(parent, actionsOf(own), compactor.newId);
       });
-      await store.save(children);
     },
   };
 }
 
-function childrenOf(parent: MemoryNode, book: TurnBook, catalogue: Catalogue): MemoryNode[] {
+function roundsBelow(parent: MemoryNode, book: TurnBook, catalogue: Catalogue): MemoryNode[] {
   const ends = parent.turns.flatMap((end) => book.partsOf(end)).flatMap((end) => book.forms(end));
   const ids = new Set(ends.flatMap((end) => catalogue.standingFor(end)));
   return [...ids].flatMap((id): MemoryNode[] => {

@@ -36,6 +36,12 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
     lines.push(`- turn ${turn.slice(0, 12)}, ${ago(Date.parse(at), nowMs)}, ${origin}${because}`);
     lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
+  for (const { concept, value, polarity, origin, turns } of reason.facts) {
+    const denied = polarity === 'negative' ? ' (denied)' : '';
+    const from = turns.length === 0 ? 'no turn' : `turn ${turns.map((turn) => turn.slice(0, 12)).join(', ')}`;
+    const stated = truncate(oneLine(`${concept}: ${value}`), PROMPT_WIDTH);
+    lines.push(`fact of ${origin} in ${from}${denied}: ${stated}`);
+  }
   for (const { statement, valid_to, by } of reason.replaced) {
     const since = valid_to === null ? '' : ` since ${valid_to.slice(0, 10)}`;
     const what = statement === null ? 'all of it' : `"${truncate(oneLine(statement), PROMPT_WIDTH)}"`;

@@ -80,3 +80,17 @@ test('what is removed takes its children with it', async () => {
   expect(memory.list({ all: true })).toEqual([]);
   expect(disk.nodes.size).toBe(0);
 });
+
+test('a turn and its children are written in one step: no end in between leaves one without the other', async () => {
+  const disk = createDisk();
+  const writes: (readonly number[])[] = [];
+  const save: Disk['nodeFiles']['save'] = async (nodes) => {
+    writes.push(nodes.map((node) => node.depth_level));
+    await disk.nodeFiles.save(nodes);
+  };
+  const memory = await openRig(disk, { llm: 'local', nodeFiles: { ...disk.nodeFiles, save } });
+  open.push(memory);
+  memory.capture([TURN]);
+  expect(await memory.flush(5_000)).toBe(true);
+  expect(writes.filter((depths) => depths.includes(2))).toEqual([[1, ...Array(12).fill(2)]]);
+});
