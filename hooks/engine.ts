@@ -18,6 +18,7 @@ const env = process.env;
 const WHOLE_MS = 180;
 /** A machine so busy that the start took all of it still lets an engine answer that is there. */
 const LEAST_MS = 120;
+const CONNECT_MS = 1_000;
 const INPUT_CHARS = 4_000_000;
 const OWN_CHILD = 'COMET_CC_CHILD';
 
@@ -49,9 +50,11 @@ export function ask(operation: string, input: Readonly<Record<string, unknown>>)
       path: `/v1/${operation}`,
       method: 'POST',
       headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
-      signal: AbortSignal.timeout(leftMs()),
+      signal: AbortSignal.timeout(CONNECT_MS),
       agent: false,
     });
+    // A socket is there at once or not at all; what is told to a busy engine is told once it is written.
+    request.on('finish', () => setTimeout(() => request.destroy(new Error('no answer in time')), leftMs()).unref());
     request.on('error', reject);
     request.on('response', (response) => {
       let text = '';

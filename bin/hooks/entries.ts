@@ -18,6 +18,7 @@ export type HookCommands = Readonly<Record<HookEvent, string>>;
 const TIMEOUT = 5;
 /** Ends each command of ours, whatever folder it was installed in. */
 const MARK = 'comet-cc';
+const IN_JSON = ` ${MARK}"`;
 const OURS = /[\\/]hooks[\\/](?:session-start|user-prompt-submit|compact|session-end)\.js['"]? comet-cc$/;
 
 export function hookCommands(node: string, scriptsDir: string, quote: (text: string) => string): HookCommands {
@@ -56,16 +57,19 @@ export function withHooks(text: string, commands: HookCommands, file: string): s
 /** Settings without what is ours, and without what that leaves empty. @throws as `withHooks` */
 export function withoutHooks(text: string, file: string): string {
   let edited = text;
-  for (;;) {
+  // What cannot hold any may be of whatever form.
+  while (edited.includes(IN_JSON)) {
     const root = parsed(edited, file);
     const path = ownPath(root);
-    if (path === null) return edited;
+    if (path === null) break;
     edited = removed(edited, findNodeAtLocation(root, path) as Node);
   }
+  return edited;
 }
 
 /** The commands of ours that the settings hold, by event. @throws as `withHooks` */
 export function ownHooks(text: string, file: string): Readonly<Partial<Record<HookEvent, readonly string[]>>> {
+  if (!text.includes(IN_JSON)) return {};
   const found = entriesOf(parsed(text, file)).filter(({ command }) => OURS.test(command));
   return Object.fromEntries(
     [...new Set(found.map(({ event }) => event))].map((event) => [
