@@ -102,7 +102,7 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
 
   async function scanned(rowIds: readonly string[]): Promise<ScannedRow[]> {
     const rows: ScannedRow[] = [];
-    for await (const some of table.scan(rowIds)) rows.push(...some);
+    for await (const some of table.scan({ rowIds })) rows.push(...some);
     return rows;
   }
 

@@ -10,6 +10,7 @@ import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
 import { createThesaurus } from '../core/thesaurus.ts';
+import { createVectorBook } from '../core/vector-book.ts';
 import type { FoundSlot } from '../core/word-index.ts';
 import type { Embedder, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { createIndexWriter } from './index-writer.ts';
@@ -23,7 +24,7 @@ import {
 } from './lance-table.ts';
 import { createVectorIndex } from './lance-vectors.ts';
 import { createLaneGuards, lanesOf } from './lane-guards.ts';
-import { nearestOfKinds, ofKind } from './lane-kinds.ts';
+import { kindsAsked, nearestOfKinds, ofKind } from './lane-kinds.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
 
@@ -62,7 +63,7 @@ export async function openLanceIndex(options: LanceIndexOptions): Promise<Opened
     if (typeof opened !== 'string')
       return { index: indexOn(options, opened.table, opened.counts), rebuilt: false, reason: '' };
     const table = await createLanceTable(placeOf(options));
-    return { index: indexOn(options, table, noCounts()), rebuilt: true, reason: opened };
+    return { index: indexOn(options, table, noCounts(options)), rebuilt: true, reason: opened };
   } catch (error) {
     throw failed('the index cannot be opened; check space and permissions', error);
   }
@@ -77,10 +78,12 @@ interface Sound {
   readonly counts: RowCounts;
 }
 
-function noCounts(): RowCounts {
+function noCounts({ embedder, rowsForVectorIndex }: LanceIndexOptions, rows = 0): RowCounts {
   const { dimensions } = STATIC;
   const vectorOf = (word: string): Float32Array => wordVector(loadStaticTable(), word);
-  return createRowCounts(createThesaurus(dimensions, vectorOf));
+  const most = rowsForVectorIndex === undefined ? undefined : rowsForVectorIndex - 1;
+  const held = createVectorBook(embedder.dimensions, rows, most);
+  return createRowCounts(createThesaurus(dimensions, vectorOf), held);
 }
 
 /** @returns the table and what is in it, or why a new one is needed */
@@ -90,8 +93,8 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
     if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
     const table = await openLanceTable(placeOf(options));
     if (table === null) return 'new';
-    const counts = noCounts();
-    for await (const rows of table.scan()) {
+    const counts = noCounts(options, await table.count());
+    for await (const rows of table.scan({ vectors: counts.vectors.isWhole() })) {
       const foreign = rows.find(({ embedder_id }) => embedder_id !== embedder.id && embedder_id !== '');
       if (foreign !== undefined) {
         table.close();
@@ -128,7 +131,7 @@ function indexOn(
   table: LanceTable,
   counts: RowCounts,
 ): NodeIndex {
-  const { book, words, stats, pieces, thesaurus } = counts;
+  const { book, words, stats, pieces, thesaurus, vectors } = counts;
   const guards = createLaneGuards(now);
   const mean = createMeanVector((most) => table.sample(most));
   let closed = false;
@@ -204,11 +207,17 @@ function indexOn(
       });
     const nearest = async (of: VectorColumn, kinds: RowFilter['kinds'], most: number): Promise<LaneHit[]> =>
       booked(await table.nearest(of, asked.vector, { ...scope, ...(kinds && { kinds }) }, most), filter);
-    const near = nearestOfKinds({ turn: limit, node: few, fact: limit }, { held: book.holds, without });
+    const most = { turn: limit, node: few, fact: limit };
+    const near = nearestOfKinds(most, { held: book.holds, without });
+    const limits = new Map(kindsAsked({ held: book.holds, without }).map((kind) => [kind, most[kind]]));
+    const kindOf = (slot: number): string | null => (asking.fits(slot) ? (book.at(slot)?.kind ?? null) : null);
+    const isHeld = !inScript && vectors.isWhole();
     const lanes = lanesOf(guards, without);
     const [raw, likes, expanded, window, entity, fts, fact, trigger] = await Promise.all([
       lanes.ask(['raw'], () => given(words.search('turn', terms.own, asking))),
-      lanes.ask(['meaning', 'summary', 'factMeaning'], () => near((...args) => nearest(column, ...args))),
+      lanes.ask(['meaning', 'summary', 'factMeaning'], () =>
+        isHeld ? given(vectors.nearest(asked.vector, kindOf, limits)) : near((...args) => nearest(column, ...args)),
+      ),
       lanes.ask(['expanded'], () => given(words.search('turn', terms.expanded, asking))),
       lanes.ask(['window'], () => given(words.searchWindows(terms.own, asking))),
       lanes.ask(['entity'], () => given(words.search('turn', terms.entities, asking))),

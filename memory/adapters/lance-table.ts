@@ -53,8 +53,12 @@ export interface LanceTable {
   /** Replaces rows of the same `row_id`, in one commit. */
   replace(rows: readonly StoredRow[]): Promise<void>;
   deleteNodes(nodeIds: readonly string[]): Promise<void>;
+  count(): Promise<number>;
   /** All rows, or those of these ids, so many at a time that nobody waits for long. */
-  scan(rowIds?: readonly string[]): AsyncIterable<readonly ScannedRow[]>;
+  scan(scan?: {
+    readonly rowIds?: readonly string[];
+    readonly vectors?: boolean;
+  }): AsyncIterable<readonly ScannedRow[]>;
   /** Up to `most` summary vectors. */
   sample(most: number): Promise<Float32Array[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<ScoredRow[]>;
@@ -163,8 +167,9 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
     async deleteNodes(nodeIds) {
       await table.delete(`node_id IN (${nodeIds.map(quoted).join(', ')})`);
     },
-    async *scan(rowIds) {
-      const query = table.query().select(SCANNED);
+    count: () => table.countRows(),
+    async *scan({ rowIds, vectors: withVectors = false } = {}) {
+      const query = table.query().select(withVectors ? [...SCANNED, 'summary_vector'] : SCANNED);
       if (rowIds !== undefined) query.where(`row_id IN (${rowIds.map(quoted).join(', ')})`);
       for await (const batch of query) {
         for (let at = 0; at < batch.numRows; at += SCANNED_AT_ONCE) {
@@ -263,7 +268,11 @@ function scoredRows(found: ArrowTable): ScoredRow[] {
   return rows.sort((left, right) => right.score - left.score);
 }
 
-type RawScanned = Omit<ScannedRow, 'before' | 'sources'> & { readonly before: string; readonly sources: string };
+type RawScanned = Omit<ScannedRow, 'before' | 'sources' | 'summary_vector'> & {
+  readonly before: string;
+  readonly sources: string;
+  readonly summary_vector?: { toArray(): Float32Array } | null;
+};
 
 /** A plain object: Arrow's rows are views that keep their whole batch alive. */
 function scannedRow(row: RawScanned): ScannedRow {
@@ -271,7 +280,8 @@ function scannedRow(row: RawScanned): ScannedRow {
   const booked = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed, digest };
   const { tokens, embedder_id } = row;
   const counted = { tokens, embedder_id, pieces: Uint8Array.from(row.pieces) };
-  return { ...booked, ...counted, before: endsIn(row.before), sources: endsIn(row.sources) };
+  const summary_vector = row.summary_vector?.toArray() ?? null;
+  return { ...booked, ...counted, summary_vector, before: endsIn(row.before), sources: endsIn(row.sources) };
 }
 
 function asRecord(row: StoredRow): Record<string, unknown> {

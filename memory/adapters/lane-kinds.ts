@@ -3,11 +3,16 @@ import type { Lane, LaneHit } from '../ports.ts';
 type Kind = LaneHit['row']['kind'];
 type Nearest = (kinds: readonly Kind[] | undefined, most: number) => Promise<readonly LaneHit[]>;
 
+const KINDS = ['turn', 'node', 'fact'] as const;
 const LANE = { turn: 'meaning', node: 'summary', fact: 'factMeaning' } as const;
 
 export interface KindsAsked {
   readonly held: (kind: Kind) => boolean;
   readonly without: ReadonlySet<Lane>;
+}
+
+export function kindsAsked({ held, without }: KindsAsked): Kind[] {
+  return KINDS.filter((kind) => held(kind) && !without.has(LANE[kind]));
 }
 
 /**
@@ -16,10 +21,10 @@ export interface KindsAsked {
  */
 export function nearestOfKinds(
   limits: Readonly<Record<Kind, number>>,
-  { held, without }: KindsAsked,
+  among: KindsAsked,
 ): (nearest: Nearest) => Promise<LaneHit[]> {
-  const present = (['turn', 'node', 'fact'] as const).filter(held);
-  const kinds = present.filter((kind) => !without.has(LANE[kind]));
+  const present = KINDS.filter(among.held);
+  const kinds = kindsAsked(among);
   const most = kinds.reduce((sum, kind) => sum + limits[kind], 0);
   return async (nearest) => {
     if (kinds.length === 0) return [];

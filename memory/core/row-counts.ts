@@ -4,6 +4,7 @@ import { type BookedRow, createRowBook, type RowBook } from './row-book.ts';
 import { createTermIds } from './term-ids.ts';
 import { createTermStats, type TermStats } from './term-stats.ts';
 import type { Thesaurus } from './thesaurus.ts';
+import { createVectorBook, type VectorBook } from './vector-book.ts';
 import { createWordIndex, type WordIndex } from './word-index.ts';
 
 /** A row with what is counted of it. */
@@ -12,6 +13,8 @@ export interface CountedRow extends BookedRow {
   readonly tokens: string;
   /** `Embedding.pieces` as bytes. */
   readonly pieces: Uint8Array;
+  /** Not read where it is not needed. */
+  readonly summary_vector?: Float32Array | null;
 }
 
 /** All that is kept in memory of an index's rows. */
@@ -21,6 +24,7 @@ export interface RowCounts {
   readonly stats: TermStats;
   readonly pieces: PieceStats;
   readonly thesaurus: Thesaurus;
+  readonly vectors: VectorBook;
   /** A row of a known id must be removed first. */
   put(row: CountedRow): void;
   /** The row must be as it was put. */
@@ -28,7 +32,7 @@ export interface RowCounts {
   clear(): void;
 }
 
-export function createRowCounts(thesaurus: Thesaurus): RowCounts {
+export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook(1)): RowCounts {
   const book = createRowBook();
   const ids = createTermIds();
   const words = createWordIndex(ids);
@@ -40,9 +44,12 @@ export function createRowCounts(thesaurus: Thesaurus): RowCounts {
     stats,
     pieces,
     thesaurus,
+    vectors,
     put(row) {
       const tokens = tokensOf(row);
-      words.put(book.put(row), row, tokens);
+      const slot = book.put(row);
+      words.put(slot, row, tokens);
+      vectors.put(slot, row.summary_vector ?? null);
       stats.add(row, tokens);
       if (row.kind !== 'turn') return;
       // A node repeats the words of its turns.
@@ -54,11 +61,12 @@ export function createRowCounts(thesaurus: Thesaurus): RowCounts {
       if (slot === undefined) return;
       book.remove(row.row_id);
       words.remove(slot);
+      vectors.remove(slot);
       stats.remove(row, tokensOf(row));
       if (row.kind === 'turn') pieces.remove(row.project, piecesOf(row));
     },
     clear() {
-      for (const held of [book, words, stats, pieces, ids]) held.clear();
+      for (const held of [book, words, stats, pieces, ids, vectors]) held.clear();
     },
   };
 }
