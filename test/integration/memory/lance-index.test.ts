@@ -132,7 +132,9 @@ test('an index that breaks while in use answers from memory what it can, can be 
   const { fts, summary } = await index.search('topic1', { filter: {}, limit: 1 });
   expect([fts.length, summary.length]).toEqual([1, 1]);
   await expect(index.turnWords(['t1'])).rejects.toMatchObject({ code: 'index_failed' });
-  expect(await open(dir)).toMatchObject({ rebuilt: true });
+  const anew = await open(dir);
+  expect(anew).toMatchObject({ rebuilt: true });
+  await anew.index.close();
   await index.clear();
   await index.upsert([nodeRow('y', 'again')]);
   expect((await index.search('again', { filter: {}, limit: 1 })).fts).toHaveLength(1);
