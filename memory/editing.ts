@@ -1,4 +1,5 @@
 import { CometError } from '../common/errors.ts';
+import { isCleanOrigin, lowestOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import { type Archive, parseArchive, renderArchive } from './core/archive.ts';
 import { keptByHand } from './core/by-hand.ts';
@@ -81,7 +82,7 @@ export function createEditing(parts: Parts): Editing {
       onDisk(async (held) => {
         const { nodes, briefs } = parseArchive(text);
         const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
-        const fresh = await Promise.all(nodes.map(clean));
+        const fresh = (await Promise.all(nodes.map(clean))).map((node) => trusted(node, before.get(node.node_id)));
         const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
         const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
         if (changed.length + briefs.length > 0) await snapshooter.take('import');
@@ -123,6 +124,24 @@ export function createEditing(parts: Parts): Editing {
     const { text } = await redactor.full.json(JSON.stringify(brief));
     return JSON.parse(text) as StoredBrief;
   }
+}
+
+/** An archive can come from anywhere: it raises nobody's origin, nor that of one of its facts. */
+function trusted(node: MemoryNode, known: MemoryNode | undefined): MemoryNode {
+  if (known === undefined) return node;
+  const origin = lowestOrigin([node.origin, known.origin]);
+  const facts = node.facts.map((fact) => {
+    const same = known.facts.find(({ concept, value }) => concept === fact.concept && value === fact.value);
+    const highest = same === undefined ? origin : (same.origin ?? known.origin);
+    return fact.origin === undefined ? fact : { ...fact, origin: lowestOrigin([fact.origin, highest]) };
+  });
+  return unpinnedWhereUnclean({ ...node, origin, facts });
+}
+
+function unpinnedWhereUnclean(node: MemoryNode): MemoryNode {
+  if (isCleanOrigin(node.origin)) return node;
+  const { pinned_from: _, pinned_in: __, ...rest } = node;
+  return { ...rest, recall_mode: 'active' };
 }
 
 function isSame(node: MemoryNode, known: MemoryNode | undefined): boolean {

@@ -1,4 +1,5 @@
 import { CometError } from '../common/errors.ts';
+import { isCleanOrigin } from '../common/turn.ts';
 import { createAbout } from './about.ts';
 import { createCatalogue } from './catalogue.ts';
 import { createCompactor } from './compactor.ts';
@@ -279,13 +280,20 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       if (closing === null) await inTime(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
       return standing(sessionId, projectDir);
     },
-    recall(request, signal) {
+    async recall(request, signal) {
       sleep.disturb();
       const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
       // What is private is not looked up either.
       const prompt = redactor.text(request.prompt);
       const recent = request.recent.map(redactor.text);
-      return recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
+      const hits = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
+      const unclean = hits.filter(({ line }) => !isCleanOrigin(line.origin));
+      if (unclean.length > 0)
+        pipeline.showed(
+          request.sessionId,
+          unclean.map(({ line }) => line.text),
+        );
+      return hits;
     },
     async show(id, depth) {
       const shown = await queries.show(id, depth);

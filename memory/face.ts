@@ -64,6 +64,8 @@ export interface NodeFilter {
   readonly sinceMs?: number;
   /** Bundle children too. */
   readonly all?: boolean;
+  /** Only those that are held out of recall. */
+  readonly quarantine?: boolean;
   readonly limit?: number;
 }
 

@@ -4,6 +4,7 @@ import type { Catalogue } from './catalogue.ts';
 import type { Compactor } from './compactor.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
 import { DOCUMENT } from './core/document.ts';
+import { createHeard, type Heard } from './core/heard.ts';
 import { joinParts } from './core/parts.ts';
 import { isImported } from './core/past-turn.ts';
 import { isStandIn } from './core/stand-in.ts';
@@ -34,6 +35,8 @@ export interface Pipeline {
   prepare(sessionId: string, ends: readonly string[]): void;
   /** A session is there: if it is new, the tails of its project are compacted, which it may start with. */
   notice(sessionId: string, project: string): Promise<void>;
+  /** These lines of memory, of unclean origin, are shown to the session. */
+  showed(sessionId: string, lines: readonly string[]): void;
   /** Reads what the journal holds of a session; once. */
   hydrate(sessionId: string): Promise<void>;
   /** True once nodes stand for every turn that was offered before; false when that failed. */
@@ -61,6 +64,7 @@ interface Session {
   project: string;
   buffer: TurnText[];
   hydration: Promise<void> | null;
+  readonly heard: Heard;
   sensing: boolean;
   idle: NodeJS.Timeout | null;
 }
@@ -78,7 +82,17 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     if (known !== undefined) return known;
     const onError = (error: unknown): void => log.error('a turn was not taken into memory', { sessionId: id, error });
     const serial = createSerial(onError);
-    const session: Session = { id, serial, project: '', buffer: [], hydration: null, sensing: false, idle: null };
+    const heard = createHeard();
+    const session: Session = {
+      id,
+      serial,
+      project: '',
+      buffer: [],
+      hydration: null,
+      heard,
+      sensing: false,
+      idle: null,
+    };
     sessions.set(id, session);
     return session;
   }
@@ -93,7 +107,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       if (book.isRecorded(turn.end)) return;
       session.project = projectOf(turn.projectDir) || session.project;
       const marks = await files.marksOf(turn);
-      const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }) };
+      const echoes = session.heard.isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
+      const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
       if (turn.part !== undefined) return await rounds.ingest(turn, stamp);
       stored = await rounds.append(turn, stamp);
     } catch (error) {
@@ -108,6 +123,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   function take(session: Session, stored: JournalTurn): void {
     const text = readTurn(stored);
     files.notice(stored.projectDir, stored.atMs);
+    session.heard.take(text, stored.messages);
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
@@ -252,6 +268,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       }
     },
     notice,
+    showed(sessionId, lines) {
+      for (const line of lines) sessionOf(sessionId).heard.hear(line);
+    },
     hydrate(sessionId) {
       const session = sessionOf(sessionId);
       return run(session, async () => {

@@ -169,6 +169,8 @@ export interface JournalTurn extends CapturedTurn {
   readonly project: string;
   readonly redacted: boolean;
   readonly files?: readonly FileMark[];
+  /** The assistant says again in it what came from outside earlier in its session: all it says counts as external. */
+  readonly echoes?: true;
   /** Of a turn with `parts`: their messages come before these and are not among them. */
   readonly tail?: true;
 }

@@ -5,6 +5,7 @@ import { memoryLine, summaryLine } from './core/memory-line.ts';
 import { isBundled } from './core/merged-node.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { JoinedTurn } from './core/parts.ts';
+import { isQuarantined } from './core/quarantine.ts';
 import { isCall } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine, NodeFilter, RawMessage } from './face.ts';
@@ -60,7 +61,7 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
   function list(filter: NodeFilter): readonly MemoryNode[] {
     const project = filter.projectDir === undefined ? undefined : projectOf(filter.projectDir);
     const fits = (node: MemoryNode): boolean =>
-      (filter.all === true || !isBundled(node)) &&
+      (filter.quarantine === true ? isQuarantined(node) : filter.all === true || !isBundled(node)) &&
       (filter.sessionId === undefined || node.session_id === filter.sessionId) &&
       (project === undefined || node.project === project) &&
       (filter.tag === undefined || node.topic_tags.includes(filter.tag)) &&

@@ -9,6 +9,7 @@ import { isNearDuplicate } from './core/near-duplicate.ts';
 import type { MemoryNode } from './core/node.ts';
 import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './core/node-ranking.ts';
 import { passagesOf } from './core/passages.ts';
+import { isQuarantined } from './core/quarantine.ts';
 import { asksExact, asksPast, contentTokens, namesCall, recallQuery } from './core/query.ts';
 import { UNSEEN, weighQuery } from './core/query-worth.ts';
 import { freshnessFactor, staleNote } from './core/staleness.ts';
@@ -241,7 +242,7 @@ interface Wanted {
 }
 
 function wanted(node: MemoryNode | null, { past, skips, least }: Wanted): boolean {
-  if (node === null || (isPast(node) && !past) || skips(node)) return false;
+  if (node === null || (isPast(node) && !past) || skips(node) || isQuarantined(node)) return false;
   return lowestOrigin([node.origin, least]) === least;
 }
 

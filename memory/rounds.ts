@@ -31,7 +31,7 @@ export interface Rounds {
 }
 
 /** What a record is given beside what was captured. */
-type Stamp = Pick<JournalTurn, 'project' | 'files'>;
+type Stamp = Pick<JournalTurn, 'project' | 'files' | 'echoes'>;
 
 /** What is known of a part when the next one comes. */
 interface Entered {

@@ -40,6 +40,7 @@ export const operationInputs = {
     importance: z.enum(['HIGH', 'MED', 'LOW']).optional(),
     sinceMs: z.number().optional(),
     all: z.boolean().optional(),
+    quarantine: z.boolean().optional(),
     limit: z.int().positive().optional(),
   }),
   'nodes/show': z.strictObject({ id, depth: z.literal([0, 1, 2]) }),

@@ -44,6 +44,7 @@ const Record = z.looseObject({
   seq: z.int().nonnegative(),
   project: z.string(),
   redacted: z.boolean(),
+  echoes: z.literal(true).optional().catch(true),
   files: z
     .array(z.object({ path: z.string(), sha256: z.string(), commit: z.string() }))
     .optional()

@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import { isCleanOrigin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { type FileHead, parseSection } from './markdown.ts';
 import { MemoryNode } from './node.ts';
 import { readValue } from './plain-values.ts';
@@ -13,6 +13,7 @@ export const EDITABLE = [
   'importance',
   'recall_mode',
   'origin',
+  'released',
   'facts',
   'links',
   'source_links',
@@ -33,7 +34,7 @@ export function withFields(node: MemoryNode, fields: Readonly<Record<string, str
     }
     changed[field] = asValue(field as Editable, text);
   }
-  return validated(changed);
+  return notRaised(node, validated(changed));
 }
 
 /** The node as its section says after someone edited it. @throws CometError `node_invalid` */
@@ -51,7 +52,16 @@ export function fromSection(node: MemoryNode, text: string): MemoryNode {
       throw new CometError('node_invalid', `${key}: cannot be changed (expected ${JSON.stringify(node[key])})`);
     }
   }
-  return validated(given);
+  return notRaised(node, validated(given));
+}
+
+/** Trust is lost, never given: whoever can run a command could else make anything the user's word. */
+function notRaised(node: MemoryNode, edited: MemoryNode): MemoryNode {
+  if (lowestOrigin([node.origin, edited.origin]) === edited.origin) return edited;
+  throw new CometError(
+    'node_invalid',
+    `origin: can be lowered, not raised (it is ${node.origin}); tell Claude in your own words what of it is true`,
+  );
 }
 
 function asValue(field: Editable, text: string): unknown {

@@ -41,7 +41,7 @@ const FIELD = /^- ([a-z_]+):(.*)$/s;
 /** Texts that get a block of their own where they can be read back from one. */
 const BLOCKS = { Summary: 'summary', Trigger: 'trigger', Detail: 'detailed_summary', Capsule: 'capsule' } as const;
 const LISTED = [
-  'depth_level recall_mode pinned_from pinned_in modality importance topic_tags origin written_by detailed_by detailed_origin compaction_reason created_at valid_from valid_to',
+  'depth_level recall_mode pinned_from pinned_in modality importance topic_tags origin released written_by detailed_by detailed_origin compaction_reason created_at valid_from valid_to',
   'superseded_by superseded_as parent_node_id links source_links strength recall_count last_recalled_at turns content_key',
   'raw_location',
 ].flatMap((line) => line.split(' ')) as (keyof MemoryNode)[];

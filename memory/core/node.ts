@@ -50,6 +50,8 @@ export const MemoryNode = z.object({
   source_links: z.array(z.string()),
   capsule: z.string().nullable(),
   origin: z.enum(['user', 'assistant', 'tool', 'external']),
+  /** The user lets it be recalled although it gives orders, see `core/quarantine.ts`. */
+  released: z.boolean().optional(),
   valid_from: iso,
   valid_to: iso.nullable(),
   superseded_by: z.string().nullable(),

@@ -9,7 +9,7 @@ export function pinned(node: MemoryNode): MemoryNode {
     throw new CometError(
       'node_invalid',
       `${node.node_id} cannot be pinned: its origin is ${node.origin}, and only what you or Claude said may always be ` +
-        `shown; if you vouch for it: comet-cc memory edit ${node.node_id} --set origin=user`,
+        `shown; tell Claude in your own words what of it is true, and pin that`,
     );
   }
   return { ...node, recall_mode: 'passive', pinned_from: node.recall_mode };

@@ -20,11 +20,12 @@ interface Reading {
   tainted: boolean;
 }
 
-type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files'>>;
+type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes'>>;
 
 /**
  * What a model is shown of a turn, with the origin of each part. Once a result from outside the project entered
- * the turn, everything the assistant writes after it is `external`: taint never goes back.
+ * the turn, everything the assistant writes after it is `external`: taint never goes back. A turn that echoes what came
+ * from outside before it is tainted from its start.
  */
 export function readTurn(turn: Marked): TurnText {
   return readTainted(turn, false).text;
@@ -35,7 +36,16 @@ export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; t
   const { projectDir, model } = turn;
   const isDocument = model === DOCUMENT;
   const isCopy = isDocument || turn.imported === 'file';
-  const reading: Reading = { projectDir, isDocument, isCopy, user: [], parts: [], uses: new Map(), tainted };
+  const startsTainted = tainted || turn.echoes === true;
+  const reading: Reading = {
+    projectDir,
+    isDocument,
+    isCopy,
+    user: [],
+    parts: [],
+    uses: new Map(),
+    tainted: startsTainted,
+  };
   for (const message of turn.messages) {
     if (message.role === 'system') continue;
     for (const block of blocksOf(message)) {

@@ -15,6 +15,7 @@ interface Flags {
   readonly importance?: string;
   readonly since?: string;
   readonly all?: boolean;
+  readonly quarantine?: boolean;
   readonly limit?: string;
   readonly json?: boolean;
 }
@@ -33,6 +34,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
     .option('--importance <i>', 'HIGH, MED or LOW only')
     .option('--since <d>', '30m, 12h, 7d, 2w or a date')
     .option('--all', 'children of bundles too')
+    .option('--quarantine', 'only what is held out of recall; released by: memory edit ID --set released=true')
     .option('--limit <n>', `at most so many (default ${DEFAULT_LIMIT}; no limit with --json)`)
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc memory ls --project . --since 7d')
@@ -59,6 +61,7 @@ export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/
     ...(flags.importance === undefined ? {} : { importance: parseImportance(flags.importance) }),
     ...(flags.since === undefined ? {} : { sinceMs: parseSince(flags.since, nowMs) }),
     ...(flags.all ? { all: true } : {}),
+    ...(flags.quarantine ? { quarantine: true } : {}),
     ...(flags.json && limit === undefined ? {} : { limit: limit ?? DEFAULT_LIMIT }),
   };
 }

@@ -121,10 +121,12 @@ describe('pin', () => {
     const foreign = makeNode({ origin: 'external', turns: [] });
     await nodeFiles.save([foreign]);
     const id = idOf(memory, 'pnpm');
-    await expect(memory.pin([id, foreign.node_id], true)).rejects.toThrow(/origin is external.*--set origin=user/);
+    await expect(memory.pin([id, foreign.node_id], true)).rejects.toThrow(/origin is external/);
     expect((await memory.stats()).pinned).toBe(0);
-    await memory.edit(foreign.node_id, { set: { origin: 'user' } });
-    expect(await memory.pin([id, foreign.node_id], true)).toHaveLength(2);
+    await expect(memory.edit(foreign.node_id, { set: { origin: 'user' } })).rejects.toThrow(/lowered, not raised/);
+    const forged = (await memory.exportAll('jsonl')).replaceAll('"origin":"external"', '"origin":"user"');
+    expect(await memory.importAll(forged)).toMatchObject({ added: 0 });
+    expect((await memory.show(foreign.node_id, 0)).origin).toBe('external');
   });
 });
 
