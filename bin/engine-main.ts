@@ -1,8 +1,14 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
 import { Socket } from 'node:net';
 import type { RunningEngine } from './compose.ts';
+import { favourMainThread } from './own-threads.ts';
 
 process.umask(0o077);
+try {
+  favourMainThread();
+} catch {
+  // A system that does not let us is a little less even, and nothing else.
+}
 
 const HEARTBEAT_MS = 250;
 /** A drained engine has nothing left to lose; what still hangs then must not hold up a restart. */
