@@ -23,6 +23,7 @@ export interface ProxyDeps {
   readonly bodyCapBytes?: number;
   readonly teeCapBytes?: number;
   readonly handshakeMs?: number;
+  readonly headersMs?: number;
 }
 
 export interface Proxy {
@@ -58,6 +59,7 @@ export function createProxy(deps: ProxyDeps): Proxy {
     certs: deps.certs,
     log: deps.log,
     handshakeMs: deps.handshakeMs ?? 10_000,
+    headersMs: deps.headersMs ?? 60_000,
     onRequest(incoming) {
       const run = runExchange(exchange, incoming, stats).finally(() => running.delete(run));
       running.add(run);

@@ -25,6 +25,8 @@ export interface MitmOptions {
   readonly log: ProxyLog;
   /** A TLS handshake that takes longer is closed. */
   readonly handshakeMs: number;
+  /** A request whose headers take longer is closed with its connection. */
+  readonly headersMs: number;
   readonly onRequest: (incoming: Incoming) => void;
 }
 
@@ -38,8 +40,8 @@ export interface Mitm {
   close(): Promise<void>;
 }
 
-const TLS_OPTIONS = { connectionsCheckingInterval: 5_000, noDelay: true };
-const HEADERS_MS = 60_000;
+/** How often slow headers are looked for. */
+const LOOK_MS = 5_000;
 const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 
 type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
@@ -118,20 +120,25 @@ export function createMitm(options: MitmOptions): Mitm {
   async function startTls(): Promise<void> {
     tls = await new Promise<TlsServer>((resolve) => {
       // The library binds a port for it; none is wanted, since connections are handed over.
-      proxy._createHttpsServer({ ...TLS_OPTIONS, handshakeTimeout: options.handshakeMs }, (_port, server) =>
-        resolve(server),
+      proxy._createHttpsServer(
+        {
+          noDelay: true,
+          connectionsCheckingInterval: Math.min(LOOK_MS, options.headersMs),
+          handshakeTimeout: options.handshakeMs,
+        },
+        (_port, server) => resolve(server),
       );
     });
     // Not http's own close, which would also end its watch over slow headers.
     await new Promise((resolve) => NetServer.prototype.close.call(tls, resolve));
-    tame(tls, options.log);
+    tame(tls, options);
     takeLeaf(tls);
   }
 
   return {
     async listen() {
       const http = await proxy.open();
-      tame(http, options.log);
+      tame(http, options);
       await startTls();
       return (http.address() as AddressInfo).port;
     },
@@ -198,11 +205,11 @@ class FixedLeafProxy extends MitmProxy {
 }
 
 /** Takes what the library hung on a server: WebSockets accepted unasked, broken clients kept open, console output. */
-function tame(server: Server | TlsServer, log: ProxyLog): void {
+function tame(server: Server | TlsServer, { log, headersMs }: Pick<MitmOptions, 'log' | 'headersMs'>): void {
   server.removeAllListeners('upgrade');
   server.removeAllListeners('clientError');
   server.requestTimeout = 0;
-  server.headersTimeout = HEADERS_MS;
+  server.headersTimeout = headersMs;
   server.keepAliveTimeout = 0;
   server.on('connection', (socket: Socket) => socket.setNoDelay(true));
   server.on('upgrade', (_request, socket: Duplex) => refuse(socket, '501 Not Implemented'));

@@ -8,12 +8,14 @@ import type { Way } from './way.ts';
 interface Status {
   readonly pid: number;
   readonly engine: { readonly pid: number };
-  readonly requests: { readonly rewritten: number; readonly failed_open: number };
+  readonly requests: { readonly total: number; readonly rewritten: number; readonly failed_open: number };
 }
 
 /** The built program with a daemon in a home of its own. */
 export interface Daemon {
   readonly way: Way;
+  /** `COMET_CC_HOME`. */
+  readonly home: string;
   status(): Promise<Status>;
   /** Waits until everything captured is compacted and indexed. */
   flush(): Promise<void>;
@@ -23,6 +25,7 @@ export interface Daemon {
   nodeMs(): Promise<number>;
   /** Resident memory of guard and engine, MB. */
   rss(): Promise<{ guard: number; engine: number }>;
+  rssOf(pids: { guard: number; engine: number }): Promise<{ guard: number; engine: number }>;
   stop(): Promise<void>;
 }
 
@@ -59,6 +62,7 @@ export async function startDaemon(home: string, upstream: { port: number; caFile
   };
   return {
     way,
+    home: path.join(home, 'h'),
     status,
     flush: async () => void (await run('flush', '--timeout', '120')),
     async commandMs(args) {
@@ -73,13 +77,18 @@ export async function startDaemon(home: string, upstream: { port: number; caFile
     },
     async rss() {
       const { pid, engine } = await status();
-      return { guard: await residentMb(pid), engine: await residentMb(engine.pid) };
+      return rssOf({ guard: pid, engine: engine.pid });
     },
+    rssOf,
     async stop() {
       await run('stop');
       await rm(path.join(home, 'h'), { recursive: true, force: true });
     },
   };
+}
+
+async function rssOf(pids: { guard: number; engine: number }): Promise<{ guard: number; engine: number }> {
+  return { guard: await residentMb(pids.guard), engine: await residentMb(pids.engine) };
 }
 
 async function residentMb(pid: number): Promise<number> {

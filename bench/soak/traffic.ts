@@ -1,0 +1,79 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { setTimeout as after } from 'node:timers/promises';
+import { createConversation, lone } from '../latency/conversation.ts';
+import { open, post, timed, type Way } from '../latency/way.ts';
+
+const TALKERS = 4;
+const TURNS = 12;
+const STREAMS = 8;
+const TUNNELS = 50;
+const PAUSE_MS = 300;
+
+/** A day's mix until `over`: conversations, streams read to the end and left, large bodies, tunnels that say nothing. */
+export async function keepBusy(way: Way, over: AbortSignal): Promise<void> {
+  const rounds = [
+    ...Array.from({ length: TALKERS }, () => () => talk(way, over)),
+    ...Array.from({ length: STREAMS }, (_, at) => () => stream(way, at % 2 === 0)),
+    () => largeBody(way),
+    () => idleTunnels(way),
+  ];
+  await Promise.all(
+    rounds.map(async (round) => {
+      while (!over.aborted) {
+        await round();
+        await after(PAUSE_MS);
+      }
+    }),
+  );
+}
+
+async function talk(way: Way, over: AbortSignal): Promise<void> {
+  const secure = await open(way);
+  const conversation = createConversation(4_000);
+  for (let turn = 0; turn < TURNS && !over.aborted; turn += 1) {
+    for (let request = 0; request < 2; request += 1) await timed(secure, conversation.next());
+    await after(PAUSE_MS);
+  }
+  secure.destroy();
+}
+
+async function stream(way: Way, toTheEnd: boolean): Promise<void> {
+  const secure = await open(way);
+  const sent = lone(2_000);
+  const response = await post(secure, { ...sent, headers: { ...sent.headers, 'x-bench-chunks': '50' } });
+  // The client that leaves is the one who hears of it.
+  response.on('error', () => {});
+  if (toTheEnd) for await (const _ of response);
+  else await once(response, 'data');
+  secure.destroy();
+}
+
+async function largeBody(way: Way): Promise<void> {
+  const secure = await open(way);
+  await timed(secure, lone(1_000_000));
+  secure.destroy();
+}
+
+async function idleTunnels(way: Way): Promise<void> {
+  const far = net.createServer();
+  const held: net.Socket[] = [];
+  far.on('connection', (socket) => held.push(socket.on('error', () => {})));
+  await once(far.listen(0, '127.0.0.1'), 'listening');
+  const authority = `127.0.0.1:${(far.address() as net.AddressInfo).port}`;
+  const tunnels = await Promise.all(Array.from({ length: TUNNELS }, () => tunnel(way, authority)));
+  await after(2_000);
+  for (const socket of [...tunnels, ...held]) socket.destroy();
+  far.close();
+  await once(far, 'close');
+}
+
+/** A blind tunnel through the guard to `authority`. */
+export async function tunnel(way: Way, authority: string): Promise<net.Socket> {
+  const socket = net.connect(way.port, '127.0.0.1');
+  socket.on('error', () => {});
+  socket.write(`CONNECT ${authority} HTTP/1.1\r\nHost: ${authority}\r\n${way.connect ?? ''}\r\n`);
+  const [head] = (await once(socket, 'data')) as [Buffer];
+  if (!head.toString('latin1').startsWith('HTTP/1.1 200')) throw new Error(`CONNECT ${authority}: ${head}`);
+  return socket;
+}
