@@ -15,6 +15,7 @@ const wire = 'test/faults/wire.test.ts';
 const frontDoor = 'test/integration/proxy/guard.test.ts';
 const relay = 'test/integration/proxy/faults.test.ts';
 const exchange = 'test/integration/proxy/exchange.test.ts';
+const load = 'test/e2e/load.test.ts';
 const lance = 'test/integration/memory/lance-index.test.ts';
 const leaf = 'test/integration/certs/ensure.test.ts';
 const daemon = 'test/e2e/cli-daemon.test.ts';
@@ -54,8 +55,8 @@ export const ROWS: readonly Row[] = [
   row(25, 'no or a wrong proxy token', '407', frontDoor),
   row(26, 'Host other than the target inside TLS', '421, upstream hears nothing', relay),
   row(27, 'two lengths, smuggling', '400, upstream hears nothing', relay),
-  row(28, 'slowloris', 'closed in time; others served', null, 'to come with the load tests'),
-  row(29, '1,000 idle tunnels', 'a new request ≤50 ms', null, 'to come with the load tests'),
+  row(28, 'slowloris', 'closed in time; others served', 'test/integration/proxy/slow-clients.test.ts'),
+  row(29, '1,000 idle tunnels', 'a new request ≤50 ms', load, 'held to 500 ms on a busy machine'),
   row(30, 'client aborts mid-answer', 'upstream closed ≤50 ms; turn aborted', relay),
   row(31, 'client aborts mid-upload', 'nothing forwarded, no orphan', relay),
   row(32, 'slow reader', 'bounded buffer', relay, 'kernel buffers of four sockets included: < 24 MB of 48'),
