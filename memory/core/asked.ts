@@ -2,6 +2,7 @@ import type { Lexicon } from './lexicon.ts';
 import { contentTokens } from './query.ts';
 import { UNSEEN } from './query-worth.ts';
 import { hasPairedScript } from './script.ts';
+import { subjectTokens } from './subject.ts';
 import { tokenize } from './tokens.ts';
 
 /** A term of a question, and what of it a memory must hold. */
@@ -15,7 +16,7 @@ export interface AskedTerm {
   readonly known: boolean;
   readonly weight: number;
   readonly idf: number;
-  /** It names the thing itself, so that nothing stands for it. */
+  /** It names the thing that is asked about, so that nothing stands for it. */
   readonly named: boolean;
   /** An identifier, figure or proper noun. */
   readonly exact: boolean;
@@ -41,6 +42,8 @@ const UNSEEN_LEAST = 0.2;
 const NAME_RARITY = 0.75;
 /** A name weighs nearly as much as what weighs most. */
 const NAME_SHARE = 0.75;
+/** What a question is about must be there too, unless it tells next to nothing: who speaks in every other turn. */
+const SUBJECT_SHARE = 0.5;
 /** Bigrams of a script without spaces are no names. */
 const PAIR_RARITY = 0.5;
 const RUN = /[\p{L}\p{N}_]+/gu;
@@ -75,8 +78,11 @@ export function weighAsked(query: string, idf: ReadonlyMap<string, number>, lexi
   }
   const heaviest = [...drafts.values()].sort((one, other) => other.weight - one.weight).slice(0, MAX_TERMS);
   const top = heaviest[0]?.weight ?? 0;
+  const subject = heaviest.length > JUDGED_TERMS || hasPairedScript(query) ? [] : subjectTokens(query);
   const terms = heaviest.map(({ rarity, ...term }) => {
-    return { ...term, named: rarity >= NAME_RARITY && term.weight >= top * NAME_SHARE };
+    const isName = rarity >= NAME_RARITY && term.weight >= top * NAME_SHARE;
+    const isSubject = subject.includes(term.token) && term.weight >= top * SUBJECT_SHARE;
+    return { ...term, named: isName || isSubject };
   });
   const total = terms.slice(0, JUDGED_TERMS).reduce((sum, { weight }) => sum + weight, 0);
   return { terms, total, single: singleWorth(unseen) };
