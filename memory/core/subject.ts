@@ -4,10 +4,10 @@ import { tokenize } from './tokens.ts';
 const LEAD = '(?:(?:the|our|an?|my|your|this|that|new|old)\\s+)*';
 const WORD = '([\\p{L}\\p{N}_]+)';
 const AUXILIARY = 'does|did|do|is|are|was|were|has|had|can|could|may|must|should|will|would';
-/** What follows an auxiliary or "of", and what another preposition ends a clause with. */
+/** What follows an auxiliary or "of", and what a preposition ends a clause with, but for those of time. */
 const PLACES = [
   `\\b(?:${AUXILIARY}|of)\\s+${LEAD}${WORD}`,
-  `\\b(?:for|in|to|from|about|with|at|on)\\s+${LEAD}${WORD}(?=\\s*(?:[?.,;!]|$))`,
+  `\\b(?:for|in|to|from|about|with)\\s+${LEAD}${WORD}(?=\\s*(?:[?.,;!]|$))`,
 ].map((pattern) => new RegExp(pattern, 'giu'));
 
 /** Tokens of the thing that a question is about: the last that stands in such a place, else its last word. */
