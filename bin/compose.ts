@@ -12,16 +12,12 @@ import { createRedactor, markKey } from '../common/redact.ts';
 
 import { createForgottenFile } from '../memory/adapters/forgotten-file.ts';
 import { createSecretlint } from '../memory/adapters/secretlint.ts';
-import { createUsageFile } from '../memory/adapters/usage-file.ts';
 import { type Governor, openGovernor } from '../memory/governor.ts';
 import type { Ledger } from '../memory/ledger.ts';
 import type { Problem } from '../memory/ports.ts';
 import { createProxy } from '../proxy/index.ts';
 import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';
-import { openLedgerFile } from '../proxy/ledger/store.ts';
 import { createRoute } from '../proxy/next-hop.ts';
-import { openPlanStore } from '../proxy/plan-store.ts';
-import { openReceiptFile } from '../proxy/receipt-store.ts';
 import { openReceipts } from '../proxy/receipts.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewriter.ts';
 import { createHandlers } from './api/handlers.ts';
@@ -34,6 +30,7 @@ import { cutRule } from './cut-rule.ts';
 import { faultAt, readFaults, withFaults } from './faults.ts';
 import { lateMemory } from './late-memory.ts';
 import { openMemory } from './open-memory.ts';
+import { openStores } from './open-stores.ts';
 import { VERSION } from './version.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
@@ -78,35 +75,40 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   });
   // First of all: whoever holds this socket is the home's one writer.
   const api = await openApiServer(paths.engineSocket, log);
+  const stores = await openStores(paths, redactor, log);
   const governor = await openGovernor({
     // The limits of the user's login are no limits of another endpoint.
     rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
-    store: createUsageFile(path.join(paths.ledgerDir, 'model-use.json'), log),
+    store: stores.usage,
     clock: systemClock,
     log,
   });
   const ledger = await openCostLedger({
-    store: openLedgerFile(path.join(paths.ledgerDir, 'costs.jsonl'), (message) => log.warn('the ledger', { message })),
+    store: stores.costs,
     rule: config.ledger,
     clock: systemClock,
     log,
   });
   const receipts = await openReceipts({
-    store: openReceiptFile(path.join(paths.ledgerDir, 'receipts.jsonl'), redactor.text),
+    store: stores.receipts,
     redact: redactor.text,
     most: config.ledger.receipts,
     log,
   });
-  const store = { env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log };
-  const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(() => openMemory(store));
+  const memoryParts = { env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log };
+  const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(() => {
+    if (stores.locked !== null) throw stores.locked;
+    return openMemory(memoryParts);
+  });
+  const late = lateMemory(opening, config.llm);
   const consent = await openConsent({
     paths,
     scope: config.recall.scope,
     now: systemClock.now,
     report: (message, error) => log.error(message, { error }),
   });
-  const memory = consentingMemory(lateMemory(opening, config.llm), consent);
-  const plans = openPlanStore(paths.plansDir);
+  const memory = consentingMemory(late, consent);
+  const { plans } = stores;
   const rewriter = await createRewriter({
     memory,
     plans,

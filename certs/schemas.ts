@@ -10,8 +10,18 @@ export const Edit = z.looseObject({
   sha256: z.string(),
   hadEnv: z.boolean(),
   mode: z.int(),
-  /** Each variable we set, with our value and the user's former one. */
-  values: z.array(z.object({ name: z.string(), ours: z.string(), former: z.unknown().optional() })),
+  /**
+   * Each variable we set, with our value and the user's former one; `past` are values of ours of before, which the
+   * file still holds where an edit was cut short.
+   */
+  values: z.array(
+    z.object({
+      name: z.string(),
+      ours: z.string(),
+      former: z.unknown().optional(),
+      past: z.array(z.string()).optional(),
+    }),
+  ),
 });
 export type Edit = z.infer<typeof Edit>;
 

@@ -108,7 +108,9 @@ function secondEdit(earlier: Edit, plan: SettingsPlan): Edit {
   const isUntouched = plan.before !== null && sha256(plan.before) === earlier.sha256;
   const again = plan.changes.map(({ name, from, to }) => {
     const known = earlier.values.find((value) => value.name === name);
-    return { name, ours: to, former: known !== undefined && known.ours === from ? known.former : from };
+    if (known === undefined || !isOurs(known, from)) return { name, ours: to, former: from };
+    const past = [...new Set([...(known.past ?? []), known.ours])].filter((value) => value !== to);
+    return { name, ours: to, former: known.former, past };
   });
   const others = earlier.values.filter(({ name }) => !again.some((value) => value.name === name));
   // A file that the user changed must not be replaced by the first backup.
@@ -140,10 +142,15 @@ export async function revertSettings(paths: HomePaths): Promise<string | null> {
   return edit.file;
 }
 
+function isOurs({ ours, past = [] }: Edit['values'][number], value: unknown): boolean {
+  return value === ours || past.some((one) => one === value);
+}
+
 function withoutOurs(settings: Settings, edit: Edit): Settings {
   const env = { ...envOf(settings) };
-  for (const { name, ours, former } of edit.values) {
-    if (env[name] !== ours) continue;
+  for (const value of edit.values) {
+    const { name, former } = value;
+    if (!isOurs(value, env[name])) continue;
     if (former === undefined) delete env[name];
     else env[name] = former;
   }

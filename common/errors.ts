@@ -11,6 +11,7 @@ export type ErrorCode =
   | 'not_found'
   | 'ambiguous_id'
   | 'node_invalid'
+  | 'schema_newer'
   | 'journal_corrupt'
   | 'journal_failed'
   | 'index_failed'

@@ -42,6 +42,20 @@ export async function writeFileAtomic(
   });
 }
 
+/** Adds `text` to the end of `file`, 0600; once it resolves a power cut takes neither the text nor a new file's name. */
+export async function appendDurably(file: string, text: string): Promise<void> {
+  await ensureDir(path.dirname(file));
+  const handle = await open(file, 'a', PRIVATE_FILE);
+  try {
+    const isNew = (await handle.stat()).size === 0;
+    await handle.writeFile(text);
+    await handle.datasync();
+    if (isNew) await syncDir(path.dirname(file));
+  } finally {
+    await handle.close();
+  }
+}
+
 /** Creates `file`, 0600, with all of `data` from its first moment; false, and nothing touched, where a name stands. */
 export async function createExclusive(file: string, data: string | Uint8Array): Promise<boolean> {
   try {

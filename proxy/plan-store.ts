@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { open, readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { ensureDir } from '../common/files.ts';
+import { ensureDir, syncDir } from '../common/files.ts';
 import type { PlanRecord } from './wire/plan.ts';
 
 /** Keeps epoch plans over restarts: without them the whole history would go upstream again, and be refused. */
@@ -35,10 +35,12 @@ export function openPlanStore(dir: string): PlanStore {
     await ensureDir(dir);
     const file = await open(path.join(dir, name), 'a', 0o600);
     try {
-      const hasVanished = known.has(name) && (await file.stat()).size === 0;
+      const isNew = (await file.stat()).size === 0;
+      const hasVanished = known.has(name) && isNew;
       await file.appendFile(hasVanished ? lines.whole() + lines.line : lines.line);
       known.add(name);
       if (durable) await file.datasync();
+      if (durable && isNew) await syncDir(dir);
     } finally {
       await file.close();
     }

@@ -1,7 +1,5 @@
-import { open } from 'node:fs/promises';
-import path from 'node:path';
 import { z } from 'zod';
-import { ensureDir, readFileIfPresent } from '../../common/files.ts';
+import { appendDurably, readFileIfPresent } from '../../common/files.ts';
 import type { Closings } from '../deps.ts';
 
 const Closing = z.object({ session_id: z.string().min(1), closed_at: z.iso.datetime() });
@@ -14,17 +12,10 @@ export function createClosingsFile(file: string): Closings {
       const closings = text.split('\n').flatMap(parsed);
       return new Map(closings.map(({ session_id, closed_at }) => [session_id, Date.parse(closed_at)]));
     },
-    async add(sessionId, atMs) {
-      await ensureDir(path.dirname(file));
-      const handle = await open(file, 'a', 0o600);
-      try {
-        const closing = { session_id: sessionId, closed_at: new Date(atMs).toISOString() };
-        // A line that a power cut tore before this one must not take it along.
-        await handle.write(`\n${JSON.stringify(closing)}\n`);
-        await handle.datasync();
-      } finally {
-        await handle.close();
-      }
+    add(sessionId, atMs) {
+      const closing = { session_id: sessionId, closed_at: new Date(atMs).toISOString() };
+      // A line that a power cut tore before this one must not take it along.
+      return appendDurably(file, `\n${JSON.stringify(closing)}\n`);
     },
   };
 }

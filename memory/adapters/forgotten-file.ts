@@ -1,6 +1,4 @@
-import { open } from 'node:fs/promises';
-import path from 'node:path';
-import { ensureDir, readFileIfPresent } from '../../common/files.ts';
+import { appendDurably, readFileIfPresent } from '../../common/files.ts';
 import type { Forgotten } from '../deps.ts';
 
 const HASH = /^[0-9a-f]{64}$/;
@@ -12,15 +10,7 @@ export function createForgottenFile(file: string): Forgotten {
       const text = (await readFileIfPresent(file)) ?? '';
       return text.split('\n').filter((line) => HASH.test(line));
     },
-    async add(ends) {
-      await ensureDir(path.dirname(file));
-      const handle = await open(file, 'a', 0o600);
-      try {
-        await handle.write(ends.map((end) => `${end}\n`).join(''));
-        await handle.datasync();
-      } finally {
-        await handle.close();
-      }
-    },
+    // A line that a power cut tore before these must not take one of them along.
+    add: (ends) => appendDurably(file, `\n${ends.join('\n')}\n`),
   };
 }

@@ -12,6 +12,8 @@ export interface Row {
 const engine = 'test/faults/engine.test.ts';
 const guard = 'test/faults/guard.test.ts';
 const wire = 'test/faults/wire.test.ts';
+const kills = 'test/faults/kill-points.test.ts';
+const disk = 'test/faults/disk.test.ts';
 const frontDoor = 'test/integration/proxy/guard.test.ts';
 const relay = 'test/integration/proxy/faults.test.ts';
 const exchange = 'test/integration/proxy/exchange.test.ts';
@@ -76,19 +78,30 @@ export const ROWS: readonly Row[] = [
   row(46, 'corporate proxy', 'chained, tunnels included', 'test/integration/proxy/upstream-proxy.test.ts'),
   row(47, 'our own `claude -p`', 'goes out as it came, marker stripped; kept nowhere', wire),
   row(48, '`claude -p` hangs, fails, floods', 'killed in time; local nodes stand in', 'test/e2e/bad-model.test.ts'),
-  row(49, 'killed at any write', 'valid after replay, nothing acknowledged lost', null, 'not tested yet'),
+  row(
+    49,
+    'killed at any write',
+    'valid after replay, nothing acknowledged lost',
+    kills,
+    '450 seeded points, by a kill or with the machine: journal, node files, ledger, plans, settings edit; real kills in test/integration/memory',
+  ),
   row(50, 'torn journal tail', 'every whole turn read, tail cut', 'test/integration/memory/journal.test.ts'),
-  row(51, 'disk full', 'memory off and named, requests go on; works again with room', null, 'not tested yet'),
-  row(52, 'file too large, no descriptors', 'as 51', null, 'not tested yet'),
-  row(53, 'read-only home', 'requests go on; doctor says it', null, 'not tested yet'),
+  row(
+    51,
+    'disk full',
+    'memory off and named, requests go on; works again with room',
+    disk,
+    'a tidying of the index that failed stays named until the restart',
+  ),
+  row(52, 'file too large, no descriptors', 'as 51', disk),
+  row(53, 'read-only home', 'requests go on; doctor says it', disk),
   row(54, 'index damaged, manifest deleted', 'set aside, rebuilt', lance),
   row(55, 'two writers', 'second refused', guard),
   row(
     56,
     'killed while the index is tidied',
     'an earlier version opens, nothing acknowledged lost',
-    null,
-    'not tested yet',
+    'test/faults/index-kill.test.ts',
   ),
   row(57, 'index backlog', 'bounded queue; refuses instead of growing', lance),
   row(58, 'clock a year off', 'order by arrival', 'test/contract/journal.ts'),
@@ -97,8 +110,14 @@ export const ROWS: readonly Row[] = [
   row(61, 'key missing, open to others, behind a link', 'never served', leaf),
   row(62, 'rotation with old sessions', 'served through the overlap', 'test/integration/certs/rotation.test.ts'),
   row(63, 'flood of log lines', '≤50 MB, no bearer', 'test/unit/common/log.test.ts'),
-  row(64, 'killed while the store is upgraded', 'old or new, never mixed', null, 'not tested yet'),
-  row(65, 'older program on a newer store', 'nothing is written; requests go on', null, 'not tested yet'),
+  row(64, 'killed while the store is upgraded', 'old or new, never mixed', kills, '50 seeded points'),
+  row(
+    65,
+    'older program on a newer store',
+    'nothing is written; requests go on',
+    disk,
+    'plans in force are replayed; memory is not read',
+  ),
   row(66, 'settings.json that is no plain JSON', 'untouched, said', 'test/integration/certs/settings.test.ts'),
   row(67, 'DNS rebinding, foreign Origin', '403', null, ASKS_NOTHING),
   row(68, 'CSRF by a simple POST', '403 or 415, no effect', null, ASKS_NOTHING),

@@ -1,0 +1,163 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { startFaultRig } from '../helpers/fault-rig.ts';
+import {
+  createLiveRig,
+  type LiveRig,
+  type LiveStatus,
+  longTalk,
+  openTerminal,
+  type Terminal,
+} from '../helpers/live-rig.ts';
+import { CAN_LIMIT, limit, mountSmallDisk } from '../helpers/small-disk.ts';
+
+// Each test talks to real processes, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 150_000, hookTimeout: 60_000 });
+
+const CAN_MOUNT = (() => {
+  const disk = mountSmallDisk(1);
+  disk?.close();
+  return disk !== null;
+})();
+
+let undo: (() => unknown)[] = [];
+afterEach(async () => {
+  for (const each of undo.reverse()) await each();
+  undo = [];
+});
+
+/** A conversation whose plan is in force, in a home on a disk of its own. */
+async function talkOnSmallDisk() {
+  const disk = mountSmallDisk(64);
+  if (disk === null) throw new Error('no disk was mounted');
+  undo.push(() => disk.close());
+  const rig = await createLiveRig({ COMET_CC_HOME: disk.dir });
+  undo.push(() => rig.close());
+  const terminal = openTerminal(rig);
+  await longTalk(rig, terminal, { topic: 'service' });
+  return { disk, rig, terminal };
+}
+
+async function statusUntil(rig: LiveRig, test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
+  for (;;) {
+    const status = await rig.status();
+    if (test(status)) return status;
+  }
+}
+
+/** Whether the next prompt went out with the plan in force. */
+async function trimmed(rig: LiveRig, terminal: Terminal): Promise<boolean> {
+  const { bytes } = terminal.next('go on');
+  await terminal.say('go on');
+  return (rig.standin.requests.at(-1)?.bytes.length ?? 0) < bytes.length / 1.2;
+}
+
+describe.runIf(CAN_MOUNT)('a disk', () => {
+  it('row 51: that is full costs what is new of memory, is named, and all goes on once there is room', async () => {
+    const { disk, rig, terminal } = await talkOnSmallDisk();
+    const { engine } = await rig.status();
+    const free = disk.fill();
+    const fresh = openTerminal(rig);
+    for (let at = 0; at < 3; at += 1) await fresh.say(`a word that has no room, ${at}`);
+    expect(await trimmed(rig, terminal)).toBe(true);
+    const status = await statusUntil(rig, ({ problems }) => problems.some(({ message }) => /space/.test(message)));
+    expect(status.engine).toEqual(engine);
+    expect((await rig.home.run(['doctor'])).stdout).toMatch(/space/);
+    free();
+    await fresh.say('there is room again');
+    await fresh.say('and on it goes');
+    await rig.flush();
+    // That the index was not tidied once is told until the next start.
+    const { problems } = await rig.status();
+    expect(problems.filter(({ message }) => !message.startsWith('the index could not be tidied'))).toEqual([]);
+    const { stdout } = await rig.home.run(['memory', 'search', 'a word that has no room']);
+    expect(stdout).toContain('no room');
+    expect(rig.standin.refused).toEqual([]);
+  });
+
+  it('row 53: that becomes read-only costs memory only; a start on it says so, and run runs the command', async () => {
+    const { disk, rig, terminal } = await talkOnSmallDisk();
+    disk.readOnly(true);
+    expect(await trimmed(rig, terminal)).toBe(true);
+    await openTerminal(rig).say('a word that is not kept');
+    await statusUntil(rig, ({ problems }) => problems.length > 0);
+    const doctor = await rig.home.run(['doctor']);
+    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(disk.dir) });
+    expect(rig.standin.refused).toEqual([]);
+    await rig.home.run(['stop']);
+    expect(await rig.home.run(['start'])).toMatchObject({ code: 1, stderr: expect.stringContaining(disk.dir) });
+    const ran = await rig.home.run(['run', 'node', '-e', 'console.log("it ran"); process.exit(6)']);
+    expect(ran).toMatchObject({ code: 6, stdout: 'it ran\n' });
+    disk.readOnly(false);
+    await rig.home.json(['start', '--json']);
+    expect(await trimmed(rig, terminal)).toBe(true);
+  });
+});
+
+describe.runIf(CAN_LIMIT)('an engine', () => {
+  it('row 52: that may write no larger files, then open no more, costs memory only, and recovers', async () => {
+    const rig = await createLiveRig();
+    undo.push(() => rig.close());
+    const terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service' });
+    const { engine } = await rig.status();
+    limit(engine.pid, 'fsize', 1);
+    await openTerminal(rig).say('a word that does not fit');
+    expect(await trimmed(rig, terminal)).toBe(true);
+    const status = await statusUntil(rig, ({ problems }) => problems.some(({ message }) => /EFBIG/.test(message)));
+    expect(status.engine).toEqual(engine);
+    limit(engine.pid, 'fsize', 'unlimited');
+    await terminal.say('now it does');
+    await rig.flush();
+    expect((await rig.status()).problems).toEqual([]);
+    expect(rig.standin.refused).toEqual([]);
+
+    const front = await startFaultRig();
+    undo.push(() => front.close());
+    const { pid } = (await front.status()).engine;
+    await front.intercepted('{"before":1}');
+    limit(pid, 'nofile', 8);
+    expect((await front.tunnelled('{"none":1}')).body.toString()).toBe('{"none":1}');
+    limit(pid, 'nofile', 1_024);
+    expect((await front.intercepted('{"again":1}')).body.toString()).toBe('{"again":1}');
+    expect((await front.status()).engine).toMatchObject({ state: 'healthy', pid });
+  });
+});
+
+it('row 65: a home of a newer program is replayed from and never written to', async () => {
+  const rig = await createLiveRig();
+  undo.push(() => rig.close());
+  const terminal = openTerminal(rig);
+  await longTalk(rig, terminal, { topic: 'service' });
+  await rig.flush();
+  await rig.home.run(['stop']);
+  writeFileSync(path.join(rig.home.home, 'schema.json'), '{"schema":99}\n');
+  const before = kept(rig.home.home);
+  await rig.home.json(['start', '--json']);
+  expect(await trimmed(rig, terminal)).toBe(true);
+  const fresh = openTerminal(rig);
+  const { bytes } = fresh.next('a word for nobody');
+  await fresh.say('a word for nobody');
+  expect(rig.standin.requests.at(-1)?.bytes.equals(Buffer.from(bytes))).toBe(true);
+  await fresh.say('nor this one');
+  const status = await rig.status();
+  expect(status.problems).toContainEqual({
+    file: 'memory',
+    message: expect.stringMatching(/newer comet-cc.*schema 99/),
+  });
+  expect((await rig.home.run(['doctor'])).stdout).toContain('newer comet-cc');
+  expect((await rig.home.run(['memory', 'search', 'service'])).stderr).toContain('newer comet-cc');
+  await rig.home.run(['stop']);
+  expect(kept(rig.home.home)).toEqual(before);
+  expect(rig.standin.refused).toEqual([]);
+});
+
+/** What is kept for good, byte for byte. */
+function kept(home: string): Map<string, string> {
+  const files = readdirSync(home, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.relative(home, path.join(entry.parentPath, entry.name)))
+    .filter((name) => !/^(run|logs)\//.test(name));
+  return new Map(files.sort().map((name) => [name, readFileSync(path.join(home, name), 'latin1')]));
+}

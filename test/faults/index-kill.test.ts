@@ -1,0 +1,60 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { execa } from 'execa';
+import { expect, it } from 'vitest';
+import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
+import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
+import { nodeRow } from '../contract/node-index.ts';
+import { compileInto } from '../helpers/compiled.ts';
+
+const KILLS = 8;
+const WRITER = `
+import { openLanceIndex } from './memory/adapters/lance-index.js';
+import { createHashEmbedder } from './memory/adapters/hash-encoder.js';
+const [dir, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
+process.umask(0o077);
+const embedder = createHashEmbedder();
+const { index, rebuilt, reason } = await openLanceIndex({ dir, embedder, now: Date.now, report() {} });
+if (rebuilt && reason !== 'new') throw new Error('rebuilt: ' + reason);
+for (let at = first; ; at += 1) {
+  await index.upsert([{ ...template, row_id: 'r' + at, node_id: 'n' + at }]);
+  process.stdout.write(at + '\\n');
+}
+`;
+
+it('row 56: killed while it is tidied, the index opens as it was, with every row that was acknowledged', async () => {
+  const out = await mkdtemp(path.join(os.tmpdir(), 'comet-index-kill-'));
+  const dir = path.join(out, 'index');
+  const script = path.join(out, 'js', 'writer.js');
+  const acknowledged: number[] = [];
+  try {
+    await compileInto(path.join(out, 'js'), ['memory/adapters/lance-index.ts', 'memory/adapters/hash-encoder.ts']);
+    await writeFile(script, WRITER);
+    for (let round = 0; round < KILLS; round += 1) {
+      const template = JSON.stringify(nodeRow('x', 'some words'));
+      const writer = execa('node', [script, dir, String(round * 1_000), template], {
+        reject: false,
+        buffer: { stdout: false },
+      });
+      let count = 0;
+      for await (const line of writer.iterable()) {
+        acknowledged.push(Number(line));
+        count += 1;
+        // The 16th commit is followed by a tidying; the kill falls into that, each time a little later.
+        if (count === 15) setTimeout(() => writer.kill('SIGKILL'), round * 8);
+      }
+      const { isTerminated, stderr } = await writer;
+      expect({ isTerminated, stderr: String(stderr ?? '') }).toEqual({ isTerminated: true, stderr: '' });
+    }
+    const embedder = createHashEmbedder();
+    const opened = await openLanceIndex({ dir, embedder, now: Date.now, report: () => {} });
+    expect(opened.rebuilt).toBe(false);
+    const ids = new Set(await opened.index.nodeIds());
+    expect(acknowledged.filter((at) => !ids.has(`n${at}`))).toEqual([]);
+    expect((await opened.index.search('some words', { filter: {}, limit: 1 })).fts).toHaveLength(1);
+    await opened.index.close();
+  } finally {
+    await rm(out, { recursive: true, force: true });
+  }
+}, 120_000);
