@@ -22,8 +22,6 @@ const lance = 'test/integration/memory/lance-index.test.ts';
 const leaf = 'test/integration/certs/ensure.test.ts';
 const daemon = 'test/e2e/cli-daemon.test.ts';
 
-const ASKS_NOTHING = 'no page and no HTTP API is served on a port; the API is a private socket';
-
 export const ROWS: readonly Row[] = [
   row(1, 'rewriter throws', 'request goes out as it came, or as its plan has it', engine),
   row(2, 'rewriter hangs', 'as 1 at its deadline', engine, 'recall has 150 ms, all of the rewriter 400 ms'),
@@ -119,13 +117,13 @@ export const ROWS: readonly Row[] = [
     'plans in force are replayed; memory is not read',
   ),
   row(66, 'settings.json that is no plain JSON', 'untouched, said', 'test/integration/certs/settings.test.ts'),
-  row(67, 'DNS rebinding, foreign Origin', '403', null, ASKS_NOTHING),
-  row(68, 'CSRF by a simple POST', '403 or 415, no effect', null, ASKS_NOTHING),
-  row(69, 'stored XSS', 'inert', null, ASKS_NOTHING),
+  row(67, 'DNS rebinding, foreign Origin', '403', 'test/integration/bin/admission.test.ts'),
+  row(68, 'CSRF by a simple POST', '403 or 415, no effect', 'test/integration/bin/admission.test.ts'),
+  row(69, 'stored XSS', 'inert', null, 'no page shows memory yet'),
   row(70, 'socket squatted, symlink', 'refused', 'test/integration/bin/api.test.ts'),
   row(71, 'poisoned page or tool result', 'never passive; fence intact', null, 'to come with the poisoning tests'),
-  row(72, 'secret split over deltas', 'redacted everywhere', null, 'to come with the redactor'),
-  row(73, '`<private>` unclosed or nested', 'redacted to the end', null, 'to come with the redactor'),
+  row(72, 'secret split over deltas', 'redacted everywhere', 'test/integration/memory/split-secret.test.ts'),
+  row(73, '`<private>` unclosed or nested', 'redacted to the end', 'test/unit/common/redact.test.ts'),
   row(74, 'malformed hook or MCP input', 'exit 0, nothing said, ≤2 s', wire),
   row(75, 'hours of mixed work', 'flat memory and descriptors', null, 'to come with the soak'),
 ];

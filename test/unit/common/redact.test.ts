@@ -218,7 +218,7 @@ describe('private spans', () => {
     ['a <private>b</private', 'a #'],
     ['a <private>b</priv\u200bate> c', 'a #'],
     ['<private><private>b</private>c</PRIVATE>d<private>e', '#d#'],
-  ])('%s becomes %s', (text, expected) => expect(shown(text)).toBe(expected));
+  ])('row 73: %s becomes %s', (text, expected) => expect(shown(text)).toBe(expected));
 });
 
 describe('settings', () => {
