@@ -40,6 +40,7 @@ async function measure(ways: Ways, daemon: Daemon): Promise<Report> {
     'node alone': await times(() => daemon.nodeMs()),
     status: await times(() => daemon.commandMs(['status'])),
     env: await times(() => daemon.commandMs(['env', '--shell', 'json'])),
+    statusline: await times(() => daemon.commandMs(['statusline'])),
   };
   const first: FirstByte[] = [];
   const rss: Report['rss_mb'] = { started: await daemon.rss() };

@@ -23,6 +23,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   uninstall: async () => (await import('./commands/uninstall.ts')).registerUninstall,
   memory: async () => (await import('./commands/memory.ts')).registerMemory,
   session: async () => (await import('./commands/session.ts')).registerSession,
+  statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
+  editor: async () => (await import('./commands/editor.ts')).registerEditor,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,
   pause: async () => (await import('./commands/pause.ts')).registerPause,
   resume: async () => (await import('./commands/resume.ts')).registerResume,

@@ -5,6 +5,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
 import { systemClock } from '../common/clock.ts';
 import { type Config, loadConfig } from '../common/config.ts';
+
 import { ensureDir } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
@@ -25,7 +26,7 @@ import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
 import { consentingMemory, openConsent } from './consent/index.ts';
-import { type Costs, costsOf } from './costs.ts';
+import { type Costs, conversationCosts, costsOf } from './costs.ts';
 import { cutRule } from './cut-rule.ts';
 import { faultAt, readFaults, withFaults } from './faults.ts';
 import { lateMemory } from './late-memory.ts';
@@ -146,7 +147,17 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     hasModel: config.llm === 'claude' || config.llm === 'openai',
     now: systemClock.now,
   });
-  const parts = { memory, opened, requests: proxy.stats, costs, receipts, pauses: consent.pauses, claudeImport };
+  const conversation = (id: string): ReturnType<typeof conversationCosts> => conversationCosts(ledger, id);
+  const parts = {
+    memory,
+    opened,
+    requests: proxy.stats,
+    costs,
+    receipts,
+    pauses: consent.pauses,
+    claudeImport,
+    conversation,
+  };
   const hooks = createHookHandlers({
     memory,
     consent,

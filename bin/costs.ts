@@ -80,6 +80,15 @@ function cents(usd: number): number {
   return Number(usd.toFixed(6));
 }
 
+/** What a conversation's requests came to; null where none was counted. */
+export function conversationCosts(
+  ledger: Pick<CostLedger, 'conversation'>,
+  sessionId: string,
+): { readonly tokens: number; readonly trimming_off: boolean } | null {
+  const found = ledger.conversation(sessionId);
+  return found === null ? null : { tokens: savingsOf(found.totals).net_saved, trimming_off: found.off !== null };
+}
+
 /** "saved 1,200,000 tokens ≈ $3.10 this week". */
 export function savedLine({ net_saved, net_saved_usd }: Savings, when: string): string {
   const word = net_saved >= 0 ? 'saved' : 'cost';

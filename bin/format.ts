@@ -1,3 +1,4 @@
+import stringWidth from 'string-width';
 import { CometError } from '../common/errors.ts';
 
 // C0 and C1 controls but for tab and newline, zero-width and bidi marks: what is remembered came from anywhere and
@@ -5,8 +6,7 @@ import { CometError } from '../common/errors.ts';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the very characters that are taken out
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
 
-const WIDE =
-  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6]|\p{Extended_Pictographic}/u;
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -25,9 +25,7 @@ export function oneLine(text: string): string {
 
 /** Columns that a terminal gives to `text`: two for East Asian wide characters and pictographs, none for marks. */
 export function displayWidth(text: string): number {
-  let width = 0;
-  for (const character of text) width += characterWidth(character);
-  return width;
+  return stringWidth(text);
 }
 
 /** At most `width` columns, an ellipsis in the last where something was cut off. */
@@ -35,10 +33,10 @@ export function truncate(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let taken = '';
   let used = 0;
-  for (const character of text) {
-    used += characterWidth(character);
+  for (const { segment } of graphemes.segment(text)) {
+    used += displayWidth(segment);
     if (used > width - 1) break;
-    taken += character;
+    taken += segment;
   }
   return `${taken}…`;
 }
@@ -49,6 +47,8 @@ export interface Column {
   /** Takes what the others leave, at least 12 columns. */
   readonly stretch?: boolean;
   readonly right?: boolean;
+  /** Colours a cell once it has its width. */
+  readonly paint?: (text: string, row: number) => string;
 }
 
 /** Lines of a table whose cells are single lines; the first is the heading. */
@@ -61,13 +61,19 @@ export function table(columns: readonly Column[], width: number): string[] {
     column.stretch ? Math.min(natural[at] as number, Math.max(12, left)) : (natural[at] as number),
   );
   const rows = columns[0]?.cells.length ?? 0;
-  const line = (cellOf: (column: Column) => string): string =>
+  const line = (cellOf: (column: Column) => string, row: number): string =>
     columns
-      .map((column, at) => padded(truncate(cellOf(column), widths[at] as number), widths[at] as number, column.right))
+      .map((column, at) => {
+        const width = widths[at] as number;
+        const cell = truncate(cellOf(column), width);
+        const painted = row < 0 || column.paint === undefined || cell === '' ? cell : column.paint(cell, row);
+        const space = ' '.repeat(at === columns.length - 1 && !column.right ? 0 : width - displayWidth(cell));
+        return column.right ? space + painted : painted + space;
+      })
       .join('  ')
       .trimEnd();
-  const body = Array.from({ length: rows }, (_, row) => line((column) => column.cells[row] ?? ''));
-  return [line((column) => column.title), ...body];
+  const body = Array.from({ length: rows }, (_, row) => line((column) => column.cells[row] ?? '', row));
+  return [line((column) => column.title, -1), ...body];
 }
 
 /** "5 min ago"; a date after thirty days; a time to come is "now". */
@@ -121,16 +127,6 @@ export function parseCount(text: string, name: string): number {
     throw new CometError('usage', `${name} takes a whole number above 0 (got "${text}")`);
   }
   return value;
-}
-
-function padded(text: string, width: number, right = false): string {
-  const space = ' '.repeat(Math.max(0, width - displayWidth(text)));
-  return right ? space + text : text + space;
-}
-
-function characterWidth(character: string): number {
-  if (/\p{Mark}/u.test(character)) return 0;
-  return WIDE.test(character) ? 2 : 1;
 }
 
 /** Rank and score in each lane that found something. */

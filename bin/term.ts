@@ -1,7 +1,11 @@
+import { styleText } from 'node:util';
+
 /** What a command may know of the terminal it talks to. */
 export interface Term {
   readonly isTerminal: boolean;
   readonly paint: Paint;
+  /** Lines that fit on the screen; unlimited when stdout is not a terminal. */
+  readonly height: number;
   /** Columns that a line may take; unlimited when stdout is not a terminal. */
   readonly width: number;
   /** Data, on stdout, with a newline. */
@@ -17,18 +21,10 @@ export interface Term {
 type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
 export type Paint = (style: Style, text: string) => string;
 
-const CODES: Record<Style, readonly [number, number]> = {
-  bold: [1, 22],
-  dim: [2, 22],
-  red: [31, 39],
-  green: [32, 39],
-  yellow: [33, 39],
-  cyan: [36, 39],
-};
-
 export interface Stream {
   readonly isTTY?: boolean;
   readonly columns?: number;
+  readonly rows?: number;
   write(text: string): unknown;
 }
 
@@ -37,7 +33,8 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
   const color = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return {
     isTerminal,
-    paint: color ? (style, text) => `\u001b[${CODES[style][0]}m${text}\u001b[${CODES[style][1]}m` : (_, text) => text,
+    paint: color ? (style, text) => styleText(style, text, { validateStream: false }) : (_, text) => text,
+    height: isTerminal ? (stdout.rows ?? 24) : Number.POSITIVE_INFINITY,
     width: isTerminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
     out: (text) => void stdout.write(`${text}\n`),
     json: (value) => void stdout.write(`${JSON.stringify(value, null, 2)}\n`),

@@ -33,6 +33,11 @@ export function consentOf(says: readonly Say[]): Consent {
   return { captures: mode === 'on', adds: mode !== 'off', scope };
 }
 
+export function modeOf({ captures, adds }: Pick<Consent, 'captures' | 'adds'>): Mode {
+  if (captures) return 'on';
+  return adds ? 'private' : 'off';
+}
+
 /** The first of `order` that was said; its last where nothing was. */
 function leastOf<T>(order: readonly T[], said: readonly T[]): T {
   return order.find((one) => said.includes(one)) ?? (order.at(-1) as T);

@@ -8,6 +8,8 @@ export interface HomePaths {
   readonly configFile: string;
   /** What `comet-cc pause` asked for. */
   readonly pausesFile: string;
+  /** What was changed in the settings of editors. */
+  readonly editorsFile: string;
   readonly certsDir: string;
   readonly journalDir: string;
   readonly nodesDir: string;
@@ -41,6 +43,7 @@ export function homePaths(home: string, platform: Platform = PLATFORM): HomePath
     home,
     configFile: at('config.json'),
     pausesFile: at('paused.json'),
+    editorsFile: at('editors.json'),
     certsDir: at('certs'),
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),

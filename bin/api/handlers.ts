@@ -1,4 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
+import { modeOf } from '../../common/consent.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Memory } from '../../memory/face.ts';
 import type { Receipts } from '../../proxy/receipts.ts';
@@ -9,7 +10,7 @@ import type { Costs } from '../costs.ts';
 import type { HookHandlers } from './hooks.ts';
 import type { ClaudeImport } from './import-claude.ts';
 import { importFile } from './import-file.ts';
-import type { EngineStatus, Handlers } from './operations.ts';
+import type { EngineStatus, Handlers, StatuslineView } from './operations.ts';
 
 /** `status` waits so long for a store that is just being opened. */
 const OPENING_MS = 1_000;
@@ -23,6 +24,8 @@ export interface HandlerDeps {
   readonly pauses?: () => Pauses;
   readonly consent: Pick<ConsentBook, 'of'>;
   readonly hooks: HookHandlers;
+  /** What was saved in a conversation; null where nothing was counted. */
+  readonly conversation?: (sessionId: string) => Pick<StatuslineView, 'tokens' | 'trimming_off'> | null;
   /** Those that memory does not know of. */
   readonly problems?: () => EngineStatus['problems'];
   readonly receipts: Pick<Receipts, 'list' | 'forget'>;
@@ -32,7 +35,20 @@ export interface HandlerDeps {
 
 /** The API's operations over what the engine is made of. */
 export function createHandlers(deps: HandlerDeps): Handlers {
-  const { memory, opened, requests, costs, consent, hooks, pauses, problems, receipts, claudeImport, version } = deps;
+  const {
+    memory,
+    opened,
+    requests,
+    costs,
+    consent,
+    hooks,
+    pauses,
+    problems,
+    receipts,
+    claudeImport,
+    conversation,
+    version,
+  } = deps;
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
@@ -87,6 +103,13 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'sessions/close': ({ sessionId }) => memory.closeSession(sessionId),
     'sessions/brief': ({ sessionId }) => memory.brief(sessionId),
     'sessions/restore': ({ sessionId }) => memory.restore(sessionId),
+    statusline: ({ sessionId = '', projectDir }) => ({
+      mode: modeOf(consent.of(projectDir ?? null)),
+      nodes: memory.list(projectDir === undefined ? {} : { projectDir }).length,
+      tokens: null,
+      trimming_off: false,
+      ...conversation?.(sessionId),
+    }),
     flush: ({ timeoutMs }) => memory.flush(timeoutMs),
   };
 }

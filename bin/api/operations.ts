@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import type { Consent } from '../../common/consent.ts';
+import type { Consent, Mode } from '../../common/consent.ts';
 import type { Skipped } from '../../memory/core/claude-transcript.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
@@ -108,6 +108,7 @@ export const operationInputs = {
   'hooks/session-end': z.strictObject({ sessionId: id }),
   explain: z.strictObject({ request: id }),
   'receipts/list': z.strictObject({}),
+  statusline: z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
   flush: z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }),
 };
 
@@ -149,6 +150,7 @@ export interface OperationResults {
   explain: Receipt;
   /** Newest first. */
   'receipts/list': readonly Receipt[];
+  statusline: StatuslineView;
   flush: boolean;
 }
 
@@ -178,6 +180,16 @@ export interface ClaudeReport extends Pick<PastReport, 'turns' | 'added' | 'know
 /** What a hook adds to the conversation, of clean origin; '' for nothing. */
 export interface HookText {
   readonly text: string;
+}
+
+/** What Claude Code's statusline shows of a session and its project. */
+export interface StatuslineView {
+  readonly mode: Mode;
+  /** Of the project; of all where none is known. */
+  readonly nodes: number;
+  /** Net saved in the session; null where nothing was counted yet. */
+  readonly tokens: number | null;
+  readonly trimming_off: boolean;
 }
 
 /** Field names are those of `status --json`. */

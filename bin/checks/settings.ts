@@ -1,15 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import os from 'node:os';
-import path from 'node:path';
 import { inspectEdit } from '../../certs/index.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { userSettingsFile } from '../claude-settings.ts';
+import { EDITORS, editorSettingsFile } from '../editors/editors.ts';
+import { VARIABLES_KEY } from '../editors/settings-text.ts';
 import { bad, type Check, good } from './check.ts';
 
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
-const EDITORS = ['Code', 'Code - Insiders', 'VSCodium', 'Cursor', 'Windsurf'] as const;
-/** Where Claude Code's extension for editors takes variables from. */
-const EDITOR_KEY = 'claudeCode.environmentVariables';
 
 type Variables = Readonly<Record<string, unknown>>;
 
@@ -52,7 +49,7 @@ async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<strin
   for (const file of editorSettingsFiles(process.platform, env)) {
     const rival = clashes(await editorVariables(file), wanted);
     if (rival.length > 0) {
-      const detail = `${file}: ${EDITOR_KEY} sets another ${rival.join(', ')}; nothing is remembered in that editor`;
+      const detail = `${file}: ${VARIABLES_KEY} sets another ${rival.join(', ')}; nothing is remembered in that editor`;
       return bad('settings', detail, 'comet-cc install-ca --settings, which wins over it, or take it out there');
     }
   }
@@ -61,13 +58,7 @@ async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<strin
 
 /** The user settings of VS Code and its kin. */
 export function editorSettingsFiles(platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string[] {
-  const home = env['HOME'] || os.homedir();
-  const roots: Partial<Record<NodeJS.Platform, string>> = {
-    darwin: path.join(home, 'Library', 'Application Support'),
-    win32: env['APPDATA'] || path.join(home, 'AppData', 'Roaming'),
-  };
-  const root = roots[platform] ?? (env['XDG_CONFIG_HOME'] || path.join(home, '.config'));
-  return EDITORS.map((editor) => path.join(root, editor, 'User', 'settings.json'));
+  return EDITORS.map((editor) => editorSettingsFile(editor, platform, env));
 }
 
 /** JSON with comments and commas after the last item, as editors allow it. @throws SyntaxError */
@@ -94,7 +85,7 @@ async function claudeVariables(file: string): Promise<Variables> {
 async function editorVariables(file: string): Promise<Variables> {
   try {
     const settings = parseEditorJson(await readFile(file, 'utf8')) as Record<string, unknown> | null;
-    const entries = (settings?.[EDITOR_KEY] ?? []) as readonly { name?: string; value?: unknown }[];
+    const entries = (settings?.[VARIABLES_KEY] ?? []) as readonly { name?: string; value?: unknown }[];
     return Object.fromEntries(entries.map(({ name = '', value }) => [name, value]));
   } catch {
     return {}; // No such editor, or one that takes nothing from it either.

@@ -58,6 +58,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     daemon.checkModel(report),
   ];
   if (typeof config === 'string') return checks;
+  const { checkEditors } = await import('../checks/editors.ts');
   const { checkSettings } = await import('../checks/settings.ts');
   const access = {
     port: guard?.port ?? config.port,
@@ -68,9 +69,11 @@ async function allChecks(context: Context): Promise<Check[]> {
   const claude = config.llm === 'claude' ? config.claudeBin : null;
   const { checkEndpoint } = await import('../checks/endpoint.ts');
   const { checkEmbedder } = await import('../checks/embedder.ts');
+  const editors = await checkEditors(paths, wanted);
   return [
     ...checks,
     await checkSettings(paths, env, wanted),
+    ...(editors === null ? [] : [editors]),
     await daemon.checkPort(guard, config.port, token?.trim() ?? null),
     await outside.checkUpstream(config, env, guard),
     claude === null

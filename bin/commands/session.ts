@@ -3,6 +3,7 @@ import type { SessionDetail, SessionView } from '../../memory/face.ts';
 import type { Context } from '../context.ts';
 import { engineOf, sessionId } from '../engine.ts';
 import { ago, oneLine, printable, table } from '../format.ts';
+import { refreshed } from '../refresh.ts';
 import type { Paint } from '../term.ts';
 
 const ID = 'any unambiguous start of its id; the newest session where none is given';
@@ -17,11 +18,17 @@ export function registerSession(program: Command, context: Context): void {
   session
     .command('ls')
     .description('one line for each session, the newest first')
+    .option('--watch', 'again every two seconds, until Ctrl-C')
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc session ls --json')
-    .action(async (flags: { json?: boolean }) => {
-      const found = await engineOf(context.paths).call('sessions/list', {});
-      const sessions = [...found].sort((a, b) => b.updated_at.localeCompare(a.updated_at));
+    .action(async (flags: { json?: boolean; watch?: boolean }) => {
+      const list = async (): Promise<SessionView[]> => {
+        const found = await engineOf(context.paths).call('sessions/list', {});
+        return [...found].sort((a, b) => b.updated_at.localeCompare(a.updated_at));
+      };
+      const { width } = context.term;
+      if (flags.watch) return refreshed(context.term, async () => sessionLines(await list(), width, Date.now()));
+      const sessions = await list();
       if (flags.json) return context.term.json(sessions);
       if (sessions.length === 0) return context.term.say('no session was seen yet');
       const [heading, ...lines] = sessionLines(sessions, context.term.width, Date.now());

@@ -5,6 +5,7 @@ import { guardStatus } from '../control.ts';
 import { savedLine } from '../costs.ts';
 import { EXIT } from '../exit.ts';
 import { count, duration, oneLine } from '../format.ts';
+import { refreshed } from '../refresh.ts';
 import { type StatusReport, statusReport } from '../status-report.ts';
 import type { Paint } from '../term.ts';
 
@@ -12,15 +13,22 @@ export function registerStatus(program: Command, context: Context): void {
   program
     .command('status')
     .description('what the daemon does; exit code 3 when it does not run')
+    .option('--watch', 'again every two seconds, until Ctrl-C')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc status --json')
-    .action(async (flags: { json?: boolean }) => {
+    .action(async (flags: { json?: boolean; watch?: boolean }) => {
+      if (flags.watch) return refreshed(context.term, () => watchedLines(context));
       const report = await statusReport(context, await guardStatus(context.paths.guardSocket));
       if (flags.json) context.term.json(report);
       else if (report.running) for (const line of statusLines(report, context.term.paint)) context.term.out(line);
       else context.term.say('comet-cc is not running; start it with: comet-cc start');
       if (!report.running) process.exitCode = EXIT.daemonDown;
     });
+}
+
+async function watchedLines(context: Context): Promise<string[]> {
+  const report = await statusReport(context, await guardStatus(context.paths.guardSocket));
+  return report.running ? statusLines(report, context.term.paint) : ['comet-cc is not running'];
 }
 
 export function statusLines(report: StatusReport, paint: Paint): string[] {

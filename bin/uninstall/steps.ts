@@ -16,6 +16,7 @@ import { completionFiles, removeCompletion } from '../completion/file.ts';
 import type { Context } from '../context.ts';
 import { guardStatus } from '../control.ts';
 import { stopDaemon } from '../daemon.ts';
+import { editorStates, revertEditor } from '../editors/install.ts';
 import { hookedFiles, uninstallHooks } from '../hooks/install.ts';
 import { serviceState, uninstallService } from '../service/install.ts';
 import { plannedService } from '../service/planned.ts';
@@ -60,6 +61,13 @@ export function uninstallSteps(context: Context, { keepMemory, told }: Uninstall
       },
       async undo() {
         await revertSettings(paths);
+      },
+    },
+    {
+      id: 'editors',
+      present: async () => (await editorStates(paths, null)).map(({ file }) => `our variables in ${file}`),
+      async undo() {
+        for (const { editor } of await editorStates(paths, null)) await revertEditor(paths, editor);
       },
     },
     {

@@ -56,6 +56,7 @@ export interface CostLedger {
   offBecause(conversation: string): string | null;
   /** Also true for a fork of one that was. */
   wasRewritten(conversation: string, root: string): boolean;
+  conversation(id: string): Conversation | null;
   totals(sinceMs: number): Totals;
   off(): readonly Conversation[];
   close(): Promise<void>;
@@ -139,6 +140,7 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
     own: (call) => enter({ kind: 'own', atMs: clock.now(), ...call }),
     offBecause: (conversation) => book.conversation(conversation)?.off?.because ?? null,
     wasRewritten: (conversation, root) => book.wasRewritten(conversation, root),
+    conversation: (id) => book.conversation(id),
     totals: (sinceMs) => book.since(sinceMs),
     off: () => book.off(),
     close: () => store.close(),

@@ -6,7 +6,9 @@ import type { MemoryNode } from '../../../memory/core/node.ts';
 import type { OperationInput } from '../../api/operations.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, type Column, oneLine, parseCount, parseSince, table } from '../../format.ts';
+import { ago, type Column, oneLine, parseCount, parseSince, table, truncate } from '../../format.ts';
+import { refreshed } from '../../refresh.ts';
+import type { Paint } from '../../term.ts';
 
 interface Flags {
   readonly session?: string;
@@ -17,12 +19,17 @@ interface Flags {
   readonly all?: boolean;
   readonly quarantine?: boolean;
   readonly limit?: string;
+  readonly watch?: boolean;
   readonly json?: boolean;
 }
 
 const DEFAULT_LIMIT = 50;
 /** Below this the tags would leave no room for the summary. */
 const TAGS_FROM_WIDTH = 120;
+/** Below this each memory takes two lines, and the ids stand whole. */
+const TABLE_FROM_WIDTH = 64;
+const TAGS_WIDTH = 32;
+const plain: Paint = (_, text) => text;
 
 export function registerMemoryLs(memory: Command, context: Context): void {
   memory
@@ -36,17 +43,19 @@ export function registerMemoryLs(memory: Command, context: Context): void {
     .option('--all', 'children of bundles too')
     .option('--quarantine', 'only what is held out of recall; released by: memory edit ID --set released=true')
     .option('--limit <n>', `at most so many (default ${DEFAULT_LIMIT}; no limit with --json)`)
+    .option('--watch', 'again every two seconds, until Ctrl-C')
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc memory ls --project . --since 7d')
     .action(async (flags: Flags) => {
+      const { paint, width } = context.term;
+      const lines = (nodes: readonly MemoryNode[]): string[] => listLines(nodes, { width, nowMs: Date.now(), paint });
+      const list = () => engineOf(context.paths).call('nodes/list', parseFilter(flags, Date.now()));
+      if (flags.watch) return refreshed(context.term, async () => lines(await list()));
       const filter = parseFilter(flags, Date.now());
-      const nodes = await engineOf(context.paths).call('nodes/list', filter);
+      const nodes = await list();
       if (flags.json) return context.term.json(nodes);
       if (nodes.length === 0) return context.term.say('nothing is remembered here yet');
-      const { paint, width } = context.term;
-      const [heading, ...lines] = listLines(nodes, width, Date.now());
-      context.term.out(paint('dim', heading as string));
-      for (const line of lines) context.term.out(line);
+      for (const line of lines(nodes)) context.term.out(line);
       if (nodes.length === filter.limit) context.term.say(`the newest ${filter.limit}; more with --limit`);
     });
 }
@@ -66,21 +75,47 @@ export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/
   };
 }
 
-export function listLines(nodes: readonly MemoryNode[], width: number, nowMs: number): string[] {
+/** A table as wide as the terminal; where that is narrow, two lines for each memory. */
+export function listLines(
+  nodes: readonly MemoryNode[],
+  { width, nowMs, paint = plain }: { readonly width: number; readonly nowMs: number; readonly paint?: Paint },
+): string[] {
+  const isHigh = (row: number): boolean => nodes[row]?.importance === 'HIGH';
+  const when = nodes.map((node) => ago(Date.parse(node.created_at), nowMs));
+  const summaries = nodes.map((node) => oneLine(node.summary));
+  if (width < TABLE_FROM_WIDTH) {
+    return nodes.flatMap((node, row) => {
+      const summary = truncate(summaries[row] as string, width - 2);
+      const head = truncate(`${node.node_id}  ${when[row]}`, width);
+      return [paint('dim', head), `  ${isHigh(row) ? paint('bold', summary) : summary}`];
+    });
+  }
   const tags: Column = {
     title: 'TAGS',
-    cells: nodes.map((node) => oneLine(contentTags(node.topic_tags).slice(0, 3).join(','))),
+    cells: nodes.map((node) => truncate(oneLine(contentTags(node.topic_tags).slice(0, 3).join(',')), TAGS_WIDTH)),
+    paint: (text) => paint('cyan', text),
   };
-  return table(
+  const dim = (text: string): string => paint('dim', text);
+  const [heading = '', ...lines] = table(
     [
-      { title: 'ID', cells: nodes.map((node) => node.node_id) },
-      { title: 'WHEN', cells: nodes.map((node) => ago(Date.parse(node.created_at), nowMs)) },
-      { title: 'KIND', cells: nodes.map((node) => terseMeta(node)) },
+      { title: 'ID', cells: nodes.map((node) => node.node_id), paint: dim },
+      { title: 'WHEN', cells: when },
+      {
+        title: 'KIND',
+        cells: nodes.map((node) => terseMeta(node)),
+        paint: (text, row) => paint(isHigh(row) ? 'yellow' : 'dim', text),
+      },
       ...(width >= TAGS_FROM_WIDTH ? [tags] : []),
-      { title: 'SUMMARY', cells: nodes.map((node) => oneLine(node.summary)), stretch: true },
+      {
+        title: 'SUMMARY',
+        cells: summaries,
+        stretch: true,
+        paint: (text, row) => (isHigh(row) ? paint('bold', text) : text),
+      },
     ],
     width,
   );
+  return [dim(heading), ...lines];
 }
 
 function parseImportance(text: string): 'HIGH' | 'MED' | 'LOW' {

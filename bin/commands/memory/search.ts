@@ -2,7 +2,9 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { terseMeta } from '../../../memory/core/meta-tags.ts';
+import { contentTokens } from '../../../memory/core/query.ts';
 import { staleNote } from '../../../memory/core/staleness.ts';
+import { uniqueTokens } from '../../../memory/core/tokens.ts';
 import type { RecallHit } from '../../../memory/face.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
@@ -18,6 +20,8 @@ interface Flags {
   readonly json?: boolean;
 }
 
+const WORD = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
+const MOST_WORDS = 8;
 /** Always there with `--explain`; the others where they found something. */
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
 
@@ -49,9 +53,8 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       });
       if (flags.json) return context.term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
       if (hits.length === 0) context.term.say('nothing fits');
-      for (const line of hits.flatMap((hit) => hitLines(hit, flags.explain ?? false, context.term, Date.now()))) {
-        context.term.out(line);
-      }
+      const shown = { query: words.join(' '), explain: flags.explain ?? false, nowMs: Date.now() };
+      for (const line of hits.flatMap((hit) => hitLines(hit, shown, context.term))) context.term.out(line);
       if (hits.some(({ isExact }) => isExact)) {
         context.term.say('this asks for an exact value or wording: read it in full, comet-cc memory show ID --depth 2');
       }
@@ -65,19 +68,58 @@ export function hitJson(hit: RecallHit, explain: boolean): Record<string, unknow
   return { ...hit.node, score: hit.score, match: hit.raw, ...about, ...(explain ? { lanes } : {}) };
 }
 
-export function hitLines(
-  hit: RecallHit,
-  explain: boolean,
-  term: Pick<Term, 'paint' | 'width'>,
-  nowMs: number,
-): string[] {
-  const { node } = hit;
-  const head = [hit.score.toFixed(3), node.node_id, ago(Date.parse(node.created_at), nowMs), terseMeta(node)].join(
-    '  ',
-  );
-  const lines = [term.paint('cyan', head), truncate(`  ${oneLine(node.summary)}`, term.width)];
-  if (hit.raw !== null) lines.push(term.paint('dim', truncate(`  "${oneLine(hit.raw.text)}"`, term.width)));
-  if (hit.changed !== undefined) lines.push(term.paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));
-  if (!explain) return lines;
-  return [...lines, term.paint('dim', `  ${lanesText(hit.lanes)}`)];
+export interface Shown {
+  readonly query: string;
+  /** Each lane's score too. */
+  readonly explain: boolean;
+  readonly nowMs: number;
+}
+
+/** A hit with the words of the question in it, and what found it. */
+export function hitLines(hit: RecallHit, shown: Shown, term: Pick<Term, 'paint' | 'width'>): string[] {
+  const { node, raw } = hit;
+  const { paint, width } = term;
+  const when = ago(Date.parse(node.created_at), shown.nowMs);
+  const head = [hit.score.toFixed(3), node.node_id, when, terseMeta(node)].join('  ');
+  const wanted = new Set(contentTokens(shown.query));
+  const marked = (text: string): string => mark(truncate(text, width), wanted, (word) => paint('bold', word));
+  const lines = [paint('cyan', truncate(head, width)), marked(`  ${oneLine(node.summary)}`)];
+  if (raw !== null) lines.push(marked(`  "${oneLine(raw.text)}"`));
+  if (hit.changed !== undefined) lines.push(paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));
+  return [
+    ...lines,
+    paint(
+      'dim',
+      truncate(`  ${whyLine(hit, wanted, shown.explain)}`, shown.explain ? Number.POSITIVE_INFINITY : width),
+    ),
+  ];
+}
+
+function whyLine(hit: RecallHit, wanted: ReadonlySet<string>, explain: boolean): string {
+  const words = wordsIn([hit.node.summary, hit.node.trigger, hit.raw?.text ?? ''].join('\n'), wanted);
+  const lanes = explain
+    ? lanesText(hit.lanes)
+    : Object.entries(hit.lanes)
+        .map(([lane, { rank }]) => `${lane} #${rank}`)
+        .join(', ');
+  const about = hit.anchored ? ['about the file'] : [];
+  return [
+    ...about,
+    words.length === 0 ? 'no word of it, by meaning' : `words: ${words.join(', ')}`,
+    ...(lanes === '' ? [] : [lanes]),
+  ].join('; ');
+}
+
+/** Words of a text that the question has too, in whatever form, each once. */
+function wordsIn(text: string, wanted: ReadonlySet<string>): string[] {
+  const found = [...oneLine(text).matchAll(WORD)].map(([word]) => word).filter((word) => isWanted(word, wanted));
+  return [...new Map(found.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
+}
+
+function mark(text: string, wanted: ReadonlySet<string>, painted: (word: string) => string): string {
+  return text.replace(WORD, (word) => (isWanted(word, wanted) ? painted(word) : word));
+}
+
+function isWanted(word: string, wanted: ReadonlySet<string>): boolean {
+  return uniqueTokens(word).some((token) => wanted.has(token));
 }

@@ -18,6 +18,7 @@ import type { MemoryNode } from '../../../memory/core/node.ts';
 import type { RecallHit } from '../../../memory/face.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
+const ASKED = { query: 'which port has staging', explain: true, nowMs: NOW };
 const plain: Paint = (_, text) => text;
 
 const NODE: MemoryNode = {
@@ -98,10 +99,10 @@ describe('memory ls', () => {
   });
 
   it('gives each memory one line that fits and moves no cursor', () => {
-    const [heading, line] = listLines([NODE], 80, NOW);
+    const [heading, line] = listLines([NODE], { width: 80, nowMs: NOW });
     expect(heading).toMatch(/^ID +WHEN +KIND +SUMMARY$/);
     expect(line).toBe('mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H)  Staging listens on 4711; the…');
-    expect(listLines([NODE], 200, NOW)[1]).toContain('deploy,ports');
+    expect(listLines([NODE], { width: 200, nowMs: NOW })[1]).toContain('deploy,ports');
   });
 });
 
@@ -145,15 +146,17 @@ describe('memory search', () => {
     const stale: RecallHit = { ...HIT, changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true };
     expect(hitJson(stale, false)).toMatchObject({ changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true });
     expect(hitJson(HIT, false)).toMatchObject({ changed: [], anchored: false });
-    expect(hitLines(stale, false, { paint: plain, width: 80 }, NOW).at(-1)).toBe('  [file changed since: src/db.ts]');
+    expect(hitLines(stale, { ...ASKED, explain: false }, { paint: plain, width: 80 }).at(-2)).toBe(
+      '  [file changed since: src/db.ts]',
+    );
   });
 
   it('prints the line that matched, and the lanes where asked for', () => {
-    expect(hitLines(HIT, true, { paint: plain, width: 80 }, NOW)).toEqual([
+    expect(hitLines(HIT, ASKED, { paint: plain, width: 80 })).toEqual([
       '0.910  mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H)',
       '  Staging listens on 4711; the [31mfirewall allows it',
       '  "use port 4711 for staging"',
-      '  fts #1 7.250, summary #2 0.400',
+      '  words: staging, port; fts #1 7.250, summary #2 0.400',
     ]);
   });
 });

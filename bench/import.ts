@@ -1,0 +1,125 @@
+/**
+ * How many past turns a second `memory import claude` takes in with the local adapter, on this machine, through the
+ * built engine: transcripts are made up, in Claude Code's form, and the import is timed by the
+ * command until it returns; the index is written in the background and timed beside it.
+ *
+ *   npm run bench:import -- [--turns N] [--json]
+ */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { parseArgs, promisify } from 'node:util';
+
+const CLI = fileURLToPath(new URL('../bin/comet-cc.js', import.meta.url));
+const PER_SESSION = 50;
+const WORDS = 'gateway billing search mail login export audit webhook report stock index cache queue token retry'.split(
+  ' ',
+);
+
+const { values } = parseArgs({
+  options: { turns: { type: 'string', default: '2000' }, json: { type: 'boolean', default: false } },
+});
+const turns = Number(values.turns);
+const root = await mkdtemp(path.join(os.tmpdir(), 'cc-import-'));
+const env = {
+  PATH: process.env['PATH'],
+  HOME: root,
+  COMET_CC_HOME: path.join(root, 'h'),
+  COMET_CC_PORT: '0',
+  COMET_CC_LLM: 'local',
+};
+
+try {
+  const project = path.join(root, 'project');
+  await mkdir(project);
+  await writeTranscripts(project);
+  await comet('start', '--json');
+  const fromMs = performance.now();
+  const report = JSON.parse(await comet('memory', 'import', 'claude', '--json')) as { added: number };
+  const importMs = performance.now() - fromMs;
+  await comet('flush', '--timeout', '600');
+  const indexedMs = performance.now() - fromMs;
+  const again = performance.now();
+  const second = JSON.parse(await comet('memory', 'import', 'claude', '--json')) as { added: number };
+  const result = {
+    turns: report.added,
+    seconds: round(importMs / 1_000),
+    turns_per_second: round((report.added * 1_000) / importMs),
+    indexed_per_second: round((report.added * 1_000) / indexedMs),
+    again: { added: second.added, seconds: round((performance.now() - again) / 1_000) },
+  };
+  if (values.json) console.log(JSON.stringify(result, null, 2));
+  else {
+    console.log(`${result.turns} turns in ${result.seconds} s: ${result.turns_per_second} turns a second`);
+    console.log(`until all is in the index: ${result.indexed_per_second} turns a second`);
+    console.log(`a second run: ${result.again.added} added, ${result.again.seconds} s`);
+  }
+} finally {
+  await comet('stop').catch(() => undefined);
+  await rm(root, { recursive: true, force: true });
+}
+
+async function comet(...args: string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [CLI, ...args], {
+    env,
+    maxBuffer: 1 << 26,
+    cwd: root,
+  });
+  return stdout;
+}
+
+async function writeTranscripts(project: string): Promise<void> {
+  const dir = path.join(root, '.claude', 'projects', project.replace(/[^A-Za-z0-9]/g, '-'));
+  await mkdir(dir, { recursive: true });
+  for (let session = 0; session * PER_SESSION < turns; session += 1) {
+    const own = Math.min(PER_SESSION, turns - session * PER_SESSION);
+    const lines = Array.from({ length: own }, (_, at) => turnLines(session, at, project)).flat();
+    await writeFile(path.join(dir, `s${session}.jsonl`), `${lines.join('\n')}\n`);
+  }
+}
+
+function turnLines(session: number, at: number, cwd: string): string[] {
+  const word = (shift: number): string => WORDS[(session * 7 + at * 3 + shift) % WORDS.length] as string;
+  const number = session * 1_000 + at;
+  const base = Date.UTC(2026, 0, 1) + session * 86_400_000 + at * 60_000;
+  const id = (part: number): string => `${session}-${at}-${part}`;
+  const line = (part: number, type: string, content: unknown): string =>
+    JSON.stringify({
+      type,
+      uuid: id(part),
+      parentUuid: part === 0 ? (at === 0 ? null : `${session}-${at - 1}-3`) : id(part - 1),
+      sessionId: `s${session}`,
+      cwd,
+      timestamp: new Date(base + part * 1_000).toISOString(),
+      message: {
+        role: type,
+        content,
+        ...(type === 'assistant' ? { id: `m${id(part)}`, model: 'claude-opus-4-8' } : {}),
+      },
+    });
+  const file = `src/${word(0)}/${word(1)}.ts`;
+  const body = `export const ${word(0)}${number} = ${number}; // ${word(2)} ${word(3)} `.repeat(12);
+  return [
+    line(
+      0,
+      'user',
+      `Why does the ${word(0)} of ${word(1)} fail with code ${number}? We decided to keep the ${word(2)} on port ${4000 + number}.`,
+    ),
+    line(1, 'assistant', [
+      { type: 'tool_use', id: `t${id(1)}`, name: 'Read', input: { file_path: path.join(cwd, file) } },
+    ]),
+    line(2, 'user', [{ type: 'tool_result', tool_use_id: `t${id(1)}`, content: body }]),
+    line(3, 'assistant', [
+      {
+        type: 'text',
+        text: `The ${word(0)} fails because ${word(1)} sends ${number} twice. I moved the ${word(2)} behind the ${word(3)} and kept port ${4000 + number}.`,
+      },
+    ]),
+  ];
+}
+
+function round(value: number): number {
+  return Math.round(value * 100) / 100;
+}

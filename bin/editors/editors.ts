@@ -1,0 +1,37 @@
+import os from 'node:os';
+import path from 'node:path';
+
+/** Editors whose Claude Code extension is set up by a file, by the name of their folder. */
+const FOLDERS = {
+  vscode: 'Code',
+  'vscode-insiders': 'Code - Insiders',
+  vscodium: 'VSCodium',
+  cursor: 'Cursor',
+  windsurf: 'Windsurf',
+} as const;
+
+export type EditorName = keyof typeof FOLDERS;
+
+export const EDITORS = Object.keys(FOLDERS) as readonly EditorName[];
+
+/** The user's settings of an editor. */
+export function editorSettingsFile(editor: EditorName, platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string {
+  const home = env['HOME'] || os.homedir();
+  const roots: Partial<Record<NodeJS.Platform, string>> = {
+    darwin: path.join(home, 'Library', 'Application Support'),
+    win32: env['APPDATA'] || path.join(home, 'AppData', 'Roaming'),
+  };
+  const root = roots[platform] ?? (env['XDG_CONFIG_HOME'] || path.join(home, '.config'));
+  return path.join(root, FOLDERS[editor], 'User', 'settings.json');
+}
+
+/** What to do by hand in the IDEs of JetBrains: their plugin keeps its settings where no file is documented. */
+export function jetbrainsSteps(command: string): string[] {
+  return [
+    'The Claude Code plugin of JetBrains IDEs is set up in the IDE itself:',
+    '  1. Settings > Tools > Claude Code [Beta]',
+    `  2. Claude command: ${command}`,
+    '  3. OK, then start Claude Code anew from the IDE.',
+    'To undo it, put the former command back (mostly: claude). Nothing was changed on this machine.',
+  ];
+}

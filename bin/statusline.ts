@@ -1,0 +1,54 @@
+import path from 'node:path';
+import { styleText } from 'node:util';
+import type { OperationInput, StatuslineView } from './api/operations.ts';
+
+const LONGEST_ID = 200;
+const LONGEST_PATH = 4_096;
+
+/** What of Claude Code's JSON says which session and which project this is; whatever it cannot tell is left out. */
+export function readStatusline(text: string): OperationInput<'statusline'> {
+  const { session_id: id, cwd, workspace } = record(parsed(text));
+  const { current_dir: current, project_dir: project } = record(workspace);
+  const dir = [project, current, cwd].find((one): one is string => typeof one === 'string' && isDirectory(one));
+  return {
+    ...(typeof id === 'string' && id !== '' && id.length <= LONGEST_ID ? { sessionId: id } : {}),
+    ...(dir === undefined ? {} : { projectDir: dir }),
+  };
+}
+
+/** `memory on · 1,204 nodes · 312 k saved`; null stands for a daemon that did not answer in time. */
+export function statuslineText(view: StatuslineView | null, colored: boolean): string {
+  const paint = (style: 'green' | 'yellow' | 'dim', text: string): string =>
+    colored ? styleText(style, text, { validateStream: false }) : text;
+  if (view === null) return paint('dim', 'comet-cc: not running, no memory');
+  const { mode, nodes, tokens, trimming_off } = view;
+  const words = { on: 'memory on', private: 'memory private', off: 'memory paused' } as const;
+  const parts = [
+    paint(mode === 'on' ? 'green' : 'yellow', words[mode]),
+    `${short(nodes)} ${nodes === 1 ? 'node' : 'nodes'}`,
+    ...(tokens === null || tokens === 0 ? [] : [`${short(Math.abs(tokens))} tokens ${tokens > 0 ? 'saved' : 'lost'}`]),
+    ...(trimming_off ? [paint('yellow', 'trimming off')] : []),
+  ];
+  return parts.join(paint('dim', ' · '));
+}
+
+function short(value: number): string {
+  if (value < 10_000) return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+  return value < 1_000_000 ? `${Math.round(value / 1_000)} k` : `${(value / 1_000_000).toFixed(1)} M`;
+}
+
+function isDirectory(text: string): boolean {
+  return text.length <= LONGEST_PATH && path.isAbsolute(text);
+}
+
+function record(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null; // The line says what it can without it.
+  }
+}

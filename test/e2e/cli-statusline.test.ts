@@ -1,0 +1,45 @@
+import { execFile } from 'node:child_process';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
+
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let home: TestHome;
+
+beforeEach(async () => {
+  home = await createTestHome();
+});
+
+afterEach(async () => {
+  await home.close();
+});
+
+function line(input: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [CLI, 'statusline'],
+      { env: { ...home.env, NO_COLOR: '1' } },
+      (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    );
+    child.stdin?.on('error', () => undefined);
+    child.stdin?.end(input);
+  });
+}
+
+const given = JSON.stringify({ session_id: 's1', cwd: process.cwd(), model: { display_name: 'Opus' } });
+
+describe('statusline', () => {
+  it('prints one honest line and ends with 0 where no daemon runs, whatever it is given', async () => {
+    for (const input of [given, '', 'no json', '\0\0']) {
+      expect(await line(input)).toEqual({ code: 0, stdout: 'comet-cc: not running, no memory\n', stderr: '' });
+    }
+  });
+
+  it('says what the daemon knows, and that it is paused', async () => {
+    await home.json(['start', '--json']);
+    expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory on · 0 nodes\n' });
+    await home.run(['pause']);
+    expect(await line(given)).toMatchObject({ code: 0, stdout: 'memory paused · 0 nodes\n' });
+  });
+});
