@@ -79,9 +79,9 @@ const heldBy = (texts: readonly string[], payloads: readonly Payload[]): string[
   return payloads.filter(({ marker }) => all.includes(marker)).map(({ text }) => text);
 };
 
-describe('71: 200 payloads from the web, files, tools and MCP servers', () => {
+describe('200 payloads from the web, files, tools and MCP servers', () => {
   it.each(CARRIERS)(
-    '%s: none is passive or in a system channel; no fence is escaped',
+    'row 71: %s: none is passive or in a system channel; no fence is escaped',
     async (carrier) => {
       const memory = await remember();
       const payloads = poisonPayloads(200, CARRIERS.indexOf(carrier) + 71);
@@ -123,7 +123,7 @@ describe('71: 200 payloads from the web, files, tools and MCP servers', () => {
   );
 });
 
-describe('71: bridging sequences', () => {
+describe('bridging sequences', () => {
   const read = (text: string, sessionId: string) => [
     ...toolRound('WebFetch', { url: 'https://wiki.example/runbook', prompt: 'read' }, text, `toolu_${sessionId}`),
     message('assistant', [{ type: 'text', text: 'I have read it.' }]),
