@@ -2,7 +2,7 @@ import { isCleanOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import { cleanBriefLines } from './core/brief.ts';
 import { DOCUMENT } from './core/document.ts';
-import { handedOver, lastBrief, openThreads } from './core/handoff.ts';
+import { handedOver, lastBrief, openTasks, openThreads, type TaskList } from './core/handoff.ts';
 import { memoryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isClosed, isPast, saysFact } from './core/validity.ts';
@@ -53,12 +53,23 @@ export function createStanding({ config, nodeFiles, projectOf, clock, book, cata
     return briefs.flatMap((brief) => brief ?? []);
   }
 
+  function taskLists(): TaskList[] {
+    return [...book.tasks()].flatMap(([sessionId, tasks]) => {
+      const facts = book.session(sessionId);
+      return facts === undefined ? [] : [{ sessionId, tasks, ...facts }];
+    });
+  }
+
   return async (sessionId, projectDir) => {
     const project = projectOf(projectDir);
     const [own, briefs] = [await nodeFiles.readBrief(sessionId), await recentBriefs(project, sessionId)];
     const shown = own ?? lastBrief(briefs, { project, sessionId });
-    const threads = openThreads(briefs.map(current), { project, sessionId, shown, nowMs: clock.now() });
-    const open = threads.length === 0 ? [] : [THREADS, ...threads.map(({ text }) => `- ${text}`)];
+    const start = { project, sessionId, nowMs: clock.now() };
+    const threads = [
+      ...openTasks(taskLists(), start),
+      ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
+    ];
+    const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];
     const pinned = project === '' ? [] : passive(project);
     const handed = handedOver(catalogue.all(), { project, sessionId, most: config.inject.handoffNodes });
     const maxChars = config.recall.passiveTokens * CHARS_PER_TOKEN;

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { saidDigest } from './core/past-turn.ts';
+import type { Task } from './core/task-list.ts';
 import type { JournalTurn, TurnText } from './ports.ts';
+import { createTaskBook } from './task-book.ts';
 
 interface SessionFacts {
   readonly project: string;
@@ -31,6 +33,8 @@ export interface TurnBook {
   wholesOf(part: string): readonly { readonly end: string; readonly isCopied: boolean }[];
   session(sessionId: string): SessionFacts | undefined;
   sessions(): ReadonlyMap<string, SessionFacts>;
+  /** Sessions whose agent kept a list of tasks, with the tasks as they were left. */
+  tasks(): ReadonlyMap<string, readonly Task[]>;
 }
 
 export function createTurnBook(): TurnBook {
@@ -46,6 +50,7 @@ export function createTurnBook(): TurnBook {
   const counted = new Set<string>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly end: string; readonly isCopied: boolean }[]>();
+  const tasks = createTaskBook();
 
   function recordParts({ end, parts = [], tail }: JournalTurn): void {
     if (parts.length === 0) return;
@@ -101,6 +106,7 @@ export function createTurnBook(): TurnBook {
       if (isCounted) counted.add(turn.end);
       if (first === undefined) {
         bySaying.set(saying, turn.end);
+        tasks.take(turn, text);
         return true;
       }
       canonicalOf.set(turn.end, first);
@@ -108,6 +114,7 @@ export function createTurnBook(): TurnBook {
       return false;
     },
     drop(ends) {
+      tasks.drop([...ends, ...ends.flatMap((end) => wholesOf.get(end) ?? []).map((whole) => whole.end)]);
       for (const end of ends) {
         const sessionId = sessionOfTurn.get(end);
         const known = sessions.get(sessionId ?? '');
@@ -124,6 +131,7 @@ export function createTurnBook(): TurnBook {
     wholesOf: (part) => wholesOf.get(part) ?? [],
     session: (sessionId) => sessions.get(sessionId),
     sessions: () => sessions,
+    tasks: tasks.lists,
   };
 }
 

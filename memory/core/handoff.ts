@@ -4,12 +4,14 @@ import type { SourcedClaim } from './brief.ts';
 import { DOCUMENT } from './document.ts';
 import { isBundled } from './merged-node.ts';
 import type { MemoryNode } from './node.ts';
+import type { Task } from './task-list.ts';
 import { isPast } from './validity.ts';
 
 /** What was open in other sessions and is not in the brief that is shown. */
 const THREADS = 4;
 const THREAD_BRIEFS = 3;
 const THREAD_DAYS_MS = 14 * 86_400_000;
+const TASKS = 6;
 
 export interface HandoffRules {
   readonly project: string;
@@ -62,6 +64,39 @@ export function openThreads(
     .flatMap(({ active }) => active)
     .filter(({ text, origin }) => isCleanOrigin(origin) && !said.has(text));
   return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);
+}
+
+/** The tasks of a session as they were left. */
+export interface TaskList {
+  readonly sessionId: string;
+  readonly project: string;
+  readonly lastAtMs: number;
+  readonly tasks: readonly Task[];
+}
+
+/** Tasks of clean origin that other sessions of the project left undone; what a later one says of the same holds. */
+export function openTasks(
+  lists: readonly TaskList[],
+  { project, sessionId, nowMs }: Pick<HandoffRules, 'project' | 'sessionId'> & { readonly nowMs: number },
+): string[] {
+  if (project === '') return [];
+  const own = lists.filter((list) => list.sessionId === sessionId);
+  const others = lists
+    .filter((list) => list.project === project && list.sessionId !== sessionId)
+    .filter(({ lastAtMs }) => nowMs - lastAtMs <= THREAD_DAYS_MS)
+    .toSorted((one, other) => other.lastAtMs - one.lastAtMs || one.sessionId.localeCompare(other.sessionId));
+  const settled = new Set(own.flatMap(({ tasks }) => tasks.map(({ text }) => text)));
+  const open: string[] = [];
+  for (const { tasks } of others) {
+    const begun = tasks.filter(({ status }) => status === 'in_progress');
+    for (const { text, status, origin } of [...begun, ...tasks.filter((task) => !begun.includes(task))]) {
+      const isOpen = status === 'pending' || status === 'in_progress';
+      if (settled.has(text) || (isOpen && !isCleanOrigin(origin))) continue;
+      settled.add(text);
+      if (isOpen) open.push(`${text} (${status === 'pending' ? 'to do' : 'in progress'})`);
+    }
+  }
+  return open.slice(0, TASKS);
 }
 
 /** Newest first; one that says nothing stands for nothing. */
