@@ -8,7 +8,6 @@ import { execa } from 'execa';
 const REASONS: Readonly<Record<string, string>> = {
   '@modelcontextprotocol/sdk':
     'the MCP server: the official implementation of the protocol; only its stdio server is loaded',
-  '@secretlint/core': 'runs secretlint rules over a text; the newest that serves Node 20',
   '@secretlint/secretlint-rule-preset-recommend': 'the kept rules for known kinds of secrets, beside our own',
   '@lancedb/lancedb': 'the index of memory: vectors and full text in one embedded table, prebuilt, no install script',
   'apache-arrow': "the schema of LanceDB's tables; the version that LanceDB asks its host to bring",

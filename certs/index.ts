@@ -17,6 +17,7 @@ export {
   editedSettings,
   editSettings,
   inspectEdit,
+  isEditLatest,
   planSettings,
   revertSettings,
 } from './settings.ts';

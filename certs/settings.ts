@@ -91,6 +91,13 @@ export async function editedSettings(paths: HomePaths): Promise<string | null> {
   return (await readEdit(paths))?.file ?? null;
 }
 
+/** Whether nobody has changed the file since: undoing the edit then gives back the very bytes it had. */
+export async function isEditLatest(paths: HomePaths): Promise<boolean> {
+  const edit = await readEdit(paths);
+  const now = edit === null ? null : await readFileIfPresent(edit.file);
+  return now !== null && sha256(now) === edit?.sha256;
+}
+
 async function firstEdit(plan: SettingsPlan): Promise<Edit> {
   const backup = plan.before === null ? null : await backUp(plan.file, plan.before);
   return {

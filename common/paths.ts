@@ -67,5 +67,5 @@ export function homePaths(home: string, platform: Platform = PLATFORM): HomePath
 export function homeEntries(paths: HomePaths): string[] {
   const named = Object.values(paths).filter((place) => place.startsWith(paths.home + path.sep));
   const ours = named.map((place) => path.relative(paths.home, place).split(path.sep)[0] as string);
-  return [...new Set([...ours, 'settings-edit.json', 'hooks-edit.json', 'trusted-roots.json'])];
+  return [...new Set([...ours, 'schema.json', 'settings-edit.json', 'hooks-edit.json', 'trusted-roots.json'])];
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import {
   distrustRoots,
   editedSettings,
+  isEditLatest,
   revertSettings,
   thisMachine,
   trustedStores,
@@ -28,8 +29,8 @@ export interface UninstallOptions {
   readonly told: (line: string) => void;
 }
 
-/** What `--keep-memory` keeps: the truth and the raw turns. The rest is made from them, or useless without us. */
-const MEMORY = ['memory', 'journal'];
+/** What `--keep-memory` keeps: the truth, the raw turns, and their schema. The rest is made from them, or of no use. */
+const MEMORY = ['memory', 'journal', 'schema.json'];
 
 /** In the order in which they have to go: the notes of what was changed elsewhere lie in the home, which goes last. */
 export function uninstallSteps(context: Context, { keepMemory, told }: UninstallOptions): Step[] {
@@ -50,6 +51,8 @@ export function uninstallSteps(context: Context, { keepMemory, told }: Uninstall
       id: 'hooks',
       present: async () => (await hookedFiles(paths, [userSettingsFile(env)])).map((file) => `our hooks in ${file}`),
       async undo() {
+        // Both are in one file: what was put in last goes first.
+        if (await isEditLatest(paths)) await revertSettings(paths);
         await uninstallHooks(paths, [userSettingsFile(env)]);
       },
     },

@@ -7,6 +7,7 @@ import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/
 // Each test starts several processes, which a busy machine takes its time for.
 vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
+const EDITOR_SETTINGS = '{\n  // mine\n  "editor.fontSize": 13,\n}\n';
 const SETTINGS = '{\n  "model": "opus",\n  "env": { "EDITOR": "vi" }\n}\n';
 
 let rig: LiveRig;
@@ -16,6 +17,8 @@ beforeEach(async () => {
   await mkdir(path.join(rig.home.user, '.claude'));
   await writeFile(path.join(rig.home.user, '.claude', 'settings.json'), SETTINGS);
   await chmod(path.join(rig.home.user, '.claude', 'settings.json'), 0o644);
+  await mkdir(path.join(rig.home.user, '.config', 'Code', 'User'), { recursive: true });
+  await writeFile(path.join(rig.home.user, '.config', 'Code', 'User', 'settings.json'), EDITOR_SETTINGS);
 });
 
 afterEach(() => rig.close());
@@ -39,11 +42,17 @@ async function agreeableSystemctl(): Promise<Record<string, string>> {
   return { PATH: `${bin}:${process.env['PATH']}` };
 }
 
-async function installEverything(env: Record<string, string>): Promise<void> {
+const EDITS = [
+  ['install-ca', '--settings', '--yes'],
+  ['hooks', 'install'],
+];
+
+async function installEverything(env: Record<string, string>, edits = EDITS): Promise<void> {
   await longTalk(rig, openTerminal(rig), { topic: 'the harbour' });
   await rig.flush();
   const commands = [
-    ['install-ca', '--settings', '--yes'],
+    ...edits,
+    ['editor', 'install', 'vscode', '--yes'],
     ['service', 'install'],
     ['completion', 'bash', '--install'],
     ['completion', 'fish', '--install'],
@@ -56,17 +65,20 @@ async function installEverything(env: Record<string, string>): Promise<void> {
 }
 
 describe.skipIf(process.platform !== 'linux')('uninstall', () => {
-  it('leaves the user’s home as it was, byte for byte, and nothing of its own', async () => {
+  it.each([
+    ['hooks last', EDITS],
+    ['hooks first', EDITS.toReversed()],
+  ])('leaves the user’s home as it was, byte for byte, and nothing of its own: %s', async (_, edits) => {
     const before = await tree(rig.home.user);
     const env = await agreeableSystemctl();
-    await installEverything(env);
+    await installEverything(env, edits);
     expect(Object.keys(await tree(rig.home.user)).length).toBeGreaterThan(Object.keys(before).length);
     const ours = homeEntries(homePaths(rig.home.home));
     expect((await readdir(rig.home.home)).filter((name) => !ours.includes(name))).toEqual([]);
 
     const { code, stdout, stderr } = await rig.home.run(['uninstall', '--yes'], { env });
     expect({ code, stderr: code === 0 ? '' : stderr }).toEqual({ code: 0, stderr: '' });
-    for (const step of ['service', 'settings', 'completion', 'daemon', 'files'])
+    for (const step of ['service', 'hooks', 'settings', 'editors', 'completion', 'daemon', 'files'])
       expect(stdout).toMatch(new RegExp(`^${step} `, 'm'));
     expect(stdout).toContain('nothing of comet-cc is left');
     expect(await tree(rig.home.user)).toEqual(before);
@@ -81,7 +93,7 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     await writeFile(path.join(rig.home.home, 'mine.txt'), 'not yours');
     const { code, stderr } = await rig.home.run(['uninstall', '--keep-memory', '--yes'], { env });
     expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining('your memories are in it') });
-    expect((await readdir(rig.home.home)).sort()).toEqual(['journal', 'memory', 'mine.txt']);
+    expect((await readdir(rig.home.home)).sort()).toEqual(['journal', 'memory', 'mine.txt', 'schema.json']);
     expect(await tree(path.join(rig.home.home, 'memory'))).toEqual(memory);
     await rig.home.json(['start', '--json']);
     expect(((await rig.home.json(['memory', 'ls', '--json'])) as unknown[]).length).toBeGreaterThan(0);
