@@ -1,7 +1,7 @@
 import type { Origin } from '../../common/turn.ts';
 import type { LaneScore } from '../face.ts';
 import type { FoundRow, Lane, LaneHit, LaneHits } from '../ports.ts';
-import type { RankedTurn } from './turn-ranking.ts';
+import { inOrder, type RankedTurn } from './turn-ranking.ts';
 
 /** What a node's best turn and its own lanes count. */
 export interface NodeWeights {
@@ -63,7 +63,7 @@ export interface NodeRules {
   readonly factsOf: (nodeId: string) => NodeFacts | null;
 }
 
-/** The nodes that turns and node lanes lead to, and those they link to, best first; ties by id. */
+/** The nodes that turns and node lanes lead to, and those they link to, best first; ties by age, oldest first. */
 export function rankNodes(turns: readonly RankedTurn[], hits: LaneHits, rules: NodeRules): RankedNode[] {
   const drafts = new Map<string, Draft>();
   addTurns(drafts, turns, rules.weights);
@@ -72,9 +72,21 @@ export function rankNodes(turns: readonly RankedTurn[], hits: LaneHits, rules: N
     rules.factsOf(nodeId) === null ? [] : [[nodeId, draft]],
   );
   const linked = withLinked(new Map(known), rules);
+  const atMs = (nodeId: string): number => rules.factsOf(nodeId)?.atMs ?? 0;
   return [...linked]
     .map(([nodeId, draft]) => boosted(nodeId, draft, rules))
-    .sort((one, other) => other.score - one.score || (one.nodeId < other.nodeId ? -1 : 1));
+    .sort(
+      (one, other) =>
+        other.score - one.score ||
+        atMs(one.nodeId) - atMs(other.nodeId) ||
+        inOrder(firstTurn(one), firstTurn(other)) ||
+        inOrder(one.nodeId, other.nodeId),
+    );
+}
+
+/** Ids of nodes are random, names of turns are not: with the same turns every index gives the same order. */
+function firstTurn({ turns }: RankedNode): string {
+  return turns.reduce((first, { turn }) => (first === '' || turn < first ? turn : first), '');
 }
 
 interface Draft {

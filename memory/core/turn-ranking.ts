@@ -233,5 +233,9 @@ function top(hits: readonly LaneHit[]): number {
 }
 
 function inTime(one: FoundRow, other: FoundRow): number {
-  return one.created_at_ms - other.created_at_ms || (one.row_id < other.row_id ? -1 : 1);
+  return one.created_at_ms - other.created_at_ms || inOrder(one.turn, other.turn) || inOrder(one.row_id, other.row_id);
+}
+
+export function inOrder(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
 }

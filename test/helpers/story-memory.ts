@@ -6,7 +6,8 @@ import type { StoryQuestion } from '../fixtures/story-questions.ts';
 import { message, toolRound, turnOf } from './turns.ts';
 
 const SESSION = 'story';
-const FIRST_MS = Date.UTC(2026, 10, 2, 8);
+/** What the clock of a memory must show that is to live this day: later, and each turn seems long silent. */
+export const STORY_MS = Date.UTC(2026, 10, 2, 8);
 const TURN_MS = 60_000;
 const FLUSH_MS = 20_000;
 const STILL_ROUNDS = 20;
@@ -18,7 +19,7 @@ export function storyTurns(): CapturedTurn[] {
   const turns = STORY.slice(0, 1).flatMap(({ turns: all }) =>
     all.filter((turn): turn is StoryTurn => !isQuestion(turn)),
   );
-  let atMs = FIRST_MS;
+  let atMs = STORY_MS;
   return turns.map((turn, at) => {
     atMs += TURN_MS;
     return captured(turn, at, atMs);

@@ -64,3 +64,17 @@ test('what other finds link to gains', () => {
   const facts = { a: {}, b: {}, c: { links: ['b'] } };
   expect(ids(ranked(hits, facts, { references: 0.3 }))[0]).toBe('b');
 });
+
+test('equal scores stand by age, then by the turns they lead to, whatever the ids of the nodes are', () => {
+  const later = { atMs: DAY_MS };
+  expect(ids(ranked(even, { a: later, b: {} }))).toEqual(['b', 'a']);
+  const named = (a: string, b: string): LaneHits =>
+    lanes({
+      raw: [
+        hit(foundTurn(a, { node_id: 'a', row_id: `a:${a}` }), 1),
+        hit(foundTurn(b, { node_id: 'b', row_id: `b:${b}` }), 1),
+      ],
+    });
+  expect(ids(ranked(named('t-1', 't-2'), { a: {}, b: {} }))).toEqual(['a', 'b']);
+  expect(ids(ranked(named('t-2', 't-1'), { a: {}, b: {} }))).toEqual(['b', 'a']);
+});
