@@ -3,6 +3,7 @@ import type { MemoryLine } from '../face.ts';
 import { terseMeta } from './meta-tags.ts';
 import { neutralLine } from './neutral.ts';
 import type { MemoryNode } from './node.ts';
+import { provenance } from './provenance.ts';
 import { uniqueTokens } from './tokens.ts';
 import { currentSummary, validityNote } from './validity.ts';
 
@@ -30,7 +31,7 @@ export interface Showing {
 export const RAW_CHARS = 240;
 
 /**
- * A node in one line: `- [mem_…] 2026-03-01 (O:USER I:MED) summary — "raw line"`, at most 400 characters. The raw line is
+ * A node in one line: `- [mem_…] 2026-03-01 (O:USER I:M S:db.ts) summary — "raw line"`, at most 400 characters. The raw line is
  * shown whole or not at all, because its point are the exact values, and only where it adds a word to what of the
  * summary would be shown. What is no longer so is left out, or said to be so.
  */
@@ -66,7 +67,7 @@ function lineOf(node: MemoryNode, summary: string, maxChars: number, mark: strin
 }
 
 function headOf(node: MemoryNode, origin: Origin): string {
-  return `- [${node.node_id}] ${node.created_at.slice(0, 10)} ${terseMeta(node, origin)} `;
+  return `- [${node.node_id}] ${node.created_at.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
 }
 
 function addsTo(shown: string, quote: string): boolean {

@@ -36,11 +36,11 @@ export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]):
 
 /**
  * `(O:USER A:EDIT F:FEEDBACK I:H)`: the weightiest of each axis. Origin and importance are the node's own fields, so that
- * an edit by hand is seen at once.
+ * an edit by hand is seen at once. A line that is shown says its source too, `S:db.ts`.
  */
 export function terseMeta(
   node: Pick<MemoryNode, 'topic_tags' | 'importance' | 'origin'>,
-  origin: Origin = node.origin,
+  { origin = node.origin, source }: { readonly origin?: Origin; readonly source?: string } = {},
 ): string {
   const flags = node.topic_tags.filter((tag) => tag.startsWith(FLAG));
   const act = first(
@@ -56,6 +56,7 @@ export function terseMeta(
     ['A', act],
     ['F', flag],
     ['I', node.importance[0]],
+    ['S', source],
   ] as const;
   return `(${axes.flatMap(([axis, value]) => (value === undefined ? [] : [`${axis}:${value}`])).join(' ')})`;
 }

@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { terseMeta } from '../../../memory/core/meta-tags.ts';
+import { provenance } from '../../../memory/core/provenance.ts';
 import { contentTokens } from '../../../memory/core/query.ts';
 import { staleNote } from '../../../memory/core/staleness.ts';
 import { uniqueTokens } from '../../../memory/core/tokens.ts';
@@ -80,7 +81,7 @@ export function hitLines(hit: RecallHit, shown: Shown, term: Pick<Term, 'paint' 
   const { node, raw } = hit;
   const { paint, width } = term;
   const when = ago(Date.parse(node.created_at), shown.nowMs);
-  const head = [hit.score.toFixed(3), node.node_id, when, terseMeta(node)].join('  ');
+  const head = [hit.score.toFixed(3), node.node_id, when, terseMeta(node, { source: provenance(node) })].join('  ');
   const wanted = new Set(contentTokens(shown.query));
   const marked = (text: string): string => mark(truncate(text, width), wanted, (word) => paint('bold', word));
   const lines = [paint('cyan', truncate(head, width)), marked(`  ${oneLine(node.summary)}`)];

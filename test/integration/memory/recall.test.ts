@@ -71,7 +71,7 @@ describe('what is recalled', () => {
     const { recaller, id } = await memory();
     const [hit] = await recaller.recall(ask(QUESTION), live());
     expect(hit?.line.text).toBe(
-      `- [${id}] 2026-03-01 (O:ASSISTANT I:M) staging Postgres moved to port 5433 because 5432 is taken by the legacy CRM — "right, then staging Postgres listens on 5433 from now on."`,
+      `- [${id}] 2026-03-01 (O:ASSISTANT I:M S:s-0) staging Postgres moved to port 5433 because 5432 is taken by the legacy CRM — "right, then staging Postgres listens on 5433 from now on."`,
     );
     expect(hit?.raw).toEqual({
       text: 'User: right, then staging Postgres listens on 5433 from now on.',

@@ -153,7 +153,7 @@ describe('memory search', () => {
 
   it('prints the line that matched, and the lanes where asked for', () => {
     expect(hitLines(HIT, ASKED, { paint: plain, width: 80 })).toEqual([
-      '0.910  mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H)',
+      '0.910  mem_20261121_110000_a1b2c3  1 h ago  (O:USER I:H S:s1)',
       '  Staging listens on 4711; the [31mfirewall allows it',
       '  "use port 4711 for staging"',
       '  words: staging, port; fts #1 7.250, summary #2 0.400',

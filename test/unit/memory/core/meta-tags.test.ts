@@ -13,7 +13,7 @@ const turn = (prompt: unknown, ...rounds: ReturnType<typeof toolRound>[]) => rea
 test('the weightiest tag of each axis is shown, origin and importance as the fields say', () => {
   const topic_tags = ['database', 'FLAG:ACT_READ', 'FLAG:ACT_EDIT', 'FLAG:DECISION', 'FLAG:FEEDBACK'];
   expect(terseMeta(makeNode({ topic_tags, importance: 'HIGH' }))).toBe('(O:USER A:EDIT F:FEEDBACK I:H)');
-  expect(terseMeta(makeNode({ topic_tags: [], origin: 'user' }), 'external')).toBe('(O:EXTERNAL I:M)');
+  expect(terseMeta(makeNode({ topic_tags: [], origin: 'user' }), { origin: 'external' })).toBe('(O:EXTERNAL I:M)');
   expect(contentTags(topic_tags)).toEqual(['database']);
 });
 
