@@ -3,7 +3,7 @@ import { topicTokens } from './terms.ts';
 
 /** A prompt up to this long may open like an answer; a longer one says itself what it is about. */
 const SHORT_WORDS = 8;
-/** A turn with fewer content words than this continues whatever was going on. */
+/** Of content words: by fewer it is not clear that a prompt does anything but continue. */
 const LEAST_WORDS = 4;
 const CONTINUES =
   /^(?:yes|yep|no|ok|okay|and|also|but|then|it|that|this|same|again|continue|go on|go ahead|do it|why|thanks|great|perfect)\b/i;
@@ -13,10 +13,10 @@ const TEXT_CHARS = 6_000;
 /**
  * How far a turn is from the turns before it: 0 the same words, 1 none in common, null where it says too little.
  */
-export function driftOf(turn: TurnText, before: readonly TurnText[]): number | null {
+export function driftOf(turn: TurnText, before: readonly TurnText[], leastWords = LEAST_WORDS): number | null {
   const asked = topicTokens(turn.user.slice(0, TEXT_CHARS));
   const answers = asked.length <= SHORT_WORDS && CONTINUES.test(turn.user.trim());
-  if (before.length === 0 || asked.length < LEAST_WORDS || answers) return null;
+  if (before.length === 0 || asked.length < leastWords || answers) return null;
   const known = new Set(before.flatMap((each) => topicTokens(topicText(each))));
   const own = topicTokens(topicText(turn));
   const shared = (tokens: readonly string[]): number => tokens.filter((token) => known.has(token)).length;

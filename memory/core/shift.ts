@@ -20,6 +20,8 @@ const WEIGHTS = {
   announced: 2.7,
 } as const;
 const SHIFT_AT = 3.8;
+/** Content words of a prompt that may begin a topic: besides words, vectors and files speak for it or against it. */
+const LEAST_WORDS = 2;
 /** After a pause the same signs mean more. */
 const PAUSE_MS = 30 * 60_000;
 const PAUSED = 2.5;
@@ -43,7 +45,7 @@ export function isShift(turn: TurnText, before: readonly TurnText[], meanings: M
   if (last === undefined || isIdle(turn)) return false;
   const greets = GREETING.test(turn.user.trim());
   const announced = TURNS_ON.test(turn.user.trim());
-  if (!greets && !announced && driftOf(turn, near) === null) return false;
+  if (!greets && !announced && driftOf(turn, near, LEAST_WORDS) === null) return false;
   const paused = turn.atMs - last.atMs >= PAUSE_MS;
   const score =
     WEIGHTS.newWords * newWords(turn, near) +

@@ -48,6 +48,8 @@ describe('the beginning of another topic', () => {
     const prompt = 'Finance wants revenue charts for each quarter.';
     expect(isShift(work(prompt, '/w/src/charts/draw.ts'), onLabels, none)).toBe(true);
     expect(isShift(work(prompt, '/w/src/labels/print.ts'), onLabels, none)).toBe(false);
+    expect(isShift(work('Quarterly charts next.', '/w/src/charts/draw.ts'), onLabels, none)).toBe(true);
+    expect(isShift(work('Do that.', '/w/src/charts/draw.ts'), onLabels, none)).toBe(false);
   });
 
   test('shows in vectors: farther from the turns before it than they are from each other', () => {
