@@ -11,11 +11,11 @@ import type { Redactor } from '../common/redact.ts';
 import type { Governor } from '../memory/governor.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
 import type { Ledger } from '../memory/ledger.ts';
-import type { Corpus, Embedder } from '../memory/ports.ts';
+import type { Corpus, Embedder, Reranker } from '../memory/ports.ts';
 import { PROXY_NAMES } from './environment.ts';
 import { embedderOf, openEmbedder } from './open-embedder.ts';
 import { withTempDir } from './temp-dir.ts';
-import { createTroubles } from './troubles.ts';
+import { createTroubles, type Troubles } from './troubles.ts';
 
 const SNAPSHOTS = 20;
 /** A model that loads for longer goes on loading; questions go without vectors meanwhile. */
@@ -84,6 +84,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     index: watched(opened.index, paths.indexDir, ['upsert', 'removeNodes', 'search']),
     model: await languageModel(parts),
     local: createLocalModel({ embedder }),
+    ...(await rerankerOf(parts, watched)),
     quota: parts.governor,
     redactor,
     projectOf: createProjectOf(systemClock.now),
@@ -125,6 +126,16 @@ async function warmUp(memory: Memory, log: Log): Promise<void> {
   } catch (error) {
     log.warn('the first search failed', { error });
   }
+}
+
+async function rerankerOf(
+  { env, config, paths, redactor }: MemoryParts,
+  watched: Troubles['watched'],
+): Promise<{ readonly reranker?: Reranker }> {
+  if (config.rerank.mode === 'off') return {};
+  const { createEndpointReranker } = await import('../memory/adapters/endpoint-reranker.ts');
+  const reranker = createEndpointReranker({ ...config.rerank, env, cwd: paths.home, redact: redactor.text });
+  return { reranker: watched(reranker, 'reranker', ['score']) };
 }
 
 async function languageModel(parts: MemoryParts): Promise<ReportingModel | null> {

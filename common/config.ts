@@ -85,6 +85,22 @@ export const Config = z.strictObject({
       queryMs: z.int().positive().default(100).describe('a question goes without a vector after this'),
     })
     .prefault({}),
+  rerank: z
+    .strictObject({
+      mode: z
+        .enum(['off', 'search', 'always'])
+        .default('off')
+        .describe('whether an endpoint puts what was found in order: for searches, or also for prompts'),
+      baseUrl: endpointUrl
+        .default('http://127.0.0.1:8012/v1')
+        .describe("endpoint with Cohere's …/rerank: llama.cpp, vLLM, Jina, Cohere"),
+      model: z.string().min(1).default('bge-reranker-v2-m3').describe('model of the scores there'),
+      keyEnv: z.string().default('').describe('variable with the key; empty is OPENAI_API_KEY at api.openai.com only'),
+      keyCommand: z.string().default('').describe('shell command that prints the key, asked instead of keyEnv'),
+      timeoutMs: z.int().positive().default(800).describe('what was found keeps its order after this'),
+      candidates: z.int().min(2).default(40).describe('memories that are put in order'),
+    })
+    .prefault({}),
   compaction: z
     .strictObject({
       minL1Buffer: count(3).describe('turns needed before a topic shift or high load compacts'),

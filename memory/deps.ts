@@ -10,6 +10,7 @@ import type {
   NodeFiles,
   NodeIndex,
   NodeWatch,
+  Reranker,
   Snapshots,
   SourceFiles,
 } from './ports.ts';
@@ -26,13 +27,15 @@ export type ReportingModel = LanguageModel & {
 
 /** All that memory is built from. It closes journal, index, watch and both models; the embedder is its owner's. */
 export interface MemoryDeps {
-  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'inject' | 'dream'>;
+  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream'>;
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
   readonly index: NodeIndex;
   /** Null when `config.llm` is `local` or `off`. */
   readonly model: ReportingModel | null;
   readonly local: LanguageModel;
+  /** Absent where nobody puts what was found in order. */
+  readonly reranker?: Reranker;
   /** Whether the model may be asked now; always, where it is not given. */
   readonly quota?: { decide(): QuotaDecision };
   readonly redactor: Redactor;

@@ -22,10 +22,11 @@ import { createInsight } from './insight.ts';
 import { createLinker } from './linker.ts';
 import { createNotes } from './notes.ts';
 import { createPipeline } from './pipeline.ts';
-import type { Problem } from './ports.ts';
+import type { Problem, Reranker } from './ports.ts';
 import { createQueries } from './queries.ts';
 import { createRecaller } from './recall.ts';
 import { removeNodes } from './removal.ts';
+import { createReranking, type Reranking } from './reranking.ts';
 import { createRevisions } from './revisions.ts';
 import { createRounds } from './rounds.ts';
 import { createSensor } from './sensor.ts';
@@ -85,6 +86,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     files,
     config: deps.config.recall,
     now: deps.clock.now,
+    ...(deps.reranker === undefined ? {} : { reranking: rerankingOf(deps, deps.reranker) }),
   });
   const search = createFileSearch({ recaller, files });
   const problems: Problem[] = [];
@@ -360,4 +362,9 @@ async function inTime(work: Promise<void>, timeoutMs: number): Promise<boolean> 
   } finally {
     clearTimeout(timer);
   }
+}
+
+function rerankingOf({ config, clock, log }: MemoryDeps, reranker: Reranker): Reranking {
+  const { rerank: rules, recall } = config;
+  return createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now: clock.now, log });
 }

@@ -12,6 +12,7 @@ import { passagesOf } from './core/passages.ts';
 import { isQuarantined } from './core/quarantine.ts';
 import { asksExact, asksPast, contentTokens, namesCall, recallQuery } from './core/query.ts';
 import { UNSEEN, weighQuery } from './core/query-worth.ts';
+import { reranked, rerankedText } from './core/rerank.ts';
 import { freshnessFactor, staleNote } from './core/staleness.ts';
 import { type RankedTurn, rankTurns, TURN_WEIGHTS, type TurnWeights } from './core/turn-ranking.ts';
 import { isPast } from './core/validity.ts';
@@ -19,6 +20,7 @@ import type { Memory, RecallHit, RecallRequest } from './face.ts';
 import type { FileMemory, Freshness } from './file-memory.ts';
 import type { IndexFilter, Lane, LaneHits, NodeIndex, TurnWords } from './ports.ts';
 import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './reading.ts';
+import type { Reranking } from './reranking.ts';
 
 export type RecallConfig = Config['recall'];
 
@@ -33,6 +35,8 @@ export interface RecallerDeps {
   /** Where it is not given, no memory is stale. */
   readonly files?: Pick<FileMemory, 'freshness'>;
   readonly config: RecallConfig;
+  /** Where it is not given, the order of ranking stands. */
+  readonly reranking?: Reranking;
   readonly now: () => number;
   readonly turnWeights?: TurnWeights;
   readonly nodeWeights?: NodeWeights;
@@ -127,7 +131,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
         ({ nodeId, score }) =>
           score >= config.minScore && wanted(nodeOf(nodeId), { past, skips, least: config.leastOrigin }),
       )
-      .slice(0, limit * LOOKED_AT);
+      .slice(0, Math.max(limit * LOOKED_AT, deps.reranking?.candidates(gated) ?? 0));
     const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsRead(each, nodeOf(each.nodeId))))]);
     const freshness = await deps.files?.freshness(
       looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []),
@@ -136,7 +140,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     );
     const fitting: Fitting[] = [];
     const passed = new Set<string>();
-    for (const candidate of demoted(looked, freshness)) {
+    for (const candidate of demoted(await inOrder(looked, { query, words, gated }), freshness)) {
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
       const turns = await readTurns(candidate, node, words, deps.turnText);
@@ -165,6 +169,17 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       found.push(changed.length === 0 ? hit : { ...hit, changed });
     }
     return found;
+  }
+
+  async function inOrder(
+    nodes: readonly RankedNode[],
+    { query, words, gated }: Pick<Search, 'query' | 'gated'> & { readonly words: ReadonlyMap<string, TurnWords> },
+  ): Promise<readonly RankedNode[]> {
+    const most = deps.reranking?.candidates(gated) ?? 0;
+    const first = nodes.slice(0, most);
+    const texts = first.map((node) => rerankedText(nodeOf(node.nodeId)?.summary ?? '', node, words));
+    const worth = await deps.reranking?.worth(query, texts, gated);
+    return worth ? [...reranked(first, worth), ...nodes.slice(most)] : nodes;
   }
 
   return {

@@ -197,6 +197,85 @@ describe('a recaller over single nodes', () => {
     expect(await (await recallerOf(many, { config })).recall(ask(QUESTION), live())).toHaveLength(3);
   });
 
+  const tenants = Array.from({ length: 12 }, (_, at) =>
+    makeNode({
+      node_id: `mem_20260301_101500_00002${at.toString(16)}`,
+      summary: `staging database port of tenant ${at}`,
+      turns: [`t-${at}`],
+    }),
+  );
+  const defaults = { ...Config.parse({}).recall, minCoverage: 0.35 };
+
+  test('what a recall gives stays within its tokens; a line that does not fit is left out whole', async () => {
+    const all = await (await recallerOf(tenants, { config: { ...defaults, topK: 12 } })).recall(ask(QUESTION), live());
+    const chars = all.map(({ line }) => line.text.length);
+    const config = { ...defaults, topK: 12, maxTokens: Math.ceil(((chars[0] ?? 0) * 2.5) / 3.5) };
+    const some = await (await recallerOf(tenants, { config })).recall(ask(QUESTION), live());
+    expect(some.map(({ line }) => line.text)).toEqual(all.slice(0, 2).map(({ line }) => line.text));
+  });
+
+  test('nothing is found below the least score', async () => {
+    const at = async (minScore: number): Promise<number> => {
+      const recaller = await recallerOf([one], { config: { ...defaults, minScore } });
+      return (await recaller.search(QUESTION, { top: 5 })).length;
+    };
+    expect(await at(0.1)).toBeGreaterThan(0);
+    expect(await at(5)).toBe(0);
+  });
+
+  test('an index that failed three times in a row is left alone for half a minute', async () => {
+    let [asked, nowMs, broken] = [0, 0, true];
+    const sound = await inMemory();
+    await sound.upsert([one, ...filler].flatMap((node) => rowsOf(node, new Map())));
+    const index: NodeIndex = {
+      ...sound,
+      search: async (...args) => {
+        asked += 1;
+        if (broken) throw new Error('the index is broken');
+        return sound.search(...args);
+      },
+    };
+    const recaller = await recallerOf([one], { index, now: () => nowMs });
+    for (let nth = 0; nth < 3; nth += 1) await expect(recaller.recall(ask(QUESTION), live())).rejects.toThrow('broken');
+    expect(await recaller.recall(ask(QUESTION), live())).toEqual([]);
+    expect(asked).toBe(3);
+    broken = false;
+    nowMs += 30_000;
+    expect(await recaller.recall(ask(QUESTION), live())).toHaveLength(1);
+  });
+
+  test('lanes that weigh nothing, as names and identifiers do, are not asked', async () => {
+    const without: (readonly string[])[] = [];
+    const sound = await inMemory();
+    const index: NodeIndex = {
+      ...sound,
+      search: (query, options) => {
+        without.push([...(options.without ?? [])]);
+        return sound.search(query, options);
+      },
+    };
+    await (await recallerOf([one], { index })).search(QUESTION, { top: 1 });
+    const weights = { ...defaults.weights, entity: 0.5 };
+    await (await recallerOf([one], { index, config: { ...defaults, weights } })).search(QUESTION, { top: 1 });
+    expect(without).toEqual([['entity', 'trigger'], ['trigger']]);
+  });
+
+  test.each(['score', 'rrf', 'comet'] as const)('joined by %s, what answers is found and passes', async (fusion) => {
+    const [hit] = await (await recallerOf([one], { config: { ...defaults, fusion } })).recall(ask(QUESTION), live());
+    expect(hit?.node.node_id).toBe(one.node_id);
+  });
+
+  test('a reranker puts what was found in order; without its word the order stands', async () => {
+    const found = async (worth: (texts: readonly string[]) => readonly number[] | null): Promise<string[]> => {
+      const reranking = { candidates: () => 40, worth: async (_: string, texts: readonly string[]) => worth(texts) };
+      const hits = await (await recallerOf(tenants, { config: defaults, reranking })).search(QUESTION, { top: 3 });
+      return hits.map(({ node }) => node.summary);
+    };
+    const order = await found(() => null);
+    const ninth = await found((texts) => texts.map((text) => Number(text.includes('tenant 9'))));
+    expect(ninth).toEqual(['staging database port of tenant 9', ...order.slice(0, 2)]);
+  });
+
   test('an abort ends the wait at once, also while the index hangs', async () => {
     const hanging: NodeIndex = { ...(await inMemory()), search: () => new Promise(() => {}) };
     const recaller = await recallerOf([one], { index: hanging });
