@@ -353,9 +353,9 @@ describe('hostile text', () => {
   };
 
   it.each(unit)('made of %j costs eight times as much as an eighth of it, not sixty-four times', (piece) => {
-    const [small, large] = [sized(piece, 125_000), sized(piece, 1_000_000)];
+    const [small, large] = [sized(piece, 50_000), sized(piece, 400_000)];
     costUs(small);
-    const ratios = [1, 2, 3, 4, 5].map(() => costUs(large) / Math.max(1_000, costUs(small), costUs(small)));
+    const ratios = [1, 2, 3].map(() => costUs(large) / Math.max(1_000, costUs(small), costUs(small)));
     expect(Math.min(...ratios)).toBeLessThan(24);
   });
 });
