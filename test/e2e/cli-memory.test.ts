@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
+import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
@@ -22,18 +23,32 @@ interface Raw {
   readonly sha256: string;
 }
 
+interface RerankBody {
+  readonly query: string;
+  readonly documents: readonly string[];
+}
+
 const TURNS = 9;
 const SERVICES = ['billing', 'search', 'mail', 'login', 'export', 'thumbnail', 'audit', 'webhook', 'report'];
 
 let standin: Standin;
 let home: TestHome;
+let reranker: ChatServer;
 let plan: ConversationPlan;
 let steps: readonly Step[];
 let nodes: readonly Node[];
 
 beforeAll(async () => {
   standin = await createStandin();
+  reranker = await chatServer(({ body }, response) => {
+    const { documents } = body as unknown as RerankBody;
+    send(response, 200, { results: documents.map((_, index) => ({ index, relevance_score: index })) });
+  });
   home = await createTestHome({
+    COMET_CC_RECALL_DEADLINE_MS: '5000',
+    COMET_CC_RERANK_MODE: 'search',
+    COMET_CC_RERANK_BASE_URL: reranker.baseUrl,
+    COMET_CC_RERANK_TIMEOUT_MS: '10000',
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
@@ -65,7 +80,13 @@ beforeAll(async () => {
 afterAll(async () => {
   await home.close();
   await standin.close();
+  await reranker.close();
 });
+
+/** What the reranker was asked about a question; nothing where it was not. */
+function asked(query: string): Partial<RerankBody> {
+  return reranker.requests.map(({ body }) => body as unknown as RerankBody).find((body) => body.query === query) ?? {};
+}
 
 describe('a conversation through the daemon', () => {
   it('search takes words, or a file, or says so', async () => {
@@ -179,6 +200,35 @@ describe('memory', () => {
     expect(await home.json(['session', 'ls', '--json'])).toMatchObject([{ session_id: plan.sessionId, turns: TURNS }]);
     expect(await home.json(['session', 'brief', '--json'])).toMatchObject({ session_id: plan.sessionId });
     expect((await home.run(['session', 'brief', plan.sessionId])).code).toBe(0);
+  });
+
+  it('search lets the reranker that the settings name put in order what it found', async () => {
+    const query = 'which port does the audit service use';
+    const [first, ...others] = (await home.json(['memory', 'search', query, '--json'])) as Node[];
+    expect(first?.summary).toContain('audit');
+    const { documents = [] } = asked(query);
+    // What passes the gate stays first; of the others the stand-in likes the last best.
+    const places = others.map(({ summary }) => documents.findIndex((document) => document.startsWith(summary)));
+    expect(places.length).toBeGreaterThan(1);
+    expect(places).toEqual(places.toSorted((one, other) => other - one));
+  });
+
+  it('explain says what was recalled for a prompt, and in which lanes it was found; no reranker was asked', async () => {
+    const prompt = 'Which port does the thumbnail service listen on?';
+    const [turn] = plan.turns;
+    const sessionId = '5d0c7a52-6d6f-4f0a-9a0e-2f8f4c1b7e11';
+    const prompts = ['Good morning, give me a moment.', prompt];
+    const turns = prompts.map((each) => ({ ...(turn as NonNullable<typeof turn>), prompt: each }));
+    const asking = { ...plan, sessionId, turns };
+    await growConversation(asking, await daemonUpstream(home));
+    const { added } = (await home.json(['explain', 'last', '--json'])) as {
+      added: { found?: { nodeId: string; lanes: Record<string, unknown> }[] }[];
+    };
+    const found = added.flatMap((each) => each.found ?? []);
+    expect(found[0]).toMatchObject({ nodeId: expect.stringMatching(/^mem_/), score: expect.any(Number) });
+    expect(found[0]?.lanes['raw']).toEqual({ rank: expect.any(Number), score: expect.any(Number) });
+    expect((await home.run(['explain'])).stdout).toMatch(/ found +mem_\S+ \d\.\d{3}: .*\braw #\d+ \d/);
+    expect(asked(prompt)).toEqual({});
   });
 
   it('rm asks nobody without a terminal, removes with --yes, and removes nothing where one id is wrong', async () => {

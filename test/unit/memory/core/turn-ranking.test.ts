@@ -69,5 +69,7 @@ test('reciprocal ranks: first in every lane is 1, and lanes add up', () => {
   const fused = fuseByRank(hits, 'rrf');
   expect(fused.get('n:a')?.score).toBe(1);
   expect(fused.get('n:b')?.score).toBeCloseTo(61 / 62 / 2);
-  expect(fuseByRank(hits, 'comet').get('n:a')?.score).toBeCloseTo(0.6 + 0.4 * 0.9);
+  const comet = fuseByRank(hits, 'comet');
+  expect(comet.get('n:a')?.score).toBeCloseTo(0.6 + 0.4 * 0.9);
+  expect(comet.get('n:b')?.score).toBeCloseTo((0.6 * (6 / 7)) / 2);
 });
