@@ -1,12 +1,12 @@
 /**
- * How many past turns a second `memory import claude` takes in with the local adapter, on this machine, through the
- * built engine: transcripts are made up, in Claude Code's form, and the import is timed by the
- * command until it returns; the index is written in the background and timed beside it.
+ * How fast `memory import claude` takes past turns in with the local adapter, through the built engine. Transcripts are
+ * made up, in Claude Code's form. Three times are taken: until the command returns, until the index holds everything,
+ * and of a second import that finds nothing new. On Linux also the CPU time that the engine took for each turn.
  *
  *   npm run bench:import -- [--turns N] [--json]
  */
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -14,6 +14,7 @@ import { parseArgs, promisify } from 'node:util';
 
 const CLI = fileURLToPath(new URL('../bin/comet-cc.js', import.meta.url));
 const PER_SESSION = 50;
+const MS_PER_TICK = 10;
 const WORDS = 'gateway billing search mail login export audit webhook report stock index cache queue token retry'.split(
   ' ',
 );
@@ -36,11 +37,13 @@ try {
   await mkdir(project);
   await writeTranscripts(project);
   await comet('start', '--json');
+  const startedCpuMs = (await engineCpuMs()) ?? 0;
   const fromMs = performance.now();
   const report = JSON.parse(await comet('memory', 'import', 'claude', '--json')) as { added: number };
   const importMs = performance.now() - fromMs;
   await comet('flush', '--timeout', '600');
   const indexedMs = performance.now() - fromMs;
+  const cpuMs = await engineCpuMs();
   const again = performance.now();
   const second = JSON.parse(await comet('memory', 'import', 'claude', '--json')) as { added: number };
   const result = {
@@ -48,12 +51,14 @@ try {
     seconds: round(importMs / 1_000),
     turns_per_second: round((report.added * 1_000) / importMs),
     indexed_per_second: round((report.added * 1_000) / indexedMs),
+    ...(cpuMs === null ? {} : { engine_cpu_ms_per_turn: round((cpuMs - startedCpuMs) / report.added) }),
     again: { added: second.added, seconds: round((performance.now() - again) / 1_000) },
   };
   if (values.json) console.log(JSON.stringify(result, null, 2));
   else {
     console.log(`${result.turns} turns in ${result.seconds} s: ${result.turns_per_second} turns a second`);
     console.log(`until all is in the index: ${result.indexed_per_second} turns a second`);
+    if (cpuMs !== null) console.log(`CPU of the engine until then: ${result.engine_cpu_ms_per_turn} ms a turn`);
     console.log(`a second run: ${result.again.added} added, ${result.again.seconds} s`);
   }
 } finally {
@@ -68,6 +73,15 @@ async function comet(...args: string[]): Promise<string> {
     cwd: root,
   });
   return stdout;
+}
+
+/** All threads, user and system; null where the system does not tell. */
+async function engineCpuMs(): Promise<number | null> {
+  const { engine } = JSON.parse(await comet('status', '--json')) as { engine: { pid: number } };
+  const stat = await readFile(`/proc/${engine.pid}/stat`, 'utf8').catch(() => null);
+  if (stat === null) return null;
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  return (Number(fields[11]) + Number(fields[12])) * MS_PER_TICK;
 }
 
 async function writeTranscripts(project: string): Promise<void> {

@@ -30,6 +30,12 @@ export interface Catalogue {
   size(): number;
 }
 
+/** Of times as ISO text, the later one first. */
+function later(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? 1 : -1;
+}
+
 export function createCatalogue(): Catalogue {
   const nodes = new Map<string, MemoryNode>();
   const byTurn = new Map<string, Set<string>>();
@@ -56,9 +62,7 @@ export function createCatalogue(): Catalogue {
     sorted ??= [...nodes.values()]
       .filter((node) => !isPointer(node) && !isCall(node))
       .sort((a, b) =>
-        a.created_at === b.created_at
-          ? b.valid_from.localeCompare(a.valid_from)
-          : b.created_at.localeCompare(a.created_at),
+        a.created_at === b.created_at ? later(a.valid_from, b.valid_from) : later(a.created_at, b.created_at),
       );
     return sorted;
   }

@@ -1,3 +1,4 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Catalogue } from './catalogue.ts';
 import { assembleBrief, assembleNodes } from './core/assemble.ts';
 import { bundleDraft } from './core/bundle.ts';
@@ -24,11 +25,12 @@ export interface Batch {
 /** Makes nodes and briefs out of batches, whoever writes them. */
 export interface Compactor {
   /**
-   * Nodes of the local model, durable and findable when this resolves; what is to stand below them is written with them.
+   * Nodes of the local model for batches of one session, durable and findable when this resolves; all is written at
+   * once, and with it what is to stand below them.
    * @throws when they cannot be written
    */
   standIn(
-    batch: Batch,
+    batches: readonly Batch[],
     childrenOf: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
   ): Promise<readonly MemoryNode[]>;
   /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
@@ -108,12 +110,17 @@ export function createCompactor({
   }
 
   return {
-    async standIn(batch, childrenOf) {
-      const nodes = nodesOf(await locally(batch), batch, local.name);
+    async standIn(batches, childrenOf) {
+      const nodes: MemoryNode[] = [];
+      for (const [at, batch] of batches.entries()) {
+        if (at > 0) await nextTick();
+        nodes.push(...nodesOf(await locally(batch), batch, local.name));
+      }
+      const turns = batches.flatMap((batch) => batch.turns);
       return store.exclusive(async (held) => {
         const all = await revisions.apply(nodes);
         const own = all.slice(0, nodes.length);
-        await held.save([...all, ...childrenOf(own)], batch.turns);
+        await held.save([...all, ...childrenOf(own)], turns);
         linker.link(own);
         return own;
       });

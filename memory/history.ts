@@ -22,6 +22,9 @@ const CHARS_PER_TOKEN = 4;
 /** What a call of the model takes beside the turns: its instructions, and what it writes. */
 const CALL_TOKENS = 3_000;
 const NODE_TOKENS = 200;
+/** What is written at once: a session's file grows with it, and each write costs the whole file. */
+const TURNS_PER_WRITE = 100;
+const CHARS_PER_WRITE = 8_000_000;
 
 /** Takes turns in that were said before memory was there. */
 export interface History {
@@ -83,9 +86,11 @@ export function createHistory(parts: Parts): History {
     const project = projectOf(first.projectDir);
     const sayings = await captured(sessionId);
     const batch: Fresh[] = [];
+    let chars = 0;
     let last: readonly TurnText[] = [];
     const flush = async (): Promise<void> => {
       const own = batch.splice(0);
+      chars = 0;
       if (own.length > 0) last = own.map(({ text }) => text);
       await keep(own, request, tally);
     };
@@ -110,7 +115,10 @@ export function createHistory(parts: Parts): History {
       else if (times > 0) {
         sayings.set(said, times - 1);
         tally.known += 1;
-      } else if (batch.push(fresh) >= config.compaction.maxL1Buffer) await flush();
+      } else {
+        chars += turn.messages.reduce((sum, { content }) => sum + content.length, 0);
+        if (batch.push(fresh) >= TURNS_PER_WRITE || chars >= CHARS_PER_WRITE) await flush();
+      }
       await nextTick();
     }
     await flush();
@@ -122,10 +130,13 @@ export function createHistory(parts: Parts): History {
   async function keep(batch: readonly Fresh[], request: PastRequest, tally: Tally): Promise<void> {
     const [first] = batch;
     if (first === undefined) return;
-    const tokens = batch.reduce((sum, { text }) => sum + tokensOf(text), 0);
-    tally.added += batch.length;
-    tally.tokens += tokens;
-    tally.modelTokens += callTokens(tokens, batch.length);
+    const runs = inRuns(batch, config.compaction.maxL1Buffer);
+    for (const run of runs) {
+      const tokens = run.reduce((sum, { text }) => sum + tokensOf(text), 0);
+      tally.added += run.length;
+      tally.tokens += tokens;
+      tally.modelTokens += callTokens(tokens, run.length);
+    }
     if (request.dryRun) return;
     const isNew = ({ turn }: Fresh): boolean => !book.isRecorded(turn.end);
     await Promise.all(
@@ -136,11 +147,14 @@ export function createHistory(parts: Parts): History {
         texts.keep(text);
       }),
     );
-    const turns = batch.map(({ text }) => slimTurn(text));
     const { sessionId, project } = first.turn;
-    const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
-    const own = { sessionId, project, reason: 'external', turns, past } as const;
-    await compactor.standIn(own, (nodes) => rounds.childrenOf(nodes, turns));
+    const batches = runs.map((run) => {
+      const turns = run.map(({ text }) => slimTurn(text));
+      const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
+      return { sessionId, project, reason: 'external', turns, past } as const;
+    });
+    const turns = batches.flatMap((own) => own.turns);
+    await compactor.standIn(batches, (nodes) => rounds.childrenOf(nodes, turns));
   }
 
   /** What a session that goes on, or another one of its project, starts with. */
@@ -185,6 +199,10 @@ export function createHistory(parts: Parts): History {
         return outcome.report;
       }),
   };
+}
+
+function inRuns<T>(all: readonly T[], length: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / length) }, (_, at) => all.slice(at * length, (at + 1) * length));
 }
 
 function isPastStandIn(node: MemoryNode): boolean {

@@ -57,8 +57,13 @@ const WITHOUT: ReadonlySet<Lane> = new Set([
 export function createLinker({ index, catalogue, indexer, store, tracker, log }: LinkerParts): Linker {
   const serial = createSerial((error) => log.warn('memories were not linked; they are found all the same', { error }));
 
-  async function work(ids: readonly string[]): Promise<void> {
+  /** Whatever came meanwhile is linked at one go: each go reads what was edited and writes files. */
+  const waiting = new Set<string>();
+
+  async function work(): Promise<void> {
     await indexer.settled();
+    const ids = [...waiting];
+    waiting.clear();
     const chosen = new Map<string, readonly string[]>();
     for (const id of ids) {
       const node = catalogue.get(id);
@@ -84,7 +89,9 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
   return {
     link(nodes) {
       const ids = nodes.filter(isLinked).map((node) => node.node_id);
-      if (ids.length > 0) void tracker.run('indexer', () => serial(() => work(ids)));
+      const isScheduled = waiting.size > 0;
+      for (const id of ids) waiting.add(id);
+      if (waiting.size > 0 && !isScheduled) void tracker.run('indexer', () => serial(work));
     },
   };
 }
@@ -101,13 +108,14 @@ export async function kinOf(
   const cosines = new Map(summary.map(({ row, score }) => [row.node_id, score]));
   const found = new Set([...summary, ...fts].map(({ row }) => row.node_id));
   const others = [...found].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
-  const tokens = new Set([node, ...others].flatMap((each) => contentTokens(each.summary)));
-  const weights = index.termWeights([...tokens], filter);
-  return others.map((other) => ({
+  const own = contentTokens(node.summary);
+  const theirs = others.map(({ summary: text }) => contentTokens(text));
+  const weights = index.termWeights([...new Set([own, ...theirs].flat())], filter);
+  return others.map((other, at) => ({
     node: other,
     kinship: {
       similarity: cosines.get(other.node_id) ?? 0,
-      words: sharedWords(node.summary, other.summary, weights),
+      words: sharedWords(own, theirs[at] ?? [], weights),
       tags: sharedTags(node.topic_tags, other.topic_tags),
     },
   }));

@@ -1,5 +1,3 @@
-import { contentTokens } from './query.ts';
-
 /** What speaks for a link between two nodes of a project. */
 export interface Kinship {
   /** Cosine of one's summary, asked as a question, and the other's. */
@@ -52,9 +50,13 @@ export function chooseLinks(candidates: readonly Linkable[], least: number, most
     .map(({ nodeId }) => nodeId);
 }
 
-/** 0 to 1, the same both ways; words without a weight count for nothing. */
-export function sharedWords(one: string, other: string, weights: ReadonlyMap<string, number>): number {
-  const [mine, theirs] = [contentTokens(one), new Set(contentTokens(other))];
+/** Of content tokens: 0 to 1, the same both ways; words without a weight count for nothing. */
+export function sharedWords(
+  mine: readonly string[],
+  other: readonly string[],
+  weights: ReadonlyMap<string, number>,
+): number {
+  const theirs = new Set(other);
   const worth = (tokens: Iterable<string>): number => {
     let sum = 0;
     for (const token of tokens) sum += weights.get(token) ?? 0;

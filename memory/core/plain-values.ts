@@ -4,8 +4,12 @@ export function writeValue(value: unknown): string {
   return JSON.stringify(value);
 }
 
+/** Few values are JSON, and having the parser fail costs a hundred times this. */
+const MAY_BE_JSON = /^(?:["{[]|(?:-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|true|false|null)$)/i;
+
 export function readValue(text: string): unknown {
   const trimmed = text.trim();
+  if (!MAY_BE_JSON.test(trimmed)) return trimmed;
   try {
     return JSON.parse(trimmed);
   } catch {
@@ -40,6 +44,7 @@ export function unescapeHeadings(text: string): string {
 }
 
 function isJson(text: string): boolean {
+  if (!MAY_BE_JSON.test(text)) return false;
   try {
     JSON.parse(text);
     return true;

@@ -21,15 +21,27 @@ export interface Stated {
   readonly tokens: ReadonlySet<string>;
   readonly topics: ReadonlySet<string>;
   readonly values: readonly string[];
+  /** Words as they stand, in lower case. */
+  readonly words: ReadonlySet<string>;
+  /** Says that it revises something. */
+  readonly hasCue: boolean;
+  /** Tokens of the words that say so. */
+  readonly cues: ReadonlySet<string>;
 }
 
 export function stated(text: string): Stated {
   const values = valuesOf(text);
-  return { text, tokens: new Set(tokenize(text)), topics: new Set(topicTokens(text)), values };
-}
-
-export function hasCue(text: string): boolean {
-  return text.match(CUE) !== null;
+  const cues = text.match(CUE) ?? [];
+  const words = text.toLowerCase().split(/[^\p{L}\p{N}_@./:-]+/u);
+  return {
+    text,
+    tokens: new Set(tokenize(text)),
+    topics: new Set(topicTokens(text)),
+    values,
+    words: new Set(words.map((word) => word.replace(/[./:-]+$/, ''))),
+    hasCue: cues.length > 0,
+    cues: new Set(cues.flatMap((cue) => tokenize(cue))),
+  };
 }
 
 /**
@@ -37,11 +49,10 @@ export function hasCue(text: string): boolean {
  * statements that each name something of their own ("staging", "production") are about different things.
  */
 export function revisesStatement(next: Stated, former: Stated): boolean {
-  if (!hasCue(next.text) || next.text === former.text) return false;
+  if (!next.hasCue || next.text === former.text) return false;
   const news = own(next, former);
   const olds = own(former, next);
-  const cueTokens = new Set((next.text.match(CUE) ?? []).flatMap((cue) => tokenize(cue)));
-  const subject = without(next.topics, [...cueTokens, ...tokensMissing(news, former)]);
+  const subject = without(next.topics, [...next.cues, ...tokensMissing(news, former)]);
   const formerSubject = without(former.topics, tokensMissing(olds, next));
   if (namesFormer(next, former, subject, formerSubject)) return true;
   const shared = subject.filter((token) => formerSubject.includes(token));
@@ -72,9 +83,7 @@ function namesFormer(
 
 /** Values of the one that the other does not have. */
 function own(one: Stated, other: Stated): string[] {
-  const words = other.text.toLowerCase().split(/[^\p{L}\p{N}_@./:-]+/u);
-  const said = new Set(words.map((word) => word.replace(/[./:-]+$/, '')));
-  return one.values.filter((value) => !said.has(value.toLowerCase()));
+  return one.values.filter((value) => !other.words.has(value.toLowerCase()));
 }
 
 function kindOf(value: string): string {

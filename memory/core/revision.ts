@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Fact, MemoryNode } from './node.ts';
-import { hasCue, revisesStatement, type Stated, stated } from './revision-cue.ts';
+import { revisesStatement, type Stated, stated } from './revision-cue.ts';
 import { anchorsOf } from './terms.ts';
 import { tokenize } from './tokens.ts';
 import { currentSummary, isClosed, isPast, saysFact, summaryParts } from './validity.ts';
@@ -23,6 +23,7 @@ interface Statement {
 }
 
 const statementsOf = new WeakMap<MemoryNode, readonly Statement[]>();
+const revisingOf = new WeakMap<MemoryNode, readonly Statement[]>();
 
 /** What of a node is still so. */
 export function openStatements(node: MemoryNode): readonly Statement[] {
@@ -47,7 +48,11 @@ export function openStatements(node: MemoryNode): readonly Statement[] {
 
 /** Statements that may revise others. */
 export function revisingStatements(node: MemoryNode): readonly Statement[] {
-  return openStatements(node).filter(({ stated: { text } }) => hasCue(text));
+  const known = revisingOf.get(node);
+  if (known !== undefined) return known;
+  const revising = openStatements(node).filter(({ stated: { hasCue } }) => hasCue);
+  revisingOf.set(node, revising);
+  return revising;
 }
 
 /**

@@ -54,8 +54,16 @@ const SIGNS: readonly (readonly [RegExp, number])[] = [
   [/(?<=\p{Ll}[\p{L}\p{N}]*,? )\p{Lu}\p{Ll}+/u, 1],
 ];
 
+const sentencesIn = new WeakMap<TurnText, readonly Sentence[]>();
+
 /** Statements of user and assistant in order; tool traffic and code blocks are not anybody's statement. */
-export function sentencesOf(turn: TurnText): Sentence[] {
+export function sentencesOf(turn: TurnText): readonly Sentence[] {
+  const known = sentencesIn.get(turn) ?? taken(turn);
+  sentencesIn.set(turn, known);
+  return known;
+}
+
+function taken(turn: TurnText): Sentence[] {
   const said = turn.parts.filter((part) => part.kind === 'assistant');
   return [
     ...read(turn.user, 'user', 'user', turn.end),
