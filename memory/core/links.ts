@@ -52,17 +52,17 @@ export function chooseLinks(candidates: readonly Linkable[], least: number, most
 
 /** Of content tokens: 0 to 1, the same both ways; words without a weight count for nothing. */
 export function sharedWords(
-  mine: readonly string[],
+  one: readonly string[],
   other: readonly string[],
   weights: ReadonlyMap<string, number>,
 ): number {
-  const theirs = new Set(other);
+  const [mine, theirs] = [new Set(one), new Set(other)];
   const worth = (tokens: Iterable<string>): number => {
     let sum = 0;
     for (const token of tokens) sum += weights.get(token) ?? 0;
     return sum;
   };
-  const both = worth(mine.filter((token) => theirs.has(token)));
+  const both = worth([...mine].filter((token) => theirs.has(token)));
   const all = worth(new Set([...mine, ...theirs]));
   return all === 0 ? 0 : both / all;
 }
