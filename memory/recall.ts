@@ -117,21 +117,17 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const current = (id: string): string => nodeOf(id)?.node_id ?? id;
     const factsOf = (id: string): NodeFacts | null => {
       const facts = nodeFacts(nodeOf(id), filter);
-      return facts === null ? null : { ...facts, links: facts.links.map(current) };
+      return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
     };
-    const nodes = rankNodes(ranked(query, hits), hits, {
+    const looked = rankNodes(ranked(query, hits), hits, {
       weights: nodeWeights,
       boosts: config.boosts,
       project: projectOf(projectDir),
       nowMs: now(),
       factsOf,
+      keeps: (id, score) => score >= config.minScore && wanted(nodeOf(id), { past, skips, least: config.leastOrigin }),
+      limit: Math.max(limit * LOOKED_AT, deps.reranking?.candidates(gated) ?? 0),
     });
-    const looked = nodes
-      .filter(
-        ({ nodeId, score }) =>
-          score >= config.minScore && wanted(nodeOf(nodeId), { past, skips, least: config.leastOrigin }),
-      )
-      .slice(0, Math.max(limit * LOOKED_AT, deps.reranking?.candidates(gated) ?? 0));
     const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsRead(each, nodeOf(each.nodeId))))]);
     const freshness = await deps.files?.freshness(
       looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []),

@@ -5,7 +5,7 @@ import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
 import { createLexicon } from '../core/lexicon.ts';
 import { createMeanVector } from '../core/mean-vector.ts';
-import { createRowCounts, fitting, type RowCounts } from '../core/row-counts.ts';
+import { createRowCounts, type RowCounts } from '../core/row-counts.ts';
 import { SCRIPT_DIMENSIONS } from '../core/script.ts';
 import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
@@ -199,7 +199,7 @@ function indexOn(
     const among = stats.rowsIn(filter);
     const scope = among === stats.rowsIn({}) ? { among } : { ...filter, among };
     const column = inScript ? 'script_vector' : 'summary_vector';
-    const asking = { limit, fits: fitting(book, filter) };
+    const asking = { limit, fits: book.fitting(filter) };
     const given = async (found: readonly FoundSlot[]): Promise<LaneHit[]> =>
       found.flatMap(({ id, score }) => {
         const row = book.at(id);
@@ -210,7 +210,7 @@ function indexOn(
     const most = { turn: limit, node: few, fact: limit };
     const near = nearestOfKinds(most, { held: book.holds, without });
     const limits = new Map(kindsAsked({ held: book.holds, without }).map((kind) => [kind, most[kind]]));
-    const kindOf = (slot: number): string | null => (asking.fits(slot) ? (book.at(slot)?.kind ?? null) : null);
+    const kindOf = (slot: number): string | null => (asking.fits(slot) ? (book.kindAt(slot) ?? null) : null);
     const isHeld = !inScript && vectors.isWhole();
     const lanes = lanesOf(guards, without);
     const [raw, likes, expanded, window, entity, fts, fact, trigger] = await Promise.all([

@@ -9,8 +9,9 @@ export interface Best {
 
 /** A heap of `limit` entries, the worst on top. */
 export function createBest(limit: number): Best {
-  const ids: number[] = [];
-  const scores: number[] = [];
+  const ids = new Uint32Array(limit);
+  const scores = new Float64Array(limit);
+  let count = 0;
 
   const isWorse = (one: number, other: number): boolean => {
     const [left, right] = [scores[one] as number, scores[other] as number];
@@ -18,8 +19,11 @@ export function createBest(limit: number): Best {
   };
 
   function swap(one: number, other: number): void {
-    [ids[one], ids[other]] = [ids[other] as number, ids[one] as number];
-    [scores[one], scores[other]] = [scores[other] as number, scores[one] as number];
+    const [id, score] = [ids[one] as number, scores[one] as number];
+    ids[one] = ids[other] as number;
+    scores[one] = scores[other] as number;
+    ids[other] = id;
+    scores[other] = score;
   }
 
   function rise(from: number): void {
@@ -34,8 +38,8 @@ export function createBest(limit: number): Best {
   function sink(): void {
     for (let at = 0; ; ) {
       const left = at * 2 + 1;
-      if (left >= ids.length) return;
-      const child = left + 1 < ids.length && isWorse(left + 1, left) ? left + 1 : left;
+      if (left >= count) return;
+      const child = left + 1 < count && isWorse(left + 1, left) ? left + 1 : left;
       if (!isWorse(child, at)) return;
       swap(child, at);
       at = child;
@@ -43,12 +47,13 @@ export function createBest(limit: number): Best {
   }
 
   return {
-    least: () => (ids.length < limit ? 0 : (scores[0] as number)),
+    least: () => (count < limit ? 0 : (scores[0] as number)),
     add(id, score) {
-      if (ids.length < limit) {
-        ids.push(id);
-        scores.push(score);
-        rise(ids.length - 1);
+      if (count < limit) {
+        ids[count] = id;
+        scores[count] = score;
+        rise(count);
+        count += 1;
         return;
       }
       const worst = scores[0] as number;
@@ -58,8 +63,8 @@ export function createBest(limit: number): Best {
       sink();
     },
     sorted: () =>
-      ids
-        .map((id, at) => ({ id, score: scores[at] as number }))
-        .sort((one, other) => other.score - one.score || one.id - other.id),
+      Array.from(ids.subarray(0, count), (id, at) => ({ id, score: scores[at] as number })).sort(
+        (one, other) => other.score - one.score || one.id - other.id,
+      ),
   };
 }

@@ -61,102 +61,109 @@ export interface NodeRules {
   readonly nowMs: number;
   /** Null for a node that is gone. */
   readonly factsOf: (nodeId: string) => NodeFacts | null;
+  /** Whether a node of this score may be given. */
+  readonly keeps: (nodeId: string, score: number) => boolean;
+  readonly limit: number;
 }
 
 /** The nodes that turns and node lanes lead to, and those they link to, best first; ties by age, oldest first. */
 export function rankNodes(turns: readonly RankedTurn[], hits: LaneHits, rules: NodeRules): RankedNode[] {
-  const drafts = new Map<string, Draft>();
-  addTurns(drafts, turns, rules.weights);
-  for (const lane of ['fts', 'summary', 'trigger'] as const) addLane(drafts, lane, hits[lane], rules.weights[lane]);
-  const known = [...drafts].flatMap(([nodeId, draft]): [string, Draft][] =>
-    rules.factsOf(nodeId) === null ? [] : [[nodeId, draft]],
+  const drafts = new Map<string, Draft | null>();
+  addTurns(drafts, turns, rules);
+  for (const lane of NODE_LANES) addLane(drafts, lane, hits[lane], rules);
+  addLinked(drafts, rules);
+  const known = [...drafts.values()].filter((draft) => draft !== null);
+  for (const draft of known) draft.score *= raiseOf(draft, rules);
+  known.sort(
+    (one, other) =>
+      other.score - one.score ||
+      one.facts.atMs - other.facts.atMs ||
+      inOrder(firstTurn(one), firstTurn(other)) ||
+      inOrder(one.nodeId, other.nodeId),
   );
-  const linked = withLinked(new Map(known), rules);
-  const atMs = (nodeId: string): number => rules.factsOf(nodeId)?.atMs ?? 0;
-  return [...linked]
-    .map(([nodeId, draft]) => boosted(nodeId, draft, rules))
-    .sort(
-      (one, other) =>
-        other.score - one.score ||
-        atMs(one.nodeId) - atMs(other.nodeId) ||
-        inOrder(firstTurn(one), firstTurn(other)) ||
-        inOrder(one.nodeId, other.nodeId),
-    );
+  const given: RankedNode[] = [];
+  for (const draft of known) {
+    if (given.length === rules.limit) break;
+    if (rules.keeps(draft.nodeId, draft.score)) given.push(rankedNode(draft));
+  }
+  return given;
 }
 
 /** Ids of nodes are random, names of turns are not: with the same turns every index gives the same order. */
-function firstTurn({ turns }: RankedNode): string {
-  return turns.reduce((first, { turn }) => (first === '' || turn < first ? turn : first), '');
+function firstTurn({ turns }: Draft): string {
+  return turns.reduce((first, { row }) => (first === '' || row.turn < first ? row.turn : first), '');
 }
 
+const NODE_LANES = ['fts', 'summary', 'trigger'] as const;
+type NodeLane = (typeof NODE_LANES)[number];
+const TURN_LANES = ['raw', 'meaning', 'expanded', 'window', 'entity', 'fact', 'factMeaning'] as const;
+
 interface Draft {
-  readonly lanes: Partial<Record<Lane, LaneScore>>;
-  readonly turns: FoundRow[];
+  readonly nodeId: string;
+  readonly facts: NodeFacts;
+  readonly lanes: Record<NodeLane, LaneScore | null>;
+  /** Best first. */
+  readonly turns: RankedTurn[];
   score: number;
-  similarity: number;
   references: number;
   linkedFrom: string | null;
 }
 
-function draftIn(drafts: Map<string, Draft>, nodeId: string): Draft {
+/** Null where the node is gone. */
+type Drafts = Map<string, Draft | null>;
+
+function draftIn(drafts: Drafts, nodeId: string, { factsOf }: NodeRules): Draft | null {
   const known = drafts.get(nodeId);
   if (known !== undefined) return known;
-  const fresh = { lanes: {}, turns: [], score: 0, similarity: 0, references: 0, linkedFrom: null };
+  const facts = factsOf(nodeId);
+  const lanes = { fts: null, summary: null, trigger: null };
+  const fresh = facts && { nodeId, facts, lanes, turns: [], score: 0, references: 0, linkedFrom: null };
   drafts.set(nodeId, fresh);
   return fresh;
 }
 
-function addTurns(drafts: Map<string, Draft>, turns: readonly RankedTurn[], weights: NodeWeights): void {
+function addTurns(drafts: Drafts, turns: readonly RankedTurn[], rules: NodeRules): void {
   const best = turns[0]?.score ?? 0;
-
-  for (const { row, score, lanes } of turns) {
-    const draft = draftIn(drafts, row.node_id);
-    if (draft.turns.length === 0 && best > 0) draft.score += (weights.turn * score) / best;
-    draft.turns.push(row);
-    draft.similarity = Math.max(draft.similarity, lanes.meaning?.score ?? 0, lanes.factMeaning?.score ?? 0);
-    for (const [lane, found] of Object.entries(lanes) as [Lane, LaneScore][]) {
-      if (found.rank < (draft.lanes[lane]?.rank ?? Number.POSITIVE_INFINITY)) draft.lanes[lane] = found;
-    }
+  for (const turn of turns) {
+    const draft = draftIn(drafts, turn.row.node_id, rules);
+    if (draft === null) continue;
+    if (draft.turns.length === 0 && best > 0) draft.score += (rules.weights.turn * turn.score) / best;
+    draft.turns.push(turn);
   }
 }
 
-function addLane(
-  drafts: Map<string, Draft>,
-  lane: 'fts' | 'summary' | 'trigger',
-  hits: readonly LaneHit[],
-  weight: number,
-): void {
+function addLane(drafts: Drafts, lane: NodeLane, hits: readonly LaneHit[], rules: NodeRules): void {
   const best = hits[0]?.score ?? 0;
   if (best <= 0) return;
   for (const [at, { row, score }] of hits.entries()) {
-    const draft = draftIn(drafts, row.node_id);
-    if (draft.lanes[lane] !== undefined) continue;
+    const draft = draftIn(drafts, row.node_id, rules);
+    if (draft === null || draft.lanes[lane] !== null) continue;
     draft.lanes[lane] = { rank: at + 1, score };
-    draft.score += (weight * score) / best;
-    if (lane !== 'fts') draft.similarity = Math.max(draft.similarity, score);
+    draft.score += (rules.weights[lane] * score) / best;
   }
 }
 
 /** Adds what is linked to, and counts how many candidates link to each. */
-function withLinked(drafts: Map<string, Draft>, { factsOf }: NodeRules): Map<string, Draft> {
-  const best = [...drafts].sort(([, one], [, other]) => other.score - one.score).slice(0, LINKING);
-  for (const [from, { score }] of best) {
+function addLinked(drafts: Drafts, rules: NodeRules): void {
+  const known = [...drafts.values()].filter((draft) => draft !== null);
+  const best = known.sort((one, other) => other.score - one.score).slice(0, LINKING);
+  for (const { nodeId: from, score } of best) {
     let reached = [from];
     const seen = new Set(reached);
-    for (const [hop, share] of HOP_SHARES.entries()) {
-      reached = [...new Set(reached.flatMap((id) => factsOf(id)?.links ?? []))].filter((id) => !seen.has(id));
+    for (const [hop, carried] of HOP_SHARES.entries()) {
+      const links = reached.flatMap((id) => draftIn(drafts, id, rules)?.facts.links ?? []);
+      reached = [...new Set(links)].filter((id) => !seen.has(id));
       for (const id of reached) {
         seen.add(id);
-        if (factsOf(id) === null) continue;
-        const draft = draftIn(drafts, id);
+        const draft = draftIn(drafts, id, rules);
+        if (draft === null) continue;
         if (hop === 0) draft.references += 1;
-        if (score * share <= draft.score) continue;
-        draft.score = score * share;
+        if (score * carried <= draft.score) continue;
+        draft.score = score * carried;
         draft.linkedFrom = from;
       }
     }
   }
-  return drafts;
 }
 
 const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assistant: 0.7, tool: 0.3, external: 0 };
@@ -164,15 +171,34 @@ const HALF_LIFE_MS = 30 * 86_400_000;
 const PROVEN_RECALLS = 5;
 const REFERRED_OFTEN = 2;
 
-function boosted(nodeId: string, draft: Draft, { boosts, project, nowMs, factsOf }: NodeRules): RankedNode {
-  const { origin, atMs, recalled, ...node } = factsOf(nodeId) as NodeFacts;
-  const raise =
+function raiseOf({ facts, references }: Draft, { boosts, project, nowMs }: NodeRules): number {
+  const { origin, atMs, recalled } = facts;
+  return (
     (1 + boosts.recency * 2 ** (-Math.max(0, nowMs - atMs) / HALF_LIFE_MS)) *
     (1 + boosts.proof * (recalled / (recalled + PROVEN_RECALLS))) *
     (1 + boosts.trust * ORIGIN_TRUST[origin]) *
-    (1 + (node.project === project && project !== '' ? boosts.project : 0)) *
-    (1 + boosts.references * (draft.references / (draft.references + REFERRED_OFTEN)));
-  const { lanes, similarity, turns, linkedFrom } = draft;
-  const score = draft.score * raise;
-  return { nodeId, score, lanes, similarity, turns, linkedFrom };
+    (1 + (facts.project === project && project !== '' ? boosts.project : 0)) *
+    (1 + boosts.references * (references / (references + REFERRED_OFTEN)))
+  );
+}
+
+function rankedNode({ nodeId, score, lanes, turns, linkedFrom }: Draft): RankedNode {
+  const found: Partial<Record<Lane, LaneScore>> = {};
+  for (const turn of turns) {
+    for (const lane of TURN_LANES) {
+      const of = turn.lanes[lane];
+      if (of !== null && of.rank < (found[lane]?.rank ?? Number.POSITIVE_INFINITY)) found[lane] = of;
+    }
+  }
+  for (const lane of NODE_LANES) if (lanes[lane] !== null) found[lane] = lanes[lane];
+  const likenesses = turns.flatMap(({ lanes: { meaning, factMeaning } }) => [meaning, factMeaning]);
+  const near = [...likenesses, lanes.summary, lanes.trigger].map((each) => each?.score ?? 0);
+  return {
+    nodeId,
+    score,
+    lanes: found,
+    similarity: Math.max(0, ...near),
+    turns: turns.map(({ row }) => row),
+    linkedFrom,
+  };
 }

@@ -10,18 +10,13 @@ const COMET_RANKS = 0.6;
 const COMET_LIKENESS = 0.4;
 const LANES: readonly Lane[] = ['raw', 'meaning', 'window', 'fact'];
 
-interface Fused {
-  readonly score: number;
-  readonly parts: Record<string, never>;
-}
-
 /**
  * Reciprocal-rank fusion of the turns that the lanes found, by row id; 1 is first in every lane. Turns that a fact
  * rests on take its rank.
  *
  * Source: Cormack, Clarke, Büttcher, SIGIR 2009.
  */
-export function fuseByRank(hits: LaneHits, mode: Exclude<FusionMode, 'score'>): Map<string, Fused> {
+export function fuseByRank(hits: LaneHits, mode: Exclude<FusionMode, 'score'>): Map<string, number> {
   const k = mode === 'rrf' ? RRF_K : COMET_K;
   const sums = new Map<string, number>();
   for (const lane of LANES) {
@@ -41,7 +36,7 @@ export function fuseByRank(hits: LaneHits, mode: Exclude<FusionMode, 'score'>): 
     [...sums].map(([id, sum]) => {
       const ranks = sum / most;
       const score = mode === 'rrf' ? ranks : COMET_RANKS * ranks + COMET_LIKENESS * (likeness.get(id) ?? 0);
-      return [id, { score, parts: {} }];
+      return [id, score];
     }),
   );
 }

@@ -1,4 +1,5 @@
-import type { FoundRow, IndexEntry } from '../ports.ts';
+import type { FoundRow, IndexEntry, IndexFilter } from '../ports.ts';
+import { grown } from './grown.ts';
 
 /** What is kept of a row beside the table, so that a search need not fetch it. */
 export interface BookedRow extends FoundRow {
@@ -13,6 +14,9 @@ export interface RowBook {
   get(rowId: string): FoundRow | undefined;
   slotOf(rowId: string): number | undefined;
   at(slot: number): FoundRow | undefined;
+  kindAt(slot: number): FoundRow['kind'] | undefined;
+  /** Whether a filter lets the row of a slot through; not where there is none. */
+  fitting(filter: IndexFilter): (slot: number) => boolean;
   /** Whether it has any row of this kind. */
   holds(kind: FoundRow['kind']): boolean;
   rowsOf(nodeId: string): readonly string[];
@@ -23,6 +27,9 @@ export interface RowBook {
   clear(): void;
 }
 
+type Kind = FoundRow['kind'];
+const KINDS: readonly Kind[] = ['turn', 'node', 'fact'];
+
 export function createRowBook(): RowBook {
   const slots = new Map<string, number>();
   const rows: (FoundRow | undefined)[] = [];
@@ -31,6 +38,11 @@ export function createRowBook(): RowBook {
   const byNode = new Map<string, string[]>();
   /** Ids and ends stand in many rows; each is held once. */
   const names = new Map<string, string>();
+  /** By slot, so that many rows are told apart without being looked at: the kind's place plus one, 0 for none. */
+  let kinds = new Uint32Array(1_024);
+  let projects = new Uint32Array(1_024);
+  let sessions = new Uint32Array(1_024);
+  const numbers = new Map<string, number>();
   const ofKind = { node: 0, turn: 0, fact: 0 };
 
   function once(text: string): string {
@@ -40,12 +52,19 @@ export function createRowBook(): RowBook {
     return text;
   }
 
+  function numberOf(text: string): number {
+    const known = numbers.get(text) ?? numbers.size;
+    numbers.set(text, known);
+    return known;
+  }
+
   const get = (rowId: string): FoundRow | undefined => rows[slots.get(rowId) ?? -1];
 
   function remove(rowId: string): void {
     const row = get(rowId);
     if (row === undefined) return;
     rows[slots.get(rowId) as number] = undefined;
+    kinds[slots.get(rowId) as number] = 0;
     slots.delete(rowId);
     ofKind[row.kind] -= 1;
     if (row.kind === 'node') digests.delete(row.node_id);
@@ -61,6 +80,12 @@ export function createRowBook(): RowBook {
       const lists = { before: before.map(once), sources: sources.map(once) };
       const slot = rows.push({ row_id, kind, ...shared, origin, created_at_ms, ...lists, timed }) - 1;
       slots.set(row_id, slot);
+      kinds = grown(kinds, slot);
+      projects = grown(projects, slot);
+      sessions = grown(sessions, slot);
+      kinds[slot] = KINDS.indexOf(kind) + 1;
+      projects[slot] = numberOf(shared.project);
+      sessions[slot] = numberOf(shared.session_id);
       ofKind[kind] += 1;
       if (kind === 'node') digests.set(shared.node_id, digest);
       const siblings = byNode.get(node_id);
@@ -72,6 +97,16 @@ export function createRowBook(): RowBook {
     get,
     slotOf: (rowId) => slots.get(rowId),
     at: (slot) => rows[slot],
+    kindAt: (slot) => KINDS[(kinds[slot] ?? 0) - 1],
+    fitting({ project, sessionId }) {
+      // A text without a number stands nowhere.
+      const inProject = project === undefined ? null : (numbers.get(project) ?? -1);
+      const inSession = sessionId === undefined ? null : (numbers.get(sessionId) ?? -1);
+      return (slot) =>
+        (kinds[slot] ?? 0) !== 0 &&
+        (inProject === null || projects[slot] === inProject) &&
+        (inSession === null || sessions[slot] === inSession);
+    },
     holds: (kind) => ofKind[kind] > 0,
     rowsOf: (nodeId) => byNode.get(nodeId) ?? [],
     nodeIds: () => new Set(byNode.keys()),
@@ -84,8 +119,9 @@ export function createRowBook(): RowBook {
       ),
     count: () => slots.size,
     clear() {
-      for (const held of [slots, digests, byNode, names]) held.clear();
+      for (const held of [slots, digests, byNode, names, numbers]) held.clear();
       rows.length = 0;
+      kinds.fill(0);
       Object.assign(ofKind, { node: 0, turn: 0, fact: 0 });
     },
   };

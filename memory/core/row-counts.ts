@@ -1,4 +1,3 @@
-import type { FoundRow, IndexFilter } from '../ports.ts';
 import { createPieceStats, type PieceStats } from './piece-stats.ts';
 import { type BookedRow, createRowBook, type RowBook } from './row-book.ts';
 import { createTermIds } from './term-ids.ts';
@@ -37,7 +36,7 @@ export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook
   const ids = createTermIds();
   const words = createWordIndex(ids);
   const pieces = createPieceStats();
-  const stats = createTermStats(ids, (term, filter) => words.rowsWith(term, fitting(book, filter)));
+  const stats = createTermStats(ids, (term, filter) => words.rowsWith(term, book.fitting(filter)));
   return {
     book,
     words,
@@ -68,18 +67,6 @@ export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook
     clear() {
       for (const held of [book, words, stats, pieces, ids, vectors]) held.clear();
     },
-  };
-}
-
-/** Whether a filter lets the row of a slot through. */
-export function fitting(book: RowBook, { project, sessionId }: IndexFilter): (slot: number) => boolean {
-  return (slot) => {
-    const row: FoundRow | undefined = book.at(slot);
-    return (
-      row !== undefined &&
-      (project === undefined || row.project === project) &&
-      (sessionId === undefined || row.session_id === sessionId)
-    );
   };
 }
 

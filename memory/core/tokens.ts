@@ -13,6 +13,8 @@ const SCRIPT_RUN =
 const CJK = /[\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]/u;
 const PART_EDGE =
   /_+|(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=[\p{L}\p{M}])(?=\p{N})|(?<=\p{N})(?=\p{L})/u;
+/** One part, in letters of which none belongs to another script. */
+const PLAIN = /^(?:[A-Za-z][a-z]*|[0-9]+)$/;
 /** The index would drop longer tokens silently. */
 const MAX_TOKEN_POINTS = 64;
 /** Longer runs are encoded data, not names: their pieces would only be noise. */
@@ -41,9 +43,12 @@ function tokensOf(run: string): readonly string[] {
   const known = remembered.get(run);
   if (known !== undefined) return known;
   const tokens: string[] = [];
-  for (const [piece] of run.matchAll(SCRIPT_RUN)) {
-    if (CJK.test(piece)) pushPairs(piece, tokens);
-    else pushWord(piece, tokens);
+  if (PLAIN.test(run)) pushPart(run, tokens);
+  else {
+    for (const [piece] of run.matchAll(SCRIPT_RUN)) {
+      if (CJK.test(piece)) pushPairs(piece, tokens);
+      else pushWord(piece, tokens);
+    }
   }
   if (run.length > REMEMBERED_UNITS) return tokens;
   if (remembered.size === REMEMBERED_RUNS) remembered.clear();
@@ -65,10 +70,12 @@ function pushPairs(run: string, tokens: string[]): void {
 function pushWord(run: string, tokens: string[]): void {
   const parts = run.length > MAX_SPLIT_UNITS ? [run] : run.split(PART_EDGE).filter((part) => part !== '');
   if (parts.length > 1) tokens.push(capped(run.toLowerCase()));
-  for (const part of parts) {
-    const word = part.toLowerCase();
-    if (!STOP_WORDS.has(word)) tokens.push(capped(stem(word)));
-  }
+  for (const part of parts) pushPart(part, tokens);
+}
+
+function pushPart(part: string, tokens: string[]): void {
+  const word = part.toLowerCase();
+  if (!STOP_WORDS.has(word)) tokens.push(capped(stem(word)));
 }
 
 function capped(token: string): string {

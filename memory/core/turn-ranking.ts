@@ -1,5 +1,5 @@
 import type { LaneScore } from '../face.ts';
-import type { FoundRow, Lane, LaneHit, LaneHits } from '../ports.ts';
+import type { FoundRow, LaneHit, LaneHits } from '../ports.ts';
 import { type FusionMode, fuseByRank } from './rank-fusion.ts';
 import { asksWhen, dateAgreement, namedDate } from './time-signs.ts';
 
@@ -41,13 +41,14 @@ export const TURN_WEIGHTS: TurnWeights = {
   factMeaning: 0.7,
 };
 
+/** Lanes that find turns. */
+export type TurnLane = 'raw' | 'meaning' | 'expanded' | 'window' | 'entity' | 'fact' | 'factMeaning';
+
 export interface RankedTurn {
   readonly row: FoundRow;
   /** About 0 to 1. */
   readonly score: number;
-  /** What each part adds to the score before it is brought to that scale. */
-  readonly parts: Readonly<Partial<Record<keyof TurnWeights, number>>>;
-  readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
+  readonly lanes: Readonly<Record<TurnLane, LaneScore | null>>;
 }
 
 export interface RankingRules {
@@ -63,163 +64,154 @@ const LEFT_OUT_SHARE = 0.8;
 const WINDOW_AHEAD = 3;
 
 /** Every turn that a lane found, best first; ties by age, oldest first. */
-export function rankTurns(question: string, hits: LaneHits, { mode, weights, limit }: RankingRules): RankedTurn[] {
-  const drafts = draftsOf(hits);
-  const scored = mode === 'score' ? scoreParts(question, hits, drafts, { weights, limit }) : fuseByRank(hits, mode);
-  return [...drafts.values()]
-    .map(({ row, lanes }): RankedTurn => {
-      const { score = 0, parts = {} } = scored.get(row.row_id) ?? {};
-      return { row, score, parts, lanes };
-    })
-    .sort((one, other) => other.score - one.score || inTime(one.row, other.row));
+export function rankTurns(question: string, hits: LaneHits, rules: RankingRules): RankedTurn[] {
+  const found = foundIn(hits);
+  if (rules.mode === 'score') addUp(question, hits, found, rules);
+  else {
+    const fused = fuseByRank(hits, rules.mode);
+    for (const draft of found.drafts.values()) draft.score = fused.get(draft.row.row_id) ?? 0;
+  }
+  return [...found.drafts.values()].sort((one, other) => other.score - one.score || inTime(one.row, other.row));
 }
 
-interface Draft {
-  readonly row: FoundRow;
-  readonly lanes: Partial<Record<Lane, LaneScore>>;
+/** A row of a turn. All have one shape, and no object is made for a part of a score: a thousand are ranked at once. */
+interface Draft extends RankedTurn {
+  readonly lanes: Record<TurnLane, LaneScore | null>;
+  readonly turn: Turn;
+  /** The turn before it, where that was found. */
+  before: Turn | null;
+  /** What it is worth by itself. */
+  own: number;
+  score: number;
+}
+
+/** A turn that stands in several nodes has several rows, and counts once for its neighbours. */
+interface Turn {
+  readonly drafts: Draft[];
+  /** Of its rows the best by itself; and the same of the turns after it. */
+  best: number;
+  after: number;
+  /** Of the best window: the share of its own, null without one, and of the one furthest ahead that holds it. */
+  window: number | null;
+  ahead: number;
+  aheadBy: number;
+}
+
+interface Found {
+  readonly drafts: ReadonlyMap<string, Draft>;
+  readonly turns: ReadonlyMap<string, Turn>;
 }
 
 /** The turn rows of all lanes, and the turns that found facts rest on. */
-function draftsOf(hits: LaneHits): Map<string, Draft> {
+function foundIn(hits: LaneHits): Found {
   const drafts = new Map<string, Draft>();
-  const byTurn = new Map<string, Draft[]>();
+  const turns = new Map<string, Turn>();
+  const add = (row: FoundRow): Draft => {
+    let turn = turns.get(row.turn);
+    if (turn === undefined) {
+      turn = { drafts: [], best: 0, after: 0, window: null, ahead: 0, aheadBy: 0 };
+      turns.set(row.turn, turn);
+    }
+    // Written out: spreading takes longer than all else here.
+    const lanes: Draft['lanes'] = {
+      raw: null,
+      meaning: null,
+      expanded: null,
+      window: null,
+      entity: null,
+      fact: null,
+      factMeaning: null,
+    };
+    const draft: Draft = { row, lanes, turn, before: null, own: 0, score: 0 };
+    turn.drafts.push(draft);
+    drafts.set(row.row_id, draft);
+    return draft;
+  };
   for (const lane of ['raw', 'meaning', 'expanded', 'window', 'entity'] as const) {
     for (const [at, { row, score }] of hits[lane].entries()) {
-      let draft = drafts.get(row.row_id);
-      if (draft === undefined) {
-        draft = { row, lanes: {} };
-        drafts.set(row.row_id, draft);
-        byTurn.set(row.turn, [...(byTurn.get(row.turn) ?? []), draft]);
-      }
+      const draft = drafts.get(row.row_id) ?? add(row);
       draft.lanes[lane] = { rank: at + 1, score };
     }
   }
   for (const lane of ['fact', 'factMeaning'] as const) {
     for (const [at, { row, score }] of hits[lane].entries()) {
-      for (const turn of row.sources) {
-        const known = byTurn.get(turn) ?? [factTurn(row, turn)];
-        byTurn.set(turn, known);
-        for (const draft of known) {
-          drafts.set(draft.row.row_id, draft);
+      for (const end of row.sources) {
+        for (const draft of turns.get(end)?.drafts ?? [add(factTurn(row, end))]) {
           draft.lanes[lane] ??= { rank: at + 1, score };
         }
       }
     }
   }
-  return drafts;
+  return { drafts, turns };
 }
 
 /** What is known of a turn that only a fact led to. */
-function factTurn(fact: FoundRow, turn: string): Draft {
-  const row = { ...fact, row_id: `${fact.node_id}:${turn}`, kind: 'turn' as const, turn, before: [], sources: [] };
-  return { row, lanes: {} };
+function factTurn(fact: FoundRow, turn: string): FoundRow {
+  return { ...fact, row_id: `${fact.node_id}:${turn}`, kind: 'turn', turn, before: [], sources: [] };
 }
 
-type Scored = Pick<RankedTurn, 'score' | 'parts'>;
-
-function scoreParts(
-  question: string,
-  hits: LaneHits,
-  drafts: ReadonlyMap<string, Draft>,
-  { weights, limit }: Pick<RankingRules, 'weights' | 'limit'>,
-): Map<string, Scored> {
-  const base = baseScores(hits, drafts, { weights, limit });
-  const ofTurn = bestOf(drafts, base);
-  const after = new Map<string, number>();
-  for (const { row } of drafts.values()) {
-    const before = row.before[0];
-    if (before !== undefined) after.set(before, Math.max(after.get(before) ?? 0, ofTurn.get(row.turn) ?? 0));
-  }
-  const windows = windowShares(hits.window);
+function addUp(question: string, hits: LaneHits, found: Found, { weights, limit }: RankingRules): void {
+  weighOwn(hits, found, { weights, limit });
+  weighWindows(hits.window, found);
   const [date, when] = [namedDate(question), asksWhen(question)];
-  const best = { fact: top(hits.fact) };
+  const bestFact = top(hits.fact);
   const full = scaleOf(weights);
-  const scored = new Map<string, Scored>();
-  for (const [rowId, { row, lanes }] of drafts) {
-    const { parts, sum } = base.get(rowId) as Base;
-    const before = weights.before * (ofTurn.get(row.before[0] ?? '') ?? 0);
-    const afterwards = weights.after * (after.get(row.turn) ?? 0);
-    const extra = {
-      before: before >= afterwards ? before : 0,
-      after: before >= afterwards ? 0 : afterwards,
-      window: weights.window * (windows.get(row.turn) ?? 0),
-      date: date === null ? 0 : weights.date * dateAgreement(date, row.created_at_ms),
-      when: when && row.timed ? weights.when : 0,
-      fact: best.fact === 0 ? 0 : (weights.fact * (lanes.fact?.score ?? 0)) / best.fact,
-      factMeaning: weights.factMeaning * Math.max(0, lanes.factMeaning?.score ?? 0),
-    };
-    let all = sum;
-    for (const part of EXTRA_PARTS) {
-      if (extra[part] === 0) continue;
-      all += extra[part];
-      parts[part] = extra[part];
-    }
-    scored.set(rowId, { score: Math.max(0, all / full), parts });
+  for (const draft of found.drafts.values()) {
+    const { row, lanes, turn } = draft;
+    const before = weights.before * (draft.before?.best ?? 0);
+    const after = weights.after * turn.after;
+    const own = turn.window ?? 0;
+    const window = (own + (turn.aheadBy === 0 ? own : turn.ahead)) / 2;
+    let sum = draft.own + Math.max(before, after) + weights.window * window;
+    if (date !== null) sum += weights.date * dateAgreement(date, row.created_at_ms);
+    if (when && row.timed) sum += weights.when;
+    sum += share(weights.fact, lanes.fact, bestFact);
+    sum += weights.factMeaning * Math.max(0, lanes.factMeaning?.score ?? 0);
+    draft.score = Math.max(0, sum / full);
   }
-  return scored;
 }
 
-const OWN_PARTS = ['raw', 'meaning', 'expanded', 'entity'] as const;
-const EXTRA_PARTS = ['before', 'after', 'window', 'date', 'when', 'fact', 'factMeaning'] as const;
-
-interface Base {
-  /** Without those that add nothing. */
-  readonly parts: Partial<Record<keyof TurnWeights, number>>;
-  readonly sum: number;
-}
-
-/** What a turn is worth by itself. */
-function baseScores(
-  hits: LaneHits,
-  drafts: ReadonlyMap<string, Draft>,
-  { weights, limit }: Pick<RankingRules, 'weights' | 'limit'>,
-): Map<string, Base> {
+/** What each turn is worth by itself, and lends to the one before it. */
+function weighOwn(hits: LaneHits, { drafts, turns }: Found, { weights, limit }: Omit<RankingRules, 'mode'>): void {
   const raw = top(hits.raw) || top(hits.expanded);
   const entity = top(hits.entity);
   const leftOut = hits.meaning.length < limit / 2 ? 0 : (hits.meaning.at(-1)?.score ?? 0) * LEFT_OUT_SHARE;
-  const scores = new Map<string, Base>();
-  for (const [rowId, { lanes }] of drafts) {
-    const own = {
-      raw: raw === 0 ? 0 : (weights.raw * (lanes.raw?.score ?? 0)) / raw,
-      meaning: weights.meaning * (lanes.meaning?.score ?? leftOut),
-      expanded: raw === 0 ? 0 : (weights.expanded * (lanes.expanded?.score ?? 0)) / raw,
-      entity: entity === 0 ? 0 : (weights.entity * (lanes.entity?.score ?? 0)) / entity,
-    };
-    const parts: Base['parts'] = {};
-    for (const part of OWN_PARTS) if (own[part] !== 0) parts[part] = own[part];
-    scores.set(rowId, { parts, sum: own.raw + own.meaning + own.expanded + own.entity });
+  for (const draft of drafts.values()) {
+    const { lanes, turn } = draft;
+    draft.own =
+      share(weights.raw, lanes.raw, raw) +
+      weights.meaning * (lanes.meaning?.score ?? leftOut) +
+      share(weights.expanded, lanes.expanded, raw) +
+      share(weights.entity, lanes.entity, entity);
+    turn.best = Math.max(turn.best, draft.own);
   }
-  return scores;
+  for (const draft of drafts.values()) {
+    const [end] = draft.row.before;
+    const before = end === undefined ? undefined : turns.get(end);
+    if (before === undefined) continue;
+    draft.before = before;
+    before.after = Math.max(before.after, draft.turn.best);
+  }
 }
 
-/** Turns that stand in several nodes have several rows; each turn counts once. */
-function bestOf(drafts: ReadonlyMap<string, Draft>, scores: ReadonlyMap<string, Base>): Map<string, number> {
-  const best = new Map<string, number>();
-  for (const [rowId, { row }] of drafts) {
-    best.set(row.turn, Math.max(best.get(row.turn) ?? 0, scores.get(rowId)?.sum ?? 0));
-  }
-  return best;
-}
-
-/** For each turn the mean of its own window and of the one with the turn in its middle; 1 is the best window. */
-function windowShares(hits: readonly LaneHit[]): Map<string, number> {
+/** Each turn counts with its own window and with the one that has the turn in its middle. */
+function weighWindows(hits: readonly LaneHit[], { turns }: Found): void {
   const best = top(hits);
-  const own = new Map<string, number>();
-  const ahead = new Map<string, { readonly by: number; readonly share: number }>();
-  if (best === 0) return own;
-  for (const { row, score } of hits) own.set(row.turn, score / best);
+  if (best === 0) return;
   for (const { row, score } of hits) {
-    for (const [at, turn] of row.before.slice(0, WINDOW_AHEAD).entries()) {
-      if (at + 1 > (ahead.get(turn)?.by ?? 0)) ahead.set(turn, { by: at + 1, share: score / best });
+    const own = turns.get(row.turn);
+    if (own !== undefined) own.window = score / best;
+    for (let by = Math.min(WINDOW_AHEAD, row.before.length); by > 0; by -= 1) {
+      const earlier = turns.get(row.before[by - 1] as string);
+      if (earlier === undefined || by <= earlier.aheadBy) continue;
+      earlier.aheadBy = by;
+      earlier.ahead = score / best;
     }
   }
-  const turns = new Set([...own.keys(), ...ahead.keys()]);
-  return new Map(
-    [...turns].map((turn) => {
-      const share = own.get(turn) ?? 0;
-      return [turn, (share + (ahead.get(turn)?.share ?? share)) / 2];
-    }),
-  );
+}
+
+function share(weight: number, found: LaneScore | null, best: number): number {
+  return found === null || best === 0 ? 0 : (weight * found.score) / best;
 }
 
 /** A turn that is best in every lane, lent its neighbour's worth. */

@@ -79,7 +79,8 @@ export function createVectorBook(dimensions: number, rows = 0, mostRows = Number
         const found = best.get(groupOf(slot) ?? '');
         if (found === undefined || score < found.least()) continue;
         found.add(slot, score);
-        least = Math.min(...[...best.values()].map((each) => each.least()));
+        least = found.least();
+        for (const each of best.values()) least = Math.min(least, each.least());
       }
       return [...best.values()].flatMap((each) => each.sorted());
     },

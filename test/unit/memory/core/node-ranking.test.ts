@@ -16,6 +16,8 @@ function ranked(hits: LaneHits, facts: Record<string, Partial<NodeFacts>>, boost
     project: 'p',
     nowMs: 100 * DAY_MS,
     factsOf: (id) => (facts[id] === undefined ? null : { ...plain, ...facts[id] }),
+    keeps: () => true,
+    limit: 100,
   };
   return rankNodes(turns, hits, rules);
 }

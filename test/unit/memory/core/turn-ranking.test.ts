@@ -1,35 +1,39 @@
 import { expect, test } from 'vitest';
 import { fuseByRank } from '../../../../memory/core/rank-fusion.ts';
-import { rankTurns, TURN_WEIGHTS } from '../../../../memory/core/turn-ranking.ts';
+import { type RankedTurn, rankTurns, TURN_WEIGHTS } from '../../../../memory/core/turn-ranking.ts';
 import type { LaneHits } from '../../../../memory/ports.ts';
 import { foundTurn, hit, lanes } from '../../../helpers/lane-hits.ts';
 
 const rules = { mode: 'score', weights: TURN_WEIGHTS, limit: 200 } as const;
+/** What a score of 1 is before it is brought to that scale. */
+const { raw, meaning, expanded, before, window } = TURN_WEIGHTS;
+const FULL = (raw + meaning + expanded) * (1 + before) + window;
+const worth = (turn: RankedTurn | undefined): number => (turn?.score ?? 0) * FULL;
 const order = (hits: LaneHits, question = 'port'): string[] =>
   rankTurns(question, hits, rules).map(({ row }) => row.turn);
 
 test('full text is divided by its best and adds to the likeness of vectors', () => {
   const [a, b] = [foundTurn('a'), foundTurn('b')];
   const [first, second] = rankTurns('port', lanes({ raw: [hit(a, 8), hit(b, 4)], meaning: [hit(b, 0.5)] }), rules);
-  expect([first?.row.turn, first?.parts]).toEqual(['b', { raw: 0.5, meaning: 0.75 }]);
-  expect([second?.row.turn, second?.parts]).toEqual(['a', { raw: 1 }]);
-  expect(first?.lanes).toEqual({ raw: { rank: 2, score: 4 }, meaning: { rank: 1, score: 0.5 } });
+  expect([first?.row.turn, worth(first)]).toEqual(['b', expect.closeTo(0.5 + 0.75)]);
+  expect([second?.row.turn, worth(second)]).toEqual(['a', expect.closeTo(1)]);
+  expect(first?.lanes).toMatchObject({ raw: { rank: 2, score: 4 }, meaning: { rank: 1, score: 0.5 } });
 });
 
 test('a turn beside a good one is lent a share of it', () => {
   const [a, b, c] = [foundTurn('a'), foundTurn('b', { before: ['a'] }), foundTurn('c', { before: ['x'] })];
   const hits = lanes({ raw: [hit(a, 10), hit(c, 1), hit(b, 1)] });
   expect(order(hits)).toEqual(['a', 'b', 'c']);
-  expect(rankTurns('port', hits, rules)[1]?.parts).toEqual({ raw: 0.1, before: 0.4 });
+  expect(worth(rankTurns('port', hits, rules)[1])).toBeCloseTo(0.1 + 0.4);
 });
 
 test('a window counts for the turn it ends with and for the one in its middle', () => {
   const a = foundTurn('a');
   const d = foundTurn('d', { before: ['c', 'b', 'a'] });
   const ranked = rankTurns('port', lanes({ raw: [hit(a, 1)], window: [hit(d, 6), hit(a, 3)] }), rules);
-  const partsOf = (turn: string) => ranked.find(({ row }) => row.turn === turn)?.parts;
-  expect(partsOf('a')).toMatchObject({ window: TURN_WEIGHTS.window * 0.75 });
-  expect(partsOf('d')).toMatchObject({ window: TURN_WEIGHTS.window });
+  const worthOf = (turn: string) => worth(ranked.find(({ row }) => row.turn === turn));
+  expect(worthOf('a')).toBeCloseTo(TURN_WEIGHTS.raw + TURN_WEIGHTS.window * 0.75);
+  expect(worthOf('d')).toBeCloseTo(TURN_WEIGHTS.window);
 });
 
 test('the date that a question names and the time that it asks for raise the turns that have them', () => {
@@ -48,13 +52,13 @@ test('facts lead to turns that no other lane found', () => {
     ['a', 'n:a'],
     ['z', 'n:z'],
   ]);
-  expect(ranked[1]?.parts).toEqual({ fact: TURN_WEIGHTS.fact });
+  expect(worth(ranked[1])).toBeCloseTo(TURN_WEIGHTS.fact);
 });
 
 test('a turn that a full vector lane left out counts for a little less than its last hit', () => {
   const hits = lanes({ raw: [hit(foundTurn('a'), 1)], meaning: [hit(foundTurn('b'), 0.5)] });
   const [first] = rankTurns('port', hits, { ...rules, limit: 1 });
-  expect(first?.parts).toEqual({ raw: 1, meaning: expect.closeTo(1.5 * 0.4) as number });
+  expect(worth(first)).toBeCloseTo(1 + 1.5 * 0.4);
 });
 
 test('nothing found is nothing ranked; no score is below zero or not a number', () => {
@@ -67,9 +71,9 @@ test('reciprocal ranks: first in every lane is 1, and lanes add up', () => {
   const [a, b] = [foundTurn('a'), foundTurn('b')];
   const hits = lanes({ raw: [hit(a, 9), hit(b, 1)], meaning: [hit(a, 0.9)] });
   const fused = fuseByRank(hits, 'rrf');
-  expect(fused.get('n:a')?.score).toBe(1);
-  expect(fused.get('n:b')?.score).toBeCloseTo(61 / 62 / 2);
+  expect(fused.get('n:a')).toBe(1);
+  expect(fused.get('n:b')).toBeCloseTo(61 / 62 / 2);
   const comet = fuseByRank(hits, 'comet');
-  expect(comet.get('n:a')?.score).toBeCloseTo(0.6 + 0.4 * 0.9);
-  expect(comet.get('n:b')?.score).toBeCloseTo((0.6 * (6 / 7)) / 2);
+  expect(comet.get('n:a')).toBeCloseTo(0.6 + 0.4 * 0.9);
+  expect(comet.get('n:b')).toBeCloseTo((0.6 * (6 / 7)) / 2);
 });
