@@ -11,12 +11,16 @@ export interface Conversation {
   loop(): Sent;
 }
 
+const NUMBERS = 100_000;
 const CONTROL = { type: 'ephemeral', ttl: '1h' };
 const WORDS =
   'parser retries timeout invoice gateway schema ledger cursor webhook replica shard digest quorum lease'.split(' ');
 
-/** @param turnBytes what one turn adds to the history */
-export function createConversation(turnBytes: number): Conversation {
+/**
+ * @param turnBytes  what one turn adds to the history
+ * @param numbers    how many different numbers stand in it: most words that memory learns are these
+ */
+export function createConversation(turnBytes: number, numbers = NUMBERS): Conversation {
   const sessionId = randomUUID();
   const history: Json[] = [];
   let call: Json | null = null;
@@ -28,7 +32,7 @@ export function createConversation(turnBytes: number): Conversation {
   const newCall = (): Json => ({
     id: `toolu_${randomBytes(9).toString('hex')}`,
     name: 'Bash',
-    input: { command: text(60) },
+    input: { command: text(60, numbers) },
   });
   const said = (tool: Json | null): Json => {
     const done = { type: 'text', text: 'Done.' };
@@ -36,14 +40,14 @@ export function createConversation(turnBytes: number): Conversation {
   };
   const result = (tool: Json, bytes: number): Json => ({
     role: 'user',
-    content: [{ type: 'tool_result', tool_use_id: tool.id, content: text(bytes) }],
+    content: [{ type: 'tool_result', tool_use_id: tool.id, content: text(bytes, numbers) }],
   });
 
   return {
     next() {
       if (call === null) {
         if (history.length > 0) history.push(said(null));
-        history.push({ role: 'user', content: [{ type: 'text', text: `Look at the ${text(120)}` }] });
+        history.push({ role: 'user', content: [{ type: 'text', text: `Look at the ${text(120, numbers)}` }] });
         call = newCall();
         return sent(history, call);
       }
@@ -105,10 +109,10 @@ function headersOf(sessionId: string, answer: Json | null): Readonly<Record<stri
   };
 }
 
-function text(bytes: number): string {
+function text(bytes: number, numbers = NUMBERS): string {
   let made = '';
   while (made.length < bytes) {
-    made += `${WORDS[Math.floor(Math.random() * WORDS.length)]} ${Math.floor(Math.random() * 100_000)}${Math.random() < 0.1 ? '.\n' : ' '}`;
+    made += `${WORDS[Math.floor(Math.random() * WORDS.length)]} ${Math.floor(Math.random() * numbers)}${Math.random() < 0.1 ? '.\n' : ' '}`;
   }
   return made.slice(0, bytes);
 }

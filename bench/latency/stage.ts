@@ -14,8 +14,12 @@ export interface Stage {
   close(): Promise<void>;
 }
 
-/** The stand-in, http-mitm-proxy and the daemon, each in its own process; all of it is gone after `close`. */
-export async function openStage(): Promise<Stage> {
+/**
+ * The stand-in, http-mitm-proxy and the daemon, each in its own process; all of it is gone after `close`.
+ *
+ * @param keepAliveMs  how long the stand-in keeps idle connections; 0: always
+ */
+export async function openStage(keepAliveMs = 0): Promise<Stage> {
   // Short: the path of a Unix socket has about a hundred bytes.
   const folder = await mkdtemp(path.join(os.tmpdir(), 'cc-bench-'));
   const certs = makeTestCerts(['127.0.0.1', 'localhost', 'api.anthropic.com']);
@@ -35,7 +39,7 @@ export async function openStage(): Promise<Stage> {
     for (const made of [folder, certs.dir]) await rm(made, { recursive: true, force: true });
   };
   try {
-    const port = await start('stand-in', [], JSON.stringify({ key: certs.key, cert: certs.cert }));
+    const port = await start('stand-in', [String(keepAliveMs)], JSON.stringify({ key: certs.key, cert: certs.cert }));
     const caFolder = path.join(folder, 'ca');
     await mkdir(caFolder);
     const barePort = await start('bare', [String(port), caFolder, certs.caFile]);

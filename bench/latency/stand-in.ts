@@ -5,7 +5,7 @@ import { nowMs } from './stats.ts';
 
 /**
  * A process of its own: an API that thinks about nothing, so that what is measured is the way to it. Key and
- * certificate come as JSON on stdin.
+ * certificate come as JSON on stdin, how long idle connections are kept as its argument (0: for as long as it runs).
  */
 
 const CHUNK_MS = 20;
@@ -25,7 +25,7 @@ const server = https.createServer({ ...options, ALPNProtocols: ['http/1.1'] }, (
   });
 });
 server.on('connection', (socket: Socket) => socket.setNoDelay(true));
-server.keepAliveTimeout = 0;
+server.keepAliveTimeout = Number(process.argv[2]);
 server.listen(0, '127.0.0.1', () => process.send?.({ port: (server.address() as AddressInfo).port }));
 process.on('disconnect', () => process.exit(0));
 

@@ -5,7 +5,6 @@ import type { Daemon } from '../latency/daemon.ts';
 
 /** What a process holds, at one moment. */
 export interface Reading {
-  readonly atMs: number;
   readonly guardMb: number;
   readonly engineMb: number;
   /** Open descriptors; 0 where the system does not tell. */
@@ -14,10 +13,9 @@ export interface Reading {
   readonly indexMb: number;
 }
 
-export async function read(daemon: Daemon, pids: { guard: number; engine: number }, atMs: number): Promise<Reading> {
+export async function read(daemon: Daemon, pids: { guard: number; engine: number }): Promise<Reading> {
   const rss = await daemon.rssOf(pids);
   return {
-    atMs,
     guardMb: rss.guard,
     engineMb: rss.engine,
     guardFds: await descriptors(pids.guard),

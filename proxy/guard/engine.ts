@@ -18,8 +18,12 @@ export interface EngineOptions {
 
 /** Bodies die young: with V8's own 16 MB they would pile up to 25 MB more of resident memory before they are freed. */
 const FLAGS = ['--max-semi-space-size=4'];
-/** glibc gives each of the index's many threads a heap of its own, and hardly ever gives one back. */
-const ARENAS: NodeJS.ProcessEnv = process.platform === 'linux' ? { MALLOC_ARENA_MAX: '2' } : {};
+/**
+ * glibc gives each of the index's many threads a heap of its own, and hardly ever gives one back. What is as large as
+ * a body has to be mapped by itself: among small things it leaves holes that nothing else fits into.
+ */
+const MAPPED_BYTES = { MALLOC_MMAP_THRESHOLD_: '262144', MALLOC_TRIM_THRESHOLD_: '1048576' };
+const ARENAS: NodeJS.ProcessEnv = process.platform === 'linux' ? { MALLOC_ARENA_MAX: '2', ...MAPPED_BYTES } : {};
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;
 const RESTART_GRACE_MS = 30_000;
