@@ -1,0 +1,75 @@
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { writeTranscript } from '../helpers/claude-home.ts';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+
+vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
+
+const SESSIONS = 6;
+const TURNS = 30;
+
+let home: TestHome;
+
+beforeEach(async () => {
+  home = await createTestHome();
+});
+
+afterEach(async () => {
+  await home.close();
+});
+
+function writeSessions(claudeDir: string): void {
+  for (let session = 0; session < SESSIONS; session += 1) {
+    const turns = Array.from({ length: TURNS }, (_, at) => ({
+      prompt: `Which port does the ledger ${session} of region ${at} listen on?`,
+      answer: `The ledger ${session} of region ${at} listens on port ${4_000 + session * 100 + at}.`,
+      atMs: Date.UTC(2026, 0, 1 + session, 8, at),
+    }));
+    writeTranscript(claudeDir, { sessionId: `session-${session}`, cwd: home.user, turns });
+  }
+}
+
+interface Report {
+  readonly turns: number;
+  readonly added: number;
+  readonly problems: readonly unknown[];
+}
+
+describe('memory import claude', () => {
+  it('takes every turn in once, though the engine is killed in the middle', async () => {
+    const claudeDir = path.join(home.user, 'claude');
+    writeSessions(claudeDir);
+    const env = { CLAUDE_CONFIG_DIR: claudeDir };
+    const imported = async (...more: string[]): Promise<Report> =>
+      (await home.json(['memory', 'import', 'claude', '--json', ...more], { env })) as Report;
+    await home.json(['start', '--json']);
+    const all = SESSIONS * TURNS;
+    expect(await imported('--dry-run')).toMatchObject({ turns: all, added: all, problems: [] });
+
+    const status = async (): Promise<{ nodes: number; engine: { pid: number | null; state: string } }> =>
+      (await home.json(['status', '--json'])) as { nodes: number; engine: { pid: number | null; state: string } };
+    const first = home.run(['memory', 'import', 'claude', '--json'], { env });
+    const { pid } = (await status()).engine;
+    await vi.waitFor(async () => expect((await status()).nodes).toBeGreaterThan(0), { timeout: 60_000 });
+    process.kill(pid as number, 'SIGKILL');
+    await first;
+    await vi.waitFor(
+      async () => {
+        const { engine } = await status();
+        expect(engine.state).toBe('healthy');
+        expect(engine.pid).not.toBe(pid);
+      },
+      { timeout: 60_000 },
+    );
+
+    expect((await imported()).problems).toEqual([]);
+    expect(await imported()).toMatchObject({ added: 0, problems: [] });
+    const { stdout } = await home.run(['memory', 'export', '--format', 'jsonl']);
+    const told = stdout.split('\n').flatMap((line) => {
+      const { node } = (line === '' ? {} : JSON.parse(line)) as { node?: { turns: string[] } };
+      return node?.turns ?? [];
+    });
+    expect(told.length).toBe(all);
+    expect(new Set(told).size).toBe(all);
+  });
+});
