@@ -20,7 +20,8 @@ export function registerPause(program: Command, context: Context): void {
     .addHelpText('after', '\nExamples:\n  comet-cc pause --for 2h\n  comet-cc pause --private --project .')
     .action(async (flags: Flags) => {
       const { pauseLines } = await import('../consent/pause-lines.ts');
-      const { paused, readPauses, writePauses } = await import('../consent/pauses.ts');
+      const { paused } = await import('../consent/pauses.ts');
+      const { readPauses, writePauses } = await import('../consent/pauses-file.ts');
       const { parseSpan } = await import('../format.ts');
       const { paths, term } = context;
       const now = Date.now();

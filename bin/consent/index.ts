@@ -7,7 +7,8 @@ import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { createProjectOf } from '../../memory/adapters/git-project.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { Problem } from '../../memory/ports.ts';
-import { NO_PAUSES, type Pauses, parsePauses, standing, wasPaused } from './pauses.ts';
+import { NO_PAUSES, type Pauses, standing, wasPaused } from './pauses.ts';
+import { parsePauses } from './pauses-file.ts';
 import { parseProjectFile, projectFilesFor } from './project-file.ts';
 
 /** A change of a project's file is seen at the latest after this; a pause holds from the next request on. */

@@ -1,30 +1,20 @@
-import { z } from 'zod';
-import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-
-const pause = z.strictObject({
-  mode: z.enum(['private', 'off']),
-  since: z.iso.datetime(),
+export interface Pause {
+  readonly mode: 'private' | 'off';
+  /** ISO. */
+  readonly since: string;
   /** Null: until `resume`. */
-  until: z.iso.datetime().nullable(),
-});
-const span = z.strictObject({ project: z.string().nullable(), since: z.iso.datetime(), until: z.iso.datetime() });
-const pauses = z.strictObject({
-  /** Those that are over: what was said in them stays out, whenever it is offered again. `project` null: everywhere. */
-  past: z.array(span).default([]),
-  everywhere: pause.nullable(),
-  /** By project key, see `memory/core/project.ts`. */
-  projects: z.record(z.string(), pause),
-});
+  readonly until: string | null;
+}
 
-export type Pause = z.infer<typeof pause>;
-export type Pauses = z.infer<typeof pauses>;
+export interface Pauses {
+  /** Those that are over: what was said in them stays out, whenever it is offered again. `project` null: everywhere. */
+  readonly past: readonly { readonly project: string | null; readonly since: string; readonly until: string }[];
+  readonly everywhere: Pause | null;
+  /** By project key, see `memory/core/project.ts`. */
+  readonly projects: Readonly<Record<string, Pause>>;
+}
 
 export const NO_PAUSES: Pauses = { past: [], everywhere: null, projects: {} };
-
-/** @throws where the file does not say what it should */
-export function parsePauses(text: string): Pauses {
-  return pauses.parse(JSON.parse(text));
-}
 
 /** What is asked for by `pause` and still holds; what does not is past. */
 export function standing(asked: Pauses, nowMs: number): Pauses {
@@ -81,14 +71,4 @@ export function resumed(from: Pauses, project: string | null, nowMs: number): Pa
   if (project === null) return { ...NO_PAUSES, past };
   const { [project]: _, ...projects } = from.projects;
   return { ...from, past, projects };
-}
-
-/** The daemon need not run: it reads the file when the next request comes. @throws as `parsePauses` */
-export async function readPauses(file: string, nowMs: number): Promise<Pauses> {
-  const text = await readFileIfPresent(file);
-  return text === null ? NO_PAUSES : standing(parsePauses(text), nowMs);
-}
-
-export async function writePauses(file: string, wanted: Pauses): Promise<void> {
-  await writeFileAtomic(file, `${JSON.stringify(wanted, null, 2)}\n`);
 }

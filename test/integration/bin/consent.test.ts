@@ -2,7 +2,8 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type ConsentBook, openConsent } from '../../../bin/consent/index.ts';
-import { NO_PAUSES, paused, resumed, writePauses } from '../../../bin/consent/pauses.ts';
+import { NO_PAUSES, paused, resumed } from '../../../bin/consent/pauses.ts';
+import { writePauses } from '../../../bin/consent/pauses-file.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const since = '2026-01-01T00:00:00.000Z';
