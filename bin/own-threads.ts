@@ -9,7 +9,11 @@ const GIVES_WAY = 10;
  */
 export function favourMainThread(): void {
   if (process.platform !== 'linux') return;
-  for (const name of readdirSync('/proc/self/task')) {
-    if (Number(name) !== process.pid) os.setPriority(Number(name), GIVES_WAY);
+  try {
+    for (const name of readdirSync('/proc/self/task')) {
+      if (Number(name) !== process.pid) os.setPriority(Number(name), GIVES_WAY);
+    }
+  } catch {
+    // A thread has ended meanwhile, or /proc is closed to us: the engine runs without it.
   }
 }

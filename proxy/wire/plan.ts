@@ -1,6 +1,5 @@
 import type { ConversationView } from './view.ts';
 
-/** Memory recalled for one prompt; stays where it was put for as long as the plan lives. */
 /** How a recalled memory was found: its score, and rank and score in each lane that found it. */
 export interface Finding {
   readonly nodeId: string;
@@ -8,6 +7,7 @@ export interface Finding {
   readonly lanes: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
 }
 
+/** Memory recalled for one prompt; stays where it was put for as long as the plan lives. */
 export interface Injection {
   /** Lineage up to the prompt it was recalled for. */
   readonly anchor: string;
