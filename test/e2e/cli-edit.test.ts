@@ -127,7 +127,7 @@ describe('memory by hand', () => {
       bytes: { nodes: expect.any(Number), index: expect.any(Number) },
     });
     expect((await home.run(['memory', 'stats'])).stdout).toContain('2 (0 pinned');
-    expect(await home.json(['memory', 'why', first.node_id, '--json'])).toMatchObject({ written_by: 'claude' });
+    expect(await home.json(['memory', 'why', first.node_id, '--json'])).toMatchObject({ written_by: 'user' });
     expect((await home.run(['memory', 'why', 'mem_1999'])).code).toBe(4);
   });
 });
