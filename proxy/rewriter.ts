@@ -10,7 +10,7 @@ import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOut
 import { createMemoryReceipts } from './receipt-store.ts';
 import { openReceipts, type Receipts } from './receipts.ts';
 import { createTurnstile } from './turnstile.ts';
-import { standsAlone } from './wire/classify.ts';
+import { mayStandAlone, standsAlone } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
 import { bareOf, planToReplay } from './wire/fallback.ts';
@@ -233,7 +233,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
   return {
     async rewrite(request, signal) {
-      const scan = scanBody(request.body);
+      const scan = mayStandAlone(request.body, request.headers) ? scanBody(request.body) : null;
       if (scan !== null && standsAlone(scan, request.headers)) return asItCame(request);
       const passage = understand(request, cache);
       if (passage === null) return untouched(request);

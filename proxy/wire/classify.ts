@@ -40,6 +40,11 @@ export function standsAlone({ messages, fields }: BodyScan, headers: Readonly<Re
   return messages.length === 1 && !hasTools(fields.get('tools')) && headers[HINT] === undefined;
 }
 
+/** False where a look at the bytes shows that it does not stand alone: then it need not be scanned to know. */
+export function mayStandAlone(body: Buffer, headers: Readonly<Record<string, string>>): boolean {
+  return headers[HINT] === undefined && !body.includes('"tools":[{');
+}
+
 /** Hint headers first, then what is known of older clients. */
 export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): Classified {
   if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };

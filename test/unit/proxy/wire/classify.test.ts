@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classify, standsAlone } from '../../../../proxy/wire/classify.ts';
+import { classify, mayStandAlone, standsAlone } from '../../../../proxy/wire/classify.ts';
 import { scanBody } from '../../../../proxy/wire/scan.ts';
 import { type ConversationView, ViewCache, viewConversation } from '../../../../proxy/wire/view.ts';
 
@@ -56,6 +56,7 @@ describe('standsAlone', () => {
         const alone = standsAlone(scanBody(body) as NonNullable<ReturnType<typeof scanBody>>, headers);
         seen[alone ? 'alone' : 'others'] += 1;
         if (!alone) return;
+        expect(mayStandAlone(body, headers)).toBe(true);
         expect(classify(view, headers).kind).toBe('other');
         expect(view.infos).toHaveLength(1);
       }),
