@@ -4,9 +4,9 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
 import { systemClock } from '../common/clock.ts';
-import { type Config, loadConfig } from '../common/config.ts';
-
+import type { Config } from '../common/config.ts';
 import { ensureDir } from '../common/files.ts';
+import { loadConfig } from '../common/load-config.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
 import { createRedactor, markKey } from '../common/redact.ts';

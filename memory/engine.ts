@@ -22,7 +22,7 @@ import { createInsight } from './insight.ts';
 import { createLinker } from './linker.ts';
 import { createNotes } from './notes.ts';
 import { createPipeline } from './pipeline.ts';
-import type { Problem, Reranker } from './ports.ts';
+import type { Reranker } from './ports.ts';
 import { createQueries } from './queries.ts';
 import { createRecaller } from './recall.ts';
 import { removeNodes } from './removal.ts';
@@ -38,6 +38,7 @@ import { createTexts } from './texts.ts';
 import { createTracker } from './tracker.ts';
 import { createTurnBook } from './turn-book.ts';
 import { createUpgrades } from './upgrades.ts';
+import { startUpkeep } from './upkeep.ts';
 
 /** Of the time that a first prompt waits for memory. */
 const TAILS_MS = 60;
@@ -50,7 +51,7 @@ const TAILS_MS = 60;
  * locally only where `prepare` or `flush` asks for them (or when 200 turns wait).
  */
 export async function createMemory(deps: MemoryDeps): Promise<Memory> {
-  const { forgotten, index, journal, local, log, model, projectOf, redactor, watch } = deps;
+  const { forgotten, index, journal, local, log, model, projectOf, redactor } = deps;
   const tracker = createTracker();
   const catalogue = createCatalogue();
   const book = createTurnBook();
@@ -89,17 +90,14 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     ...(deps.reranker === undefined ? {} : { reranking: rerankingOf(deps, deps.reranker) }),
   });
   const search = createFileSearch({ recaller, files });
-  const problems: Problem[] = [];
   let closing: Promise<void> | null = null;
-  let reindexing: MemoryStatus['reindex'] = null;
-  let succeeding: MemoryStatus['reindex'] = null;
 
   for (const end of removed) book.take(end);
   if (await recoverChange(deps.nodeFiles, deps.dreams)) log.warn('a dream was interrupted; all is as it was before');
   await store.open(await deps.dreams.written());
-  const started = tracker.run('ingest', start);
-  const succession = started.then(succeed);
-  const watching = tracker.run('ingest', startWatching);
+  const isClosing = (): boolean => closing !== null;
+  const upkeep = startUpkeep({ ...deps, catalogue, indexer, pipeline, store, tracker, isClosing });
+  const { started, follow } = upkeep;
 
   /** What is found in rounds of a turn is shown as its turn, where there is a node for that. */
   function surfaced(node: MemoryNode | undefined): MemoryNode | null {
@@ -144,64 +142,6 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     isGone,
   });
 
-  /** Sessions newest first; then whatever the index lacks. */
-  async function start(): Promise<void> {
-    try {
-      for (const { sessionId } of await journal.sessions()) {
-        if (closing !== null) return;
-        await pipeline.hydrate(sessionId);
-      }
-      await indexer.reconcile(() => closing !== null);
-    } catch (error) {
-      problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
-      log.error('memory started without all of its history', { error });
-    }
-  }
-
-  /** Nobody waits for it: with a slow embedder it takes hours. */
-  async function succeed(): Promise<void> {
-    try {
-      await indexer.succeed(
-        () => closing !== null,
-        (done, total) => {
-          succeeding = { done, total };
-        },
-      );
-    } catch (error) {
-      log.error('the index for the new embedder could not be filled; the next start goes on with it', { error });
-    } finally {
-      succeeding = null;
-    }
-  }
-
-  async function startWatching(): Promise<void> {
-    await watch?.start((files) => void tracker.run('ingest', () => follow(files)));
-    // What was edited before the first file was watched.
-    if (watch !== null) await follow();
-  }
-
-  /** What others changed on disk. */
-  async function follow(files?: readonly string[]): Promise<void> {
-    try {
-      await store.refresh(files);
-    } catch (error) {
-      log.error('a hand edit could not be read', { files, error });
-    }
-  }
-
-  async function reindex(): Promise<number> {
-    await started;
-    await follow();
-    try {
-      await indexer.rebuild((done, total) => {
-        reindexing = { done, total };
-      });
-    } finally {
-      reindexing = null;
-    }
-    return catalogue.size();
-  }
-
   async function remove(ids: readonly string[]): Promise<readonly string[]> {
     await started;
     await follow();
@@ -231,9 +171,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   }
 
   async function settleAll(): Promise<void> {
-    await started;
-    await watching;
-    await follow();
+    await upkeep.caughtUp();
     await pipeline.compactTails();
     upgrades.catchUp();
     await tracker.idle();
@@ -242,15 +180,13 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   async function close(): Promise<void> {
     dreaming.abort(new Error('memory is closing'));
     await sleep.close();
-    await watching;
-    await watch?.close();
+    await upkeep.stopWatching();
     sensor.close();
     details.close();
     const upgradesEnded = upgrades.close();
     await pipeline.close();
     await Promise.all([upgradesEnded, model?.close(), local.close()]);
-    await started;
-    await succession;
+    await upkeep.succeeded;
     await store.exclusive(async () => {});
     await tracker.idle();
     await Promise.all([journal.close(), index.close()]);
@@ -315,7 +251,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     dream: (request) => started.then(() => dreams.run(request, dreaming.signal)),
     remove,
     forget,
-    reindex,
+    reindex: upkeep.reindex,
     flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
     status: () => statusOf(),
     close: () => (closing ??= close()),
@@ -344,8 +280,8 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       queue,
       llm,
       nodes: catalogue.size(),
-      problems: [...problems, ...store.problems()],
-      reindex: reindexing ?? succeeding,
+      problems: [...upkeep.problems(), ...store.problems()],
+      reindex: upkeep.progress(),
       importing: documents.progress(),
       dream: dreams.status(),
     };
