@@ -1,87 +1,19 @@
 #!/usr/bin/env node
-import { Command, CommanderError } from 'commander';
-import { CometError } from '../common/errors.ts';
-import { type Context, createContext } from './context.ts';
-import { EXIT, exitCodeOf, messageOf } from './exit.ts';
-import { VERSION } from './version.ts';
-
-type Register = (program: Command, context: Context) => void;
-
-/** In the order of `--help`. Each is loaded by itself: most of what a command costs is what is loaded for it. */
-const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
-  run: async () => (await import('./commands/run.ts')).registerRun,
-  start: async () => (await import('./commands/start.ts')).registerStart,
-  stop: async () => (await import('./commands/stop.ts')).registerStop,
-  restart: async () => (await import('./commands/restart.ts')).registerRestart,
-  status: async () => (await import('./commands/status.ts')).registerStatus,
-  logs: async () => (await import('./commands/logs.ts')).registerLogs,
-  doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
-  env: async () => (await import('./commands/env.ts')).registerEnv,
-  service: async () => (await import('./commands/service.ts')).registerService,
-  'install-ca': async () => (await import('./commands/install-ca.ts')).registerInstallCa,
-  'uninstall-ca': async () => (await import('./commands/uninstall-ca.ts')).registerUninstallCa,
-  uninstall: async () => (await import('./commands/uninstall.ts')).registerUninstall,
-  memory: async () => (await import('./commands/memory.ts')).registerMemory,
-  session: async () => (await import('./commands/session.ts')).registerSession,
-  statusline: async () => (await import('./commands/statusline.ts')).registerStatusline,
-  editor: async () => (await import('./commands/editor.ts')).registerEditor,
-  explain: async () => (await import('./commands/explain.ts')).registerExplain,
-  pause: async () => (await import('./commands/pause.ts')).registerPause,
-  resume: async () => (await import('./commands/resume.ts')).registerResume,
-  flush: async () => (await import('./commands/flush.ts')).registerFlush,
-  dream: async () => (await import('./commands/dream.ts')).registerDream,
-  mcp: async () => (await import('./commands/mcp.ts')).registerMcp,
-  hooks: async () => (await import('./commands/hooks.ts')).registerHooks,
-  demo: async () => (await import('./commands/demo.ts')).registerDemo,
-  completion: async () => (await import('./commands/completion.ts')).registerCompletion,
-};
+import { createContext } from './context.ts';
+import { EXIT } from './exit.ts';
 
 process.umask(0o077);
 quietOnClosedPipe();
-process.exitCode = await main(process.argv, createContext());
+process.exitCode = await main(process.argv);
 
-async function main(argv: readonly string[], context: Context): Promise<number> {
-  try {
-    const program = createProgram(context);
-    for (const register of await commandsFor(argv[2])) register(program, context);
-    await program.parseAsync(argv);
-    return Number(process.exitCode ?? EXIT.done);
-  } catch (error) {
-    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
-    context.term.progress('');
-    context.term.say(`comet-cc: ${messageOf(error)}`);
-    const why = await configProblem(error, context);
-    if (why !== '') context.term.say(`comet-cc: ${why}`);
-    return exitCodeOf(error);
+/** Claude Code waits for the statusline after each message: that alone is answered without what parses arguments. */
+async function main(argv: readonly string[]): Promise<number> {
+  const context = createContext();
+  if (argv.length === 3 && argv[2] === 'statusline') {
+    await (await import('./statusline.ts')).printStatusline(context);
+    return EXIT.done;
   }
-}
-
-/** The one that is named; all of them for help, completion and what is none. */
-async function commandsFor(name = ''): Promise<Register[]> {
-  const named = name === 'completion' ? [] : Object.entries(COMMANDS).filter(([each]) => each === name);
-  const wanted = named.length > 0 ? named : Object.entries(COMMANDS);
-  return await Promise.all(wanted.map(([, load]) => load()));
-}
-
-/** A daemon that is not there cannot be started either while the configuration does not validate. */
-async function configProblem(error: unknown, context: Context): Promise<string> {
-  if (!(error instanceof CometError) || !['daemon_down', 'daemon_unhealthy'].includes(error.code)) return '';
-  return await context.config().then(
-    () => '',
-    (reason: unknown) => messageOf(reason),
-  );
-}
-
-function createProgram(context: Context): Command {
-  return new Command('comet-cc')
-    .description('Gives Claude Code lossless, structured memory through a local proxy.')
-    .version(VERSION, '-V, --version', 'print the version')
-    .helpOption('-h, --help', 'print this help')
-    .enablePositionalOptions()
-    .exitOverride()
-    .showHelpAfterError('(comet-cc --help lists everything)')
-    .configureOutput({ getOutHelpWidth: () => Math.min(context.term.width, 100) })
-    .addHelpText('after', '\nExample:\n  comet-cc run claude');
+  return await (await import('./program.ts')).runProgram(argv, context);
 }
 
 /** `comet-cc memory ls | head` must end without a word when `head` has seen enough. */

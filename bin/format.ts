@@ -1,12 +1,9 @@
-import stringWidth from 'string-width';
 import { CometError } from '../common/errors.ts';
 
 // C0 and C1 controls but for tab and newline, zero-width and bidi marks: what is remembered came from anywhere and
 // must not drive the terminal it is shown on.
 // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the very characters that are taken out
 const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
-
-const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
@@ -21,59 +18,6 @@ export function printable(text: string): string {
 /** `printable`, on one line. */
 export function oneLine(text: string): string {
   return printable(text).replace(/\s+/g, ' ').trim();
-}
-
-/** Columns that a terminal gives to `text`: two for East Asian wide characters and pictographs, none for marks. */
-export function displayWidth(text: string): number {
-  return stringWidth(text);
-}
-
-/** At most `width` columns, an ellipsis in the last where something was cut off. */
-export function truncate(text: string, width: number): string {
-  if (displayWidth(text) <= width) return text;
-  let taken = '';
-  let used = 0;
-  for (const { segment } of graphemes.segment(text)) {
-    used += displayWidth(segment);
-    if (used > width - 1) break;
-    taken += segment;
-  }
-  return `${taken}…`;
-}
-
-export interface Column {
-  readonly title: string;
-  readonly cells: readonly string[];
-  /** Takes what the others leave, at least 12 columns. */
-  readonly stretch?: boolean;
-  readonly right?: boolean;
-  /** Colours a cell once it has its width. */
-  readonly paint?: (text: string, row: number) => string;
-}
-
-/** Lines of a table whose cells are single lines; the first is the heading. */
-export function table(columns: readonly Column[], width: number): string[] {
-  const natural = columns.map((column) => Math.max(...[column.title, ...column.cells].map(displayWidth)));
-  const fixed = columns.reduce((sum, column, at) => sum + (column.stretch ? 0 : (natural[at] as number)), 0);
-  const stretching = columns.filter((column) => column.stretch).length;
-  const left = Math.floor((width - fixed - 2 * (columns.length - 1)) / Math.max(1, stretching));
-  const widths = columns.map((column, at) =>
-    column.stretch ? Math.min(natural[at] as number, Math.max(12, left)) : (natural[at] as number),
-  );
-  const rows = columns[0]?.cells.length ?? 0;
-  const line = (cellOf: (column: Column) => string, row: number): string =>
-    columns
-      .map((column, at) => {
-        const width = widths[at] as number;
-        const cell = truncate(cellOf(column), width);
-        const painted = row < 0 || column.paint === undefined || cell === '' ? cell : column.paint(cell, row);
-        const space = ' '.repeat(at === columns.length - 1 && !column.right ? 0 : width - displayWidth(cell));
-        return column.right ? space + painted : painted + space;
-      })
-      .join('  ')
-      .trimEnd();
-  const body = Array.from({ length: rows }, (_, row) => line((column) => column.cells[row] ?? '', row));
-  return [line((column) => column.title, -1), ...body];
 }
 
 /** "5 min ago"; a date after thirty days; a time to come is "now". */

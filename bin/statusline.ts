@@ -1,9 +1,26 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
+import { engineClient } from './api/client.ts';
 import type { OperationInput, StatuslineView } from './api/operations.ts';
+import type { Context } from './context.ts';
 
 const LONGEST_ID = 200;
 const LONGEST_PATH = 4_096;
+/** Claude Code runs it after every message and shows what it says: late is worse than nothing. */
+const LATE_MS = 100;
+const STDIN_MS = 50;
+
+/** One line on stdout, from Claude Code's JSON on stdin; never fails. */
+export async function printStatusline({ paths, env, term }: Pick<Context, 'paths' | 'env' | 'term'>): Promise<void> {
+  const asked = readStatusline(await stdin());
+  const view = await engineClient(paths.engineSocket)
+    .call('statusline', asked, { timeoutMs: LATE_MS })
+    .catch((): StatuslineView | null => null);
+  // Claude Code shows colours although it reads from a pipe.
+  term.out(statuslineText(view, !env['NO_COLOR']));
+  // Nothing that still waits may keep the line from being shown.
+  process.stdin.destroy();
+}
 
 /** What of Claude Code's JSON says which session and which project this is; whatever it cannot tell is left out. */
 export function readStatusline(text: string): OperationInput<'statusline'> {
@@ -51,4 +68,18 @@ function parsed(text: string): unknown {
   } catch {
     return null; // The line says what it can without it.
   }
+}
+
+async function stdin(): Promise<string> {
+  if (process.stdin.isTTY) return '';
+  const chunks: Buffer[] = [];
+  return await new Promise((resolve) => {
+    const done = (): void => resolve(Buffer.concat(chunks).toString('utf8'));
+    const late = setTimeout(done, STDIN_MS);
+    process.stdin.on('data', (chunk: Buffer) => chunks.push(chunk));
+    process.stdin.once('error', done).once('end', () => {
+      clearTimeout(late);
+      done();
+    });
+  });
 }

@@ -1,5 +1,5 @@
 import { lstatSync } from 'node:fs';
-import http from 'node:http';
+import { postLocal } from '../common/local-request.ts';
 import { homeOf, homePaths } from '../common/paths.ts';
 import { isPipe } from '../common/platform.ts';
 
@@ -39,33 +39,22 @@ export async function runHook(hook: (input: HookInput) => Promise<string>): Prom
   }
 }
 
-/** The text that an operation of the engine's API answers with; '' where none comes in time. */
-export function ask(operation: string, input: Readonly<Record<string, unknown>>): Promise<string> {
+/** The text that an operation of the engine's API answers with; '' where no engine is. @throws where none comes in time */
+export async function ask(operation: string, input: Readonly<Record<string, unknown>>): Promise<string> {
   const { engineSocket } = homePaths(homeOf(env));
-  if (!isOurs(engineSocket)) return Promise.resolve('');
-  const body = JSON.stringify(input);
-  return new Promise((resolve, reject) => {
-    const request = http.request({
-      socketPath: engineSocket,
+  if (!isOurs(engineSocket)) return '';
+  const over = new AbortController();
+  const endAfter = (ms: number): unknown => setTimeout(() => over.abort(), ms).unref();
+  endAfter(CONNECT_MS);
+  return textOf(
+    await postLocal(engineSocket, {
       path: `/v1/${operation}`,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
-      signal: AbortSignal.timeout(CONNECT_MS),
-      agent: false,
-    });
-    // A socket is there at once or not at all; what is told to a busy engine is told once it is written.
-    request.on('finish', () => setTimeout(() => request.destroy(new Error('no answer in time')), leftMs()).unref());
-    request.on('error', reject);
-    request.on('response', (response) => {
-      let text = '';
-      response.setEncoding('utf8').on('data', (chunk: string) => {
-        text += chunk;
-      });
-      response.on('error', reject);
-      response.on('end', () => resolve(textOf(text)));
-    });
-    request.end(body);
-  });
+      body: JSON.stringify(input),
+      signal: over.signal,
+      // A socket is there at once or not at all; what is told to a busy engine is told once it is written.
+      onSent: () => endAfter(leftMs()),
+    }),
+  );
 }
 
 /** @throws where nothing is there */

@@ -1,5 +1,5 @@
-import http from 'node:http';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
+import { postLocal } from '../../common/local-request.ts';
 import { socketPresent } from '../control.ts';
 import type { Operation, OperationInput, OperationResults } from './operations.ts';
 
@@ -21,31 +21,13 @@ export function engineClient(socket: string): EngineClient {
   return {
     call: async (operation, input, options = {}) => {
       if (!(await socketPresent(socket))) throw down();
-      const reply = await post(socket, operation, JSON.stringify(input), options.timeoutMs ?? TIMEOUT_MS);
+      const signal = AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS);
+      const reply = await postLocal(socket, { path: `/v1/${operation}`, body: JSON.stringify(input), signal }).catch(
+        (error: NodeJS.ErrnoException) => Promise.reject(translated(error)),
+      );
       return unwrapped(reply) as OperationResults[typeof operation];
     },
   };
-}
-
-function post(socket: string, operation: string, body: string, timeoutMs: number): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const request = http.request({
-      socketPath: socket,
-      path: `/v1/${operation}`,
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': Buffer.byteLength(body) },
-      signal: AbortSignal.timeout(timeoutMs),
-      agent: false,
-    });
-    request.on('error', (error: NodeJS.ErrnoException) => reject(translated(error)));
-    request.on('response', (response) => {
-      const chunks: Buffer[] = [];
-      response.on('data', (chunk: Buffer) => chunks.push(chunk));
-      response.on('end', () => resolve(Buffer.concat(chunks).toString('utf8')));
-      response.on('error', (error: NodeJS.ErrnoException) => reject(translated(error)));
-    });
-    request.end(body);
-  });
 }
 
 function unwrapped(text: string): unknown {

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { SessionDetail, SessionView } from '../../memory/face.ts';
+import { table } from '../columns.ts';
 import type { Context } from '../context.ts';
 import { engineOf, sessionId } from '../engine.ts';
-import { ago, oneLine, printable, table } from '../format.ts';
+import { ago, oneLine, printable } from '../format.ts';
 import { refreshed } from '../refresh.ts';
 import type { Paint } from '../term.ts';
 

@@ -1,4 +1,5 @@
-import { count, oneLine, table } from '../format.ts';
+import { table } from '../columns.ts';
+import { count, oneLine } from '../format.ts';
 import type { Term } from '../term.ts';
 import type { Channel } from './brain.ts';
 import type { Answered, Outcome } from './outcome.ts';

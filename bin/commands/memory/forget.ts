@@ -4,9 +4,10 @@ import { CometError } from '../../../common/errors.ts';
 import type { ForgetReport } from '../../../memory/face.ts';
 import type { OperationInput } from '../../api/operations.ts';
 import { confirmed } from '../../ask.ts';
+import { truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { count, oneLine, parseSince, truncate } from '../../format.ts';
+import { count, oneLine, parseSince } from '../../format.ts';
 
 interface Flags {
   readonly source?: string;

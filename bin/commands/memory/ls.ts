@@ -4,9 +4,10 @@ import { CometError } from '../../../common/errors.ts';
 import { contentTags, terseMeta } from '../../../memory/core/meta-tags.ts';
 import type { MemoryNode } from '../../../memory/core/node.ts';
 import type { OperationInput } from '../../api/operations.ts';
+import { type Column, table, truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, type Column, oneLine, parseCount, parseSince, table, truncate } from '../../format.ts';
+import { ago, oneLine, parseCount, parseSince } from '../../format.ts';
 import { refreshed } from '../../refresh.ts';
 import type { Paint } from '../../term.ts';
 

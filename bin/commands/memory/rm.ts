@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import { confirmed } from '../../ask.ts';
+import { truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { oneLine, truncate } from '../../format.ts';
+import { oneLine } from '../../format.ts';
 
 export function registerMemoryRm(memory: Command, context: Context): void {
   memory

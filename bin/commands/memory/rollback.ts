@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { SnapshotInfo } from '../../../memory/ports.ts';
+import { table } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, table } from '../../format.ts';
+import { ago } from '../../format.ts';
 
 const LONGEST_MS = 600_000;
 

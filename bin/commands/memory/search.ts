@@ -7,9 +7,10 @@ import { contentTokens } from '../../../memory/core/query.ts';
 import { staleNote } from '../../../memory/core/staleness.ts';
 import { uniqueTokens } from '../../../memory/core/tokens.ts';
 import type { RecallHit } from '../../../memory/face.ts';
+import { truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, lanesText, oneLine, parseCount, truncate } from '../../format.ts';
+import { ago, lanesText, oneLine, parseCount } from '../../format.ts';
 import type { Term } from '../../term.ts';
 
 interface Flags {

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
 import type { NodeReason } from '../../../memory/face.ts';
+import { truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, oneLine, truncate } from '../../format.ts';
+import { ago, oneLine } from '../../format.ts';
 import type { Paint } from '../../term.ts';
 
 const PROMPT_WIDTH = 120;

@@ -1,17 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  ago,
-  count,
-  displayWidth,
-  duration,
-  oneLine,
-  parseCount,
-  parseSince,
-  printable,
-  table,
-  truncate,
-} from '../../../bin/format.ts';
+import { displayWidth, table, truncate } from '../../../bin/columns.ts';
+import { ago, count, duration, oneLine, parseCount, parseSince, printable } from '../../../bin/format.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;

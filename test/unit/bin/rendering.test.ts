@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { displayWidth, table, truncate } from '../../../bin/columns.ts';
 import { listLines } from '../../../bin/commands/memory/ls.ts';
 import { hitLines } from '../../../bin/commands/memory/search.ts';
-import { displayWidth, table, truncate } from '../../../bin/format.ts';
 import { frame } from '../../../bin/refresh.ts';
 import type { Paint } from '../../../bin/term.ts';
 import type { RecallHit } from '../../../memory/face.ts';

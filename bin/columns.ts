@@ -1,0 +1,56 @@
+import stringWidth from 'string-width';
+
+const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
+
+/** Columns that a terminal gives to `text`: two for East Asian wide characters and pictographs, none for marks. */
+export function displayWidth(text: string): number {
+  return stringWidth(text);
+}
+
+/** At most `width` columns, an ellipsis in the last where something was cut off. */
+export function truncate(text: string, width: number): string {
+  if (displayWidth(text) <= width) return text;
+  let taken = '';
+  let used = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    used += displayWidth(segment);
+    if (used > width - 1) break;
+    taken += segment;
+  }
+  return `${taken}…`;
+}
+
+export interface Column {
+  readonly title: string;
+  readonly cells: readonly string[];
+  /** Takes what the others leave, at least 12 columns. */
+  readonly stretch?: boolean;
+  readonly right?: boolean;
+  /** Colours a cell once it has its width. */
+  readonly paint?: (text: string, row: number) => string;
+}
+
+/** Lines of a table whose cells are single lines; the first is the heading. */
+export function table(columns: readonly Column[], width: number): string[] {
+  const natural = columns.map((column) => Math.max(...[column.title, ...column.cells].map(displayWidth)));
+  const fixed = columns.reduce((sum, column, at) => sum + (column.stretch ? 0 : (natural[at] as number)), 0);
+  const stretching = columns.filter((column) => column.stretch).length;
+  const left = Math.floor((width - fixed - 2 * (columns.length - 1)) / Math.max(1, stretching));
+  const widths = columns.map((column, at) =>
+    column.stretch ? Math.min(natural[at] as number, Math.max(12, left)) : (natural[at] as number),
+  );
+  const rows = columns[0]?.cells.length ?? 0;
+  const line = (cellOf: (column: Column) => string, row: number): string =>
+    columns
+      .map((column, at) => {
+        const width = widths[at] as number;
+        const cell = truncate(cellOf(column), width);
+        const painted = row < 0 || column.paint === undefined || cell === '' ? cell : column.paint(cell, row);
+        const space = ' '.repeat(at === columns.length - 1 && !column.right ? 0 : width - displayWidth(cell));
+        return column.right ? space + painted : painted + space;
+      })
+      .join('  ')
+      .trimEnd();
+  const body = Array.from({ length: rows }, (_, row) => line((column) => column.cells[row] ?? '', row));
+  return [line((column) => column.title, -1), ...body];
+}
