@@ -10,7 +10,7 @@
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import type { TurnWeights } from '../memory/core/turn-ranking.ts';
-import type { LaneHits, NodeIndex } from '../memory/ports.ts';
+import type { Found, NodeIndex } from '../memory/ports.ts';
 import { createRecaller, type RecallConfig, type Recaller } from '../memory/recall.ts';
 import { spread } from './latency/stats.ts';
 import { type Dialogue, modelWithFacts, projectOf, readDialogues, turnsOf } from './recall/dialogues.ts';
@@ -129,13 +129,13 @@ function questionsOf(dialogue: Dialogue): Question[] {
 
 /** The lanes do not depend on how they are joined: each question is asked once, then joined in every way. */
 function remembering(index: NodeIndex): NodeIndex {
-  let last = { key: '', hits: null as Promise<LaneHits> | null };
+  let last = { key: '', hits: null as Promise<Found> | null };
   return {
     ...index,
     search(query, { filter, limit }) {
       const key = JSON.stringify([query, filter, limit]);
       if (last.key !== key || last.hits === null) last = { key, hits: index.search(query, { filter, limit }) };
-      return last.hits as Promise<LaneHits>;
+      return last.hits as Promise<Found>;
     },
   };
 }
@@ -154,10 +154,7 @@ function recallerOn(index: NodeIndex, config: RecallConfig): Recaller {
 
 async function scored(recaller: Recaller, { text, projectDir, evidence }: Question): Promise<Score> {
   const ranked = await recaller.turns(text, { top: RANKED, projectDir });
-  return scoreOf(
-    ranked.map(({ row }) => row.turn),
-    evidence,
-  );
+  return scoreOf(ranked, evidence);
 }
 
 function print(report: Awaited<ReturnType<typeof measure>>): void {

@@ -104,9 +104,11 @@ export async function kinOf(
 ): Promise<Kin[]> {
   const asked = node.summary.slice(0, ASKED_CHARS);
   const filter: IndexFilter = { project: node.project };
-  const { summary, fts } = await index.search(asked, { filter, limit: CANDIDATES, without: WITHOUT });
-  const cosines = new Map(summary.map(({ row, score }) => [row.node_id, score]));
-  const found = new Set([...summary, ...fts].map(({ row }) => row.node_id));
+  const { lanes, rows } = await index.search(asked, { filter, limit: CANDIDATES, without: WITHOUT });
+  const idOf = (slot: number): string => rows.nameOf(rows.nodeOf(slot));
+  const { slots, scores } = lanes.summary;
+  const cosines = new Map(slots.map((slot, at) => [idOf(slot), scores[at] as number]));
+  const found = new Set([...slots, ...lanes.fts.slots].map(idOf));
   const others = [...found].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
   const own = contentTokens(node.summary);
   const theirs = others.map(({ summary: text }) => contentTokens(text));

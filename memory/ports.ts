@@ -344,7 +344,7 @@ export interface IndexRow {
   readonly sources: readonly string[];
 }
 
-/** A row as a search gives it. */
+/** A row without its texts. */
 export type FoundRow = Pick<
   IndexRow,
   'row_id' | 'kind' | 'node_id' | 'session_id' | 'project' | 'turn' | 'origin' | 'created_at_ms' | 'before' | 'sources'
@@ -358,34 +358,57 @@ export interface IndexFilter {
   readonly sessionId?: string;
 }
 
-export interface LaneHit {
-  readonly row: FoundRow;
-  /** BM25 on the lanes of full text, cosine on those of vectors; higher is better. */
-  readonly score: number;
+/** What the index knows of rows, by their slots. Nodes and turns go by numbers; 0 is none. */
+export interface RowReader {
+  nodeOf(slot: number): number;
+  turnOf(slot: number): number;
+  /** The turn said so many turns before it, from 1 on. */
+  beforeOf(slot: number, by: number): number;
+  /** The nth turn that a fact rests on, from 0 on. */
+  sourceOf(slot: number, nth: number): number;
+  atMs(slot: number): number;
+  isTimed(slot: number): boolean;
+  /** Undefined for a row that is gone. */
+  at(slot: number): FoundRow | undefined;
+  /** The node's id or the turn's end. */
+  nameOf(number: number): string;
+  numberOf(name: string): number;
 }
 
-/** Best first. */
+/** Rows that a lane found, best first. */
+export interface Hits {
+  readonly slots: readonly number[];
+  /** BM25 on the lanes of full text, cosine on those of vectors; higher is better. */
+  readonly scores: readonly number[];
+}
+
 export interface LaneHits {
   /** Full text over nodes. */
-  readonly fts: readonly LaneHit[];
+  readonly fts: Hits;
   /** Vectors of nodes. */
-  readonly summary: readonly LaneHit[];
-  readonly trigger: readonly LaneHit[];
+  readonly summary: Hits;
+  readonly trigger: Hits;
   /** Full text over turns. */
-  readonly raw: readonly LaneHit[];
+  readonly raw: Hits;
   /** Vectors of turns. */
-  readonly meaning: readonly LaneHit[];
+  readonly meaning: Hits;
   /** Full text over turns, with terms near in meaning to the question's. */
-  readonly expanded: readonly LaneHit[];
+  readonly expanded: Hits;
   /** Full text over each turn with the five before it. */
-  readonly window: readonly LaneHit[];
+  readonly window: Hits;
   /** Full text over turns, with the identifiers, paths and names of the question alone. */
-  readonly entity: readonly LaneHit[];
-  readonly fact: readonly LaneHit[];
-  readonly factMeaning: readonly LaneHit[];
+  readonly entity: Hits;
+  readonly fact: Hits;
+  readonly factMeaning: Hits;
 }
 
 export type Lane = keyof LaneHits;
+
+/** What a search found. To be read at once: rows that are written later may change what the slots stand for. */
+export interface Found {
+  readonly lanes: LaneHits;
+  readonly rows: RowReader;
+}
 
 export interface SearchOptions {
   readonly filter: IndexFilter;
@@ -431,7 +454,7 @@ export interface NodeIndex {
   upsert(rows: readonly IndexRow[]): Promise<void>;
   /** Every row of these nodes, turn rows included. */
   removeNodes(nodeIds: readonly string[]): Promise<void>;
-  search(query: string, options: SearchOptions): Promise<LaneHits>;
+  search(query: string, options: SearchOptions): Promise<Found>;
   /** Turns by their ends; those that are not indexed are left out. */
   turnWords(ends: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
   /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's rows. */

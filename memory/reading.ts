@@ -24,7 +24,7 @@ const READ_CHARS = 80_000;
 
 /** Ends of the node's turns that are read, those found first. */
 export function turnsRead({ turns }: RankedNode, node: MemoryNode | null): string[] {
-  return [...new Set([...turns.map(({ turn }) => turn), ...(node?.turns ?? [])])].slice(0, TURNS_READ);
+  return [...new Set([...turns, ...(node?.turns ?? [])])].slice(0, TURNS_READ);
 }
 
 /** What was said in the node's turns, oldest first. */

@@ -14,11 +14,11 @@ import { asksExact, asksPast, contentTokens, namesCall, recallQuery } from './co
 import { UNSEEN, weighQuery } from './core/query-worth.ts';
 import { reranked, rerankedText } from './core/rerank.ts';
 import { freshnessFactor, staleNote } from './core/staleness.ts';
-import { type RankedTurn, rankTurns, TURN_WEIGHTS, type TurnWeights } from './core/turn-ranking.ts';
+import { type RankedTurns, rankTurns, TURN_WEIGHTS, type TurnWeights } from './core/turn-ranking.ts';
 import { isPast } from './core/validity.ts';
 import type { Memory, RecallHit, RecallRequest } from './face.ts';
 import type { FileMemory, Freshness } from './file-memory.ts';
-import type { IndexFilter, Lane, LaneHits, NodeIndex, TurnWords } from './ports.ts';
+import type { Found, IndexFilter, Lane, NodeIndex, TurnWords } from './ports.ts';
 import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './reading.ts';
 import type { Reranking } from './reranking.ts';
 
@@ -51,8 +51,8 @@ export interface Recaller {
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
   /** The same without the gate: whoever asks in so many words is shown what passes it first, then the nearest there is. */
   search: Memory['search'];
-  /** The turns that search makes its hits of, best first, each once. */
-  turns: (query: string, options: Parameters<Memory['search']>[1]) => Promise<readonly RankedTurn[]>;
+  /** Ends of the turns that search makes its hits of, best first, each once. */
+  turns: (query: string, options: Parameters<Memory['search']>[1]) => Promise<readonly string[]>;
 }
 
 /** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
@@ -89,7 +89,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
   const without = idleLanes(turnWeights, nodeWeights);
   const breaker = createBreaker(now);
 
-  async function lanesFor(query: string, filter: IndexFilter): Promise<LaneHits> {
+  async function lanesFor(query: string, filter: IndexFilter): Promise<Found> {
     try {
       const hits = await index.search(query, { filter, limit: LANE_LIMIT, without });
       breaker.succeeded();
@@ -100,8 +100,8 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     }
   }
 
-  function ranked(query: string, hits: LaneHits): RankedTurn[] {
-    return rankTurns(query, hits, { mode: config.fusion, weights: turnWeights, limit: LANE_LIMIT });
+  function ranked(query: string, found: Found): RankedTurns {
+    return rankTurns(query, found, { mode: config.fusion, weights: turnWeights, limit: LANE_LIMIT });
   }
 
   async function find({ query, filter, limit, gated, skips, shown, projectDir }: Search): Promise<RecallHit[]> {
@@ -200,10 +200,8 @@ export function createRecaller(deps: RecallerDeps): Recaller {
 
     async turns(query, options) {
       const filter = filterOf(options);
-      const seen = new Set<string>();
-      return ranked(query, await lanesFor(query, filter))
-        .filter(({ row }) => !seen.has(row.turn) && seen.add(row.turn))
-        .slice(0, options.top);
+      const found = await lanesFor(query, filter);
+      return [...new Set(ranked(query, found).turns)].slice(0, options.top).map(found.rows.nameOf);
     },
   };
 

@@ -11,8 +11,7 @@ import { searchTerms } from '../core/search-terms.ts';
 import { wordVector } from '../core/static-table.ts';
 import { createThesaurus } from '../core/thesaurus.ts';
 import { createVectorBook } from '../core/vector-book.ts';
-import type { FoundSlot } from '../core/word-index.ts';
-import type { Embedder, Lane, LaneHit, LaneHits, NodeIndex, Problem, SearchOptions } from '../ports.ts';
+import type { Embedder, Found, FoundRow, Hits, Lane, NodeIndex, Problem, SearchOptions } from '../ports.ts';
 import { createIndexWriter } from './index-writer.ts';
 import {
   createLanceTable,
@@ -23,8 +22,8 @@ import {
   type VectorColumn,
 } from './lance-table.ts';
 import { createVectorIndex } from './lance-vectors.ts';
-import { createLaneGuards, lanesOf } from './lane-guards.ts';
-import { kindsAsked, nearestOfKinds, ofKind } from './lane-kinds.ts';
+import { createLaneGuards, lanesOf, NO_HITS } from './lane-guards.ts';
+import { joined, kindsAsked, nearestOfKinds, ofKind } from './lane-kinds.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
 
@@ -48,6 +47,8 @@ export interface OpenedIndex {
   /** Why, '' when it was not. A directory that could not be read stays beside it as `<dir>.damaged`. */
   readonly reason: string;
 }
+
+type Kind = FoundRow['kind'];
 
 const NONE: ReadonlySet<Lane> = new Set();
 /** Hits of the lanes of nodes. */
@@ -176,14 +177,18 @@ function indexOn(
   }
 
   /** The book knows neither rows that were removed since nor, for a moment, those that were written. */
-  const booked = (rows: readonly ScoredRow[], { project, sessionId }: RowFilter): LaneHit[] =>
-    rows.flatMap(({ rowId, score }) => {
-      const row = book.get(rowId);
-      const fits = (project ?? row?.project) === row?.project && (sessionId ?? row?.session_id) === row?.session_id;
-      return row === undefined || !fits ? [] : [{ row, score }];
-    });
+  function booked(rows: readonly ScoredRow[], fits: (slot: number) => boolean): Hits {
+    const hits: { slots: number[]; scores: number[] } = { slots: [], scores: [] };
+    for (const { rowId, score } of rows) {
+      const slot = book.slotOf(rowId);
+      if (slot === undefined || !fits(slot)) continue;
+      hits.slots.push(slot);
+      hits.scores.push(score);
+    }
+    return hits;
+  }
 
-  async function search(query: string, { filter, limit, without = NONE }: SearchOptions): Promise<LaneHits> {
+  async function search(query: string, { filter, limit, without = NONE }: SearchOptions): Promise<Found> {
     const weigh = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.weights(tokens, filter);
     const known = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.knownWeights(tokens, filter);
     const terms = searchTerms(query, { weigh, known, thesaurus, without });
@@ -196,43 +201,45 @@ function indexOn(
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
     const few = Math.min(limit, NODE_LIMIT);
-    const among = stats.rowsIn(filter);
-    const scope = among === stats.rowsIn({}) ? { among } : { ...filter, among };
+    const count = stats.rowsIn(filter);
+    const scope = count === stats.rowsIn({}) ? { among: count } : { ...filter, among: count };
     const column = inScript ? 'script_vector' : 'summary_vector';
     const asking = { limit, fits: book.fitting(filter) };
-    const given = async (found: readonly FoundSlot[]): Promise<LaneHit[]> =>
-      found.flatMap(({ id, score }) => {
-        const row = book.at(id);
-        return row === undefined ? [] : [{ row, score }];
-      });
-    const nearest = async (of: VectorColumn, kinds: RowFilter['kinds'], most: number): Promise<LaneHit[]> =>
-      booked(await table.nearest(of, asked.vector, { ...scope, ...(kinds && { kinds }) }, most), filter);
+    const nearest = async (of: VectorColumn, kinds: RowFilter['kinds'], most: number): Promise<Hits> =>
+      booked(await table.nearest(of, asked.vector, { ...scope, ...(kinds && { kinds }) }, most), asking.fits);
     const most = { turn: limit, node: few, fact: limit };
-    const near = nearestOfKinds(most, { held: book.holds, without });
-    const limits = new Map(kindsAsked({ held: book.holds, without }).map((kind) => [kind, most[kind]]));
-    const kindOf = (slot: number): string | null => (asking.fits(slot) ? (book.kindAt(slot) ?? null) : null);
+    const among = { held: book.holds, without };
+    const nearOf = nearestOfKinds(most, { ...among, kindAt: book.kindAt });
+    const kinds = kindsAsked(among);
+    const compare = (): Hits => {
+      const groupOf = (slot: number): number => (asking.fits(slot) ? kinds.indexOf(book.kindAt(slot) as Kind) : -1);
+      return joined(
+        vectors.nearest(
+          asked.vector,
+          groupOf,
+          kinds.map((kind) => most[kind]),
+        ),
+      );
+    };
     const isHeld = !inScript && vectors.isWhole();
     const lanes = lanesOf(guards, without);
     const [raw, likes, expanded, window, entity, fts, fact, trigger] = await Promise.all([
-      lanes.ask(['raw'], () => given(words.search('turn', terms.own, asking))),
+      lanes.ask(['raw'], () => words.search('turn', terms.own, asking)),
       lanes.ask(['meaning', 'summary', 'factMeaning'], () =>
-        isHeld ? given(vectors.nearest(asked.vector, kindOf, limits)) : near((...args) => nearest(column, ...args)),
+        isHeld ? compare() : nearOf((...args) => nearest(column, ...args)),
       ),
-      lanes.ask(['expanded'], () => given(words.search('turn', terms.expanded, asking))),
-      lanes.ask(['window'], () => given(words.searchWindows(terms.own, asking))),
-      lanes.ask(['entity'], () => given(words.search('turn', terms.entities, asking))),
-      lanes.ask(['fts'], () => given(words.search('node', terms.own, { ...asking, limit: few }))),
-      lanes.ask(['fact'], () => given(words.search('fact', terms.own, asking))),
-      lanes.ask(['trigger'], async () => (inScript ? [] : await nearest('trigger_vector', ['node'], few))),
+      lanes.ask(['expanded'], () => words.search('turn', terms.expanded, asking)),
+      lanes.ask(['window'], () => words.searchWindows(terms.own, asking)),
+      lanes.ask(['entity'], () => words.search('turn', terms.entities, asking)),
+      lanes.ask(['fts'], () => words.search('node', terms.own, { ...asking, limit: few })),
+      lanes.ask(['fact'], () => words.search('fact', terms.own, asking)),
+      lanes.ask(['trigger'], () => (inScript ? NO_HITS : nearest('trigger_vector', ['node'], few))),
     ]);
     const failure = lanes.settle();
     if (failure !== null) missed(failure);
-    return {
-      ...{ raw, expanded, window, entity, fts, fact, trigger },
-      meaning: ofKind(likes, 'turn', limit),
-      summary: ofKind(likes, 'node', few),
-      factMeaning: ofKind(likes, 'fact', limit),
-    };
+    const likesOf = (kind: Kind): Hits => ofKind(likes, (slot) => book.kindAt(slot) === kind, most[kind]);
+    const near = { meaning: likesOf('turn'), summary: likesOf('node'), factMeaning: likesOf('fact') };
+    return { lanes: { raw, expanded, window, entity, fts, fact, trigger, ...near }, rows: book };
   }
 
   return {

@@ -1,5 +1,7 @@
 import { type Breaker, createBreaker } from '../core/breaker.ts';
-import type { Lane, LaneHit } from '../ports.ts';
+import type { Hits, Lane } from '../ports.ts';
+
+export const NO_HITS: Hits = { slots: [], scores: [] };
 
 export type LaneGuards = (lane: Lane) => Breaker;
 
@@ -15,7 +17,7 @@ export function createLaneGuards(now: () => number): LaneGuards {
 
 export interface GuardedLanes {
   /** What `work` finds; nothing where every lane it is for is left out, broken, or fails now. */
-  ask(lanes: readonly [Lane, ...Lane[]], work: () => Promise<readonly LaneHit[]>): Promise<readonly LaneHit[]>;
+  ask(lanes: readonly [Lane, ...Lane[]], work: () => Hits | Promise<Hits>): Promise<Hits>;
   /** To be called when all are done: the first failure, null without one. @throws it where nothing was found */
   settle(): unknown;
 }
@@ -27,21 +29,21 @@ export function lanesOf(guards: LaneGuards, without: ReadonlySet<Lane>): Guarded
   let barred = 0;
   return {
     async ask(lanes, work) {
-      if (lanes.every((lane) => without.has(lane))) return [];
+      if (lanes.every((lane) => without.has(lane))) return NO_HITS;
       const breaker = guards(lanes[0]);
       if (!breaker.allows()) {
         barred += 1;
-        return [];
+        return NO_HITS;
       }
       try {
         const hits = await work();
         breaker.succeeded();
-        found ||= hits.length > 0;
+        found ||= hits.slots.length > 0;
         return hits;
       } catch (error) {
         breaker.failed();
         failures.push(error);
-        return [];
+        return NO_HITS;
       }
     },
     settle() {

@@ -1,7 +1,8 @@
-import type { Lane, LaneHit } from '../ports.ts';
+import type { FoundRow, Hits, Lane } from '../ports.ts';
+import { NO_HITS } from './lane-guards.ts';
 
-type Kind = LaneHit['row']['kind'];
-type Nearest = (kinds: readonly Kind[] | undefined, most: number) => Promise<readonly LaneHit[]>;
+type Kind = FoundRow['kind'];
+type Nearest = (kinds: readonly Kind[] | undefined, most: number) => Promise<Hits>;
 
 const KINDS = ['turn', 'node', 'fact'] as const;
 const LANE = { turn: 'meaning', node: 'summary', fact: 'factMeaning' } as const;
@@ -21,24 +22,35 @@ export function kindsAsked({ held, without }: KindsAsked): Kind[] {
  */
 export function nearestOfKinds(
   limits: Readonly<Record<Kind, number>>,
-  among: KindsAsked,
-): (nearest: Nearest) => Promise<LaneHit[]> {
+  { kindAt, ...among }: KindsAsked & { readonly kindAt: (slot: number) => Kind | undefined },
+): (nearest: Nearest) => Promise<Hits> {
   const present = KINDS.filter(among.held);
   const kinds = kindsAsked(among);
   const most = kinds.reduce((sum, kind) => sum + limits[kind], 0);
   return async (nearest) => {
-    if (kinds.length === 0) return [];
+    if (kinds.length === 0) return NO_HITS;
     const hits = await nearest(kinds.length === present.length ? undefined : kinds, most);
-    if (hits.length < most) return kinds.flatMap((kind) => ofKind(hits, kind, limits[kind]));
+    const isFull = hits.slots.length === most;
     const found = kinds.map(async (kind) => {
-      const own = ofKind(hits, kind, limits[kind]);
-      return own.length < limits[kind] / 2 ? await nearest([kind], limits[kind]) : own;
+      const own = ofKind(hits, (slot) => kindAt(slot) === kind, limits[kind]);
+      return isFull && own.slots.length < limits[kind] / 2 ? await nearest([kind], limits[kind]) : own;
     });
-    return (await Promise.all(found)).flat();
+    return joined(await Promise.all(found));
   };
 }
 
+export function joined(parts: readonly Hits[]): Hits {
+  return { slots: parts.flatMap(({ slots }) => slots), scores: parts.flatMap(({ scores }) => scores) };
+}
+
 /** Best first, as `hits` are. */
-export function ofKind(hits: readonly LaneHit[], kind: Kind, most: number): LaneHit[] {
-  return hits.filter(({ row }) => row.kind === kind).slice(0, most);
+export function ofKind({ slots, scores }: Hits, is: (slot: number) => boolean, most: number): Hits {
+  const own: { slots: number[]; scores: number[] } = { slots: [], scores: [] };
+  for (const [at, slot] of slots.entries()) {
+    if (own.slots.length === most) break;
+    if (!is(slot)) continue;
+    own.slots.push(slot);
+    own.scores.push(scores[at] as number);
+  }
+  return own;
 }

@@ -8,8 +8,9 @@ import { createThesaurus, type WeightedTerm } from '../core/thesaurus.ts';
 import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
 import { HEAD_TOKENS } from '../core/word-index.ts';
-import type { Embedder, Embedding, FoundRow, IndexFilter, IndexRow, LaneHit, NodeIndex } from '../ports.ts';
+import type { Embedder, Embedding, Hits, IndexFilter, IndexRow, Lane, NodeIndex } from '../ports.ts';
 import { NODE_LIMIT } from './lance-index.ts';
+import { NO_HITS } from './lane-guards.ts';
 import { STATIC } from './static-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';
 
@@ -23,7 +24,7 @@ interface Bag {
 
 interface Entry {
   readonly row: IndexRow;
-  readonly found: FoundRow;
+  readonly slot: number;
   readonly counted: CountedRow;
   readonly own: Bag;
   readonly head: Bag;
@@ -58,7 +59,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
     counts.put(counted);
     entries.set(row.row_id, {
       row,
-      found,
+      slot: book.slotOf(row.row_id) as number,
       counted,
       own: bagOf(tokens),
       head: bagOf(tokens.slice(0, HEAD_TOKENS)),
@@ -102,7 +103,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       const few = Math.min(limit, NODE_LIMIT);
       const own = ({ own: bag }: Entry): Bag => bag;
       const likeness = ({ summary }: Entry): number => dot(vector, summary[comparedWith]);
-      const hits = {
+      const lanes: Record<Lane, Hits> = {
         raw: best(turns.shown, fullText(terms.own, turns, own), limit),
         meaning: best(turns.shown, likeness, limit),
         expanded: best(turns.shown, fullText(terms.expanded, turns, own), limit),
@@ -118,8 +119,8 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
           few,
         ),
       };
-      for (const lane of without) hits[lane] = [];
-      return hits;
+      for (const lane of without) lanes[lane] = NO_HITS;
+      return { lanes, rows: book };
     },
     async turnWords(ends) {
       const asked = new Set(ends);
@@ -186,12 +187,13 @@ function bagOf(tokens: readonly string[]): Bag {
   return { counts, length: tokens.length };
 }
 
-function best(pool: readonly Entry[], score: (entry: Entry) => number, limit: number): LaneHit[] {
-  return pool
-    .map((entry) => ({ row: entry.found, score: score(entry) }))
+function best(pool: readonly Entry[], score: (entry: Entry) => number, limit: number): Hits {
+  const hits = pool
+    .map((entry) => ({ slot: entry.slot, score: score(entry) }))
     .filter((hit) => hit.score > 0)
     .sort((left, right) => right.score - left.score)
     .slice(0, limit);
+  return { slots: hits.map(({ slot }) => slot), scores: hits.map(({ score }) => score) };
 }
 
 function dot(left: Float32Array, right: Float32Array | null): number {

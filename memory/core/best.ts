@@ -1,70 +1,58 @@
-/** Collects the best of many without sorting them all. */
-export interface Best {
-  /** A score below it would not be among the best; 0 while there is room. */
-  least(): number;
-  add(id: number, score: number): void;
-  /** Best first; ties by number. */
-  sorted(): { readonly id: number; readonly score: number }[];
+import type { Hits } from '../ports.ts';
+
+/** Slots and their scores, side by side; more may have room than are there. */
+export interface Candidates {
+  readonly slots: Uint32Array;
+  readonly scores: Float64Array;
 }
 
-/** A heap of `limit` entries, the worst on top. */
-export function createBest(limit: number): Best {
-  const ids = new Uint32Array(limit);
-  const scores = new Float64Array(limit);
-  let count = 0;
-
-  const isWorse = (one: number, other: number): boolean => {
-    const [left, right] = [scores[one] as number, scores[other] as number];
-    return left < right || (left === right && (ids[one] as number) > (ids[other] as number));
-  };
-
-  function swap(one: number, other: number): void {
-    const [id, score] = [ids[one] as number, scores[one] as number];
-    ids[one] = ids[other] as number;
-    scores[one] = scores[other] as number;
-    ids[other] = id;
-    scores[other] = score;
-  }
-
-  function rise(from: number): void {
-    for (let at = from; at > 0; ) {
-      const parent = (at - 1) >> 1;
-      if (!isWorse(at, parent)) return;
-      swap(at, parent);
-      at = parent;
+/**
+ * The best of the first `count` candidates, ties by slot, without sorting them all. Leaves the candidates in another
+ * order. Numbers pass between functions as places only: a score that is handed over is boxed, and there are thousands.
+ */
+export function bestOf(candidates: Candidates, count: number, limit: number): Hits {
+  const { slots, scores } = candidates;
+  const kept = Math.min(count, limit);
+  for (let at = (kept >> 1) - 1; at >= 0; at -= 1) sink(candidates, at, kept);
+  if (kept > 0) {
+    for (let at = kept; at < count; at += 1) {
+      if (isWorse(candidates, at, 0)) continue;
+      slots[0] = slots[at] as number;
+      scores[0] = scores[at] as number;
+      sink(candidates, 0, kept);
     }
   }
-
-  function sink(): void {
-    for (let at = 0; ; ) {
-      const left = at * 2 + 1;
-      if (left >= count) return;
-      const child = left + 1 < count && isWorse(left + 1, left) ? left + 1 : left;
-      if (!isWorse(child, at)) return;
-      swap(child, at);
-      at = child;
-    }
+  // The worst on top goes to the end, and so on.
+  for (let end = kept - 1; end > 0; end -= 1) {
+    swap(candidates, 0, end);
+    sink(candidates, 0, end);
   }
+  return { slots: Array.from(slots.subarray(0, kept)), scores: Array.from(scores.subarray(0, kept)) };
+}
 
-  return {
-    least: () => (count < limit ? 0 : (scores[0] as number)),
-    add(id, score) {
-      if (count < limit) {
-        ids[count] = id;
-        scores[count] = score;
-        rise(count);
-        count += 1;
-        return;
-      }
-      const worst = scores[0] as number;
-      if (limit === 0 || score < worst || (score === worst && id > (ids[0] as number))) return;
-      ids[0] = id;
-      scores[0] = score;
-      sink();
-    },
-    sorted: () =>
-      Array.from(ids.subarray(0, count), (id, at) => ({ id, score: scores[at] as number })).sort(
-        (one, other) => other.score - one.score || one.id - other.id,
-      ),
-  };
+/** Brings a heap whose worst is on top in order again below one place. */
+function sink(heap: Candidates, from: number, count: number): void {
+  for (let at = from; ; ) {
+    const left = at * 2 + 1;
+    if (left >= count) return;
+    const child = left + 1 < count && isWorse(heap, left + 1, left) ? left + 1 : left;
+    if (!isWorse(heap, child, at)) return;
+    swap(heap, child, at);
+    at = child;
+  }
+}
+
+function isWorse({ slots, scores }: Candidates, one: number, other: number): boolean {
+  const left = scores[one] as number;
+  const right = scores[other] as number;
+  return left < right || (left === right && (slots[one] as number) > (slots[other] as number));
+}
+
+function swap({ slots, scores }: Candidates, one: number, other: number): void {
+  const slot = slots[one] as number;
+  const score = scores[one] as number;
+  slots[one] = slots[other] as number;
+  scores[one] = scores[other] as number;
+  slots[other] = slot;
+  scores[other] = score;
 }

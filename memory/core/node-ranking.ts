@@ -1,7 +1,8 @@
 import type { Origin } from '../../common/turn.ts';
 import type { LaneScore } from '../face.ts';
-import type { FoundRow, Lane, LaneHit, LaneHits } from '../ports.ts';
-import { inOrder, type RankedTurn } from './turn-ranking.ts';
+import type { Found, Lane } from '../ports.ts';
+import { FACT_LANES, OWN_LANES } from './found-turns.ts';
+import { inOrder, type RankedTurns } from './turn-ranking.ts';
 
 /** What a node's best turn and its own lanes count. */
 export interface NodeWeights {
@@ -47,8 +48,8 @@ export interface RankedNode {
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
   /** Greatest likeness of its rows. */
   readonly similarity: number;
-  /** Its turns that were found, best first. */
-  readonly turns: readonly FoundRow[];
+  /** Ends of its turns that were found, best first. */
+  readonly turns: readonly string[];
   /** The node whose link led here, where that gave it its score. */
   readonly linkedFrom: string | null;
 }
@@ -66,97 +67,131 @@ export interface NodeRules {
   readonly limit: number;
 }
 
+const NODE_LANES = ['fts', 'summary', 'trigger'] as const;
+type NodeLane = (typeof NODE_LANES)[number];
+const TURN_LANES = [...OWN_LANES, ...FACT_LANES] as const;
+
 /** The nodes that turns and node lanes lead to, and those they link to, best first; ties by age, oldest first. */
-export function rankNodes(turns: readonly RankedTurn[], hits: LaneHits, rules: NodeRules): RankedNode[] {
-  const drafts = new Map<string, Draft | null>();
+export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): RankedNode[] {
+  const drafts = createDrafts(found, rules);
   addTurns(drafts, turns, rules);
-  for (const lane of NODE_LANES) addLane(drafts, lane, hits[lane], rules);
-  addLinked(drafts, rules);
-  const known = [...drafts.values()].filter((draft) => draft !== null);
-  for (const draft of known) draft.score *= raiseOf(draft, rules);
-  known.sort(
+  for (const lane of NODE_LANES) addLane(drafts, lane, found, rules);
+  addLinked(drafts);
+  if (raises(rules.boosts)) for (const draft of drafts.all) draft.score *= raiseOf(draft, drafts.factsOf(draft), rules);
+  const { nameOf } = found.rows;
+  const namesOf = (draft: Draft): string[] => draft.turns.map((nth) => nameOf(turns.turns[nth] as number));
+  // Ids of nodes are random, names of turns are not: with the same turns every index gives the same order.
+  const firstOf = (draft: Draft): string =>
+    namesOf(draft).reduce((first, end) => (first === '' || end < first ? end : first), '');
+  const ageOf = (draft: Draft): number => drafts.factsOf(draft)?.atMs ?? 0;
+  const sorted = drafts.all.toSorted(
     (one, other) =>
       other.score - one.score ||
-      one.facts.atMs - other.facts.atMs ||
-      inOrder(firstTurn(one), firstTurn(other)) ||
+      ageOf(one) - ageOf(other) ||
+      inOrder(firstOf(one), firstOf(other)) ||
       inOrder(one.nodeId, other.nodeId),
   );
   const given: RankedNode[] = [];
-  for (const draft of known) {
+  for (const draft of sorted) {
     if (given.length === rules.limit) break;
-    if (rules.keeps(draft.nodeId, draft.score)) given.push(rankedNode(draft));
+    if (drafts.factsOf(draft) === null || !rules.keeps(draft.nodeId, draft.score)) continue;
+    given.push(rankedNode(draft, namesOf(draft), { turns, found }));
   }
   return given;
 }
 
-/** Ids of nodes are random, names of turns are not: with the same turns every index gives the same order. */
-function firstTurn({ turns }: Draft): string {
-  return turns.reduce((first, { row }) => (first === '' || row.turn < first ? row.turn : first), '');
-}
-
-const NODE_LANES = ['fts', 'summary', 'trigger'] as const;
-type NodeLane = (typeof NODE_LANES)[number];
-const TURN_LANES = ['raw', 'meaning', 'expanded', 'window', 'entity', 'fact', 'factMeaning'] as const;
-
 interface Draft {
   readonly nodeId: string;
-  readonly facts: NodeFacts;
-  readonly lanes: Record<NodeLane, LaneScore | null>;
-  /** Best first. */
-  readonly turns: RankedTurn[];
+  /** Null where the node is gone, undefined where nobody asked. */
+  facts: NodeFacts | null | undefined;
+  /** Places among the ranked turns, best first. */
+  readonly turns: number[];
+  /** Rank in each lane of nodes, 0 for none. */
+  readonly ranks: Record<NodeLane, number>;
   score: number;
   references: number;
   linkedFrom: string | null;
 }
 
-/** Null where the node is gone. */
-type Drafts = Map<string, Draft | null>;
-
-function draftIn(drafts: Drafts, nodeId: string, { factsOf }: NodeRules): Draft | null {
-  const known = drafts.get(nodeId);
-  if (known !== undefined) return known;
-  const facts = factsOf(nodeId);
-  const lanes = { fts: null, summary: null, trigger: null };
-  const fresh = facts && { nodeId, facts, lanes, turns: [], score: 0, references: 0, linkedFrom: null };
-  drafts.set(nodeId, fresh);
-  return fresh;
+interface Drafts {
+  readonly all: Draft[];
+  /** By the node's number. */
+  numbered(node: number): Draft;
+  named(nodeId: string): Draft;
+  factsOf(draft: Draft): NodeFacts | null;
 }
 
-function addTurns(drafts: Drafts, turns: readonly RankedTurn[], rules: NodeRules): void {
-  const best = turns[0]?.score ?? 0;
-  for (const turn of turns) {
-    const draft = draftIn(drafts, turn.row.node_id, rules);
-    if (draft === null) continue;
-    if (draft.turns.length === 0 && best > 0) draft.score += (rules.weights.turn * turn.score) / best;
-    draft.turns.push(turn);
+function createDrafts({ rows }: Found, rules: NodeRules): Drafts {
+  const all: Draft[] = [];
+  const byNumber = new Map<number, Draft>();
+  /** Those that no row names. */
+  const byName = new Map<string, Draft>();
+
+  function add(nodeId: string): Draft {
+    const ranks = { fts: 0, summary: 0, trigger: 0 };
+    const fresh: Draft = { nodeId, facts: undefined, turns: [], ranks, score: 0, references: 0, linkedFrom: null };
+    all.push(fresh);
+    return fresh;
+  }
+
+  function numbered(node: number): Draft {
+    const known = byNumber.get(node);
+    if (known !== undefined) return known;
+    const fresh = add(rows.nameOf(node));
+    byNumber.set(node, fresh);
+    return fresh;
+  }
+
+  return {
+    all,
+    numbered,
+    named(nodeId) {
+      const node = rows.numberOf(nodeId);
+      if (node !== 0) return numbered(node);
+      const draft = byName.get(nodeId) ?? add(nodeId);
+      byName.set(nodeId, draft);
+      return draft;
+    },
+    factsOf(draft) {
+      if (draft.facts === undefined) draft.facts = rules.factsOf(draft.nodeId);
+      return draft.facts;
+    },
+  };
+}
+
+function addTurns({ numbered }: Drafts, { nodes, scores }: RankedTurns, { weights }: NodeRules): void {
+  const best = scores[0] ?? 0;
+  for (const [nth, node] of nodes.entries()) {
+    const draft = numbered(node);
+    if (draft.turns.length === 0 && best > 0) draft.score += (weights.turn * (scores[nth] as number)) / best;
+    draft.turns.push(nth);
   }
 }
 
-function addLane(drafts: Drafts, lane: NodeLane, hits: readonly LaneHit[], rules: NodeRules): void {
-  const best = hits[0]?.score ?? 0;
+function addLane({ numbered }: Drafts, lane: NodeLane, { lanes, rows }: Found, { weights }: NodeRules): void {
+  const { slots, scores } = lanes[lane];
+  const best = scores[0] ?? 0;
   if (best <= 0) return;
-  for (const [at, { row, score }] of hits.entries()) {
-    const draft = draftIn(drafts, row.node_id, rules);
-    if (draft === null || draft.lanes[lane] !== null) continue;
-    draft.lanes[lane] = { rank: at + 1, score };
-    draft.score += (rules.weights[lane] * score) / best;
+  for (const [at, slot] of slots.entries()) {
+    const draft = numbered(rows.nodeOf(slot));
+    if (draft.ranks[lane] !== 0) continue;
+    draft.ranks[lane] = at + 1;
+    draft.score += (weights[lane] * (scores[at] as number)) / best;
   }
 }
 
 /** Adds what is linked to, and counts how many candidates link to each. */
-function addLinked(drafts: Drafts, rules: NodeRules): void {
-  const known = [...drafts.values()].filter((draft) => draft !== null);
-  const best = known.sort((one, other) => other.score - one.score).slice(0, LINKING);
-  for (const { nodeId: from, score } of best) {
+function addLinked({ all, named, factsOf }: Drafts): void {
+  for (const { nodeId: from, score } of bestKnown(all, factsOf)) {
     let reached = [from];
     const seen = new Set(reached);
     for (const [hop, carried] of HOP_SHARES.entries()) {
-      const links = reached.flatMap((id) => draftIn(drafts, id, rules)?.facts.links ?? []);
+      const links = reached.flatMap((id) => factsOf(named(id))?.links ?? []);
       reached = [...new Set(links)].filter((id) => !seen.has(id));
       for (const id of reached) {
         seen.add(id);
-        const draft = draftIn(drafts, id, rules);
-        if (draft === null) continue;
+        const draft = named(id);
+        if (factsOf(draft) === null) continue;
         if (hop === 0) draft.references += 1;
         if (score * carried <= draft.score) continue;
         draft.score = score * carried;
@@ -166,12 +201,26 @@ function addLinked(drafts: Drafts, rules: NodeRules): void {
   }
 }
 
+function bestKnown(all: readonly Draft[], factsOf: Drafts['factsOf']): Draft[] {
+  const known: Draft[] = [];
+  for (const draft of all.toSorted((one, other) => other.score - one.score)) {
+    if (known.length === LINKING) break;
+    if (factsOf(draft) !== null) known.push(draft);
+  }
+  return known;
+}
+
 const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assistant: 0.7, tool: 0.3, external: 0 };
 const HALF_LIFE_MS = 30 * 86_400_000;
 const PROVEN_RECALLS = 5;
 const REFERRED_OFTEN = 2;
 
-function raiseOf({ facts, references }: Draft, { boosts, project, nowMs }: NodeRules): number {
+function raises(boosts: Boosts): boolean {
+  return Object.values(boosts).some((boost) => boost !== 0);
+}
+
+function raiseOf({ references }: Draft, facts: NodeFacts | null, { boosts, project, nowMs }: NodeRules): number {
+  if (facts === null) return 1;
   const { origin, atMs, recalled } = facts;
   return (
     (1 + boosts.recency * 2 ** (-Math.max(0, nowMs - atMs) / HALF_LIFE_MS)) *
@@ -182,23 +231,27 @@ function raiseOf({ facts, references }: Draft, { boosts, project, nowMs }: NodeR
   );
 }
 
-function rankedNode({ nodeId, score, lanes, turns, linkedFrom }: Draft): RankedNode {
-  const found: Partial<Record<Lane, LaneScore>> = {};
-  for (const turn of turns) {
+function rankedNode(
+  { nodeId, score, ranks, turns: places, linkedFrom }: Draft,
+  names: readonly string[],
+  { turns, found }: { readonly turns: RankedTurns; readonly found: Found },
+): RankedNode {
+  const lanes: Partial<Record<Lane, LaneScore>> = {};
+  let similarity = 0;
+  for (const nth of places) {
     for (const lane of TURN_LANES) {
-      const of = turn.lanes[lane];
-      if (of !== null && of.rank < (found[lane]?.rank ?? Number.POSITIVE_INFINITY)) found[lane] = of;
+      const place = turns.found(lane, nth);
+      if (place === null) continue;
+      if (lane === 'meaning' || lane === 'factMeaning') similarity = Math.max(similarity, place.score);
+      if (place.rank < (lanes[lane]?.rank ?? Number.POSITIVE_INFINITY)) lanes[lane] = place;
     }
   }
-  for (const lane of NODE_LANES) if (lanes[lane] !== null) found[lane] = lanes[lane];
-  const likenesses = turns.flatMap(({ lanes: { meaning, factMeaning } }) => [meaning, factMeaning]);
-  const near = [...likenesses, lanes.summary, lanes.trigger].map((each) => each?.score ?? 0);
-  return {
-    nodeId,
-    score,
-    lanes: found,
-    similarity: Math.max(0, ...near),
-    turns: turns.map(({ row }) => row),
-    linkedFrom,
-  };
+  for (const lane of NODE_LANES) {
+    const rank = ranks[lane];
+    if (rank === 0) continue;
+    const place = { rank, score: found.lanes[lane].scores[rank - 1] as number };
+    lanes[lane] = place;
+    if (lane !== 'fts') similarity = Math.max(similarity, place.score);
+  }
+  return { nodeId, score, lanes, similarity, turns: names, linkedFrom };
 }

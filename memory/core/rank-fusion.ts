@@ -1,4 +1,4 @@
-import type { Lane, LaneHits } from '../ports.ts';
+import type { Found, Lane } from '../ports.ts';
 
 /** `score` adds max-normalised scores, `rrf` reciprocal ranks, `comet` 0.6 of reciprocal ranks and 0.4 of likeness. */
 export type FusionMode = 'score' | 'rrf' | 'comet';
@@ -11,32 +11,46 @@ const COMET_LIKENESS = 0.4;
 const LANES: readonly Lane[] = ['raw', 'meaning', 'window', 'fact'];
 
 /**
- * Reciprocal-rank fusion of the turns that the lanes found, by row id; 1 is first in every lane. Turns that a fact
+ * Reciprocal-rank fusion of the turns that the lanes found, by `turnKey`; 1 is first in every lane. Turns that a fact
  * rests on take its rank.
  *
  * Source: Cormack, Clarke, Büttcher, SIGIR 2009.
  */
-export function fuseByRank(hits: LaneHits, mode: Exclude<FusionMode, 'score'>): Map<string, number> {
+export function fuseByRank({ lanes, rows }: Found, mode: Exclude<FusionMode, 'score'>): Map<number, number> {
   const k = mode === 'rrf' ? RRF_K : COMET_K;
-  const sums = new Map<string, number>();
+  const sums = new Map<number, number>();
+  const keysOf = (slot: number): number[] => {
+    const keys: number[] = [];
+    for (let nth = 0, turn = rows.sourceOf(slot, 0); turn !== 0; turn = rows.sourceOf(slot, ++nth)) {
+      keys.push(turnKey(rows.nodeOf(slot), turn));
+    }
+    return keys.length > 0 ? keys : [turnKey(rows.nodeOf(slot), rows.turnOf(slot))];
+  };
   for (const lane of LANES) {
-    const seen = new Set<string>();
-    for (const [at, { row }] of hits[lane].entries()) {
-      const ids = row.kind === 'fact' ? row.sources.map((turn) => `${row.node_id}:${turn}`) : [row.row_id];
-      for (const id of ids) {
-        if (seen.has(id)) continue;
-        seen.add(id);
-        sums.set(id, (sums.get(id) ?? 0) + 1 / (k + at + 1));
+    const seen = new Set<number>();
+    for (const [at, slot] of lanes[lane].slots.entries()) {
+      for (const key of keysOf(slot)) {
+        if (seen.has(key)) continue;
+        seen.add(key);
+        sums.set(key, (sums.get(key) ?? 0) + 1 / (k + at + 1));
       }
     }
   }
-  const most = LANES.filter((lane) => hits[lane].length > 0).length / (k + 1) || 1;
-  const likeness = new Map(hits.meaning.map(({ row, score }) => [row.row_id, Math.max(0, score)]));
+  const most = LANES.filter((lane) => lanes[lane].slots.length > 0).length / (k + 1) || 1;
+  const { slots, scores } = lanes.meaning;
+  const likeness = new Map(
+    slots.map((slot, at) => [turnKey(rows.nodeOf(slot), rows.turnOf(slot)), Math.max(0, scores[at] as number)]),
+  );
   return new Map(
-    [...sums].map(([id, sum]) => {
+    [...sums].map(([key, sum]) => {
       const ranks = sum / most;
-      const score = mode === 'rrf' ? ranks : COMET_RANKS * ranks + COMET_LIKENESS * (likeness.get(id) ?? 0);
-      return [id, score];
+      const score = mode === 'rrf' ? ranks : COMET_RANKS * ranks + COMET_LIKENESS * (likeness.get(key) ?? 0);
+      return [key, score];
     }),
   );
+}
+
+/** One number for a turn of a node. */
+export function turnKey(node: number, turn: number): number {
+  return node * 2 ** 26 + turn;
 }

@@ -1,6 +1,7 @@
 import type { LaneScore } from '../face.ts';
-import type { FoundRow, LaneHit, LaneHits } from '../ports.ts';
-import { type FusionMode, fuseByRank } from './rank-fusion.ts';
+import type { Found, Hits, LaneHits, RowReader } from '../ports.ts';
+import { type FACT_LANES, type FoundTurns, type OWN_LANES, turnsIn } from './found-turns.ts';
+import { type FusionMode, fuseByRank, turnKey } from './rank-fusion.ts';
 import { asksWhen, dateAgreement, namedDate } from './time-signs.ts';
 
 /** What each part of a turn's score counts. */
@@ -42,13 +43,17 @@ export const TURN_WEIGHTS: TurnWeights = {
 };
 
 /** Lanes that find turns. */
-export type TurnLane = 'raw' | 'meaning' | 'expanded' | 'window' | 'entity' | 'fact' | 'factMeaning';
+export type TurnLane = (typeof OWN_LANES | typeof FACT_LANES)[number];
 
-export interface RankedTurn {
-  readonly row: FoundRow;
+/** Turns best first, in columns: the nth of each stands for the nth turn. */
+export interface RankedTurns {
+  /** Numbers of the turns and of their nodes, see `RowReader`. */
+  readonly turns: readonly number[];
+  readonly nodes: readonly number[];
   /** About 0 to 1. */
-  readonly score: number;
-  readonly lanes: Readonly<Record<TurnLane, LaneScore | null>>;
+  readonly scores: readonly number[];
+  /** Where a lane found the nth; null where it did not. */
+  found(lane: TurnLane, nth: number): LaneScore | null;
 }
 
 export interface RankingRules {
@@ -64,154 +69,151 @@ const LEFT_OUT_SHARE = 0.8;
 const WINDOW_AHEAD = 3;
 
 /** Every turn that a lane found, best first; ties by age, oldest first. */
-export function rankTurns(question: string, hits: LaneHits, rules: RankingRules): RankedTurn[] {
-  const found = foundIn(hits);
-  if (rules.mode === 'score') addUp(question, hits, found, rules);
-  else {
-    const fused = fuseByRank(hits, rules.mode);
-    for (const draft of found.drafts.values()) draft.score = fused.get(draft.row.row_id) ?? 0;
-  }
-  return [...found.drafts.values()].sort((one, other) => other.score - one.score || inTime(one.row, other.row));
-}
-
-/** A row of a turn. All have one shape, and no object is made for a part of a score: a thousand are ranked at once. */
-interface Draft extends RankedTurn {
-  readonly lanes: Record<TurnLane, LaneScore | null>;
-  readonly turn: Turn;
-  /** The turn before it, where that was found. */
-  before: Turn | null;
-  /** What it is worth by itself. */
-  own: number;
-  score: number;
-}
-
-/** A turn that stands in several nodes has several rows, and counts once for its neighbours. */
-interface Turn {
-  readonly drafts: Draft[];
-  /** Of its rows the best by itself; and the same of the turns after it. */
-  best: number;
-  after: number;
-  /** Of the best window: the share of its own, null without one, and of the one furthest ahead that holds it. */
-  window: number | null;
-  ahead: number;
-  aheadBy: number;
-}
-
-interface Found {
-  readonly drafts: ReadonlyMap<string, Draft>;
-  readonly turns: ReadonlyMap<string, Turn>;
-}
-
-/** The turn rows of all lanes, and the turns that found facts rest on. */
-function foundIn(hits: LaneHits): Found {
-  const drafts = new Map<string, Draft>();
-  const turns = new Map<string, Turn>();
-  const add = (row: FoundRow): Draft => {
-    let turn = turns.get(row.turn);
-    if (turn === undefined) {
-      turn = { drafts: [], best: 0, after: 0, window: null, ahead: 0, aheadBy: 0 };
-      turns.set(row.turn, turn);
-    }
-    // Written out: spreading takes longer than all else here.
-    const lanes: Draft['lanes'] = {
-      raw: null,
-      meaning: null,
-      expanded: null,
-      window: null,
-      entity: null,
-      fact: null,
-      factMeaning: null,
-    };
-    const draft: Draft = { row, lanes, turn, before: null, own: 0, score: 0 };
-    turn.drafts.push(draft);
-    drafts.set(row.row_id, draft);
-    return draft;
+export function rankTurns(question: string, found: Found, rules: RankingRules): RankedTurns {
+  const turns = turnsIn(found);
+  const { mode } = rules;
+  const scores = mode === 'score' ? addUp(question, found, turns, rules) : fuse(found, turns, mode);
+  const order = inOrderOf(scores, found.rows, turns);
+  return {
+    turns: order.map((row) => numberOf(turns, row)),
+    nodes: order.map((row) => turns.rows.nodes[row] as number),
+    scores: order.map((row) => scores[row] as number),
+    found(lane, nth) {
+      const rank = rankOf(turns, lane, order[nth] as number);
+      return rank === 0 ? null : { rank, score: found.lanes[lane].scores[rank - 1] as number };
+    },
   };
-  for (const lane of ['raw', 'meaning', 'expanded', 'window', 'entity'] as const) {
-    for (const [at, { row, score }] of hits[lane].entries()) {
-      const draft = drafts.get(row.row_id) ?? add(row);
-      draft.lanes[lane] = { rank: at + 1, score };
-    }
-  }
-  for (const lane of ['fact', 'factMeaning'] as const) {
-    for (const [at, { row, score }] of hits[lane].entries()) {
-      for (const end of row.sources) {
-        for (const draft of turns.get(end)?.drafts ?? [add(factTurn(row, end))]) {
-          draft.lanes[lane] ??= { rank: at + 1, score };
-        }
-      }
-    }
-  }
-  return { drafts, turns };
 }
 
-/** What is known of a turn that only a fact led to. */
-function factTurn(fact: FoundRow, turn: string): FoundRow {
-  return { ...fact, row_id: `${fact.node_id}:${turn}`, kind: 'turn', turn, before: [], sources: [] };
+function rankOf({ rows, turns }: FoundTurns, lane: TurnLane, row: number): number {
+  const isFact = lane === 'fact' || lane === 'factMeaning';
+  return (isFact ? turns.ranks[lane][rows.turns[row] as number] : rows.ranks[lane][row]) as number;
 }
 
-function addUp(question: string, hits: LaneHits, found: Found, { weights, limit }: RankingRules): void {
-  weighOwn(hits, found, { weights, limit });
-  weighWindows(hits.window, found);
+function numberOf({ rows, turns }: FoundTurns, row: number): number {
+  return turns.numbers[rows.turns[row] as number] as number;
+}
+
+function inOrderOf(scores: Float64Array, { atMs, nameOf }: RowReader, found: FoundTurns): number[] {
+  const { slots, nodes } = found.rows;
+  const inTime = (one: number, other: number): number =>
+    atMs(slots[one] as number) - atMs(slots[other] as number) ||
+    inOrder(nameOf(numberOf(found, one)), nameOf(numberOf(found, other))) ||
+    inOrder(nameOf(nodes[one] as number), nameOf(nodes[other] as number));
+  return Array.from(scores.keys()).sort(
+    (one, other) => (scores[other] as number) - (scores[one] as number) || inTime(one, other),
+  );
+}
+
+function fuse(found: Found, turns: FoundTurns, mode: Exclude<FusionMode, 'score'>): Float64Array {
+  const fused = fuseByRank(found, mode);
+  const scores = new Float64Array(turns.rows.count);
+  for (let row = 0; row < scores.length; row += 1) {
+    scores[row] = fused.get(turnKey(turns.rows.nodes[row] as number, numberOf(turns, row))) ?? 0;
+  }
+  return scores;
+}
+
+function addUp(question: string, found: Found, { rows, turns }: FoundTurns, rules: RankingRules): Float64Array {
+  const { weights } = rules;
+  const { lanes } = found;
+  const own = ownWorth(lanes, { rows, turns }, rules);
+  const { best, before, after } = neighbours(own, found.rows, { rows, turns });
+  const windows = windowsOf(found, turns);
   const [date, when] = [namedDate(question), asksWhen(question)];
-  const bestFact = top(hits.fact);
+  const bestFact = top(lanes.fact);
   const full = scaleOf(weights);
-  for (const draft of found.drafts.values()) {
-    const { row, lanes, turn } = draft;
-    const before = weights.before * (draft.before?.best ?? 0);
-    const after = weights.after * turn.after;
-    const own = turn.window ?? 0;
-    const window = (own + (turn.aheadBy === 0 ? own : turn.ahead)) / 2;
-    let sum = draft.own + Math.max(before, after) + weights.window * window;
-    if (date !== null) sum += weights.date * dateAgreement(date, row.created_at_ms);
-    if (when && row.timed) sum += weights.when;
-    sum += share(weights.fact, lanes.fact, bestFact);
-    sum += weights.factMeaning * Math.max(0, lanes.factMeaning?.score ?? 0);
-    draft.score = Math.max(0, sum / full);
+  const scores = new Float64Array(rows.count);
+  for (let row = 0; row < rows.count; row += 1) {
+    const slot = rows.slots[row] as number;
+    const turn = rows.turns[row] as number;
+    const earlier = before[row] as number;
+    const lent = Math.max(
+      weights.before * (earlier === NONE ? 0 : (best[earlier] as number)),
+      weights.after * (after[turn] as number),
+    );
+    let sum = (own[row] as number) + lent + weights.window * (windows[turn] as number);
+    if (date !== null) sum += weights.date * dateAgreement(date, found.rows.atMs(slot));
+    if (when && found.rows.isTimed(slot)) sum += weights.when;
+    sum += share(weights.fact, lanes.fact, turns.ranks.fact[turn] as number, bestFact);
+    const rank = turns.ranks.factMeaning[turn] as number;
+    if (rank > 0) sum += weights.factMeaning * Math.max(0, lanes.factMeaning.scores[rank - 1] as number);
+    scores[row] = Math.max(0, sum / full);
   }
+  return scores;
 }
 
-/** What each turn is worth by itself, and lends to the one before it. */
-function weighOwn(hits: LaneHits, { drafts, turns }: Found, { weights, limit }: Omit<RankingRules, 'mode'>): void {
-  const raw = top(hits.raw) || top(hits.expanded);
-  const entity = top(hits.entity);
-  const leftOut = hits.meaning.length < limit / 2 ? 0 : (hits.meaning.at(-1)?.score ?? 0) * LEFT_OUT_SHARE;
-  for (const draft of drafts.values()) {
-    const { lanes, turn } = draft;
-    draft.own =
-      share(weights.raw, lanes.raw, raw) +
-      weights.meaning * (lanes.meaning?.score ?? leftOut) +
-      share(weights.expanded, lanes.expanded, raw) +
-      share(weights.entity, lanes.entity, entity);
-    turn.best = Math.max(turn.best, draft.own);
+/** What each row is worth by itself. */
+function ownWorth(lanes: LaneHits, { rows }: FoundTurns, { weights, limit }: RankingRules): Float64Array {
+  const { ranks } = rows;
+  const raw = top(lanes.raw) || top(lanes.expanded);
+  const entity = top(lanes.entity);
+  const { scores: likenesses } = lanes.meaning;
+  const leftOut = likenesses.length < limit / 2 ? 0 : (likenesses.at(-1) ?? 0) * LEFT_OUT_SHARE;
+  const own = new Float64Array(rows.count);
+  for (let row = 0; row < rows.count; row += 1) {
+    const near = ranks.meaning[row] as number;
+    own[row] =
+      share(weights.raw, lanes.raw, ranks.raw[row] as number, raw) +
+      weights.meaning * (near === 0 ? leftOut : (likenesses[near - 1] as number)) +
+      share(weights.expanded, lanes.expanded, ranks.expanded[row] as number, raw) +
+      share(weights.entity, lanes.entity, ranks.entity[row] as number, entity);
   }
-  for (const draft of drafts.values()) {
-    const [end] = draft.row.before;
-    const before = end === undefined ? undefined : turns.get(end);
-    if (before === undefined) continue;
-    draft.before = before;
-    before.after = Math.max(before.after, draft.turn.best);
-  }
+  return own;
 }
 
-/** Each turn counts with its own window and with the one that has the turn in its middle. */
-function weighWindows(hits: readonly LaneHit[], { turns }: Found): void {
-  const best = top(hits);
-  if (best === 0) return;
-  for (const { row, score } of hits) {
-    const own = turns.get(row.turn);
-    if (own !== undefined) own.window = score / best;
-    for (let by = Math.min(WINDOW_AHEAD, row.before.length); by > 0; by -= 1) {
-      const earlier = turns.get(row.before[by - 1] as string);
-      if (earlier === undefined || by <= earlier.aheadBy) continue;
-      earlier.aheadBy = by;
-      earlier.ahead = score / best;
+interface Neighbours {
+  /** By turn: of its rows the best by itself; and the same of the turns after it. */
+  readonly best: Float64Array;
+  readonly after: Float64Array;
+  /** By row: the place of the turn before it. */
+  readonly before: Int32Array;
+}
+
+const NONE = -1;
+
+function neighbours(own: Float64Array, { beforeOf }: RowReader, { rows, turns }: FoundTurns): Neighbours {
+  const [best, after] = [new Float64Array(turns.count), new Float64Array(turns.count)];
+  const before = new Int32Array(rows.count);
+  for (let row = 0; row < rows.count; row += 1) {
+    const turn = rows.turns[row] as number;
+    best[turn] = Math.max(best[turn] as number, own[row] as number);
+  }
+  for (let row = 0; row < rows.count; row += 1) {
+    const earlier = turns.placeOf(beforeOf(rows.slots[row] as number, 1)) ?? NONE;
+    before[row] = earlier;
+    if (earlier === NONE) continue;
+    after[earlier] = Math.max(after[earlier] as number, best[rows.turns[row] as number] as number);
+  }
+  return { best, before, after };
+}
+
+/** Of each turn the mean of its own window and of the one that has the turn in its middle, as shares of the best. */
+function windowsOf({ lanes, rows }: Found, turns: FoundTurns['turns']): Float64Array {
+  const best = top(lanes.window);
+  const [own, ahead, by] = [new Float64Array(turns.count), new Float64Array(turns.count), new Uint8Array(turns.count)];
+  if (best === 0) return own;
+  const { slots, scores } = lanes.window;
+  for (let at = 0; at < slots.length; at += 1) {
+    const slot = slots[at] as number;
+    const worth = (scores[at] as number) / best;
+    own[turns.placeOf(rows.turnOf(slot)) as number] = worth;
+    for (let far = WINDOW_AHEAD; far > 0; far -= 1) {
+      const earlier = turns.placeOf(rows.beforeOf(slot, far));
+      if (earlier === undefined || far <= (by[earlier] as number)) continue;
+      by[earlier] = far;
+      ahead[earlier] = worth;
     }
   }
+  for (let turn = 0; turn < turns.count; turn += 1) {
+    const alone = own[turn] as number;
+    own[turn] = (alone + (by[turn] === 0 ? alone : (ahead[turn] as number))) / 2;
+  }
+  return own;
 }
 
-function share(weight: number, found: LaneScore | null, best: number): number {
-  return found === null || best === 0 ? 0 : (weight * found.score) / best;
+function share(weight: number, { scores }: Hits, rank: number, best: number): number {
+  return rank === 0 || best === 0 ? 0 : (weight * (scores[rank - 1] as number)) / best;
 }
 
 /** A turn that is best in every lane, lent its neighbour's worth. */
@@ -220,12 +222,8 @@ function scaleOf({ raw, meaning, expanded, entity, before, window }: TurnWeights
   return own * (1 + before) + window || 1;
 }
 
-function top(hits: readonly LaneHit[]): number {
-  return hits[0]?.score ?? 0;
-}
-
-function inTime(one: FoundRow, other: FoundRow): number {
-  return one.created_at_ms - other.created_at_ms || inOrder(one.turn, other.turn) || inOrder(one.row_id, other.row_id);
+function top({ scores }: Hits): number {
+  return scores[0] ?? 0;
 }
 
 export function inOrder(one: string, other: string): number {

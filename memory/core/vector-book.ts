@@ -1,6 +1,6 @@
-import { createBest } from './best.ts';
+import type { Hits } from '../ports.ts';
+import { bestOf } from './best.ts';
 import { products } from './products.ts';
-import type { FoundSlot } from './word-index.ts';
 
 /**
  * Vectors of few rows by their slots, compared one by one: exact, and sooner done than asking the table. Beyond
@@ -11,12 +11,12 @@ export interface VectorBook {
   remove(slot: number): void;
   /** Whether every row's vector is here. */
   isWhole(): boolean;
-  /** Cosines above 0, best first within a group: of each at most as many as `limits` says, of others none. */
-  nearest(
-    vector: Float32Array,
-    groupOf: (slot: number) => string | null,
-    limits: ReadonlyMap<string, number>,
-  ): FoundSlot[];
+  /**
+   * Cosines above 0, for each limit of those slots that belong to it.
+   *
+   * @param groupOf  the place of a slot's limit, -1 for one that is not asked for
+   */
+  nearest(vector: Float32Array, groupOf: (slot: number) => number, limits: readonly number[]): Hits[];
   clear(): void;
 }
 
@@ -31,6 +31,9 @@ export function createVectorBook(dimensions: number, rows = 0, mostRows = Number
   /** By place. */
   const slots: number[] = [];
   let vectors = new Float32Array(0);
+  /** Written anew by each search. */
+  let groups = new Int8Array(0);
+  let found = { slots: new Uint32Array(0), scores: new Float64Array(0) };
   let whole = rows <= most;
 
   function empty(): void {
@@ -69,20 +72,22 @@ export function createVectorBook(dimensions: number, rows = 0, mostRows = Number
     },
     isWhole: () => whole,
     nearest(vector, groupOf, limits) {
-      const best = new Map([...limits].map(([group, limit]) => [group, createBest(limit)]));
-      const scores = products(unit(vector), vectors, { from: 0, to: slots.length });
-      let least = 0;
-      for (let place = 0; place < slots.length; place += 1) {
-        const score = scores[place] as number;
-        if (score <= least) continue;
-        const slot = slots[place] as number;
-        const found = best.get(groupOf(slot) ?? '');
-        if (found === undefined || score < found.least()) continue;
-        found.add(slot, score);
-        least = found.least();
-        for (const each of best.values()) least = Math.min(least, each.least());
+      const count = slots.length;
+      const cosines = products(unit(vector), vectors, { from: 0, to: count });
+      if (groups.length < count) groups = new Int8Array(count * 2);
+      for (let place = 0; place < count; place += 1) groups[place] = groupOf(slots[place] as number);
+      if (found.slots.length < count) {
+        found = { slots: new Uint32Array(count * 2), scores: new Float64Array(count * 2) };
       }
-      return [...best.values()].flatMap((each) => each.sorted());
+      return limits.map((limit, group) => {
+        let fitting = 0;
+        for (let place = 0; place < count; place += 1) {
+          if (groups[place] !== group || (cosines[place] as number) <= 0) continue;
+          found.slots[fitting] = slots[place] as number;
+          found.scores[fitting++] = cosines[place] as number;
+        }
+        return bestOf(found, fitting, limit);
+      });
     },
     clear() {
       empty();

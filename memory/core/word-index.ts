@@ -1,15 +1,10 @@
-import type { FoundRow } from '../ports.ts';
-import { createBest } from './best.ts';
+import type { FoundRow, Hits } from '../ports.ts';
+import { bestOf } from './best.ts';
 import { grown } from './grown.ts';
 import { createPostings, type Postings } from './postings.ts';
 import type { TermIds } from './term-ids.ts';
 import type { WeightedTerm } from './thesaurus.ts';
 import { createTurnOrder } from './turn-order.ts';
-
-export interface FoundSlot {
-  readonly id: number;
-  readonly score: number;
-}
 
 /** Which rows may be given, and how many. */
 export interface WordSearch {
@@ -24,9 +19,9 @@ export interface WordSearch {
 export interface WordIndex {
   put(slot: number, row: Pick<FoundRow, 'kind' | 'turn' | 'before'>, tokens: readonly string[]): void;
   remove(slot: number): void;
-  search(kind: FoundRow['kind'], terms: readonly WeightedTerm[], search: WordSearch): FoundSlot[];
+  search(kind: FoundRow['kind'], terms: readonly WeightedTerm[], search: WordSearch): Hits;
   /** Over each turn together with the five before it, of each its first words. */
-  searchWindows(terms: readonly WeightedTerm[], search: WordSearch): FoundSlot[];
+  searchWindows(terms: readonly WeightedTerm[], search: WordSearch): Hits;
   /** In how many turns and nodes that fit a term stands. */
   rowsWith(term: number, fits: (slot: number) => boolean): number;
   clear(): void;
@@ -65,6 +60,7 @@ export function createWordIndex(ids: TermIds): WordIndex {
   let scores = new Float64Array(0);
   let heads = new Uint32Array(0);
   let [touched, inWindow] = [new Uint32Array(0), new Uint32Array(0)];
+  let found = { slots: touched, scores };
 
   function tidy(): void {
     for (const kind of KINDS) fields[kind].postings.retain((posting) => kinds[posting >>> SLOT_SHIFT] !== 0);
@@ -78,18 +74,22 @@ export function createWordIndex(ids: TermIds): WordIndex {
     heads = new Uint32Array(kinds.length);
     touched = new Uint32Array(kinds.length);
     inWindow = new Uint32Array(kinds.length);
+    // What is touched is read in the same order as this is written.
+    found = { slots: touched, scores: new Float64Array(kinds.length) };
   }
 
   /** Gives the best of what was touched, and sets its scores to zero. */
-  function taken(count: number, { limit, fits }: WordSearch): FoundSlot[] {
-    const best = createBest(limit);
+  function taken(count: number, { limit, fits }: WordSearch): Hits {
+    let fitting = 0;
     for (let at = 0; at < count; at += 1) {
       const slot = touched[at] as number;
-      const score = scores[slot] as number;
+      if (fits(slot)) {
+        found.slots[fitting] = slot;
+        found.scores[fitting++] = scores[slot] as number;
+      }
       scores[slot] = 0;
-      if (score >= best.least() && fits(slot)) best.add(slot, score);
     }
-    return best.sorted();
+    return bestOf(found, fitting, limit);
   }
 
   function known(terms: readonly WeightedTerm[]): (readonly [id: number, weight: number])[] {
@@ -134,7 +134,7 @@ export function createWordIndex(ids: TermIds): WordIndex {
     search(kind, terms, asked) {
       makeRoom();
       const { postings, rows, words } = fields[kind];
-      let found = 0;
+      let met = 0;
       for (const [id, weight] of known(terms)) {
         const { values, count } = postings.read(id);
         const worth = weight * idf(rows, liveIn(values, count, kinds)) * (K1 + 1);
@@ -143,18 +143,18 @@ export function createWordIndex(ids: TermIds): WordIndex {
           const slot = posting >>> SLOT_SHIFT;
           if (kinds[slot] === 0) continue;
           const often = (posting >>> COUNT_SHIFT) & MOST_COUNTED;
-          if (scores[slot] === 0) touched[found++] = slot;
+          if (scores[slot] === 0) touched[met++] = slot;
           const norm = K1 * (1 - B + (B * rows * (lengths[slot] as number)) / words);
           scores[slot] = (scores[slot] as number) + (worth * often) / (often + norm);
         }
       }
-      return taken(found, asked);
+      return taken(met, asked);
     },
     searchWindows(terms, asked) {
       makeRoom();
       const { postings, rows } = fields.turn;
       const words = order.totalWords();
-      let found = 0;
+      let met = 0;
       for (const [id, weight] of known(terms)) {
         const { values, count } = postings.read(id);
         let windows = 0;
@@ -177,12 +177,12 @@ export function createWordIndex(ids: TermIds): WordIndex {
           const slot = inWindow[at] as number;
           const often = heads[slot] as number;
           heads[slot] = 0;
-          if (scores[slot] === 0) touched[found++] = slot;
+          if (scores[slot] === 0) touched[met++] = slot;
           const norm = K1 * (1 - B + (B * rows * order.wordsIn(slot)) / words);
           scores[slot] = (scores[slot] as number) + (worth * often) / (often + norm);
         }
       }
-      return taken(found, asked);
+      return taken(met, asked);
     },
     rowsWith(term, fits) {
       let count = 0;

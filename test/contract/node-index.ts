@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { FoundRow, IndexRow, LaneHits, NodeIndex } from '../../memory/ports.ts';
+import type { FoundRow, IndexRow, NodeIndex } from '../../memory/ports.ts';
+import { NOTHING, searched } from '../helpers/lane-hits.ts';
 
 export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {}): IndexRow {
   return {
@@ -28,19 +29,6 @@ export function turnRow(nodeId: string, turn: string, text: string, over: Partia
 const everything = { filter: {}, limit: 10 };
 const idsOf = (hits: readonly { row: FoundRow }[]): string[] => hits.map(({ row }) => row.row_id);
 
-const NOTHING: LaneHits = {
-  fts: [],
-  summary: [],
-  trigger: [],
-  raw: [],
-  meaning: [],
-  expanded: [],
-  window: [],
-  entity: [],
-  fact: [],
-  factMeaning: [],
-};
-
 /** What a search gives of a row. */
 function found(row: IndexRow, timed = false): FoundRow {
   const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, before, sources } = row;
@@ -61,7 +49,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
 
   test('an empty index finds nothing and says so', async () => {
     const index = await make();
-    expect(await index.search('anything', everything)).toEqual(NOTHING);
+    expect(await searched(index, 'anything', everything)).toEqual(NOTHING);
     expect(await index.count()).toBe(0);
     expect(await index.nodeIds()).toEqual(new Set());
     await index.close();
@@ -71,7 +59,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     const node = nodeRow('a', 'staging database listens on port 5433', { trigger: 'When I connect to staging' });
     const turn = turnRow('a', 't1', 'psql: 데이터베이스 o\'clock "5433"\nsecond line');
     const index = await filled([node, turn]);
-    const { fts, raw, summary, meaning, trigger } = await index.search('staging 데이터베이스', everything);
+    const { fts, raw, summary, meaning, trigger } = await searched(index, 'staging 데이터베이스', everything);
     expect(fts.map(({ row }) => row)).toEqual([found(node)]);
     expect(raw.map(({ row }) => row)).toEqual([found(turn)]);
     expect([idsOf(summary), idsOf(meaning)]).toEqual([['node:a'], ['turn:t1']]);
@@ -84,7 +72,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     const index = await make();
     for (const row of noise) await index.upsert([row]);
     await index.upsert([nodeRow('x', 'reconnectTimeout of the websocket port is 4500 ms')]);
-    const { fts, summary } = await index.search('reconnect timeout port', { filter: {}, limit: 3 });
+    const { fts, summary } = await searched(index, 'reconnect timeout port', { filter: {}, limit: 3 });
     expect(fts).toHaveLength(3);
     expect(idsOf(fts)[0]).toBe('node:x');
     expect(idsOf(summary)[0]).toBe('node:x');
@@ -96,13 +84,13 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
   test('facts lead to the turns they rest on, and stay out of the lanes of nodes', async () => {
     const fact = factRow('a', 0, 'staging port: 5433', ['t1', 't2']);
     const index = await filled([nodeRow('a', 'databases'), turnRow('a', 't1', 'moved it'), fact]);
-    const { fts, raw, summary, fact: told, factMeaning } = await index.search('staging port', everything);
+    const { fts, raw, summary, fact: told, factMeaning } = await searched(index, 'staging port', everything);
     expect(told.map(({ row }) => row)).toEqual([found(fact)]);
     expect(idsOf(factMeaning)).toEqual(['a#0']);
     expect([idsOf(fts), idsOf(raw), idsOf(summary)].flat()).not.toContain('a#0');
     expect(await index.entries()).toEqual(new Map([['a', { digest: 'digest of a', turns: ['t1'] }]]));
     await index.removeNodes(['a']);
-    expect((await index.search('staging port', everything)).fact).toEqual([]);
+    expect((await searched(index, 'staging port', everything)).fact).toEqual([]);
     await index.close();
   });
 
@@ -111,10 +99,10 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     const facts = Array.from({ length: 80 }, (_, at) => told(at));
     const asked = { filter: {}, limit: 80 };
     const index = await filled([nodeRow('a', 'copper'), ...facts]);
-    const { fact, factMeaning } = await index.search('copper kettle', asked);
+    const { fact, factMeaning } = await searched(index, 'copper kettle', asked);
     expect([fact.length, factMeaning.length]).toEqual([80, 80]);
     await index.upsert(Array.from({ length: 40 }, (_, at) => nodeRow(`n${at}`, 'copper copper copper')));
-    const [first] = (await index.search('copper kettle', asked)).fact;
+    const [first] = (await searched(index, 'copper kettle', asked)).fact;
     expect(first?.row.row_id).toBe('a#0');
     expect(first?.score).toBeCloseTo(fact[0]?.score ?? 0, 5);
     await index.close();
@@ -125,7 +113,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
       turnRow('a', 't1', 'shall we rename the warehouse table?'),
       turnRow('a', 't2', 'yes, go ahead', { before: ['t1'] }),
     ]);
-    const { raw, window } = await index.search('warehouse', everything);
+    const { raw, window } = await searched(index, 'warehouse', everything);
     expect(idsOf(raw)).toEqual(['turn:t1']);
     expect(new Set(idsOf(window))).toEqual(new Set(['turn:t1', 'turn:t2']));
     expect(window.find(({ row }) => row.turn === 't2')?.row.before).toEqual(['t1']);
@@ -134,7 +122,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
 
   test('other words for the same thing are asked for too', async () => {
     const index = await filled([turnRow('a', 't1', 'the lawyer called'), turnRow('b', 't2', 'a green bicycle')]);
-    const { raw, expanded } = await index.search('attorney', everything);
+    const { raw, expanded } = await searched(index, 'attorney', everything);
     expect([idsOf(raw), idsOf(expanded)]).toEqual([[], ['turn:t1']]);
     await index.close();
   });
@@ -142,7 +130,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
   test('lanes that nobody wants stay empty', async () => {
     const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'alpha yesterday')]);
     const without = new Set(['fts', 'fact', 'meaning', 'expanded'] as const);
-    const { fts, meaning, raw } = await index.search('alpha', { ...everything, without });
+    const { fts, meaning, raw } = await searched(index, 'alpha', { ...everything, without });
     expect([fts, meaning]).toEqual([[], []]);
     expect(raw[0]?.row.timed).toBe(true);
     await index.close();
@@ -157,7 +145,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
 
   test('cosines stand on the vector lanes: the very same text scores 1', async () => {
     const index = await filled([nodeRow('a', 'prefer pnpm over npm', { trigger: 'When I install packages' })]);
-    const { summary } = await index.search('prefer pnpm over npm', everything);
+    const { summary } = await searched(index, 'prefer pnpm over npm', everything);
     expect(summary[0]?.score).toBeCloseTo(1, 4);
     await index.close();
   });
@@ -168,12 +156,12 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
       names.map((project, at) => nodeRow(`n${at}`, 'deploy key', { project, session_id: `s'${at}` })),
     );
     for (const [at, project] of names.entries()) {
-      const { fts, summary } = await index.search('deploy key', { filter: { project }, limit: 10 });
+      const { fts, summary } = await searched(index, 'deploy key', { filter: { project }, limit: 10 });
       expect([idsOf(fts), idsOf(summary)]).toEqual([[`node:n${at}`], [`node:n${at}`]]);
     }
-    const { fts } = await index.search('deploy key', { filter: { sessionId: "s'1" }, limit: 10 });
+    const { fts } = await searched(index, 'deploy key', { filter: { sessionId: "s'1" }, limit: 10 });
     expect(idsOf(fts)).toEqual(['node:n1']);
-    expect((await index.search('deploy key', { filter: { project: 'none' }, limit: 10 })).fts).toEqual([]);
+    expect((await searched(index, 'deploy key', { filter: { project: 'none' }, limit: 10 })).fts).toEqual([]);
     await index.close();
   });
 
@@ -181,8 +169,8 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     const index = await filled([nodeRow('a', 'cache lives in redis'), nodeRow('b', 'queue lives in rabbit')]);
     await index.upsert([nodeRow('a', 'cache lives in kafka'), nodeRow('c', 'mail goes through postfix')]);
     expect(await index.count()).toBe(3);
-    expect((await index.search('redis', everything)).fts).toEqual([]);
-    expect(idsOf((await index.search('kafka', everything)).fts)).toEqual(['node:a']);
+    expect((await searched(index, 'redis', everything)).fts).toEqual([]);
+    expect(idsOf((await searched(index, 'kafka', everything)).fts)).toEqual(['node:a']);
     expect(index.termWeights(['redis', 'kafka'], {}).get('redis')).toBeGreaterThan(
       index.termWeights(['kafka'], {}).get('kafka') as number,
     );
@@ -194,7 +182,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     await index.removeNodes(['a', 'unknown', "o'x"]);
     expect(await index.nodeIds()).toEqual(new Set(['b']));
     expect(await index.count()).toBe(1);
-    const { fts, raw, summary } = await index.search('alpha', everything);
+    const { fts, raw, summary } = await searched(index, 'alpha', everything);
     expect([idsOf(fts), idsOf(raw), idsOf(summary)]).toEqual([['node:b'], [], ['node:b']]);
     await index.removeNodes([]);
     await index.close();
@@ -215,13 +203,13 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
   test('a purge changes nothing that is there', async () => {
     const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'alpha raw'), nodeRow('b', 'beta')]);
     await index.removeNodes(['b']);
-    const before = await index.search('alpha beta', everything);
-    const [after] = await Promise.all([index.search('alpha beta', everything), index.purge()]);
+    const before = await searched(index, 'alpha beta', everything);
+    const [after] = await Promise.all([searched(index, 'alpha beta', everything), index.purge()]);
     expect(after).toEqual(before);
-    const later = await index.search('alpha beta', everything);
+    const later = await searched(index, 'alpha beta', everything);
     expect([idsOf(later.fts), idsOf(later.raw)]).toEqual([idsOf(before.fts), idsOf(before.raw)]);
     await index.upsert([nodeRow('c', 'alpha gamma')]);
-    expect(idsOf((await index.search('gamma', everything)).fts)).toEqual(['node:c']);
+    expect(idsOf((await searched(index, 'gamma', everything)).fts)).toEqual(['node:c']);
     await index.removeNodes(['a', 'c']);
     await index.purge();
     expect(await index.count()).toBe(0);
@@ -232,7 +220,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     const index = await filled([nodeRow('old', 'port of old')]);
     for (let at = 0; at < 20; at += 1) await index.upsert([nodeRow(`n${at}`, `port ${at === 17 ? 'needle' : at}`)]);
     await index.removeNodes(['old']);
-    expect(idsOf((await index.search('needle port', { filter: {}, limit: 3 })).fts)[0]).toBe('node:n17');
+    expect(idsOf((await searched(index, 'needle port', { filter: {}, limit: 3 })).fts)[0]).toBe('node:n17');
     await index.close();
   });
 
@@ -261,7 +249,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
       ),
     );
     expect(await index.count()).toBe(60);
-    expect(idsOf((await index.search('wordcp', everything)).fts)).toEqual(['node:n42']);
+    expect(idsOf((await searched(index, 'wordcp', everything)).fts)).toEqual(['node:n42']);
     await index.close();
   });
 
@@ -270,9 +258,9 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
       nodeRow('a', 'zebrafish config'),
       ...['b', 'c'].map((id) => nodeRow(id, 'common words')),
     ]);
-    expect(await index.search('… !!!', everything)).toEqual(NOTHING);
+    expect(await searched(index, '… !!!', everything)).toEqual(NOTHING);
     const long = `${'common words again and again '.repeat(300)} zebrafish`;
-    expect(idsOf((await index.search(long, everything)).fts)).toContain('node:a');
+    expect(idsOf((await searched(index, long, everything)).fts)).toContain('node:a');
     await index.close();
   });
 
@@ -280,9 +268,9 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     const index = await filled([nodeRow('a', 'alpha')]);
     await index.clear();
     expect(await index.count()).toBe(0);
-    expect((await index.search('alpha', everything)).fts).toEqual([]);
+    expect((await searched(index, 'alpha', everything)).fts).toEqual([]);
     await index.upsert([nodeRow('b', 'alpha')]);
-    expect(idsOf((await index.search('alpha', everything)).fts)).toEqual(['node:b']);
+    expect(idsOf((await searched(index, 'alpha', everything)).fts)).toEqual(['node:b']);
     await index.close();
     await index.close();
   });

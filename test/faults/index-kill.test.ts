@@ -7,6 +7,7 @@ import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
 import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
 import { nodeRow } from '../contract/node-index.ts';
 import { compileInto } from '../helpers/compiled.ts';
+import { searched } from '../helpers/lane-hits.ts';
 
 const KILLS = 8;
 const WRITER = `
@@ -52,7 +53,7 @@ it('row 56: killed while it is tidied, the index opens as it was, with every row
     expect(opened.rebuilt).toBe(false);
     const ids = new Set(await opened.index.nodeIds());
     expect(acknowledged.filter((at) => !ids.has(`n${at}`))).toEqual([]);
-    expect((await opened.index.search('some words', { filter: {}, limit: 1 })).fts).toHaveLength(1);
+    expect((await searched(opened.index, 'some words', { filter: {}, limit: 1 })).fts).toHaveLength(1);
     await opened.index.close();
   } finally {
     await rm(out, { recursive: true, force: true });

@@ -1,4 +1,5 @@
-import type { FoundRow, LaneHit, LaneHits } from '../../memory/ports.ts';
+import { createRowBook } from '../../memory/core/row-book.ts';
+import type { Found, FoundRow, Hits, Lane, NodeIndex, SearchOptions } from '../../memory/ports.ts';
 
 export function foundTurn(turn: string, over: Partial<FoundRow> = {}): FoundRow {
   return {
@@ -17,11 +18,42 @@ export function foundTurn(turn: string, over: Partial<FoundRow> = {}): FoundRow 
   };
 }
 
-export function hit(row: FoundRow, score: number): LaneHit {
+export interface Hit {
+  readonly row: FoundRow;
+  readonly score: number;
+}
+
+type Spelled = Readonly<Record<Lane, readonly Hit[]>>;
+
+export const NOTHING: Spelled = {
+  ...{ fts: [], summary: [], trigger: [], raw: [], meaning: [], expanded: [], window: [], entity: [] },
+  ...{ fact: [], factMeaning: [] },
+};
+
+export function hit(row: FoundRow, score: number): Hit {
   return { row, score };
 }
 
-export function lanes(over: Partial<LaneHits>): LaneHits {
-  const none = { fts: [], summary: [], trigger: [], raw: [], meaning: [], expanded: [], window: [], entity: [] };
-  return { ...none, fact: [], factMeaning: [], ...over };
+/** What a search gives that finds these rows, and no others, in these lanes. */
+export function lanes(over: Partial<Spelled>): Found {
+  const rows = createRowBook();
+  const slotOf = (row: FoundRow): number => rows.slotOf(row.row_id) ?? rows.put({ ...row, digest: '' });
+  const hitsOf = (hits: readonly Hit[]): Hits => ({
+    slots: hits.map(({ row }) => slotOf(row)),
+    scores: hits.map(({ score }) => score),
+  });
+  return { lanes: mapped({ ...NOTHING, ...over }, hitsOf), rows };
+}
+
+/** What each lane found, with the rows themselves. */
+export async function searched(index: NodeIndex, query: string, options: SearchOptions): Promise<Spelled> {
+  const { lanes, rows } = await index.search(query, options);
+  return mapped(lanes, ({ slots, scores }) =>
+    slots.map((slot, at) => ({ row: rows.at(slot) as FoundRow, score: scores[at] as number })),
+  );
+}
+
+function mapped<From, To>(lanes: Readonly<Record<Lane, From>>, change: (lane: From) => To): Record<Lane, To> {
+  const changed = Object.entries(lanes).map(([lane, hits]) => [lane, change(hits)]);
+  return Object.fromEntries(changed) as Record<Lane, To>;
 }

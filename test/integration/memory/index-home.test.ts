@@ -9,6 +9,7 @@ import { createSucceededIndex } from '../../../memory/adapters/succeeded-index.t
 import type { Memory } from '../../../memory/index.ts';
 import type { Embedder, NodeIndex } from '../../../memory/ports.ts';
 import { nodeIndexContract, nodeRow } from '../../contract/node-index.ts';
+import { searched } from '../../helpers/lane-hits.ts';
 import { createDisk, type Disk, openRig } from '../../helpers/memory-rig.ts';
 import { makeNode } from '../../helpers/nodes.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -68,7 +69,7 @@ const seventeen = expect.stringContaining('7017');
 const folders = async (dir: string): Promise<string[]> =>
   (await readdir(dir)).map((name) => name.split('-')[0] as string);
 const vectorsOf = async (index: NodeIndex): Promise<number> =>
-  (await index.search('billing service port', { filter: {}, limit: 60 })).summary.length;
+  (await searched(index, 'billing service port', { filter: {}, limit: 60 })).summary.length;
 
 describe('an index that is succeeded by another', () => {
   nodeIndexContract(async () => {

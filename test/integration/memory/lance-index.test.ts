@@ -6,6 +6,7 @@ import type { OpenedIndex } from '../../../memory/adapters/lance-index.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
 import type { Embedder } from '../../../memory/ports.ts';
 import { nodeIndexContract, nodeRow, turnRow } from '../../contract/node-index.ts';
+import { searched } from '../../helpers/lane-hits.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -45,7 +46,7 @@ test('what was indexed is there again after opening anew, with its term weights'
   expect(await index.count()).toBe(40);
   expect((await index.nodeIds()).size).toBe(20);
   expect(index.termWeights(['topic7', 'common'], {}).get('topic7')).toBeCloseTo(Math.log(1 + 39.5 / 1.5), 10);
-  expect((await index.search('topic7', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('n7');
+  expect((await searched(index, 'topic7', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('n7');
   await index.close();
 });
 
@@ -73,7 +74,7 @@ test('a vector of the wrong length is refused and nothing is written', async () 
     embedQuery: async () => ({ vector: new Float32Array(3), comparedWith: 'vector' }),
   });
   await expect(index.upsert([nodeRow('a', 'alpha')])).rejects.toMatchObject({ code: 'index_failed' });
-  await expect(index.search('alpha', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });
+  await expect(searched(index, 'alpha', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });
   expect(await index.count()).toBe(0);
   await index.close();
 });
@@ -86,7 +87,7 @@ test('rows whose texts cannot be embedded are found by their words, and written 
   const unembedded = (error: unknown): void => void errors.push(error);
   const first = await openLanceIndex({ dir, embedder: failing, now: Date.now, report, unembedded });
   await first.index.upsert([nodeRow('a', 'alpha'), nodeRow('b', 'beta')]);
-  const { fts, summary } = await first.index.search('alpha', { filter: {}, limit: 5 });
+  const { fts, summary } = await searched(first.index, 'alpha', { filter: {}, limit: 5 });
   expect([fts.length, summary.length]).toEqual([1, 0]);
   expect(errors).toEqual([new Error('no answer')]);
   await first.index.close();
@@ -97,7 +98,7 @@ test('rows whose texts cannot be embedded are found by their words, and written 
     ['b', ''],
   ]);
   await index.upsert([nodeRow('a', 'alpha')]);
-  expect((await index.search('alpha', { filter: {}, limit: 5 })).summary).toHaveLength(1);
+  expect((await searched(index, 'alpha', { filter: {}, limit: 5 })).summary).toHaveLength(1);
   await index.close();
 });
 
@@ -114,9 +115,9 @@ test('row 54: whatever file is damaged or missing, opening gives a working index
     else await writeFile(path.join(dir, name), (await readFile(path.join(dir, name))).fill(0xa5));
     const { index, rebuilt } = await open(dir);
     if (rebuilt) setAside += (await readdir(`${dir}.damaged`).catch(() => [])).length > 0 ? 1 : 0;
-    else expect((await index.search('topic1', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('n1');
+    else expect((await searched(index, 'topic1', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('n1');
     await index.upsert([nodeRow('fresh', 'freshly written')]);
-    expect((await index.search('freshly', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('fresh');
+    expect((await searched(index, 'freshly', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('fresh');
     await index.close();
     await rm(dir, { recursive: true, force: true });
   }
@@ -129,7 +130,7 @@ test('an index that breaks while in use answers from memory what it can, can be 
   const { index } = await open(dir);
   await index.upsert([nodeRow('x', 'extra')]);
   await rm(path.join(dir, 'rows.lance'), { recursive: true });
-  const { fts, summary } = await index.search('topic1', { filter: {}, limit: 1 });
+  const { fts, summary } = await searched(index, 'topic1', { filter: {}, limit: 1 });
   expect([fts.length, summary.length]).toEqual([1, 1]);
   await expect(index.turnWords(['t1'])).rejects.toMatchObject({ code: 'index_failed' });
   const anew = await open(dir);
@@ -137,9 +138,9 @@ test('an index that breaks while in use answers from memory what it can, can be 
   await anew.index.close();
   await index.clear();
   await index.upsert([nodeRow('y', 'again')]);
-  expect((await index.search('again', { filter: {}, limit: 1 })).fts).toHaveLength(1);
+  expect((await searched(index, 'again', { filter: {}, limit: 1 })).fts).toHaveLength(1);
   await index.close();
-  await expect(index.search('again', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });
+  await expect(searched(index, 'again', { filter: {}, limit: 1 })).rejects.toMatchObject({ code: 'index_failed' });
 });
 
 test('many single commits do not pile up fragments', async () => {
@@ -213,6 +214,6 @@ test('after a purge no byte of what was removed or replaced is on disk', async (
   const again = await open(dir);
   expect(again.rebuilt).toBe(false);
   expect(await again.index.count()).toBe(121);
-  expect((await again.index.search('lynxnew', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('y');
+  expect((await searched(again.index, 'lynxnew', { filter: {}, limit: 3 })).fts[0]?.row.node_id).toBe('y');
   await again.index.close();
 });

@@ -5,6 +5,7 @@ import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
 import type { NodeIndex } from '../../../memory/ports.ts';
 import { nodeRow, turnRow } from '../../contract/node-index.ts';
+import { searched } from '../../helpers/lane-hits.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -50,15 +51,15 @@ test('many rows get an index of vectors that finds what comparing all finds, and
   expect(await vectorIndexes(flatDir)).toEqual([]);
   let found = 0;
   for (const query of words) {
-    const exact = rowIdsOf((await flat.search(`${query} label`, everything)).summary);
-    const near = new Set(rowIdsOf((await index.search(`${query} label`, everything)).summary));
+    const exact = rowIdsOf((await searched(flat, `${query} label`, everything)).summary);
+    const near = new Set(rowIdsOf((await searched(index, `${query} label`, everything)).summary));
     found += exact.filter((id) => near.has(id)).length / exact.length;
   }
   expect(found / words.length).toBeGreaterThan(0.8);
   await index.upsert([turnRow('late', 'end-late', 'zebra crossing sign')]);
-  expect((await index.search('zebra crossing sign', everything)).meaning[0]?.row.turn).toBe('end-late');
+  expect((await searched(index, 'zebra crossing sign', everything)).meaning[0]?.row.turn).toBe('end-late');
   await index.removeNodes(['late']);
-  expect((await index.search('zebra crossing sign', everything)).meaning).toEqual([]);
+  expect((await searched(index, 'zebra crossing sign', everything)).meaning).toEqual([]);
   await index.purge();
   expect(await vectorIndexes(dir)).toEqual(['near_64']);
   for (const each of [flat, index]) await each.close();
@@ -68,7 +69,7 @@ test('few rows among many are all compared: a small project misses nothing', asy
   const dir = path.join(await tempDir(), 'index');
   const index = await open(dir, ROWS);
   await index.upsert(rows);
-  const { summary } = await index.search('common', { filter: { project: 'p42' }, limit: 10 });
+  const { summary } = await searched(index, 'common', { filter: { project: 'p42' }, limit: 10 });
   expect(rowIdsOf(summary).sort()).toEqual(
     rowIdsOf(rows.filter((row) => row.project === 'p42').map((row) => ({ row }))).sort(),
   );
@@ -81,10 +82,10 @@ test('an index made in an earlier run is used, and cleared with everything else'
   await first.upsert(rows);
   await first.close();
   const again = await open(dir, ROWS);
-  expect((await again.search(`common ${textOf(7)}`, everything)).summary[0]?.score).toBeCloseTo(1, 3);
+  expect((await searched(again, `common ${textOf(7)}`, everything)).summary[0]?.score).toBeCloseTo(1, 3);
   await again.clear();
   expect(await vectorIndexes(dir)).toEqual([]);
   await again.upsert([nodeRow('a', 'alpha')]);
-  expect(rowIdsOf((await again.search('alpha', everything)).summary)).toEqual(['node:a']);
+  expect(rowIdsOf((await searched(again, 'alpha', everything)).summary)).toEqual(['node:a']);
   await again.close();
 });

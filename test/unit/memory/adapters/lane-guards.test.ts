@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { createLaneGuards, type GuardedLanes, lanesOf } from '../../../../memory/adapters/lane-guards.ts';
-import type { Lane, LaneHit } from '../../../../memory/ports.ts';
+import { createLaneGuards, type GuardedLanes, lanesOf, NO_HITS } from '../../../../memory/adapters/lane-guards.ts';
+import type { Hits, Lane } from '../../../../memory/ports.ts';
 
 const LANES: readonly Lane[] = [
   ...(['fts', 'summary', 'trigger', 'raw', 'meaning'] as const),
   ...(['expanded', 'window', 'entity', 'fact', 'factMeaning'] as const),
 ];
-const row = { row_id: 'r', kind: 'turn', node_id: 'n', session_id: 's', project: 'p', turn: 't' } as const;
-const found = { ...row, origin: 'user', created_at_ms: 0, before: [], sources: [], timed: false } as const;
-const HITS: readonly LaneHit[] = [{ row: found, score: 1 }];
+const HITS: Hits = { slots: [7], scores: [1] };
 
 describe.each(LANES)('the lane %s', (broken) => {
   let nowMs = 0;
@@ -18,7 +16,7 @@ describe.each(LANES)('the lane %s', (broken) => {
     asked += 1;
     throw new Error('torn file');
   };
-  const search = async (ask: (lanes: GuardedLanes, lane: Lane) => Promise<readonly LaneHit[]>) => {
+  const search = async (ask: (lanes: GuardedLanes, lane: Lane) => Promise<Hits>) => {
     const lanes = lanesOf(guards, new Set());
     const hits = await Promise.all(LANES.map((lane) => ask(lanes, lane)));
     return { hits, failure: lanes.settle() };
@@ -26,7 +24,7 @@ describe.each(LANES)('the lane %s', (broken) => {
   const once = () => search((lanes, lane) => lanes.ask([lane], lane === broken ? fails : async () => HITS));
 
   test('is left out after three failures in a row while the others answer, and tried again later', async () => {
-    const expected = LANES.map((lane) => (lane === broken ? [] : HITS));
+    const expected = LANES.map((lane) => (lane === broken ? NO_HITS : HITS));
     for (let at = 0; at < 3; at += 1) {
       expect(await once()).toEqual({ hits: expected, failure: new Error('torn file') });
     }

@@ -1,49 +1,52 @@
 import { expect, test } from 'vitest';
 import { nearestOfKinds, ofKind } from '../../../../memory/adapters/lane-kinds.ts';
-import type { FoundRow, LaneHit } from '../../../../memory/ports.ts';
+import type { FoundRow, Hits } from '../../../../memory/ports.ts';
 
 type Kind = FoundRow['kind'];
 
 const LIMITS = { turn: 4, node: 2, fact: 2 };
-const EVERY = { held: () => true, without: new Set<never>() };
 
 /** A table of so many rows of each kind, turns nearest, facts farthest; notes what it was asked. */
 function tableOf(counts: Record<Kind, number>) {
   const asked: (readonly Kind[] | undefined)[] = [];
   const rows = (['turn', 'node', 'fact'] as const).flatMap((kind) =>
-    Array.from({ length: counts[kind] }, (_, at) => ({ kind, row_id: `${kind}${at}` })),
+    Array.from({ length: counts[kind] }, (_, at) => ({ kind, name: `${kind}${at}` })),
   );
-  const all = rows.map((row, at): LaneHit => ({ row: row as FoundRow, score: 1 - at / 1_000 }));
+  const kindAt = (slot: number): Kind | undefined => rows[slot]?.kind;
   return {
     asked,
-    nearest: async (kinds: readonly Kind[] | undefined, most: number) => {
+    among: { held: () => true, without: new Set<never>(), kindAt },
+    namesOf: ({ slots }: Hits) => slots.map((slot) => rows[slot]?.name),
+    of: (kind: Kind) => (slot: number) => kindAt(slot) === kind,
+    async nearest(kinds: readonly Kind[] | undefined, most: number): Promise<Hits> {
       asked.push(kinds);
-      return all.filter(({ row }) => kinds?.includes(row.kind) ?? true).slice(0, most);
+      const slots = [...rows.keys()].filter((slot) => kinds?.includes(rows[slot]?.kind as Kind) ?? true).slice(0, most);
+      return { slots, scores: slots.map((slot) => 1 - slot / 1_000) };
     },
   };
 }
 
 test('one search finds the nearest of every kind, each up to its limit', async () => {
-  const { asked, nearest } = tableOf({ turn: 3, node: 3, fact: 1 });
-  const hits = await nearestOfKinds(LIMITS, EVERY)(nearest);
+  const { asked, among, namesOf, nearest } = tableOf({ turn: 3, node: 3, fact: 1 });
+  const hits = await nearestOfKinds(LIMITS, among)(nearest);
   expect(asked).toEqual([undefined]);
-  expect(hits.map(({ row }) => row.row_id)).toEqual(['turn0', 'turn1', 'turn2', 'node0', 'node1', 'fact0']);
+  expect(namesOf(hits)).toEqual(['turn0', 'turn1', 'turn2', 'node0', 'node1', 'fact0']);
 });
 
 test('a kind that nearer rows crowd out is asked for by itself', async () => {
-  const { asked, nearest } = tableOf({ turn: 50, node: 5, fact: 5 });
-  const hits = await nearestOfKinds(LIMITS, EVERY)(nearest);
+  const { asked, among, namesOf, of, nearest } = tableOf({ turn: 50, node: 5, fact: 5 });
+  const hits = await nearestOfKinds(LIMITS, among)(nearest);
   expect(asked).toEqual([undefined, ['node'], ['fact']]);
-  expect(ofKind(hits, 'turn', 9).length).toBe(4);
-  expect(ofKind(hits, 'node', 9).map(({ row }) => row.row_id)).toEqual(['node0', 'node1']);
-  expect(ofKind(hits, 'fact', 9).map(({ row }) => row.row_id)).toEqual(['fact0', 'fact1']);
+  expect(ofKind(hits, of('turn'), 9).slots).toHaveLength(4);
+  expect(namesOf(ofKind(hits, of('node'), 9))).toEqual(['node0', 'node1']);
+  expect(namesOf(ofKind(hits, of('fact'), 9))).toEqual(['fact0', 'fact1']);
 });
 
 test('kinds whose lanes nobody wants are not asked for, nor those that are not there', async () => {
-  const { asked, nearest } = tableOf({ turn: 3, node: 3, fact: 0 });
+  const { asked, among, namesOf, nearest } = tableOf({ turn: 3, node: 3, fact: 0 });
   const held = (kind: Kind): boolean => kind !== 'fact';
-  const turnsLeftOut = nearestOfKinds(LIMITS, { held, without: new Set(['meaning']) });
-  expect((await turnsLeftOut(nearest)).map(({ row }) => row.kind)).toEqual(['node', 'node']);
+  const turnsLeftOut = nearestOfKinds(LIMITS, { ...among, held, without: new Set(['meaning']) });
+  expect(namesOf(await turnsLeftOut(nearest))).toEqual(['node0', 'node1']);
   expect(asked[0]).toEqual(['node']);
-  expect(await nearestOfKinds(LIMITS, { held: () => false, without: new Set() })(nearest)).toEqual([]);
+  expect(namesOf(await nearestOfKinds(LIMITS, { ...among, held: () => false })(nearest))).toEqual([]);
 });

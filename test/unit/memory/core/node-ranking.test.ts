@@ -1,14 +1,14 @@
 import { expect, test } from 'vitest';
 import { type Boosts, type NodeFacts, type NodeRules, rankNodes } from '../../../../memory/core/node-ranking.ts';
 import { rankTurns, TURN_WEIGHTS } from '../../../../memory/core/turn-ranking.ts';
-import type { LaneHits } from '../../../../memory/ports.ts';
+import type { Found } from '../../../../memory/ports.ts';
 import { foundTurn, hit, lanes } from '../../../helpers/lane-hits.ts';
 
 const NO_BOOSTS: Boosts = { recency: 0, proof: 0, trust: 0, project: 0, references: 0 };
 const DAY_MS = 86_400_000;
 const plain: NodeFacts = { links: [], origin: 'user', project: 'p', atMs: 0, recalled: 0 };
 
-function ranked(hits: LaneHits, facts: Record<string, Partial<NodeFacts>>, boosts: Partial<Boosts> = {}) {
+function ranked(hits: Found, facts: Record<string, Partial<NodeFacts>>, boosts: Partial<Boosts> = {}) {
   const turns = rankTurns('port', hits, { mode: 'score', weights: TURN_WEIGHTS, limit: 200 });
   const rules: NodeRules = {
     weights: { turn: 1, fts: 0.5, summary: 0.25, trigger: 0 },
@@ -34,7 +34,7 @@ test('a node counts by its best turn and by its own lanes; unknown nodes are lef
     ['a', 1],
     ['b', 0.5],
   ]);
-  expect(nodes[0]?.turns.map(({ turn }) => turn)).toEqual(['t-a']);
+  expect(nodes[0]?.turns).toEqual(['t-a']);
 });
 
 test('links carry half a score over one hop and a quarter over two', () => {
@@ -70,7 +70,7 @@ test('what other finds link to gains', () => {
 test('equal scores stand by age, then by the turns they lead to, whatever the ids of the nodes are', () => {
   const later = { atMs: DAY_MS };
   expect(ids(ranked(even, { a: later, b: {} }))).toEqual(['b', 'a']);
-  const named = (a: string, b: string): LaneHits =>
+  const named = (a: string, b: string): Found =>
     lanes({
       raw: [
         hit(foundTurn(a, { node_id: 'a', row_id: `a:${a}` }), 1),

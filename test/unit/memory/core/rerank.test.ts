@@ -1,14 +1,13 @@
 import { expect, test } from 'vitest';
 import type { RankedNode } from '../../../../memory/core/node-ranking.ts';
 import { reranked, rerankedText } from '../../../../memory/core/rerank.ts';
-import { foundTurn } from '../../../helpers/lane-hits.ts';
 
 const node = (nodeId: string, score: number): RankedNode => ({
   nodeId,
   score,
   lanes: {},
   similarity: 0,
-  turns: [foundTurn('t-2'), foundTurn('t-1'), foundTurn('gone')],
+  turns: ['t-2', 't-1', 'gone'],
   linkedFrom: null,
 });
 const three = [node('a', 0.9), node('b', 0.5), node('c', 0.1)];

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { createVectorBook } from '../../../../memory/core/vector-book.ts';
 
 const vector = fc.array(fc.integer({ min: -3, max: 3 }), { minLength: 5, maxLength: 5 });
-const row = fc.record({ vector, group: fc.constantFrom('a', 'b', null), stays: fc.boolean() });
+const row = fc.record({ vector, group: fc.constantFrom(0, 1, null), stays: fc.boolean() });
 
 function cosine(one: readonly number[], other: readonly number[]): number {
   const dot = (left: readonly number[], right: readonly number[]): number =>
@@ -17,16 +17,20 @@ test('the nearest of each group are those that comparing all gives, whatever was
       const book = createVectorBook(5);
       for (const [slot, each] of rows.entries()) book.put(slot, Float32Array.from(each.vector));
       for (const [slot, { stays }] of rows.entries()) if (!stays) book.remove(slot);
-      const groupOf = (slot: number): string | null => rows[slot]?.group ?? null;
-      const found = book.nearest(Float32Array.from(asked), groupOf, new Map([['a', limit]]));
-      const exact = rows
-        .filter(({ group, stays }) => group === 'a' && stays)
-        .map((each) => cosine(each.vector, asked))
-        .filter((score) => score > 1e-6)
-        .sort((one, other) => other - one)
-        .slice(0, limit);
-      expect(found.filter(({ score }) => score > 1e-6)).toHaveLength(exact.length);
-      for (const [at, score] of exact.entries()) expect(found[at]?.score).toBeCloseTo(score, 5);
+      const groupOf = (slot: number): number => rows[slot]?.group ?? -1;
+      const found = book.nearest(Float32Array.from(asked), groupOf, [limit, 2]);
+      for (const [of, most] of [limit, 2].entries()) {
+        const exact = rows
+          .filter(({ group, stays }) => group === of && stays)
+          .map((each) => cosine(each.vector, asked))
+          .filter((score) => score > 1e-6)
+          .sort((one, other) => other - one)
+          .slice(0, most);
+        const { slots = [], scores = [] } = found[of] ?? {};
+        expect(slots.every((slot) => rows[slot]?.group === of && rows[slot]?.stays)).toBe(true);
+        expect(scores.filter((score) => score > 1e-6)).toHaveLength(exact.length);
+        for (const [at, score] of exact.entries()) expect(scores[at]).toBeCloseTo(score, 5);
+      }
     }),
   );
 });
@@ -38,7 +42,7 @@ test('with more numbers than it may hold it lets go of all, and begins again whe
   expect(book.isWhole()).toBe(true);
   book.put(4, new Float32Array(dimensions).fill(1));
   expect(book.isWhole()).toBe(false);
-  expect(book.nearest(new Float32Array(dimensions).fill(1), () => 'a', new Map([['a', 9]]))).toEqual([]);
+  expect(book.nearest(new Float32Array(dimensions).fill(1), () => 0, [9])).toEqual([{ slots: [], scores: [] }]);
   book.clear();
   expect(book.isWhole()).toBe(true);
   expect(createVectorBook(dimensions, 5).isWhole()).toBe(false);

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createTermIds } from '../../../../memory/core/term-ids.ts';
-import { createWordIndex, type FoundSlot } from '../../../../memory/core/word-index.ts';
+import { createWordIndex } from '../../../../memory/core/word-index.ts';
+import type { Hits } from '../../../../memory/ports.ts';
+
+interface Scored {
+  readonly id: number;
+  readonly score: number;
+}
 
 const TURNS = ['t0', 't1', 't2', 't3', 't4'];
 const WORDS = 'port host cache queue'.split(' ');
@@ -20,7 +26,7 @@ interface Text {
   readonly tokens: readonly string[];
 }
 
-function bm25(texts: readonly Text[], asked: readonly (readonly [string, number])[]): FoundSlot[] {
+function bm25(texts: readonly Text[], asked: readonly (readonly [string, number])[]): Scored[] {
   const mean = texts.reduce((sum, { tokens }) => sum + tokens.length, 0) / texts.length;
   const often = (tokens: readonly string[], term: string): number => tokens.filter((token) => token === term).length;
   return texts
@@ -37,9 +43,9 @@ function bm25(texts: readonly Text[], asked: readonly (readonly [string, number]
     .sort((one, other) => other.score - one.score);
 }
 
-function expectSame(found: readonly FoundSlot[], exact: readonly FoundSlot[]): void {
-  expect(found.map(({ id }) => id).sort()).toEqual(exact.map(({ id }) => id).sort());
-  for (const [at, { score }] of found.entries()) expect(score).toBeCloseTo(exact[at]?.score ?? Number.NaN, 9);
+function expectSame({ slots, scores }: Hits, exact: readonly Scored[]): void {
+  expect(slots.toSorted()).toEqual(exact.map(({ id }) => id).sort());
+  for (const [at, score] of scores.entries()) expect(score).toBeCloseTo(exact[at]?.score ?? Number.NaN, 9);
 }
 
 test('scores are those of BM25 over the rows that stay, of turns and of their windows', () => {
@@ -57,9 +63,9 @@ test('scores are those of BM25 over the rows that stay, of turns and of their wi
       const everything = { limit: 100, fits: () => true };
       expectSame(index.search('turn', asked, everything), bm25(kept, asked));
       expectSame(index.searchWindows(asked, everything), bm25(windows, asked));
-      expect(index.search('node', asked, everything)).toEqual([]);
+      expect(index.search('node', asked, everything).slots).toEqual([]);
       index.clear();
-      expect(index.searchWindows(asked, everything)).toEqual([]);
+      expect(index.searchWindows(asked, everything).slots).toEqual([]);
     }),
     { numRuns: 300 },
   );
@@ -71,9 +77,9 @@ test('of a long turn the windows hold the first words only', () => {
   index.put(0, { kind: 'turn', turn: 'a', before: [] }, long);
   index.put(1, { kind: 'turn', turn: 'b', before: ['a'] }, ['short']);
   const everything = { limit: 10, fits: () => true };
-  const idsOf = (word: string): number[] => index.searchWindows([[word, 1]], everything).map(({ id }) => id);
-  expect([idsOf('early').sort(), idsOf('late')]).toEqual([[0, 1], []]);
-  expect(index.search('turn', [['late', 1]], everything).map(({ id }) => id)).toEqual([0]);
+  const idsOf = (word: string): readonly number[] => index.searchWindows([[word, 1]], everything).slots;
+  expect([idsOf('early').toSorted(), idsOf('late')]).toEqual([[0, 1], []]);
+  expect(index.search('turn', [['late', 1]], everything).slots).toEqual([0]);
 });
 
 test('rows that were removed by the thousand leave no trace in what is found', () => {
@@ -84,7 +90,7 @@ test('rows that were removed by the thousand leave no trace in what is found', (
   for (let slot = 0; slot < 5_999; slot += 1) index.remove(slot);
   put(6_000);
   const everything = { limit: 10, fits: () => true };
-  const idsOf = (found: readonly FoundSlot[]): number[] => found.map(({ id }) => id).sort();
+  const idsOf = ({ slots }: Hits): number[] => slots.toSorted();
   expect(idsOf(index.search('turn', [['common', 1]], everything))).toEqual([5_999, 6_000]);
   expect(idsOf(index.searchWindows([['own5999', 1]], everything))).toEqual([5_999, 6_000]);
   expect(idsOf(index.searchWindows([['own5998', 1]], everything))).toEqual([]);
