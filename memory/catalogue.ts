@@ -40,6 +40,25 @@ export function createCatalogue(): Catalogue {
   const nodes = new Map<string, MemoryNode>();
   const byTurn = new Map<string, Set<string>>();
   let sorted: readonly MemoryNode[] | null = null;
+  /** By project, until something changes. */
+  const tags = new Map<string, readonly string[]>();
+
+  function changed(): void {
+    sorted = null;
+    tags.clear();
+  }
+
+  function tagsOf(project: string): readonly string[] {
+    const counts = new Map<string, number>();
+    for (const node of all()) {
+      if (node.project !== project) continue;
+      for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+    }
+    return [...counts]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, TAGS)
+      .map(([tag]) => tag);
+  }
 
   function forget(id: string): void {
     for (const end of nodes.get(id)?.turns ?? []) {
@@ -69,7 +88,7 @@ export function createCatalogue(): Catalogue {
 
   return {
     put(fresh) {
-      sorted = null;
+      changed();
       for (const node of fresh) {
         forget(node.node_id);
         nodes.set(node.node_id, node);
@@ -78,7 +97,7 @@ export function createCatalogue(): Catalogue {
       }
     },
     remove(ids) {
-      sorted = null;
+      changed();
       for (const id of ids) forget(id);
     },
     current,
@@ -94,15 +113,9 @@ export function createCatalogue(): Catalogue {
     every: () => [...nodes.values()],
     all,
     tags(project) {
-      const counts = new Map<string, number>();
-      for (const node of all()) {
-        if (node.project !== project) continue;
-        for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
-      }
-      return [...counts]
-        .sort((a, b) => b[1] - a[1])
-        .slice(0, TAGS)
-        .map(([tag]) => tag);
+      const known = tags.get(project) ?? tagsOf(project);
+      tags.set(project, known);
+      return known;
     },
     size: () => all().length,
   };

@@ -8,7 +8,7 @@ import { withoutTools } from './core/taint.ts';
 import { BUNDLE } from './core/tool-bundle.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Linker } from './linker.ts';
-import type { CompactionInput, CompactionResult, DraftNode, LanguageModel, TurnText } from './ports.ts';
+import type { Claim, CompactionInput, CompactionResult, DraftNode, LanguageModel, TurnText } from './ports.ts';
 import type { Revisions } from './revisions.ts';
 import type { Store } from './store.ts';
 
@@ -26,24 +26,26 @@ export interface Batch {
 export interface Compactor {
   /**
    * Nodes of the local model for batches of one session, durable and findable when this resolves; all is written at
-   * once, and with it what is to stand below them.
+   * once, and with it what is to stand below them. The brief is what it says after the last batch, and not written.
    * @throws when they cannot be written
    */
   standIn(
     batches: readonly Batch[],
     childrenOf: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
-  ): Promise<readonly MemoryNode[]>;
+  ): Promise<Briefing & { readonly nodes: readonly MemoryNode[] }>;
   /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
   bundle(batch: Batch, prompt: string): Promise<void>;
   /** What `model` makes of the batch; turns that it left out are filled in locally. */
   ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<CompactionResult>;
   nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
   /** Nothing where a later batch of the session has been compacted already. */
-  writeBrief(result: CompactionResult, batch: Batch): Promise<void>;
+  writeBrief(result: Briefing, batch: Batch): Promise<void>;
   newId(atMs?: number): string;
-  /** Writes the brief that the local model gives. */
-  writeLocalBrief(batch: Batch): Promise<void>;
+  /** Writes the brief that the local model gives, or gave already. */
+  writeLocalBrief(batch: Batch, given?: Briefing): Promise<void>;
 }
+
+type Briefing = Pick<CompactionResult, 'brief'>;
 
 type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
   readonly catalogue: Catalogue;
@@ -64,19 +66,20 @@ export function createCompactor({
   revisions,
   linker,
 }: Parts): Compactor {
-  async function inputOf(batch: Batch): Promise<CompactionInput> {
-    const old = await nodeFiles.readBrief(batch.sessionId);
-    const briefClaims = old === null ? [] : [...old.active, ...old.hints];
+  async function claimsOf(sessionId: string): Promise<readonly Claim[]> {
+    const brief = await nodeFiles.readBrief(sessionId);
+    return brief === null ? [] : [...brief.active, ...brief.hints];
+  }
+
+  function inputOf({ sessionId, project, turns }: Batch, briefClaims: readonly Claim[]): CompactionInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
-    const { sessionId, project, turns } = batch;
-    const known = revisions.known(project, turns);
-    return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims, known };
+    return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
   const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutTools) });
 
-  async function locally(batch: Batch): Promise<CompactionResult> {
-    return local.compact(await inputOf(untooled(batch)), never);
+  async function locally(batch: Batch, claims?: readonly Claim[]): Promise<CompactionResult> {
+    return local.compact(inputOf(untooled(batch), claims ?? (await claimsOf(batch.sessionId))), never);
   }
 
   function newId(atMs = clock.now()): string {
@@ -101,7 +104,7 @@ export function createCompactor({
     return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
   }
 
-  async function writeBrief(result: CompactionResult, batch: Batch): Promise<void> {
+  async function writeBrief(result: Briefing, batch: Batch): Promise<void> {
     if (!isNewest(batch)) return;
     const old = await nodeFiles.readBrief(batch.sessionId);
     const { sessionId, project, turns: shown } = batch;
@@ -112,9 +115,14 @@ export function createCompactor({
   return {
     async standIn(batches, childrenOf) {
       const nodes: MemoryNode[] = [];
+      let brief: Briefing['brief'] = { active: [], hints: [] };
+      let claims: readonly Claim[] | undefined;
       for (const [at, batch] of batches.entries()) {
         if (at > 0) await nextTick();
-        nodes.push(...nodesOf(await locally(batch), batch, local.name));
+        const result = await locally(batch, claims);
+        nodes.push(...nodesOf(result, batch, local.name));
+        brief = result.brief;
+        claims = [...brief.active, ...brief.hints];
       }
       const turns = batches.flatMap((batch) => batch.turns);
       return store.exclusive(async (held) => {
@@ -122,7 +130,7 @@ export function createCompactor({
         const own = all.slice(0, nodes.length);
         await held.save([...all, ...childrenOf(own)], turns);
         linker.link(own);
-        return own;
+        return { nodes: own, brief };
       });
     },
     async bundle(batch, prompt) {
@@ -132,13 +140,15 @@ export function createCompactor({
       await store.save(assembleNodes(drafts, assembly), shown);
     },
     async ask(model, batch, signal) {
-      const result = await model.compact(await inputOf(batch), signal);
+      const known = revisions.known(batch.project, batch.turns);
+      const input = inputOf(batch, await claimsOf(batch.sessionId));
+      const result = await model.compact({ ...input, known }, signal);
       const covered = new Set(result.nodes.flatMap((node) => node.turns));
       const missing = batch.turns.filter((turn) => !covered.has(turn.end));
-      const known = result.nodes.map(
+      const own = result.nodes.map(
         ({ origin: _, ...node }): DraftNode => ({ ...node, turns: inOrder(node.turns, batch) }),
       );
-      const nodes = known.filter((node) => node.turns.length > 0);
+      const nodes = own.filter((node) => node.turns.length > 0);
       if (missing.length === 0) return { ...result, nodes };
       const filled = await locally({ ...batch, turns: missing });
       return { ...result, nodes: [...nodes, ...filled.nodes] };
@@ -146,7 +156,7 @@ export function createCompactor({
     nodesOf,
     newId,
     writeBrief,
-    writeLocalBrief: async (batch) => writeBrief(await locally(batch), untooled(batch)),
+    writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), untooled(batch)),
   };
 }
 

@@ -73,7 +73,7 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
       const project = book.session(sessionId)?.project ?? '';
       if (turns.length === 0) continue;
       const batch = { sessionId, project, reason: 'forced', turns } as const;
-      const fresh = await compactor.standIn([batch], (nodes) => rounds.childrenOf(nodes, turns));
+      const { nodes: fresh } = await compactor.standIn([batch], (nodes) => rounds.childrenOf(nodes, turns));
       upgrades.add(fresh);
       made += fresh.length;
     }

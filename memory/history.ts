@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
-import type { Compactor } from './compactor.ts';
+import type { Batch, Compactor } from './compactor.ts';
 import type { MemoryNode } from './core/node.ts';
 import { capturedPast, importLink, type PastTurn, saidDigest } from './core/past-turn.ts';
 import { isStandIn } from './core/stand-in.ts';
@@ -87,12 +87,9 @@ export function createHistory(parts: Parts): History {
     const sayings = await captured(sessionId);
     const batch: Fresh[] = [];
     let chars = 0;
-    let last: readonly TurnText[] = [];
     const flush = async (): Promise<void> => {
-      const own = batch.splice(0);
       chars = 0;
-      if (own.length > 0) last = own.map(({ text }) => text);
-      await keep(own, request, tally);
+      await keep(batch.splice(0), request, tally);
     };
     for (const [at, turn] of capturedPast(request.turns, request.imported, project).entries()) {
       const past = request.turns[at] as PastTurn;
@@ -122,7 +119,6 @@ export function createHistory(parts: Parts): History {
       await nextTick();
     }
     await flush();
-    if (!request.dryRun && last.length > 0) await writeBrief(request, { sessionId, project }, last);
     if (request.mayAsk !== undefined && !request.dryRun) await upgrade(sessionId, request.mayAsk, tally);
     return tally;
   }
@@ -130,8 +126,7 @@ export function createHistory(parts: Parts): History {
   async function keep(batch: readonly Fresh[], request: PastRequest, tally: Tally): Promise<void> {
     const [first] = batch;
     if (first === undefined) return;
-    const runs = inRuns(batch, config.compaction.maxL1Buffer);
-    for (const run of runs) {
+    for (const run of inRuns(batch, config.compaction.maxL1Buffer)) {
       const tokens = run.reduce((sum, { text }) => sum + tokensOf(text), 0);
       tally.added += run.length;
       tally.tokens += tokens;
@@ -148,23 +143,15 @@ export function createHistory(parts: Parts): History {
       }),
     );
     const { sessionId, project } = first.turn;
-    const batches = runs.map((run) => {
-      const turns = run.map(({ text }) => slimTurn(text));
+    const asBatch = (turns: readonly TurnText[]): Batch => {
       const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
-      return { sessionId, project, reason: 'external', turns, past } as const;
-    });
-    const turns = batches.flatMap((own) => own.turns);
-    await compactor.standIn(batches, (nodes) => rounds.childrenOf(nodes, turns));
-  }
-
-  /** What a session that goes on, or another one of its project, starts with. */
-  async function writeBrief(
-    { imported }: PastRequest,
-    { sessionId, project }: { readonly sessionId: string; readonly project: string },
-    turns: readonly TurnText[],
-  ): Promise<void> {
-    const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(imported)] };
-    await compactor.writeLocalBrief({ sessionId, project, reason: 'external', turns: turns.map(slimTurn), past });
+      return { sessionId, project, reason: 'external', turns, past };
+    };
+    const turns = batch.map(({ text }) => slimTurn(text));
+    const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
+    const stoodIn = await compactor.standIn(batches, (nodes) => rounds.childrenOf(nodes, turns));
+    // What a session that goes on, or another one of its project, starts with.
+    await compactor.writeLocalBrief(asBatch(turns), stoodIn);
   }
 
   /** The local adapter's nodes of a session, those of an earlier import too, written anew by the model. */

@@ -65,11 +65,12 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
     const ids = [...waiting];
     waiting.clear();
     const chosen = new Map<string, readonly string[]>();
+    const kinOf = createKin(index, (id) => catalogue.get(id));
     for (const id of ids) {
       const node = catalogue.get(id);
       if (node === undefined || !isLinked(node)) continue;
       const fit = linkFit(index.embedderId(), isPairedScript(node.summary));
-      chosen.set(id, await strongest(node, fit));
+      chosen.set(id, strongest(await kinOf(node), fit));
     }
     if (![...chosen.values()].some((links) => links.length > 0)) return;
     await store.exclusive(async (held) => {
@@ -78,8 +79,7 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
     });
   }
 
-  async function strongest(node: MemoryNode, fit: LinkFit): Promise<string[]> {
-    const kin = await kinOf(node, index, (id) => catalogue.get(id));
+  function strongest(kin: readonly Kin[], fit: LinkFit): string[] {
     const candidates = kin
       .filter((each) => isLinkable(each.node))
       .map((each) => ({ nodeId: each.node.node_id, strength: linkStrength(each.kinship, fit) }));
@@ -96,31 +96,42 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
   };
 }
 
-/** Nodes of its project that the index finds near it, and how near. */
-export async function kinOf(
-  node: MemoryNode,
+/**
+ * Nodes of its project that the index finds near it, and how near. Made for some nodes at a time: it keeps the words of
+ * those that it met, as nodes of one session meet the same ones.
+ */
+export function createKin(
   index: NodeIndex,
   nodeOf: (id: string) => MemoryNode | undefined,
-): Promise<Kin[]> {
-  const asked = node.summary.slice(0, ASKED_CHARS);
-  const filter: IndexFilter = { project: node.project };
-  const { lanes, rows } = await index.search(asked, { filter, limit: CANDIDATES, without: WITHOUT });
-  const idOf = (slot: number): string => rows.nameOf(rows.nodeOf(slot));
-  const { slots, scores } = lanes.summary;
-  const cosines = new Map(slots.map((slot, at) => [idOf(slot), scores[at] as number]));
-  const found = new Set([...slots, ...lanes.fts.slots].map(idOf));
-  const others = [...found].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
-  const own = contentTokens(node.summary);
-  const theirs = others.map(({ summary: text }) => contentTokens(text));
-  const weights = index.termWeights([...new Set([own, ...theirs].flat())], filter);
-  return others.map((other, at) => ({
-    node: other,
-    kinship: {
-      similarity: cosines.get(other.node_id) ?? 0,
-      words: sharedWords(own, theirs[at] ?? [], weights),
-      tags: sharedTags(node.topic_tags, other.topic_tags),
-    },
-  }));
+): (node: MemoryNode) => Promise<Kin[]> {
+  const met = new Map<MemoryNode, readonly string[]>();
+
+  function wordsOf(node: MemoryNode): readonly string[] {
+    const words = met.get(node) ?? contentTokens(node.summary);
+    met.set(node, words);
+    return words;
+  }
+
+  return async (node) => {
+    const asked = node.summary.slice(0, ASKED_CHARS);
+    const filter: IndexFilter = { project: node.project };
+    const { lanes, rows } = await index.search(asked, { filter, limit: CANDIDATES, without: WITHOUT });
+    const idOf = (slot: number): string => rows.nameOf(rows.nodeOf(slot));
+    const { slots, scores } = lanes.summary;
+    const cosines = new Map(slots.map((slot, at) => [idOf(slot), scores[at] as number]));
+    const found = new Set([...slots, ...lanes.fts.slots].map(idOf));
+    const others = [...found].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
+    const own = new Set(wordsOf(node));
+    const weights = index.termWeights([...new Set([...own, ...others.flatMap(wordsOf)])], filter);
+    return others.map((other) => ({
+      node: other,
+      kinship: {
+        similarity: cosines.get(other.node_id) ?? 0,
+        words: sharedWords(own, wordsOf(other), weights),
+        tags: sharedTags(node.topic_tags, other.topic_tags),
+      },
+    }));
+  };
 }
 
 /** Both ways; the other way only where there is room, and never out of a document, which says what its file says. */

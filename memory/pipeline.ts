@@ -199,10 +199,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     for (let left = Math.min(count, session.buffer.length); left > 0; ) {
       const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
       const batch = { sessionId: session.id, project: session.project, reason, turns };
-      const nodes = await compactor.standIn([batch], (fresh) => rounds.childrenOf(fresh, turns));
+      const stoodIn = await compactor.standIn([batch], (fresh) => rounds.childrenOf(fresh, turns));
       session.buffer = session.buffer.slice(turns.length);
       left -= turns.length;
-      if (!upgrades.add(nodes)) await compactor.writeLocalBrief(batch);
+      if (!upgrades.add(stoodIn.nodes)) await compactor.writeLocalBrief(batch, stoodIn);
     }
   }
 

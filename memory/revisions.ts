@@ -40,22 +40,27 @@ export function createRevisions(catalogue: Pick<Catalogue, 'all'>): Revisions {
       for (const [at, next] of ordered) {
         for (const [, former] of ordered) close(changed.get(former.node_id) as MemoryNode, next, named[at]);
       }
-      const saying = ordered.filter(
-        ([at, node]) => (named[at]?.length ?? 0) > 0 || revisingStatements(node).length > 0,
-      );
+      const saying = ordered
+        .map(([at, node]) => ({ node, topics: revisingTopics(node), own: named[at] ?? [] }))
+        .filter(({ own, topics }) => own.length > 0 || topics.length > 0);
+      const projects = new Set(fresh.map(({ project }) => project));
       let looked = 0;
       for (const known of catalogue.all()) {
-        if (ids.has(known.node_id) || isPast(known)) continue;
+        if (ids.has(known.node_id) || !projects.has(known.project) || isPast(known)) continue;
         looked += 1;
         if (looked % AT_ONCE === 0) await nextTick();
-        for (const [at, next] of saying) {
-          const isNamed = named[at]?.some(({ nodeId }) => nodeId === known.node_id) ?? false;
-          if (isNamed || mayConcern(next, known)) close(changed.get(known.node_id) ?? known, next, named[at]);
+        const text = saying.length === 0 ? '' : statedText(known);
+        for (const { node, topics, own } of saying) {
+          const isNamed = own.some(({ nodeId }) => nodeId === known.node_id);
+          const concerns = node.project === known.project && topics.some((token) => text.includes(token));
+          if (isNamed || concerns) close(changed.get(known.node_id) ?? known, node, own);
         }
-        if (!isNewer(known, fresh) || revisingStatements(known).length === 0) continue;
+        const topics = isNewer(known, fresh) ? revisingTopics(known) : [];
+        if (topics.length === 0) continue;
         for (const { node_id } of fresh) {
           const own = changed.get(node_id) as MemoryNode;
-          if (mayConcern(known, own)) close(own, known);
+          if (own.project === known.project && topics.some((token) => statedText(own).includes(token)))
+            close(own, known);
         }
       }
       return [...changed.values()];
@@ -82,12 +87,13 @@ export function createRevisions(catalogue: Pick<Catalogue, 'all'>): Revisions {
   };
 }
 
-/** Cheap, before any word is compared: they share a word that says what a statement is about. */
-function mayConcern(next: MemoryNode, known: MemoryNode): boolean {
-  if (next.project !== known.project) return false;
-  const text =
-    `${known.summary} ${known.facts.map(({ concept, value }) => `${concept} ${value}`).join(' ')}`.toLowerCase();
-  return revisingStatements(next).some(({ stated }) => [...stated.topics].some((token) => text.includes(token)));
+/** Words that say what its revising statements are about: cheap to look for before any statement is compared. */
+function revisingTopics(node: MemoryNode): string[] {
+  return [...new Set(revisingStatements(node).flatMap(({ stated }) => [...stated.topics]))];
+}
+
+function statedText({ summary, facts }: MemoryNode): string {
+  return [summary, ...facts.flatMap(({ concept, value }) => [concept, value])].join(' ').toLowerCase();
 }
 
 function isNewer(known: MemoryNode, fresh: readonly MemoryNode[]): boolean {

@@ -2,7 +2,7 @@ import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
 import { assembleNodes, rowsOf } from '../../memory/core/assemble.ts';
 import type { Kinship } from '../../memory/core/links.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
-import { kinOf } from '../../memory/linker.ts';
+import { createKin } from '../../memory/linker.ts';
 import type { Embedder } from '../../memory/ports.ts';
 import type { Corpus } from './corpora.ts';
 
@@ -38,10 +38,10 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
     await index.upsert(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.end, turn])), before: new Map() }));
   }
   const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
+  const kinOf = createKin(index, (id) => nodes[places.get(id) as number]);
   const pairs: Pair[] = [];
   for (const [from, node] of nodes.entries()) {
-    const kin = await kinOf(node, index, (id) => nodes[places.get(id) as number]);
-    for (const { node: other, kinship } of kin) {
+    for (const { node: other, kinship } of await kinOf(node)) {
       pairs.push({ from, to: places.get(other.node_id) as number, ...kinship });
     }
   }

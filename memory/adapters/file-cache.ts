@@ -18,8 +18,11 @@ interface Entry<T> {
   readonly value: T;
 }
 
-/** @param parse  given null where the file is not UTF-8 */
-export function createFileCache<T>(dir: string, parse: (file: string, text: string | null) => T): FileCache<T> {
+/** @param parse  given null where the file is not UTF-8, and what the file was before, where that is known */
+export function createFileCache<T>(
+  dir: string,
+  parse: (file: string, text: string | null, before?: T) => T,
+): FileCache<T> {
   const entries = new Map<string, Entry<T>>();
   const forgotten = new Set<string>();
   let complete = false;
@@ -32,7 +35,8 @@ export function createFileCache<T>(dir: string, parse: (file: string, text: stri
     const text = found?.isFile() ? await decoded(file) : null;
     if (text === null) return void entries.delete(file);
     const settled = found !== null && startedMs - Number(found.ctimeMs) > TICK_MS;
-    entries.set(file, { stamp: settled ? stamp : 'fresh', value: parse(file, text === '' ? null : text) });
+    const value = parse(file, text === '' ? null : text, entries.get(file)?.value);
+    entries.set(file, { stamp: settled ? stamp : 'fresh', value });
   }
 
   return {

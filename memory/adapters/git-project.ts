@@ -81,7 +81,7 @@ function gitDirectories(dotGit: string): Pick<Repository, 'own' | 'common'> | nu
 
 function statOf(file: string): Stats | null {
   try {
-    return statSync(file);
+    return statSync(file, { throwIfNoEntry: false }) ?? null;
   } catch {
     // What cannot be looked at is no repository of ours.
     return null;

@@ -9,7 +9,7 @@ import { isPairedScript } from '../core/script.ts';
 import type { MemoryDeps } from '../deps.ts';
 import type { DreamReport, DreamRequest, MemoryStatus } from '../face.ts';
 import type { Indexer } from '../indexer.ts';
-import { kinOf } from '../linker.ts';
+import { createKin } from '../linker.ts';
 import type { DreamLedger } from '../ports.ts';
 import type { Snapshooter } from '../snapshooter.ts';
 import type { Store } from '../store.ts';
@@ -44,7 +44,7 @@ export async function openDreams(parts: Parts): Promise<Dreams> {
   async function near(node: MemoryNode): Promise<Neighbours> {
     const isScript = isPairedScript(node.summary);
     const [link, fit] = [linkFit(index.embedderId(), isScript), dreamFit(index.embedderId(), isScript)];
-    const kin = await kinOf(node, index, (id) => catalogue.get(id));
+    const kin = await createKin(index, (id) => catalogue.get(id))(node);
     const pairs = (likenessOf: (kinship: Kinship) => number, least: number): Near[] =>
       kin
         .map((each) => ({ left: node.node_id, right: each.node.node_id, likeness: likenessOf(each.kinship) }))

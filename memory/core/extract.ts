@@ -11,7 +11,7 @@ import type {
 import { modalityOf, shownIn } from './modality.ts';
 import { clip } from './neutral.ts';
 import { contentTokens } from './query.ts';
-import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf } from './sentences.ts';
+import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf, userSentences } from './sentences.ts';
 import { isShift, type Meanings, topicRuns } from './shift.ts';
 import { anchorsOf, tagsOf, topicTokens } from './terms.ts';
 import { uniqueTokens } from './tokens.ts';
@@ -139,13 +139,13 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
 /** What the user asked last, verbatim, then what the old brief held; standing wishes apart, the newest kept. */
 function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult['brief'] {
   const active = turns.flatMap((turn): Claim[] => {
-    const told = sentencesOf({ ...turn, parts: [] }).find(
+    const told = userSentences(turn).find(
       ({ text }) => text.length <= CLAIM_CHARS && saysWhat(text) && !isEmpty(text, 'user'),
     );
     return told === undefined ? [] : [{ text: told.text, sources: [turn.end] }];
   });
   const wishes = turns.flatMap((turn) =>
-    sentencesOf({ ...turn, parts: [] })
+    userSentences(turn)
       .filter(({ text }) => STANDING.test(text) && text.length <= CLAIM_CHARS && !isEmpty(text, 'user'))
       .map(({ text }): Claim => ({ text, sources: [turn.end] })),
   );

@@ -12,21 +12,30 @@ const LEAST_SHARE = 0.6;
  */
 export function groundedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
   const named = shown.filter((turn) => sources.includes(turn.end));
-  if (named.some((turn) => saysWhole(turn.user, text))) return 'user';
+  if (saidByUser(text, named)) return 'user';
   const lowest = lowestOrigin(shown.map((turn) => turn.origin));
   if (named.length < new Set(sources).size || named.length === 0) return lowest;
   const claimed = lowestOrigin(named.map((turn) => turn.origin));
   return claimed === lowest || rests(text, named, shown) ? claimed : lowest;
 }
 
-/** By whole sentences: a part of one may say the opposite of it. */
-function saysWhole(user: string, text: string): boolean {
-  const said = new Set([user, ...split(user)].map(flat));
-  const parts = [text, ...split(text)].map(flat);
-  return (
-    text.trim() !== '' &&
-    (said.has(parts[0] as string) || (parts.length > 1 && parts.slice(1).every((part) => said.has(part))))
-  );
+/** In whole sentences of one turn: a part of one may say the opposite of it. */
+function saidByUser(text: string, turns: readonly TurnText[]): boolean {
+  if (text.trim() === '') return false;
+  const [whole, ...parts] = [text, ...split(text)].map(flat);
+  return turns.some((turn) => {
+    const said = usersWords(turn);
+    return said.has(whole as string) || (parts.length > 0 && parts.every((part) => said.has(part)));
+  });
+}
+
+const wordsOfUser = new WeakMap<TurnText, ReadonlySet<string>>();
+
+/** A turn is asked for each text that may rest on it. */
+function usersWords(turn: TurnText): ReadonlySet<string> {
+  const known = wordsOfUser.get(turn) ?? new Set([turn.user, ...split(turn.user)].map(flat));
+  wordsOfUser.set(turn, known);
+  return known;
 }
 
 /** Everything of a turn that its reader was shown. */

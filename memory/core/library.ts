@@ -25,20 +25,37 @@ export interface Library {
   readonly places: ReadonlyMap<string, readonly string[]>;
 }
 
-/** @param text  null where the file is not UTF-8 */
-export function readNodeFile(file: string, text: string | null): NodeFile {
+/**
+ * @param text    null where the file is not UTF-8
+ * @param before  the same file as it was read last: sections that did not change give the very same nodes
+ */
+export function readNodeFile(file: string, text: string | null, before?: NodeFile): NodeFile {
   const document = text === null ? 'expected UTF-8 text with a front matter' : parseDocument(text);
   if (typeof document === 'string') {
     const named = text === null ? [] : splitSections(text).sections.filter(({ id }) => id !== null);
     const parsed = { kind: 'problem', message: '' } as const;
     return { file, document, sections: named.map(({ id, line }) => ({ id, line, parsed })) };
   }
+  const known = parsedBefore(document, before);
   const sections = document.sections.map(({ id, raw, line }) => ({
     id,
     line,
-    parsed: parseSection(raw, document.head),
+    parsed: known.get(raw) ?? parseSection(raw, document.head),
   }));
   return { file, document, sections };
+}
+
+function parsedBefore(document: NodeDocument, before: NodeFile | undefined): ReadonlyMap<string, ParsedSection> {
+  if (before === undefined || typeof before.document === 'string' || !fits(before.document, document.head)) {
+    return new Map();
+  }
+  const { sections } = before;
+  return new Map(
+    before.document.sections.flatMap(({ raw }, at) => {
+      const parsed = sections[at]?.parsed;
+      return parsed === undefined ? [] : [[raw, parsed]];
+    }),
+  );
 }
 
 /** All files as one: of several valid sections with one id the first counts; what does not validate is named. */

@@ -50,20 +50,20 @@ export function chooseLinks(candidates: readonly Linkable[], least: number, most
     .map(({ nodeId }) => nodeId);
 }
 
-/** Of content tokens: 0 to 1, the same both ways; words without a weight count for nothing. */
+/** Of distinct content tokens: 0 to 1, the same both ways; words without a weight count for nothing. */
 export function sharedWords(
-  one: readonly string[],
+  one: ReadonlySet<string>,
   other: readonly string[],
   weights: ReadonlyMap<string, number>,
 ): number {
-  const [mine, theirs] = [new Set(one), new Set(other)];
-  const worth = (tokens: Iterable<string>): number => {
-    let sum = 0;
-    for (const token of tokens) sum += weights.get(token) ?? 0;
-    return sum;
-  };
-  const both = worth([...mine].filter((token) => theirs.has(token)));
-  const all = worth(new Set([...mine, ...theirs]));
+  let both = 0;
+  let all = 0;
+  for (const token of one) all += weights.get(token) ?? 0;
+  for (const token of other) {
+    const weight = weights.get(token) ?? 0;
+    if (one.has(token)) both += weight;
+    else all += weight;
+  }
   return all === 0 ? 0 : both / all;
 }
 

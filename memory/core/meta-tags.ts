@@ -2,7 +2,7 @@ import type { Origin } from '../../common/turn.ts';
 import type { TurnText } from '../ports.ts';
 import { ACTS, type Action } from './actions.ts';
 import type { MemoryNode } from './node.ts';
-import { isEmpty, STANDING, sentencesOf } from './sentences.ts';
+import { isEmpty, STANDING, userSentences } from './sentences.ts';
 
 const ACT = 'FLAG:ACT_';
 const FLAG = 'FLAG:';
@@ -22,9 +22,7 @@ export function contentTags(tags: readonly string[]): string[] {
 
 /** Flags that turns earn, by what the user said and what was done; never by what a model says of them. */
 export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]): string[] {
-  const said = turns
-    .flatMap((turn) => sentencesOf({ ...turn, parts: [] }))
-    .filter(({ text }) => !isEmpty(text, 'user'));
+  const said = turns.flatMap(userSentences).filter(({ text }) => !isEmpty(text, 'user'));
   const flags = [
     ...(said.some(({ text }) => STANDING.test(text) || CORRECTS.test(text)) ? ['FEEDBACK'] : []),
     ...(said.some(({ text }) => DECIDED.test(text)) ? ['DECISION'] : []),

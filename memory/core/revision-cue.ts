@@ -15,32 +15,56 @@ const USES = /\b(?:us(?:e[sd]?|ing)|going? with|chose|run(?:s|ning)?|install\w*|
 const SHARED = 0.6;
 const LEAST_SHARED = 2;
 
-/** What of a statement is compared; made once. */
+/** What of a statement is compared; made once, and kept small: there is one for each statement of a project. */
 export interface Stated {
   readonly text: string;
   readonly tokens: ReadonlySet<string>;
   readonly topics: ReadonlySet<string>;
-  readonly values: readonly string[];
-  /** Words as they stand, in lower case. */
-  readonly words: ReadonlySet<string>;
-  /** Says that it revises something. */
-  readonly hasCue: boolean;
-  /** Tokens of the words that say so. */
-  readonly cues: ReadonlySet<string>;
+  /** Topics that stand in no value: no comparison leaves them out. */
+  readonly plain: readonly string[];
+  readonly values: readonly Value[];
+  readonly uses: boolean;
+  /** What it says was so before. */
+  readonly formers: readonly Word[];
+  /** Null where it does not say that it revises something. */
+  readonly cue: Cue | null;
+}
+
+interface Word {
+  /** In lower case. */
+  readonly word: string;
+  readonly tokens: readonly string[];
+}
+
+interface Value extends Word {
+  readonly kind: 'figure' | 'path' | 'name';
+}
+
+interface Cue {
+  /** Topics without those of the words that say so. */
+  readonly topics: ReadonlySet<string>;
+  readonly plain: readonly string[];
 }
 
 export function stated(text: string): Stated {
-  const values = valuesOf(text);
-  const cues = text.match(CUE) ?? [];
-  const words = text.toLowerCase().split(/[^\p{L}\p{N}_@./:-]+/u);
+  const values = valuesOf(text).map((value): Value => {
+    return { word: value.toLowerCase(), tokens: tokenize(value), kind: kindOf(value) };
+  });
+  const inValues = new Set(values.flatMap(({ tokens }) => tokens));
+  const plainOf = (tokens: readonly string[]): string[] => tokens.filter((token) => !inValues.has(token));
+  const topics = topicTokens(text).filter((token) => !/^[a-z]$/.test(token));
+  const cues = text.match(CUE);
+  const cueTokens = new Set(cues?.flatMap(tokenize));
+  const subject = topics.filter((token) => !cueTokens.has(token));
   return {
     text,
     tokens: new Set(tokenize(text)),
-    topics: new Set(topicTokens(text)),
+    topics: new Set(topics),
+    plain: plainOf(topics),
     values,
-    words: new Set(words.map((word) => word.replace(/[./:-]+$/, ''))),
-    hasCue: cues.length > 0,
-    cues: new Set(cues.flatMap((cue) => tokenize(cue))),
+    uses: USES.test(text),
+    formers: captured(FORMER, text),
+    cue: cues === null ? null : { topics: new Set(subject), plain: plainOf(subject) },
   };
 }
 
@@ -49,57 +73,71 @@ export function stated(text: string): Stated {
  * statements that each name something of their own ("staging", "production") are about different things.
  */
 export function revisesStatement(next: Stated, former: Stated): boolean {
-  if (!next.hasCue || next.text === former.text) return false;
+  const { cue } = next;
+  if (cue === null || next.text === former.text) return false;
+  const gone = former.uses ? next.formers.filter(({ tokens }) => saysAll(former, tokens)) : [];
+  if (gone.length === 0 && !mayRestate(cue, former)) return false;
   const news = own(next, former);
   const olds = own(former, next);
-  const subject = without(next.topics, [...next.cues, ...tokensMissing(news, former)]);
-  const formerSubject = without(former.topics, tokensMissing(olds, next));
-  if (namesFormer(next, former, subject, formerSubject)) return true;
+  const subject = without(cue.topics, news, former);
+  const formerSubject = without(former.topics, olds, next);
+  if (gone.length > 0 && namesFormer({ text: next.text, gone, subject }, former, formerSubject)) return true;
   const shared = subject.filter((token) => formerSubject.includes(token));
   const isApart = shared.length < subject.length && shared.length < formerSubject.length;
   const share = shared.length / Math.max(1, Math.min(subject.length, formerSubject.length));
   if (isApart || share < SHARED || shared.length < LEAST_SHARED) return false;
-  return olds.some((old) => news.some((fresh) => kindOf(old) === kindOf(fresh)));
+  return olds.some((old) => news.some(({ kind }) => kind === old.kind));
+}
+
+/** False for most pairs of statements, at little cost. */
+function mayRestate(cue: Cue, former: Stated): boolean {
+  let shared = 0;
+  for (const token of cue.topics) if (former.topics.has(token)) shared += 1;
+  if (shared < LEAST_SHARED) return false;
+  return cue.plain.every((token) => former.topics.has(token)) || former.plain.every((token) => cue.topics.has(token));
+}
+
+interface Naming {
+  readonly text: string;
+  readonly gone: readonly Word[];
+  readonly subject: readonly string[];
 }
 
 /** "vitest instead of jest", said of what `former` says jest is used for, or of everything. */
-function namesFormer(
-  next: Stated,
-  former: Stated,
-  subject: readonly string[],
-  formerSubject: readonly string[],
-): boolean {
-  if (!USES.test(former.text)) return false;
-  const gone = captured(FORMER, next.text).filter((word) => {
-    const tokens = tokenize(word);
-    return tokens.length > 0 && tokens.every((token) => former.tokens.has(token));
-  });
-  if (gone.length === 0 || captured(FORMER, former.text).some((word) => gone.includes(word))) return false;
-  const pair = [...gone, ...captured(SUCCESSOR, next.text)].flatMap(tokenize);
+function namesFormer({ text, gone, subject }: Naming, former: Stated, formerSubject: readonly string[]): boolean {
+  if (former.formers.some(({ word }) => gone.some((each) => each.word === word))) return false;
+  const pair = [...gone, ...captured(SUCCESSOR, text)].flatMap(({ tokens }) => tokens);
   const about = subject.filter((token) => !pair.includes(token));
-  const shared = about.filter((token) => formerSubject.includes(token));
-  return shared.length === about.length && pair.length > gone.length;
+  return about.every((token) => formerSubject.includes(token)) && pair.length > gone.length;
+}
+
+function saysAll({ tokens }: Stated, wanted: readonly string[]): boolean {
+  return wanted.length > 0 && wanted.every((token) => tokens.has(token));
 }
 
 /** Values of the one that the other does not have. */
-function own(one: Stated, other: Stated): string[] {
-  return one.values.filter((value) => !other.words.has(value.toLowerCase()));
+function own(one: Stated, other: Stated): Value[] {
+  if (one.values.length === 0) return [];
+  const words = other.text.toLowerCase().split(/[^\p{L}\p{N}_@./:-]+/u);
+  const said = new Set(words.map((word) => word.replace(/[./:-]+$/, '')));
+  return one.values.filter(({ word }) => !said.has(word));
 }
 
-function kindOf(value: string): string {
+function kindOf(value: string): Value['kind'] {
   if (/^v?\d[\d.,:_%]*[a-z]{0,3}$/i.test(value)) return 'figure';
   if (/[/]/.test(value)) return 'path';
   return 'name';
 }
 
-function captured(pattern: RegExp, text: string): string[] {
-  return [...text.matchAll(pattern)].map(([, word = '']) => word.toLowerCase().replace(/[./:-]+$/, ''));
+function captured(pattern: RegExp, text: string): Word[] {
+  return [...text.matchAll(pattern)].map(([, found = '']) => {
+    const word = found.toLowerCase().replace(/[./:-]+$/, '');
+    return { word, tokens: tokenize(word) };
+  });
 }
 
-function without(tokens: ReadonlySet<string>, gone: readonly string[]): string[] {
-  return [...tokens].filter((token) => !gone.includes(token) && !/^[a-z]$/.test(token));
-}
-
-function tokensMissing(values: readonly string[], other: Stated): string[] {
-  return values.flatMap(tokenize).filter((token) => !other.tokens.has(token));
+/** Topics but for those of values that the other one does not say at all. */
+function without(topics: ReadonlySet<string>, values: readonly Value[], other: Stated): string[] {
+  const gone = values.flatMap(({ tokens }) => tokens).filter((token) => !other.tokens.has(token));
+  return [...topics].filter((token) => !gone.includes(token));
 }

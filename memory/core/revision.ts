@@ -50,7 +50,7 @@ export function openStatements(node: MemoryNode): readonly Statement[] {
 export function revisingStatements(node: MemoryNode): readonly Statement[] {
   const known = revisingOf.get(node);
   if (known !== undefined) return known;
-  const revising = openStatements(node).filter(({ stated: { hasCue } }) => hasCue);
+  const revising = openStatements(node).filter(({ stated: { cue } }) => cue !== null);
   revisingOf.set(node, revising);
   return revising;
 }

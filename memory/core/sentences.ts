@@ -63,12 +63,18 @@ export function sentencesOf(turn: TurnText): readonly Sentence[] {
   return known;
 }
 
+const usersIn = new WeakMap<TurnText, readonly Sentence[]>();
+
+/** Those of the user alone. */
+export function userSentences(turn: TurnText): readonly Sentence[] {
+  const known = usersIn.get(turn) ?? read(turn.user, 'user', 'user', turn.end);
+  usersIn.set(turn, known);
+  return known;
+}
+
 function taken(turn: TurnText): Sentence[] {
   const said = turn.parts.filter((part) => part.kind === 'assistant');
-  return [
-    ...read(turn.user, 'user', 'user', turn.end),
-    ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.end)),
-  ];
+  return [...userSentences(turn), ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.end))];
 }
 
 function read(text: string, by: Sentence['by'], origin: Origin, turn: string): Sentence[] {

@@ -64,10 +64,17 @@ export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; t
 
 /** The turn as someone sees it who is shown no tool traffic: user and assistant text only. */
 export function withoutTools(turn: TurnText): TurnText {
+  const known = untooled.get(turn);
+  if (known !== undefined) return known;
   const parts = turn.parts.filter((part) => part.kind === 'assistant');
   const origins: Origin[] = parts.map((part) => part.origin);
-  return { ...turn, parts, origin: lowestOrigin([...origins, 'user']) };
+  const bare = { ...turn, parts, origin: lowestOrigin([...origins, 'user']) };
+  untooled.set(turn, bare);
+  return bare;
 }
+
+/** Made once, so that what is read of it is read once too. */
+const untooled = new WeakMap<TurnText, TurnText>();
 
 function readUserBlock(block: Block, reading: Reading): void {
   if (block['type'] === 'tool_result') readResult(block, reading);
