@@ -33,6 +33,12 @@ if (sizes.some((size) => !(size > 0)) || !(appends >= 0)) throw new Error('--tur
 
 /** As the guard starts the engine. */
 const ENGINE_FLAGS = ['--max-semi-space-size=4'];
+const ENGINE_ENV = {
+  MALLOC_ARENA_MAX: '2',
+  MALLOC_MMAP_THRESHOLD_: '262144',
+  MALLOC_TRIM_THRESHOLD_: '1048576',
+  LANCE_DEFAULT_IO_BUFFER_SIZE: '16777216',
+};
 const runs: ScaleReport[] = [];
 let steady: SteadyReport | null = null;
 const temporary = await mkdtemp(path.join(os.tmpdir(), 'comet-scale-'));
@@ -67,7 +73,7 @@ async function filled(turns: number, dir: string): Promise<ScaleReport['ingest']
 async function child<T>(script: 'run' | 'steady', ...args: readonly (string | number)[]): Promise<T> {
   const file = fileURLToPath(new URL(`./scale/${script}.js`, import.meta.url));
   const running = promisify(execFile)(process.execPath, [...ENGINE_FLAGS, file, ...args.map(String)], {
-    env: { MALLOC_ARENA_MAX: '2', ...process.env },
+    env: { ...ENGINE_ENV, ...process.env },
   });
   if (!values.json) running.child.stderr?.pipe(process.stderr);
   return JSON.parse((await running).stdout) as T;

@@ -3,14 +3,20 @@ import type { RowCounts } from '../core/row-counts.ts';
 import { holdsTime } from '../core/time-signs.ts';
 import { tokenize } from '../core/tokens.ts';
 import type { Embedder, Embedding, IndexRow, Problem } from '../ports.ts';
-import type { LanceTable, ScannedRow, StoredRow } from './lance-table.ts';
+import type { ScannedRow, StoredRow } from './lance-rows.ts';
+import type { LanceTable } from './lance-table.ts';
 
 /** Beyond this in a commit nothing gets faster, and the embedder holds that many texts. */
 const ROWS_PER_COMMIT = 500;
 const MAX_WAITING_ROWS = 5_000;
-/** Fragments decide how fast a search is: it doubles with 20 of them, and takes 1.3 s when none is ever merged. */
-const COMMITS_PER_OPTIMIZE = 16;
-/** Once nothing was written for so long, whatever is left to tidy is tidied: soon where many rows came at once. */
+/**
+ * Each commit leaves a fragment, and a search of the table takes twice as long with 20 of them. But tidying writes the
+ * whole table anew: of a large one it waits for more commits, one for so many rows.
+ */
+const LEAST_COMMITS = 16;
+const MOST_COMMITS = 64;
+const ROWS_PER_AWAITED_COMMIT = 256;
+/** Once nothing was written for so long, a quarter of those commits are enough, or many rows that came at once. */
 const REST_MS = 30_000;
 const BULK_REST_MS = 1_000;
 const BULK_ROWS = 500;
@@ -60,6 +66,8 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
   let sinceOptimize = 0;
   let rowsSinceOptimize = 0;
   let sinceReopen = 0;
+  /** Files of versions that were too young to be removed. */
+  let leftOver = false;
   let resting: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -124,10 +132,14 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     await maintain();
   }
 
+  const awaited = (): number =>
+    Math.min(MOST_COMMITS, Math.max(LEAST_COMMITS, Math.ceil(book.count() / ROWS_PER_AWAITED_COMMIT)));
+  const isBulk = (): boolean => rowsSinceOptimize >= BULK_ROWS;
+
   /** What fails here costs speed, never rows: it is reported and tried again after the next commit. */
-  async function maintain(): Promise<void> {
+  async function maintain(due = sinceOptimize >= awaited()): Promise<void> {
     try {
-      if (sinceOptimize >= COMMITS_PER_OPTIMIZE) await optimize();
+      if (due) await optimize();
       if (sinceReopen >= COMMITS_PER_REOPEN) {
         await table.reopen();
         sinceReopen = 0;
@@ -135,23 +147,23 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     } catch (error) {
       report({ message: `the index could not be tidied: ${(error as Error).message.split('\n')[0]}` });
     }
-    if (sinceOptimize > 0) rest();
+    rest();
   }
 
   /** Waits for silence. */
   function rest(): void {
     clearTimeout(resting);
-    if (closed) return;
+    if (closed || (sinceOptimize === 0 && !leftOver)) return;
     const tidied = async (): Promise<void> => {
-      if (sinceOptimize === 0 || closed) return;
-      sinceOptimize = COMMITS_PER_OPTIMIZE;
-      await maintain();
+      if (closed) return;
+      const isWorthIt = isBulk() || sinceOptimize >= awaited() / 4;
+      if (isWorthIt || sinceOptimize === 0) await maintain(true);
     };
-    const silentMs = rowsSinceOptimize >= BULK_ROWS ? BULK_REST_MS : REST_MS;
-    resting = setTimeout(() => void alone(tidied), silentMs).unref();
+    resting = setTimeout(() => void alone(tidied), isBulk() ? BULK_REST_MS : REST_MS).unref();
   }
 
   async function optimize(): Promise<void> {
+    leftOver = sinceOptimize > 0;
     await retried(() => table.optimize(new Date(now() - OLD_VERSION_MS)));
     rowsSinceOptimize = 0;
     sinceOptimize = 0;
@@ -185,9 +197,9 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
       }),
     tidy() {
       void alone(async () => {
-        if (await table.isSettled().catch(() => false)) return;
-        sinceOptimize = COMMITS_PER_OPTIMIZE;
-        await maintain();
+        const fragments = await table.fragments().catch(() => 0);
+        sinceOptimize += Math.max(0, fragments - 1);
+        await maintain(fragments <= 1 || sinceOptimize >= awaited() / 4);
       });
     },
     async close() {

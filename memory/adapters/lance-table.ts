@@ -1,39 +1,13 @@
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { type Connection, connect, Index, type Table } from '@lancedb/lancedb';
-import {
-  type Table as ArrowTable,
-  Binary,
-  Bool,
-  Field,
-  FixedSizeList,
-  Float32,
-  Float64,
-  Schema,
-  Utf8,
-} from 'apache-arrow';
-import type { CountedRow } from '../core/row-counts.ts';
-import { SCRIPT_DIMENSIONS } from '../core/script.ts';
+import { type Connection, connect, Index, Session, type Table } from '@lancedb/lancedb';
+import type { Table as ArrowTable } from 'apache-arrow';
 import type { IndexFilter, IndexRow, TurnWords } from '../ports.ts';
+import { asRecord, SCANNED, type ScannedRow, type StoredRow, scannedRows, schemaFor } from './lance-rows.ts';
 import type { VectorIndex } from './lance-vectors.ts';
+import { createRecentTurns } from './recent-turns.ts';
 
 export type VectorColumn = 'summary_vector' | 'trigger_vector' | 'script_vector';
-
-/** A row as it is stored: what `IndexRow` says, its words, the vectors and who made them. */
-export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger'> {
-  readonly timed: boolean;
-  /** Words that full text sees, parted by spaces. */
-  readonly tokens: string;
-  readonly embedder_id: string;
-  readonly summary_vector: Float32Array | null;
-  readonly trigger_vector: Float32Array | null;
-  /** See `Embedding.scriptVector`, of what the summary vector is made of. */
-  readonly script_vector: Float32Array | null;
-  /** `Embedding.pieces` of the same, as bytes. */
-  readonly pieces: Uint8Array;
-}
-
-export type ScannedRow = CountedRow & Pick<StoredRow, 'embedder_id'>;
 
 /** Best first; higher is better. */
 export interface ScoredRow {
@@ -67,8 +41,8 @@ export interface LanceTable {
   rewrite(): Promise<void>;
   /** Begins anew without a row, also where the old one cannot be read. */
   clear(): Promise<void>;
-  /** Whether there is nothing to tidy. */
-  isSettled(): Promise<boolean>;
+  /** Pieces the table is stored in: one when it is tidy. */
+  fragments(): Promise<number>;
   /** Merges fragments, brings the indexes up to date, and removes versions that are older than this. */
   optimize(cleanupOlderThan: Date): Promise<void>;
   /** Makes the index of vectors, where the table has so many rows that it should have one. */
@@ -81,18 +55,17 @@ export interface LanceTable {
 /** One of them at a time; both only while one is copied into the other. */
 const TABLES = ['rows', 'rows2'] as const;
 const COPIED_AT_ONCE = 1_000;
-const BOOKED = 'row_id kind node_id session_id project turn origin created_at_ms before sources timed digest'.split(
-  ' ',
-);
-const SCANNED = [...BOOKED, ...'tokens pieces embedder_id'.split(' ')];
 const SCANNED_AT_ONCE = 500;
+/** What LanceDB may keep of indexes and of files; its own limits are six gigabytes and one. */
+const INDEX_CACHE_BYTES = 32n * 1024n * 1024n;
+const METADATA_CACHE_BYTES = 16n * 1024n * 1024n;
 /** Few values each: they make a filtered lane faster. */
 const FILTERED = ['kind', 'project'];
 
 /** Null when there is no table yet. @throws when it cannot be read or was made for other vectors */
 export async function openLanceTable(place: TablePlace): Promise<LanceTable | null> {
   const { dir, dimensions, vectors } = place;
-  const connection = await connect(dir, { readConsistencyInterval: 0 });
+  const connection = await connected(dir);
   const names = await tableNames(connection);
   if (names.length > 1) throw new Error('a rewrite did not come to its end');
   if (names[0] === undefined) return null;
@@ -103,15 +76,20 @@ export async function openLanceTable(place: TablePlace): Promise<LanceTable | nu
     .join();
   if (found !== expected) throw new Error(`the table has other columns: ${found}`);
   await vectors.load(table);
-  return tableOn(place, connection, table);
+  return await tableOn(place, connection, table);
 }
 
 /** Drops what is there. */
 export async function createLanceTable(place: TablePlace): Promise<LanceTable> {
   const { dir, dimensions } = place;
-  const connection = await connect(dir, { readConsistencyInterval: 0 });
+  const connection = await connected(dir);
   for (const name of await tableNames(connection)) await connection.dropTable(name);
-  return tableOn(place, connection, await emptyTable(connection, TABLES[0], dimensions));
+  return await tableOn(place, connection, await emptyTable(connection, TABLES[0], dimensions));
+}
+
+function connected(dir: string): Promise<Connection> {
+  const session = new Session(INDEX_CACHE_BYTES, METADATA_CACHE_BYTES);
+  return connect(dir, { readConsistencyInterval: 0, session });
 }
 
 async function tableNames(connection: Connection): Promise<string[]> {
@@ -136,9 +114,22 @@ interface TablePlace {
   readonly vectors: VectorIndex;
 }
 
-function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Connection, firstTable: Table): LanceTable {
+async function tableOn(
+  { dir, dimensions, vectors }: TablePlace,
+  firstConnection: Connection,
+  firstTable: Table,
+): Promise<LanceTable> {
   let connection = firstConnection;
   let table = firstTable;
+  const recent = createRecentTurns();
+  await settle();
+
+  /** Where the index of turns knows all rows, only those that come now need be held beside it. */
+  async function settle(): Promise<void> {
+    const stats = await table.indexStats('turn_idx');
+    if (stats?.numUnindexedRows === 0) recent.begin();
+    else recent.giveUp();
+  }
 
   const reading = new Set<Promise<unknown>>();
 
@@ -159,13 +150,16 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
   return {
     async add(rows) {
       await table.add(rows.map(asRecord));
+      recent.put(rows);
     },
     async replace(rows) {
       const merge = table.mergeInsert('row_id').whenMatchedUpdateAll().whenNotMatchedInsertAll();
       await merge.execute(rows.map(asRecord));
+      recent.put(rows);
     },
     async deleteNodes(nodeIds) {
       await table.delete(`node_id IN (${nodeIds.map(quoted).join(', ')})`);
+      recent.removeNodes(nodeIds);
     },
     count: () => table.countRows(),
     async *scan({ rowIds, vectors: withVectors = false } = {}) {
@@ -173,7 +167,7 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
       if (rowIds !== undefined) query.where(`row_id IN (${rowIds.map(quoted).join(', ')})`);
       for await (const batch of query) {
         for (let at = 0; at < batch.numRows; at += SCANNED_AT_ONCE) {
-          yield [...batch.slice(at, at + SCANNED_AT_ONCE)].map((row) => scannedRow(row as unknown as RawScanned));
+          yield scannedRows(batch, at, at + SCANNED_AT_ONCE);
         }
       }
     },
@@ -193,13 +187,17 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
       return scoredRows(await read(query.select(['row_id', '_distance']).limit(limit)));
     },
     async turnWords(ends) {
-      if (ends.length === 0) return new Map();
-      const query = table.query().where(`turn IN (${ends.map(quoted).join(', ')})`);
-      const rows = (await read(query.select(['turn', 'text', 'origin']))).toArray() as Pick<
-        IndexRow,
-        'turn' | keyof TurnWords
-      >[];
-      return new Map(rows.map(({ turn, text, origin }) => [turn, { text, origin }]));
+      const found = recent.words(ends);
+      const others = ends.filter((end) => !found.has(end));
+      if (others.length === 0) return found;
+      const query = table.query().where(`turn IN (${others.map(quoted).join(', ')})`);
+      // Each piece that the index does not know would be read through.
+      if (recent.isWhole()) query.fastSearch();
+      const rows = await read(query.select(['turn', 'text', 'origin']));
+      for (const { turn, text, origin } of rows.toArray() as Pick<IndexRow, 'turn' | keyof TurnWords>[]) {
+        found.set(turn, { text, origin });
+      }
+      return found;
     },
     async rewrite() {
       const old = table;
@@ -216,6 +214,7 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
       await Promise.all(reading);
       old.close();
       await connection.dropTable(old.name);
+      await settle();
     },
     async clear() {
       const { name } = table;
@@ -223,16 +222,15 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
       await rm(path.join(dir, `${name}.lance`), { recursive: true, force: true });
       table = await emptyTable(connection, name, dimensions);
       await vectors.load(table);
+      await settle();
     },
-    async isSettled() {
-      const stats = await table.indexStats('turn_idx');
-      return stats !== undefined && stats.numUnindexedRows === 0;
-    },
+    fragments: async () => (await table.stats()).fragmentStats.numFragments,
     async optimize(cleanupOlderThan) {
       await table.optimize();
       // A search that began before still reads files of the version it began with.
       await Promise.all(reading);
       await table.optimize({ cleanupOlderThan });
+      await settle();
     },
     async indexVectors() {
       const rows = await table.countRows();
@@ -240,7 +238,7 @@ function tableOn({ dir, dimensions, vectors }: TablePlace, firstConnection: Conn
     },
     async reopen() {
       const [oldConnection, oldTable] = [connection, table];
-      connection = await connect(dir, { readConsistencyInterval: 0 });
+      connection = await connected(dir);
       table = await connection.openTable(oldTable.name);
       oldTable.close();
       oldConnection.close();
@@ -266,47 +264,6 @@ function scoredRows(found: ArrowTable): ScoredRow[] {
     if (score > 0) rows.push({ rowId: ids?.get(at) as string, score });
   }
   return rows.sort((left, right) => right.score - left.score);
-}
-
-type RawScanned = Omit<ScannedRow, 'before' | 'sources' | 'summary_vector'> & {
-  readonly before: string;
-  readonly sources: string;
-  readonly summary_vector?: { toArray(): Float32Array } | null;
-};
-
-/** A plain object: Arrow's rows are views that keep their whole batch alive. */
-function scannedRow(row: RawScanned): ScannedRow {
-  const { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed, digest } = row;
-  const booked = { row_id, kind, node_id, session_id, project, turn, origin, created_at_ms, timed, digest };
-  const { tokens, embedder_id } = row;
-  const counted = { tokens, embedder_id, pieces: Uint8Array.from(row.pieces) };
-  const summary_vector = row.summary_vector?.toArray() ?? null;
-  return { ...booked, ...counted, summary_vector, before: endsIn(row.before), sources: endsIn(row.sources) };
-}
-
-function asRecord(row: StoredRow): Record<string, unknown> {
-  return { ...row, before: row.before.join('\n'), sources: row.sources.join('\n') };
-}
-
-function endsIn(joined: string): string[] {
-  return joined === '' ? [] : joined.split('\n');
-}
-
-function schemaFor(dimensions: number): Schema {
-  const text = (name: string): Field => new Field(name, new Utf8(), false);
-  const vector = (name: string, size = dimensions): Field =>
-    new Field(name, new FixedSizeList(size, new Field('item', new Float32(), true)), true);
-  const texts =
-    'row_id kind node_id session_id project turn origin digest text before sources tokens embedder_id'.split(' ');
-  return new Schema([
-    ...texts.map((name) => text(name)),
-    new Field('created_at_ms', new Float64(), false),
-    new Field('timed', new Bool(), false),
-    vector('summary_vector'),
-    vector('trigger_vector'),
-    vector('script_vector', SCRIPT_DIMENSIONS),
-    new Field('pieces', new Binary(), false),
-  ]);
 }
 
 /** A filter that lets everything through costs as much as any other. */

@@ -24,6 +24,8 @@ const FLAGS = ['--max-semi-space-size=4'];
  */
 const MAPPED_BYTES = { MALLOC_MMAP_THRESHOLD_: '262144', MALLOC_TRIM_THRESHOLD_: '1048576' };
 const ARENAS: NodeJS.ProcessEnv = process.platform === 'linux' ? { MALLOC_ARENA_MAX: '2', ...MAPPED_BYTES } : {};
+/** LanceDB reads so far ahead when it tidies its table; with its own two gigabytes a large one is all in memory at once. */
+const READ_AHEAD: NodeJS.ProcessEnv = { LANCE_DEFAULT_IO_BUFFER_SIZE: '16777216' };
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;
 const RESTART_GRACE_MS = 30_000;
@@ -51,7 +53,7 @@ export function createEngine(options: EngineOptions) {
 
   function spawn(): void {
     const { path, secret } = options;
-    const env = { ...ARENAS, ...options.env };
+    const env = { ...ARENAS, ...READ_AHEAD, ...options.env };
     const started = fork(path, [], { env, execArgv: FLAGS, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     started.stderr?.on('data', options.onOutput);
     child = started;

@@ -156,6 +156,30 @@ test('many single commits do not pile up fragments', async () => {
   await again.close();
 });
 
+test('what was said is read as it was last written: before tidying, after it, and where there is too much to hold', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const ends = Array.from({ length: 12 }, (_, at) => `t${at}`);
+  const said = (mark: string, of = ends) => new Map(of.map((end) => [end, { text: `${mark} ${end}`, origin: 'tool' }]));
+  const written = (mark: string, of = ends) => of.map((end) => turnRow(`n${end}`, end, `${mark} ${end}`));
+  const opened = await open(dir);
+  for (const row of written('first')) await opened.index.upsert([row]);
+  expect(await opened.index.turnWords([...ends, 'unknown'])).toEqual(said('first'));
+  await opened.index.close();
+  const { index } = await open(dir);
+  expect(await index.turnWords(ends)).toEqual(said('first'));
+  await index.purge();
+  expect(await index.turnWords(ends)).toEqual(said('first'));
+  await index.upsert(written('second', ['t3', 't4']));
+  await index.removeNodes(['nt4', 'nt5']);
+  const left = ends.filter((end) => !['t3', 't4', 't5'].includes(end));
+  expect(await index.turnWords(ends)).toEqual(new Map([...said('second', ['t3']), ...said('first', left)]));
+  const long = 'long '.repeat(30_000);
+  const many = Array.from({ length: 20 }, (_, at) => turnRow(`m${at}`, `u${at}`, `${at} ${long}`));
+  await index.upsert(many);
+  expect([...(await index.turnWords(['u0', 'u19', 't3'])).keys()].sort()).toEqual(['t3', 'u0', 'u19']);
+  await index.close();
+});
+
 test('row 57: a queue that runs over refuses rows instead of growing, and goes on', async () => {
   const dir = path.join(await tempDir(), 'index');
   const { index } = await open(dir);
