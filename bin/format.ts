@@ -1,18 +1,29 @@
 import { CometError } from '../common/errors.ts';
 
-// C0 and C1 controls but for tab and newline, zero-width and bidi marks: what is remembered came from anywhere and
-// must not drive the terminal it is shown on.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: these are the very characters that are taken out
-const UNPRINTABLE = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g;
+// C0 and C1 controls but for tab and newline, zero-width, bidi and tag characters: what is remembered came from anywhere
+// and must neither drive the terminal it is shown on nor say what nobody sees.
+const UNPRINTABLE =
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are the very characters that are taken out
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]|\udb40[\udc00-\udc7f]/g;
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 const UNITS: Readonly<Record<string, number>> = { m: MINUTE, h: HOUR, d: DAY, w: 7 * DAY };
 
-/** Without anything that a terminal would obey. */
+/** Without anythingthat a terminal would obey. */
 export function printable(text: string): string {
   return text.replace(UNPRINTABLE, '');
+}
+
+/** The same JSON, with escapes in place of what a terminal would obey. */
+export function escaped(json: string): string {
+  return json.replace(UNPRINTABLE, (found) =>
+    found
+      .split('')
+      .map((unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
 }
 
 /** `printable`, on one line. */

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { escaped, printable } from './format.ts';
 
 /** What a command may know of the terminal it talks to. */
 export interface Term {
@@ -12,7 +13,7 @@ export interface Term {
   out(text: string): void;
   /** One JSON document on stdout. */
   json(value: unknown): void;
-  /** Everything that is not data, on stderr, with a newline. */
+  /** Everything that is not data, uncoloured, on stderr, with a newline. */
   say(text: string): void;
   /** Overwrites one line on stderr; nothing where stderr is not a terminal. An empty text clears it. */
   progress(text: string): void;
@@ -37,10 +38,10 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
     height: isTerminal ? (stdout.rows ?? 24) : Number.POSITIVE_INFINITY,
     width: isTerminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
     out: (text) => void stdout.write(`${text}\n`),
-    json: (value) => void stdout.write(`${JSON.stringify(value, null, 2)}\n`),
-    say: (text) => void stderr.write(`${text}\n`),
+    json: (value) => void stdout.write(`${escaped(JSON.stringify(value, null, 2))}\n`),
+    say: (text) => void stderr.write(`${printable(text)}\n`),
     progress: (text) => {
-      if (stderr.isTTY === true) stderr.write(`\r\u001b[2K${text}`);
+      if (stderr.isTTY === true) stderr.write(`\r\u001b[2K${printable(text)}`);
     },
   };
 }

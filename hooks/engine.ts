@@ -32,6 +32,8 @@ export async function runHook(hook: (input: HookInput) => Promise<string>): Prom
     if (input === null || env[OWN_CHILD] !== undefined) return;
     const text = await hook(input);
     if (text === '') return;
+    // Who has left hears nothing.
+    process.stdout.on('error', () => {});
     const hookSpecificOutput = { hookEventName: input.event, additionalContext: text };
     process.stdout.write(`${JSON.stringify({ hookSpecificOutput })}\n`);
   } catch {
@@ -97,6 +99,7 @@ function parseInput(text: string): HookInput | null {
 }
 
 function textOf(reply: string): string {
-  const { result } = JSON.parse(reply) as { readonly result?: { readonly text?: unknown } };
-  return typeof result?.text === 'string' ? result.text : '';
+  const told = JSON.parse(reply) as { readonly result?: { readonly text?: unknown } } | null;
+  const text = told?.result?.text;
+  return typeof text === 'string' ? text : '';
 }

@@ -277,6 +277,7 @@ const HINTS: Readonly<Record<string, string>> = {
   ENOTFOUND: 'has no address; is the network up?',
   EAI_AGAIN: 'could not be looked up; is the network up?',
   UND_ERR_CONNECT_TIMEOUT: 'did not accept a connection in time; is the network up?',
+  ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS; is it the right upstream?',
 };
 
 function whyFailed(error: Error): string {

@@ -46,6 +46,8 @@ export interface UpstreamOptions {
   readonly route?: Route;
   /** Wall clock, ms; the system's unless told. */
   readonly now?: () => number;
+  /** A connection that takes longer, TLS included, is given up. */
+  readonly connectMs?: number;
 }
 
 const KEEP_ALIVE_MS = 60_000;
@@ -62,12 +64,13 @@ const CONNECT_MS = 15_000;
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const { protocol, hostname, port } = new URL(options.origin);
+  const { connectMs = CONNECT_MS } = options;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
   // Plain http is for loopback only, where no proxy of the network can reach.
   const hop = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
   const connect = buildConnector({
     allowH2: false,
-    timeout: CONNECT_MS,
+    timeout: connectMs,
     noDelay: true,
     autoSelectFamilyAttemptTimeout: 1_000,
     // Once: reading the public roots anew for a connection holds up everything else for 30 ms.
@@ -78,7 +81,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     new Pool(options.origin, {
       connect: (target, callback) => {
         if (hop === null) return connect({ ...target, servername }, callback);
-        dialThrough(hop, { host, port: Number(port) || 443 }, CONNECT_MS).then(
+        dialThrough(hop, { host, port: Number(port) || 443 }, connectMs).then(
           (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
           (error: Error) => callback(error, null),
         );

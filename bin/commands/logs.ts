@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { ensureDir } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { Context } from '../context.ts';
-import { parseCount, printable } from '../format.ts';
+import { escaped, oneLine, parseCount, printable } from '../format.ts';
 import { createTail, type Tail } from '../tail.ts';
 import type { Paint } from '../term.ts';
 
@@ -21,7 +21,7 @@ export function registerLogs(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc logs -f')
     .action(async (flags: { follow?: boolean; lines: string; json?: boolean }) => {
       const { term, paths } = context;
-      const show = (line: string): void => term.out(flags.json ? line : logLine(line, term.paint));
+      const show = (line: string): void => term.out(flags.json ? escaped(line) : logLine(line, term.paint));
       const tails = FILES.map((name) => createTail(path.join(paths.logsDir, name)));
       const lines = await Promise.all(tails.map((tail) => tail.read()));
       for (const line of inOrder(lines).slice(-parseCount(flags.lines, '--lines'))) show(line);
@@ -37,8 +37,9 @@ export function logLine(line: string, paint: Paint): string {
   const { at, level, process: from, message, ...fields } = record;
   const style = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'dim';
   const rest = Object.entries(fields).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
-  const head = [paint('dim', String(at)), paint(style, String(level).padEnd(5)), paint('dim', String(from))];
-  return printable([...head, String(message), ...rest].join(' '));
+  const [when, what, who] = [at, level, from].map((field) => oneLine(String(field))) as [string, string, string];
+  const head = [paint('dim', when), paint(style, what.padEnd(5)), paint('dim', who)];
+  return [...head, printable([String(message), ...rest].join(' '))].join(' ');
 }
 
 /** Lines of several files by their time; a line without one stays behind the line before it. */

@@ -10,6 +10,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { EngineClient } from '../api/client.ts';
 import { messageOf } from '../exit.ts';
+import { oneLine } from '../format.ts';
 import { hitsText, indexText, nodesText, nodeText, sessionsText } from './texts.ts';
 
 export interface McpDeps {
@@ -107,7 +108,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
         const nodes = await engine.call('nodes/list', { tag, limit: LISTED, ...within });
         if (nodes.length > 0) return nodesText(nodes, nonce());
         const { tags } = await engine.call('memory/about', { projectDir });
-        return `No memory has this tag. Tags here: ${tags.map((each) => each.tag).join(', ') || 'none yet'}`;
+        return `No memory has this tag. Tags here: ${tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet'}`;
       }),
   );
   server.registerTool(

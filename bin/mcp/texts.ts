@@ -6,7 +6,7 @@ import { FOREIGN } from '../../memory/core/own-tool.ts';
 import type { NodeView, ProjectView, RecallHit, SessionView } from '../../memory/face.ts';
 import { fenced } from '../../proxy/wire/texts.ts';
 import { nodeLines } from '../commands/memory/show.ts';
-import { oneLine } from '../format.ts';
+import { oneLine, printable } from '../format.ts';
 import { contentText } from '../render.ts';
 
 /** What one answer may hold; whole lines beyond that are left out. */
@@ -41,7 +41,7 @@ export function hitsText(hits: readonly RecallHit[], query: string, nonce: strin
 function hitTold({ node, line, raw }: RecallHit): Told {
   const quote = raw === null ? '' : neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
   const said = raw === null || line.text.includes(quote) ? [] : [`  said: "${quote}"`];
-  const turn = raw === null ? '' : `, turn ${raw.turn.slice(0, 12)}`;
+  const turn = raw === null ? '' : `, turn ${oneLine(raw.turn).slice(0, 12)}`;
   const source = `  source: session ${oneLine(node.session_id)}${turn}, ${node.created_at.slice(0, 10)}, by ${node.origin}`;
   return { text: [line.text, ...said, source].join('\n'), origin: line.origin };
 }
@@ -85,7 +85,7 @@ export function nodeText(
   const about = nodeLines(node, depth === 1 ? 1 : 0, (_, text) => text, Date.now());
   if (depth < 2) return fencedData(about, [node.origin], nonce);
   const raw = (node.raw ?? []).map(({ seq, role, content }) => `[${seq} ${role}]\n${contentText(content).join('\n')}`);
-  const text = raw.join('\n\n');
+  const text = printable(raw.join('\n\n'));
   const page = text.slice(offset, offset + PAGE_CHARS);
   const left = text.length - offset - page.length;
   const more = left > 0 ? `\n${left} more characters: read_memory_node again with offset ${offset + page.length}.` : '';

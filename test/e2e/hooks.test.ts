@@ -1,5 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { createHash } from 'node:crypto';
+import { spawnSync } from 'node:child_process';
 import { mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -30,7 +29,7 @@ const scriptOf = (hook: Hook): string => path.resolve('dist', 'hooks', `${hook}.
 function run(hook: Hook, input: unknown, env: NodeJS.ProcessEnv = home.env): { status: number | null; stdout: string } {
   const { status, stdout } = spawnSync(process.execPath, [scriptOf(hook), 'comet-cc'], {
     env,
-    input: typeof input === 'string' || Buffer.isBuffer(input) ? input : JSON.stringify(input),
+    input: JSON.stringify(input),
     encoding: 'utf8',
   });
   return { status, stdout };
@@ -123,22 +122,7 @@ describe("Claude Code's hooks", () => {
     expect(run('session-end', told('SessionEnd', { session_id: 'never-seen' }))).toEqual({ status: 0, stdout: '' });
   });
 
-  it('say nothing and fail nothing whatever they are told', () => {
-    const noise = createHash('shake256', { outputLength: 5_000 }).update('7').digest();
-    const inputs = [
-      '',
-      'null',
-      '7',
-      '[]',
-      '{',
-      '{"session_id":7,"cwd":[]}',
-      noise,
-      told('SessionStart', { cwd: 'relative' }),
-    ];
-    for (const hook of HOOKS) for (const input of inputs) expect(run(hook, input)).toEqual({ status: 0, stdout: '' });
-  });
-
-  it('end in time where no engine answers, and where their input never ends', async () => {
+  it('end in time where no engine answers', async () => {
     const dir = mkdtempSync(path.join(os.tmpdir(), 'cc-hook-'));
     const alone = { ...home.env, COMET_CC_HOME: dir };
     const { engine } = (await home.json(['status', '--json'])) as { engine: { pid: number } };
@@ -148,7 +132,6 @@ describe("Claude Code's hooks", () => {
         const input = told('UserPromptSubmit', { prompt: 'What about it?', source: 'clear' });
         expect(run(hook, input, alone)).toEqual({ status: 0, stdout: '' });
         expect(run(hook, input)).toEqual({ status: 0, stdout: '' });
-        expect(await endless(hook, alone)).toBe(0);
       }
     } finally {
       process.kill(engine.pid, 'SIGCONT');
@@ -156,9 +139,3 @@ describe("Claude Code's hooks", () => {
     }
   });
 });
-
-/** A hook whose stdin stays open. */
-function endless(hook: Hook, env: NodeJS.ProcessEnv): Promise<number | null> {
-  const child = spawn(process.execPath, [scriptOf(hook)], { env, stdio: ['pipe', 'ignore', 'ignore'] });
-  return new Promise((resolve) => child.once('close', resolve));
-}

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { createHash } from 'node:crypto';
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -16,12 +14,6 @@ import { type ConversationPlan, growConversation, seededPlan } from '../helpers/
 // Each test starts several processes, which a busy machine takes its time for.
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
-const HELLO = {
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'initialize',
-  params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'test', version: '1' } },
-};
 const NOTE = 'The parcel gateway listens on port 7411, and Ilse restarts it on Thursdays.';
 
 let home: TestHome;
@@ -147,53 +139,4 @@ describe('comet-cc mcp', () => {
     expect(await read('memory://sessions')).toContain(plan.sessionId);
     expect(await read(`memory://node/${node?.node_id}`)).toContain(node?.summary.slice(0, 60));
   });
-
-  it('takes any input without an end of its own, and writes nothing but its protocol', async () => {
-    const noise = Array.from({ length: 60 }, (_, seed) =>
-      createHash('shake256', { outputLength: 1 + 40 * seed })
-        .update(String(seed))
-        .digest(),
-    );
-    const odd = [
-      '{}',
-      'null',
-      '[]',
-      '{"jsonrpc":"2.0","id":{},"method":7}',
-      '{"jsonrpc":"2.0","id":9,"method":"tools/call","params":{"name":"remember","arguments":{"text":5}}}',
-      '{"jsonrpc":"2.0","id":10,"method":"tools/call","params":{"name":"__proto__"}}',
-      '{"jsonrpc":"2.0","id":11,"method":"resources/read","params":{"uri":"memory://node/%00"}}',
-    ];
-    const text = [JSON.stringify(HELLO), ...odd, ''].join('\n');
-    const ping = JSON.stringify({ jsonrpc: '2.0', id: 99, method: 'ping' });
-    const input = Buffer.concat([
-      Buffer.from(text),
-      ...noise.flatMap((each) => [each, Buffer.from('\n')]),
-      Buffer.from(`\n${ping}\n`),
-    ]);
-    const { code, stdout } = await piped(input);
-    expect(code).toBe(0);
-    const answers = stdout
-      .trimEnd()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { id: number });
-    expect(answers.map(({ id }) => id)).toEqual(expect.arrayContaining([1, 9, 10, 11, 99]));
-  });
-
-  it('ends with a line that has no end', async () => {
-    const { code, stdout } = await piped(Buffer.alloc(12_000_000, 'x'));
-    expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
-  });
 });
-
-/** All of stdin at once, and its end. */
-function piped(input: Buffer): Promise<{ code: number | null; stdout: string }> {
-  const child = spawn(process.execPath, [CLI, 'mcp'], { env: home.env, cwd: home.user });
-  let stdout = '';
-  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
-    stdout += chunk;
-  });
-  // Nobody reads stderr.
-  child.stdin.on('error', () => undefined);
-  child.stdin.end(input);
-  return new Promise((resolve) => child.once('close', (code) => resolve({ code, stdout })));
-}

@@ -1,33 +1,26 @@
 import { writeFileSync } from 'node:fs';
 import type { Reporter, TestModule } from 'vitest/node';
-import { ROWS, type Row } from './rows.ts';
+import { faultsPage, footOf, resultIn } from './page.ts';
 
-const HEAD = `# Faults
-
-What may go wrong, what holds then, and the test that proves it, each named \`row NN: …\`. Printed by \`npm run docs:faults\`, which runs them all; a test checks that every row has one. Processes, sockets and disks are real; \`COMET_FAULT\` ([0023](decisions/0023-faults-on-request.md)) makes what cannot be brought about from outside.
-
-| row | fault | promise | test | last result |
-|---|---|---|---|---|`;
-
-/** Prints docs/FAULTS.md from what the tests of the rows came to. */
+/** Writes docs/FAULTS.md from what the tests of the rows came to, and says on stdout what each row took. */
 export default class FaultsReporter implements Reporter {
   onTestRunEnd(modules: readonly TestModule[]): void {
     const results = new Map<number, Set<string>>();
-    for (const module of modules) {
-      for (const test of module.children.allTests()) {
-        const number = Number(/^row (\d\d): /.exec(test.name)?.[1] ?? 0);
-        results.set(number, (results.get(number) ?? new Set()).add(test.result().state));
-      }
+    const tookMs = new Map<number, number>();
+    for (const test of modules.flatMap(({ children }) => [...children.allTests()])) {
+      const row = Number(/^row (\d\d): /.exec(test.name)?.[1] ?? 0);
+      if (row === 0) continue;
+      results.set(row, (results.get(row) ?? new Set()).add(test.result().state));
+      tookMs.set(row, (tookMs.get(row) ?? 0) + (test.diagnostic()?.duration ?? 0));
     }
-    const lines = ROWS.map((row) => line(row, results.get(row.row) ?? new Set()));
-    const held = lines.filter((text) => text.endsWith('| holds |')).length;
-    const foot = `${held} of ${ROWS.length} rows hold here (${process.platform}-${process.arch}, Node ${process.versions.node}).`;
-    writeFileSync('docs/FAULTS.md', `${HEAD}\n${lines.join('\n')}\n\n${foot}\n`);
+    const resultOf = (row: number): string => resultIn(results.get(row) ?? new Set());
+    writeFileSync('docs/FAULTS.md', faultsPage(resultOf));
+    const slowest = [...tookMs].toSorted(([, a], [, b]) => b - a).map(([row, ms]) => `row ${row}: ${seconds(ms)}`);
+    const all = seconds([...tookMs.values()].reduce((sum, ms) => sum + ms, 0));
+    process.stdout.write(`\n${slowest.join('\n')}\nall of them ${all}, two files at a time\n${footOf(resultOf)}\n`);
   }
 }
 
-function line({ row, fault, promise, file, note }: Row, states: ReadonlySet<string>): string {
-  const where = file === null ? (note ?? '') : [`\`${file}\``, note].filter(Boolean).join('; ');
-  const result = states.has('failed') ? '**fails**' : states.has('passed') ? 'holds' : 'not run';
-  return `| ${row} | ${fault} | ${promise} | ${where} | ${file === null ? 'none' : result} |`;
+function seconds(ms: number): string {
+  return `${(ms / 1_000).toFixed(1)} s`;
 }

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { writeFileAtomic } from '../../../common/files.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
+import { printable } from '../../format.ts';
 
 const LONGEST_MS = 600_000;
 
@@ -16,7 +17,7 @@ export function registerMemoryExport(memory: Command, context: Context): void {
     .action(async (flags: { format: 'md' | 'jsonl'; out?: string }) => {
       const { format } = flags;
       const text = await engineOf(context.paths).call('memory/export', { format }, { timeoutMs: LONGEST_MS });
-      if (flags.out === undefined) return void process.stdout.write(text);
+      if (flags.out === undefined) return void process.stdout.write(context.term.isTerminal ? printable(text) : text);
       await writeFileAtomic(path.resolve(flags.out), text);
       context.term.say(`wrote ${flags.out}`);
     });

@@ -30,16 +30,16 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
   ];
   for (const { turn, at, origin, prompt, tools } of reason.turns) {
     if (at === null) {
-      lines.push(`- turn ${turn.slice(0, 12)}: its raw text is not kept here`);
+      lines.push(`- turn ${short(turn)}: its raw text is not kept here`);
       continue;
     }
     const because = tools.length === 0 ? '' : ` (${tools.map(oneLine).join(', ')})`;
-    lines.push(`- turn ${turn.slice(0, 12)}, ${ago(Date.parse(at), nowMs)}, ${origin}${because}`);
+    lines.push(`- turn ${short(turn)}, ${ago(Date.parse(at), nowMs)}, ${origin}${because}`);
     lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
   for (const { concept, value, polarity, origin, turns } of reason.facts) {
     const denied = polarity === 'negative' ? ' (denied)' : '';
-    const from = turns.length === 0 ? 'no turn' : `turn ${turns.map((turn) => turn.slice(0, 12)).join(', ')}`;
+    const from = turns.length === 0 ? 'no turn' : `turn ${turns.map(short).join(', ')}`;
     const stated = truncate(oneLine(`${concept}: ${value}`), PROMPT_WIDTH);
     lines.push(`fact of ${origin} in ${from}${denied}: ${stated}`);
   }
@@ -51,4 +51,8 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
   for (const id of reason.replaces) lines.push(`replaces something of ${id}`);
   for (const alias of reason.aliases) lines.push(`${alias} leads here`);
   return lines;
+}
+
+function short(turn: string): string {
+  return oneLine(turn).slice(0, 12);
 }

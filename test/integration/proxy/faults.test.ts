@@ -276,19 +276,27 @@ describe('a client that leaves', () => {
 });
 
 describe('an upstream in trouble', () => {
-  it('row 37: that refuses connections gives a fast 502 with a hint', async () => {
-    const closed = net.createServer().listen(0, '127.0.0.1');
-    await once(closed, 'listening');
-    const { port } = closed.address() as AddressInfo;
-    await new Promise((resolve) => closed.close(resolve));
-    const { ask } = await start({ deps: { upstream: { origin: `https://127.0.0.1:${port}` } } });
+  it.each<[string, (socket: net.Socket) => void, RegExp]>([
+    ['refuses connections', () => {}, /refused the connection.*ECONNREFUSED/],
+    ['has no address', () => {}, /(has no address|could not be looked up).*(ENOTFOUND|EAI_AGAIN)/],
+    ['accepts and then says nothing', () => {}, /did not accept a connection in time.*CONNECT_TIMEOUT/],
+    ['closes in the handshake', (socket) => socket.destroy(), /closed the connection/],
+    ['speaks no TLS', (socket) => void socket.end('SSH-2.0-OpenSSH_9.2\r\n'), /does not speak TLS.*WRONG_VERSION/],
+  ])('row 37: that %s gives a fast 502 with a hint', async (name, hear, says) => {
+    const server = net.createServer((socket) => hear(socket.on('error', () => {}))).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    if (name.startsWith('refuses')) await new Promise((resolve) => server.close(resolve));
+    const host = name.startsWith('has no') ? 'no-such-host.invalid' : '127.0.0.1';
+    const { ask } = await start({ deps: { upstream: { origin: `https://${host}:${port}`, connectMs: 500 } } });
     const startedAt = performance.now();
     const reply = await ask({ headers: CLIENT, body: '{}' });
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(4_000);
     expect(reply.status).toBe(502);
     const body = JSON.parse(reply.body.toString());
     expect(body).toMatchObject({ type: 'error', error: { type: 'api_error' } });
-    expect(body.error.message).toMatch(/refused the connection.*ECONNREFUSED/);
+    expect(body.error.message).toMatch(says);
+    server.close();
   });
 
   it('row 44: whose certificate is not trusted is refused, and hears no request', async () => {

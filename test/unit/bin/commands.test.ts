@@ -212,6 +212,7 @@ describe('logs', () => {
     expect(logLine(record, plain)).toBe('2026-11-21T11:00:00.000Z warn  engine slow durationMs=7');
     expect(logLine('Error: \u001b[2Jboom', plain)).toBe('Error: [2Jboom');
     expect(logLine('{"at":', plain)).toBe('{"at":');
+    expect(logLine(record, (_, text) => `\u001b[2m${text}\u001b[22m`)).toContain('\u001b[2mengine\u001b[22m slow');
   });
 
   it('merges files by time, and a stack stays behind its record', () => {
