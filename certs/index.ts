@@ -17,7 +17,6 @@ export {
   editedSettings,
   editSettings,
   inspectEdit,
-  isEditLatest,
   planSettings,
   revertSettings,
 } from './settings.ts';

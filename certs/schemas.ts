@@ -6,8 +6,6 @@ import { z } from 'zod';
 export const Edit = z.looseObject({
   file: z.string(),
   backup: z.string().nullable(),
-  /** Of the bytes we wrote: unchanged since means the backup can come back as it is. */
-  sha256: z.string(),
   hadEnv: z.boolean(),
   mode: z.int(),
   /**
@@ -24,9 +22,6 @@ export const Edit = z.looseObject({
   ),
 });
 export type Edit = z.infer<typeof Edit>;
-
-/** Claude Code's settings, as far as we touch them. */
-export const Settings = z.looseObject({ env: z.record(z.string(), z.unknown()).optional() });
 
 /** Which system store was told to trust which root. */
 export const Trusted = z.looseObject({ roots: z.array(z.object({ store: z.string(), fingerprint: z.string() })) });

@@ -1,12 +1,9 @@
-import { createHash } from 'node:crypto';
 import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { backUp, ensureDir, readFileIfPresent, removeEmpty, writeFileAtomic } from '../common/files.ts';
+import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Edit } from './schemas.ts';
-
-type Settings = Record<string, unknown>;
 
 const OWNER_ONLY = 0o600;
 
@@ -33,10 +30,11 @@ export interface SettingsChange {
 export async function planSettings(file: string, env: Readonly<Record<string, string>>): Promise<SettingsPlan> {
   const target = await realpath(file).catch(() => path.resolve(file));
   const before = await readFileIfPresent(target);
-  const settings = before === null ? {} : await parseSettings(before, target);
-  const formerEnv = envOf(settings) ?? {};
+  if (before !== null) refuseComments(before, target);
+  const { envOf, withEnv } = await import('./settings-text.ts');
+  const formerEnv = before === null ? {} : (envOf(before, target) ?? {});
   const changes = Object.entries(env).map(([name, to]) => ({ name, from: formerEnv[name], to }));
-  const after = render({ ...settings, env: { ...formerEnv, ...env } }, before);
+  const after = before === null ? `${withEnv('{}', env, target)}\n` : withEnv(before, env, target);
   return { file: target, before, after, changes };
 }
 
@@ -57,7 +55,7 @@ export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promis
   if ((await readFileIfPresent(plan.file)) !== plan.before) {
     throw new CometError('config_invalid', `${plan.file} changed in the meantime; it was left alone, try again`);
   }
-  const edit = earlier === null ? await firstEdit(plan) : secondEdit(earlier, plan);
+  const edit = earlier === null ? await firstEdit(plan) : await secondEdit(earlier, plan);
   await ensureDir(paths.home);
   await writeFileAtomic(editFile(paths), `${JSON.stringify(edit, null, 2)}\n`);
   if (plan.before === null) await mkdir(path.dirname(plan.file), { recursive: true, mode: 0o700 });
@@ -79,7 +77,9 @@ export async function inspectEdit(
   const edit = await readEdit(paths);
   if (edit === null) return null;
   const now = await readFileIfPresent(edit.file);
-  const env = (now === null ? null : envOf(await parseSettings(now, edit.file))) ?? {};
+  if (now !== null) refuseComments(now, edit.file);
+  const { envOf } = await import('./settings-text.ts');
+  const env = (now === null ? null : envOf(now, edit.file)) ?? {};
   return {
     file: edit.file,
     astray: edit.values.filter(({ name, ours }) => env[name] !== (wanted[name] ?? ours)).map(({ name }) => name),
@@ -91,28 +91,21 @@ export async function editedSettings(paths: HomePaths): Promise<string | null> {
   return (await readEdit(paths))?.file ?? null;
 }
 
-/** Whether nobody has changed the file since: undoing the edit then gives back the very bytes it had. */
-export async function isEditLatest(paths: HomePaths): Promise<boolean> {
-  const edit = await readEdit(paths);
-  const now = edit === null ? null : await readFileIfPresent(edit.file);
-  return now !== null && sha256(now) === edit?.sha256;
-}
-
 async function firstEdit(plan: SettingsPlan): Promise<Edit> {
+  const { envOf } = await import('./settings-text.ts');
   const backup = plan.before === null ? null : await backUp(plan.file, plan.before);
   return {
     file: plan.file,
     backup,
-    sha256: sha256(plan.after),
-    hadEnv: plan.before !== null && envOf(await parseSettings(plan.before, plan.file)) !== null,
+    hadEnv: plan.before !== null && envOf(plan.before, plan.file) !== null,
     mode: plan.before === null ? OWNER_ONLY : await modeOf(plan.file),
     values: plan.changes.map(({ name, from, to }) => ({ name, ours: to, former: from })),
   };
 }
 
 /** What is put back at the end is what the user had last: before us, or in place of ours since. */
-function secondEdit(earlier: Edit, plan: SettingsPlan): Edit {
-  const isUntouched = plan.before !== null && sha256(plan.before) === earlier.sha256;
+async function secondEdit(earlier: Edit, plan: SettingsPlan): Promise<Edit> {
+  const { isOurs } = await import('./settings-text.ts');
   const again = plan.changes.map(({ name, from, to }) => {
     const known = earlier.values.find((value) => value.name === name);
     if (known === undefined || !isOurs(known, from)) return { name, ours: to, former: from };
@@ -120,13 +113,12 @@ function secondEdit(earlier: Edit, plan: SettingsPlan): Edit {
     return { name, ours: to, former: known.former, past };
   });
   const others = earlier.values.filter(({ name }) => !again.some((value) => value.name === name));
-  // A file that the user changed must not be replaced by the first backup.
-  return { ...earlier, sha256: isUntouched ? sha256(plan.after) : '', values: [...others, ...again] };
+  return { ...earlier, values: [...others, ...again] };
 }
 
 /**
- * Undoes `editSettings`: byte for byte when nobody changed the file since, else variable by variable, leaving
- * those alone that the user has set to something else.
+ * Undoes `editSettings`: byte for byte where nobody else changed the file since, whatever else of ours came or went
+ * meanwhile; a variable that the user has set to something else is left alone.
  *
  * @returns the file that was reverted, null when none was edited
  * @throws CometError `config_invalid` when the file no longer parses; it stays as it is
@@ -134,61 +126,24 @@ function secondEdit(earlier: Edit, plan: SettingsPlan): Edit {
 export async function revertSettings(paths: HomePaths): Promise<string | null> {
   const edit = await readEdit(paths);
   if (edit === null) return null;
-  const now = await readFileIfPresent(edit.file);
-  const original = edit.backup === null ? null : await readFileIfPresent(edit.backup);
-  const isUntouched = now !== null && sha256(now) === edit.sha256;
-  if (isUntouched && edit.backup === null) {
-    await rm(edit.file);
-    await removeEmpty(path.dirname(edit.file));
-  } else if (isUntouched && original !== null) await writeFileAtomic(edit.file, original, edit);
-  else if (now !== null && now !== original) {
-    await writeFileAtomic(edit.file, render(withoutOurs(await parseSettings(now, edit.file), edit), now), edit);
-  }
-  if (edit.backup !== null) await rm(edit.backup, { force: true });
+  const { undoEdit } = await import('../common/edited-file.ts');
+  const { withoutEnv } = await import('./settings-text.ts');
+  await undoEdit({ ...edit, without: (text, original) => withoutEnv(text, edit, original) });
   await rm(editFile(paths));
   return edit.file;
 }
 
-function isOurs({ ours, past = [] }: Edit['values'][number], value: unknown): boolean {
-  return value === ours || past.some((one) => one === value);
-}
-
-function withoutOurs(settings: Settings, edit: Edit): Settings {
-  const env = { ...envOf(settings) };
-  for (const value of edit.values) {
-    const { name, former } = value;
-    if (!isOurs(value, env[name])) continue;
-    if (former === undefined) delete env[name];
-    else env[name] = former;
-  }
-  const { env: _, ...others } = settings;
-  return Object.keys(env).length === 0 && !edit.hadEnv ? others : { ...settings, env };
-}
-
-async function parseSettings(text: string, file: string): Promise<Settings> {
-  const { Settings } = await import('./schemas.ts');
-  let parsed: unknown;
+/** Claude Code takes nothing from settings with comments: what is written there would not be used. */
+function refuseComments(text: string, file: string): void {
   try {
-    parsed = JSON.parse(text);
+    JSON.parse(text);
   } catch (error) {
-    throw new CometError('config_invalid', `${file} is not plain JSON; it was left alone`, { cause: error });
+    throw new CometError(
+      'config_invalid',
+      `${file} is not plain JSON, so Claude Code reads nothing of it; it was left alone`,
+      { cause: error },
+    );
   }
-  const result = Settings.safeParse(parsed);
-  if (result.success) return parsed as Settings;
-  throw new CometError('config_invalid', `${file}: an object was expected, as was its "env"; it was left alone`, {
-    cause: result.error,
-  });
-}
-
-function envOf(settings: Settings): Record<string, unknown> | null {
-  return (settings['env'] as Record<string, unknown> | undefined) ?? null;
-}
-
-function render(settings: Settings, like: string | null): string {
-  const indent = like === null ? '  ' : (/^[ \t]+(?=")/m.exec(like)?.[0] ?? (like.includes('\n') ? '  ' : ''));
-  const newline = like?.includes('\r\n') ? '\r\n' : '\n';
-  const text = JSON.stringify(settings, null, indent).replaceAll('\n', newline);
-  return like === null || /\n$/.test(like) ? text + newline : text;
 }
 
 async function readEdit(paths: HomePaths): Promise<Edit | null> {
@@ -207,4 +162,3 @@ async function modeOf(file: string): Promise<number> {
 }
 
 const editFile = (paths: HomePaths): string => path.join(paths.home, 'settings-edit.json');
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

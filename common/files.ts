@@ -8,6 +8,8 @@ import { PLATFORM } from './platform.ts';
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
+/** Between the name of a file of somebody else's and the number of our copy of it. */
+export const BACKUP_MARK = '.before-comet-cc';
 
 /**
  * Makes `dir` and its missing parents, 0700; one of ours that is more open is tightened.
@@ -82,7 +84,7 @@ export async function removeEmpty(dir: string): Promise<void> {
 /** A copy beside a file of somebody else's that is about to be changed, 0600, under the first free name. */
 export async function backUp(file: string, text: string): Promise<string> {
   for (let i = 0; ; i += 1) {
-    const backup = `${file}.before-comet-cc${i === 0 ? '' : `.${i}`}`;
+    const backup = `${file}${BACKUP_MARK}${i === 0 ? '' : `.${i}`}`;
     if (await createExclusive(backup, text)) return backup;
   }
 }

@@ -34,6 +34,7 @@ export function registerHooks(program: Command, context: Context): void {
       const commands = await ownCommands();
       const done = await installHooks(paths, fileOf(flags), commands);
       if (flags.json) return term.json({ ...done, hooks: commands });
+      if (!done.plain) term.say(unread(done.file));
       if (!done.changed) return term.out(`${done.file} has them already`);
       term.out(`${done.file} has hooks for ${Object.keys(commands).join(', ')}`);
       if (done.backup !== null) term.out(`the former file is ${done.backup}`);
@@ -61,15 +62,20 @@ export function registerHooks(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc hooks status')
     .action(async (flags: Flags) => {
       const { hookState } = await import('../hooks/install.ts');
-      const { file, events } = await hookState(fileOf(flags), await ownCommands());
+      const { file, plain, events } = await hookState(fileOf(flags), await ownCommands());
       const installed = Object.values(events).every((state) => state === 'installed');
       const plugin = path.join(await packageDir(), 'hooks', 'plugin');
-      if (flags.json) return term.json({ installed, file, events, plugin });
+      if (flags.json) return term.json({ installed, file, plain, events, plugin });
       term.out(`settings  ${file}`);
+      if (!plain) term.say(unread(file));
       for (const [event, state] of Object.entries(events)) term.out(`${event.padEnd(18)} ${state}`);
       if (!installed) term.out('to have them: comet-cc hooks install');
       term.out(`plugin    ${plugin} (claude --plugin-dir, instead of hooks install)`);
     });
+}
+
+function unread(file: string): string {
+  return `Claude Code takes nothing from ${file} while it is not plain JSON; take its comments out, and the hooks work`;
 }
 
 async function ownCommands(): Promise<HookCommands> {

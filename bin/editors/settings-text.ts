@@ -7,7 +7,7 @@ import {
   printParseErrorCode,
 } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import { inserted, removed } from '../hooks/splice.ts';
+import { inserted, removed, replaced } from '../../common/json-splice.ts';
 
 /** Where Claude Code's extension takes variables from: a list of `{ name, value }`. */
 export const VARIABLES_KEY = 'claudeCode.environmentVariables';
@@ -29,11 +29,11 @@ interface Entry {
 export function withVariables(before: string, variables: Variables): string {
   let text = before.trim() === '' ? '{}\n' : before;
   for (const [name, value] of Object.entries(variables)) {
-    const at = indexOf(text, name);
+    const own = findNodeAtLocation(treeOf(text), [VARIABLES_KEY, indexOf(text, name)]);
     text =
-      at < 0
+      own === undefined
         ? appended(text, VARIABLES_KEY, { name, value })
-        : replaced(text, findNodeAtLocation(treeOf(text), [VARIABLES_KEY, at]), { name, value });
+        : replaced(text, own, JSON.stringify({ name, value }));
   }
   return listAt(text, UNSYNCED_KEY).includes(VARIABLES_KEY) ? text : appended(text, UNSYNCED_KEY, VARIABLES_KEY);
 }
@@ -53,7 +53,7 @@ export function withoutVariables(now: string, variables: Variables, before: stri
     const entry = findNodeAtLocation(treeOf(text), [VARIABLES_KEY, at]);
     if (at < 0 || entry === undefined || getNodeValue(entry).value !== value) continue;
     const own = former.find((one) => one?.name === name);
-    text = own === undefined ? removed(text, entry) : replaced(text, entry, own);
+    text = own === undefined ? removed(text, entry) : replaced(text, entry, JSON.stringify(own));
   }
   text = withoutEmpty(text, VARIABLES_KEY, formerText);
   const at = listAt(text, UNSYNCED_KEY).indexOf(VARIABLES_KEY);
@@ -84,11 +84,6 @@ function appended(text: string, key: string, value: unknown): string {
   const root = treeOf(text);
   const list = findNodeAtLocation(root, [key]);
   return list === undefined ? inserted(text, root, { key, value: [value] }) : inserted(text, list, { value });
-}
-
-function replaced(text: string, entry: Node | undefined, value: unknown): string {
-  if (entry === undefined) return text;
-  return text.slice(0, entry.offset) + JSON.stringify(value) + text.slice(entry.offset + entry.length);
 }
 
 function listAt(text: string, key: string): readonly unknown[] {

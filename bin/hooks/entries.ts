@@ -1,6 +1,6 @@
 import { findNodeAtLocation, type JSONPath, type Node, type ParseError, parseTree } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import { inserted, removed } from './splice.ts';
+import { inserted, removed } from '../../common/json-splice.ts';
 
 /** Claude Code's events that we listen to, and the script that does. */
 export const HOOKS = {
@@ -37,7 +37,8 @@ export function hookCommands(node: string, scriptsDir: string, quote: (text: str
 export function withHooks(text: string, commands: HookCommands, file: string): string {
   if (holdsExactly(text, commands, file)) return text;
   const groupOf = (command: string): unknown => ({ hooks: [{ type: 'command', command, timeout: TIMEOUT }] });
-  let edited = withoutHooks(text, file);
+  // What is there keeps its place.
+  let edited = withoutHooks(text, file, text);
   if (findNodeAtLocation(parsed(edited, file), ['hooks']) === undefined) {
     const events = Object.entries(commands).map(([event, command]) => [event, [groupOf(command)]]);
     return inserted(edited, parsed(edited, file), { key: 'hooks', value: Object.fromEntries(events) });
@@ -54,13 +55,19 @@ export function withHooks(text: string, commands: HookCommands, file: string): s
   return edited;
 }
 
-/** Settings without what is ours, and without what that leaves empty. @throws as `withHooks` */
-export function withoutHooks(text: string, file: string): string {
+/**
+ * Settings without what is ours, and without what that leaves empty, unless it was there before.
+ *
+ * @param original  the settings before ours were in them; null where that is not known
+ * @throws as `withHooks`
+ */
+export function withoutHooks(text: string, file: string, original: string | null = null): string {
+  const before = parseTree(original ?? '{}');
   let edited = text;
   // What cannot hold any may be of whatever form.
   while (edited.includes(IN_JSON)) {
     const root = parsed(edited, file);
-    const path = ownPath(root);
+    const path = ownPath(root, before);
     if (path === null) break;
     edited = removed(edited, findNodeAtLocation(root, path) as Node);
   }
@@ -86,14 +93,16 @@ function holdsExactly(text: string, commands: HookCommands, file: string): boole
 }
 
 /** Where the first entry of ours stands, or what would be left empty without it. */
-function ownPath(root: Node): JSONPath | null {
+function ownPath(root: Node, before: Node | undefined): JSONPath | null {
   const entry = entriesOf(root).find(({ command }) => OURS.test(command));
   if (entry === undefined) return null;
   const { event, group, at } = entry;
   const count = (path: JSONPath): number => findNodeAtLocation(root, path)?.children?.length ?? 0;
+  const stays = (path: JSONPath): boolean =>
+    count(path) > 1 || (before !== undefined && findNodeAtLocation(before, path) !== undefined);
   if (count(['hooks', event, group, 'hooks']) > 1) return ['hooks', event, group, 'hooks', at];
-  if (count(['hooks', event]) > 1) return ['hooks', event, group];
-  return count(['hooks']) > 1 ? ['hooks', event] : ['hooks'];
+  if (stays(['hooks', event])) return ['hooks', event, group];
+  return stays(['hooks']) ? ['hooks', event] : ['hooks'];
 }
 
 interface Entry {

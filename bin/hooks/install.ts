@@ -1,19 +1,16 @@
-import { createHash } from 'node:crypto';
 import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { undoEdit } from '../../common/edited-file.ts';
 import { CometError } from '../../common/errors.ts';
-import { backUp, ensureDir, readFileIfPresent, removeEmpty, writeFileAtomic } from '../../common/files.ts';
+import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './entries.ts';
 
-const Edited = z.strictObject({
+const Edited = z.looseObject({
   file: z.string(),
   /** Null where there was no file. */
   backup: z.string().nullable(),
-  /** Of what we wrote; '' once the user's changes stand between that and the backup. */
-  sha256: z.string(),
-  mode: z.int(),
 });
 type Edited = z.infer<typeof Edited>;
 
@@ -21,6 +18,8 @@ const OWNER_ONLY = 0o600;
 
 export interface HookState {
   readonly file: string;
+  /** False where it has comments or the like: Claude Code then takes nothing from it. */
+  readonly plain: boolean;
   /** `other`: of another folder or Node than the one that is asked. */
   readonly events: Readonly<Record<HookEvent, 'installed' | 'other' | 'missing'>>;
 }
@@ -35,19 +34,26 @@ export async function installHooks(
   paths: HomePaths,
   settings: string,
   commands: HookCommands,
-): Promise<{ readonly file: string; readonly changed: boolean; readonly backup: string | null }> {
+): Promise<{
+  readonly file: string;
+  readonly plain: boolean;
+  readonly changed: boolean;
+  readonly backup: string | null;
+}> {
   const file = await realpath(settings).catch(() => path.resolve(settings));
   const before = await readFileIfPresent(file);
   const after = before === null ? `${withHooks('{}', commands, file)}\n` : withHooks(before, commands, file);
-  if (after === before) return { file, changed: false, backup: null };
+  const plain = isPlain(after);
+  if (after === before) return { file, plain, changed: false, backup: null };
   const edits = await readEdits(paths);
   const earlier = edits.find((edit) => edit.file === file);
-  const edit = earlier === undefined ? await firstEdit(file, before, after) : nextEdit(earlier, before, after);
+  // The user's own changes since the first edit must not be replaced by what was before them.
+  const edit = earlier ?? { file, backup: before === null ? null : await backUp(file, before) };
   await ensureDir(paths.home);
   await writeEdits(paths, [...edits.filter((each) => each.file !== file), edit]);
   if (before === null) await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
-  await writeFileAtomic(file, after, { mode: edit.mode });
-  return { file, changed: true, backup: edit.backup };
+  await writeFileAtomic(file, after, { mode: before === null ? OWNER_ONLY : await modeOf(file) });
+  return { file, plain, changed: true, backup: edit.backup };
 }
 
 /**
@@ -63,9 +69,9 @@ export async function uninstallHooks(paths: HomePaths, settings: readonly string
   const changed: string[] = [];
   for (const file of new Set([...edits.map((edit) => edit.file), ...named])) {
     const edit = edits.find((each) => each.file === file);
-    if (await revert(file, edit)) changed.push(file);
+    if (await undoEdit({ file, backup: edit?.backup, without: (text, original) => withoutHooks(text, file, original) }))
+      changed.push(file);
     if (edit === undefined) continue;
-    if (edit.backup !== null) await rm(edit.backup, { force: true });
     edits.splice(edits.indexOf(edit), 1);
     await writeEdits(paths, edits);
   }
@@ -90,35 +96,20 @@ export async function hookState(settings: string, commands: HookCommands): Promi
     return found.length === 0 ? 'missing' : 'other';
   };
   const events = Object.keys(HOOKS).map((event) => [event, stateOf(event as HookEvent)]);
-  return { file: settings, events: Object.fromEntries(events) as HookState['events'] };
+  return {
+    file: settings,
+    plain: text === null || isPlain(text),
+    events: Object.fromEntries(events) as HookState['events'],
+  };
 }
 
-async function revert(file: string, edit: Edited | undefined): Promise<boolean> {
-  const now = await readFileIfPresent(file);
-  if (now === null) return false;
-  const isUntouched = edit !== undefined && sha256(now) === edit.sha256;
-  const mode = { mode: await modeOf(file) };
-  if (isUntouched && edit.backup === null) {
-    await rm(file);
-    await removeEmpty(path.dirname(file));
+function isPlain(text: string): boolean {
+  try {
+    JSON.parse(text);
     return true;
+  } catch {
+    return false;
   }
-  const original = isUntouched ? await readFileIfPresent(edit.backup as string) : null;
-  const without = original ?? withoutHooks(now, file);
-  if (without === now) return false;
-  await writeFileAtomic(file, without, mode);
-  return true;
-}
-
-async function firstEdit(file: string, before: string | null, after: string): Promise<Edited> {
-  const backup = before === null ? null : await backUp(file, before);
-  return { file, backup, sha256: sha256(after), mode: before === null ? OWNER_ONLY : await modeOf(file) };
-}
-
-/** The user's own changes must not be replaced by the first backup. */
-function nextEdit(earlier: Edited, before: string | null, after: string): Edited {
-  const isUntouched = before !== null && sha256(before) === earlier.sha256;
-  return { ...earlier, sha256: isUntouched ? sha256(after) : '' };
 }
 
 async function readEdits(paths: HomePaths): Promise<Edited[]> {
@@ -143,4 +134,3 @@ async function modeOf(file: string): Promise<number> {
 }
 
 const editsFile = (paths: HomePaths): string => path.join(paths.home, 'hooks-edit.json');
-const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex');

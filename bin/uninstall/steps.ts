@@ -4,7 +4,6 @@ import path from 'node:path';
 import {
   distrustRoots,
   editedSettings,
-  isEditLatest,
   revertSettings,
   thisMachine,
   trustedStores,
@@ -51,8 +50,6 @@ export function uninstallSteps(context: Context, { keepMemory, told }: Uninstall
       id: 'hooks',
       present: async () => (await hookedFiles(paths, [userSettingsFile(env)])).map((file) => `our hooks in ${file}`),
       async undo() {
-        // Both are in one file: what was put in last goes first.
-        if (await isEditLatest(paths)) await revertSettings(paths);
         await uninstallHooks(paths, [userSettingsFile(env)]);
       },
     },

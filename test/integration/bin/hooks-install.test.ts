@@ -30,7 +30,7 @@ describe('hooks in a settings file', () => {
   it('are taken out again to the very byte, mode and all, and the backup with them', async () => {
     await settings(MINE);
     const done = await installHooks(paths, file, commands);
-    expect(done).toMatchObject({ changed: true, backup: `${file}.before-comet-cc` });
+    expect(done).toMatchObject({ changed: true, plain: false, backup: `${file}.before-comet-cc` });
     expect(await readFile(done.backup as string, 'utf8')).toBe(MINE);
     expect((await text()).split('\r\n').length).toBe((await text()).split('\n').length);
     expect(await hookState(file, commands)).toMatchObject({
@@ -46,7 +46,7 @@ describe('hooks in a settings file', () => {
   });
 
   it('leave no file where there was none', async () => {
-    expect(await installHooks(paths, file, commands)).toMatchObject({ changed: true, backup: null });
+    expect(await installHooks(paths, file, commands)).toMatchObject({ changed: true, plain: true, backup: null });
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     await uninstallHooks(paths, [file]);
     expect(await readdir(dir)).not.toContain('.claude');

@@ -181,7 +181,7 @@ describe('reverting', () => {
     writeFileSync(file, '{}');
     await edit();
     const edited = read();
-    writeFileSync(file, `${edited}//`);
+    writeFileSync(file, `${edited}{`);
     await expect(revertSettings(paths)).rejects.toMatchObject({ code: 'config_invalid' });
     writeFileSync(file, edited);
     await revertSettings(paths);

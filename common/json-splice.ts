@@ -45,9 +45,33 @@ export function removed(text: string, value: Node): string {
   const own = text.slice(0, item.offset).trimEnd().length;
   const comma = commaIn(text, end, close);
   if (comma >= 0) return text.slice(0, own) + text.slice(comma + 1);
-  if (before === undefined) return text.slice(0, own) + text.slice(end);
+  if (before === undefined) {
+    const isBare = own === container.offset + 1 && text.slice(end, close).trim() === '';
+    return text.slice(0, own) + text.slice(isBare ? close : end);
+  }
   const former = commaIn(text, before.offset + before.length, item.offset);
   return text.slice(0, former) + text.slice(former + 1, own) + text.slice(end);
+}
+
+/** `text` with another value in the place of this one. */
+export function replaced(text: string, value: Node, json: string): string {
+  return text.slice(0, value.offset) + json + text.slice(value.offset + value.length);
+}
+
+/**
+ * What is left of a file once ours is out of it: the very text from before where nothing else differs, since what was
+ * empty takes whatever form. Null where no file was there and none is needed.
+ *
+ * @param original  the text from before; null where there was no file
+ */
+export function leftOf(without: string, original: string | null): string | null {
+  if (original === null) return withoutGaps(without).trim() === '{}' ? null : without;
+  return withoutGaps(without) === withoutGaps(original) ? original : without;
+}
+
+/** Empty objects and lists without what stands in them; strings as they are. */
+function withoutGaps(text: string): string {
+  return text.replace(/("(?:\\.|[^"\\])*")|([{[])\s+(?=[}\]])/g, (_, string: string, open: string) => string ?? open);
 }
 
 /** Where the comma stands between two items, past comments; -1 where there is none. */
