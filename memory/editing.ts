@@ -126,9 +126,9 @@ export function createEditing(parts: Parts): Editing {
   }
 }
 
-/** An archive can come from anywhere: it raises nobody's origin, nor that of one of its facts. */
+/** An archive can come from anywhere: it raises nobody's origin, nor that of one of its facts, and shows nothing unclean. */
 function trusted(node: MemoryNode, known: MemoryNode | undefined): MemoryNode {
-  if (known === undefined) return node;
+  if (known === undefined) return unpinnedWhereUnclean(node);
   const origin = lowestOrigin([node.origin, known.origin]);
   const facts = node.facts.map((fact) => {
     const same = known.facts.find(({ concept, value }) => concept === fact.concept && value === fact.value);

@@ -24,7 +24,7 @@ export async function importFile(
   if (text.includes('\0') || text.includes('\uFFFD')) {
     throw new CometError('unsafe_file', `${file} is no text in UTF-8; convert it, then import it again`);
   }
-  if (as === 'turns' || (as === undefined && isTurnLines(start))) return importTurns(memory, text, projectDir);
+  if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(memory, text, projectDir);
   return memory.importDocument({ file, text: text.replace(/^\uFEFF/, ''), projectDir, again });
 }
 

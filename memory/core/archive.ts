@@ -54,7 +54,7 @@ export function renderArchive(archive: Archive, format: ArchiveFormat): string {
 /** Whether a text is, or was meant to be, an export: then its faults are told, and it is no document. */
 export function isArchive(text: string): boolean {
   const [first = ''] = text.replace(/^\uFEFF/, '').split('\n', 1);
-  return first.includes(MARK) || /^\{"(?:node|brief)":/.test(first);
+  return /^\s*(?:<!--\s*|\{\s*")?comet-cc-export\b|^\{"(?:node|brief)":/.test(first);
 }
 
 /** Reads either format back. @throws CometError `node_invalid`, naming line, key and what was expected */
