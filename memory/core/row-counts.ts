@@ -1,7 +1,7 @@
 import { createPieceStats, type PieceStats } from './piece-stats.ts';
 import { type BookedRow, createRowBook, type RowBook } from './row-book.ts';
-import { createTermIds } from './term-ids.ts';
 import { createTermStats, type TermStats } from './term-stats.ts';
+import { createTextIds } from './text-ids.ts';
 import type { Thesaurus } from './thesaurus.ts';
 import { createVectorBook, type VectorBook } from './vector-book.ts';
 import { createWordIndex, type WordIndex } from './word-index.ts';
@@ -33,7 +33,7 @@ export interface RowCounts {
 
 export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook(1)): RowCounts {
   const book = createRowBook();
-  const ids = createTermIds();
+  const ids = createTextIds();
   const words = createWordIndex(ids);
   const pieces = createPieceStats();
   const stats = createTermStats(ids, (term, filter) => words.rowsWith(term, book.fitting(filter)));
@@ -46,10 +46,12 @@ export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook
     vectors,
     put(row) {
       const tokens = tokensOf(row);
+      const terms = tokens.map(ids.of);
       const slot = book.put(row);
-      words.put(slot, row, tokens);
+      const before = row.before.map((_, at) => book.beforeOf(slot, at + 1));
+      words.put(slot, { kind: row.kind, turn: book.turnOf(slot), before }, terms);
       vectors.put(slot, row.summary_vector ?? null);
-      stats.add(row, tokens);
+      stats.add(row, terms);
       if (row.kind !== 'turn') return;
       // A node repeats the words of its turns.
       pieces.add(row.project, piecesOf(row));
@@ -61,7 +63,7 @@ export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook
       book.remove(row.row_id);
       words.remove(slot);
       vectors.remove(slot);
-      stats.remove(row, tokensOf(row));
+      stats.remove(row, tokensOf(row).map(ids.of));
       if (row.kind === 'turn') pieces.remove(row.project, piecesOf(row));
     },
     clear() {
@@ -75,5 +77,5 @@ function tokensOf({ tokens }: CountedRow): string[] {
 }
 
 function piecesOf({ pieces }: CountedRow): Uint16Array {
-  return new Uint16Array(Uint8Array.from(pieces).buffer);
+  return new Uint16Array(pieces.slice().buffer);
 }

@@ -1,7 +1,7 @@
 import type { IndexFilter } from '../ports.ts';
 import { grown } from './grown.ts';
 import { createTermCounter, type TermCounter } from './term-counter.ts';
-import type { TermIds } from './term-ids.ts';
+import type { TextIds } from './text-ids.ts';
 
 export interface CountedRow {
   readonly kind: 'node' | 'turn' | 'fact';
@@ -11,10 +11,10 @@ export interface CountedRow {
 
 /** In how many rows each token stands, per project; for a session it is looked up. Held in memory. */
 export interface TermStats {
-  /** `tokens` may repeat. */
-  add(row: CountedRow, tokens: readonly string[]): void;
-  /** `tokens` must be those it was added with. */
-  remove(row: CountedRow, tokens: readonly string[]): void;
+  /** `terms` are the numbers of its words, and may repeat. */
+  add(row: CountedRow, terms: readonly number[]): void;
+  /** `terms` must be those it was added with. */
+  remove(row: CountedRow, terms: readonly number[]): void;
   /** Rows of the filter, those of facts left out. */
   rowsIn(filter: IndexFilter): number;
   clear(): void;
@@ -30,7 +30,10 @@ interface Group {
 }
 
 /** @param rowsWith  in how many rows of a filter, those of facts left out, a term stands */
-export function createTermStats(ids: TermIds, rowsWith: (term: number, filter: IndexFilter) => number): TermStats {
+export function createTermStats(
+  ids: Pick<TextIds, 'find'>,
+  rowsWith: (term: number, filter: IndexFilter) => number,
+): TermStats {
   const projects = new Map<string, Group>();
   /** Rows by session, then by project. */
   const sessions = new Map<string, Map<string, number>>();
@@ -39,7 +42,7 @@ export function createTermStats(ids: TermIds, rowsWith: (term: number, filter: I
   let counted = 0;
 
   // Runs over every word of the history when the index opens; a Set for each row would double its time.
-  function count(row: CountedRow, tokens: readonly string[], step: 1 | -1): void {
+  function count(row: CountedRow, terms: readonly number[], step: 1 | -1): void {
     // Facts have no words of their own here: counted, they would make every word rarer.
     if (row.kind === 'fact') return;
     const group = projects.get(row.project) ?? { rows: 0, counts: createTermCounter() };
@@ -49,8 +52,7 @@ export function createTermStats(ids: TermIds, rowsWith: (term: number, filter: I
     group.rows += step;
     ofSession.set(row.project, (ofSession.get(row.project) ?? 0) + step);
     counted += 1;
-    for (const token of tokens) {
-      const id = ids.of(token);
+    for (const id of terms) {
       seen = grown(seen, id);
       if (seen[id] === counted) continue;
       seen[id] = counted;
@@ -89,8 +91,8 @@ export function createTermStats(ids: TermIds, rowsWith: (term: number, filter: I
   }
 
   return {
-    add: (row, tokens) => count(row, tokens, 1),
-    remove: (row, tokens) => count(row, tokens, -1),
+    add: (row, terms) => count(row, terms, 1),
+    remove: (row, terms) => count(row, terms, -1),
     rowsIn,
     clear() {
       projects.clear();

@@ -3,8 +3,11 @@ import { createPostings, type Reading } from './postings.ts';
 
 /** Which turns lie before which, by the slots of their rows, and how long their windows are. Held in memory. */
 export interface TurnOrder {
-  /** @param words  that it counts in windows with */
-  put(slot: number, turn: string, before: readonly string[], words: number): void;
+  /**
+   * @param turn   its number; those before it likewise
+   * @param words  that it counts in windows with
+   */
+  put(slot: number, turn: number, before: readonly number[], words: number): void;
   remove(slot: number): void;
   /**
    * Rows whose window holds this one's words, its own left out; some may be removed. Where several rows hold a turn,
@@ -23,10 +26,9 @@ export interface TurnOrder {
 const NOTHING: Reading = { values: new Uint32Array(0), count: 0 };
 
 export function createTurnOrder(): TurnOrder {
-  const numbers = new Map<string, number>();
   /** Rows that name a turn among those before them. */
   const naming = createPostings();
-  /** All of these hold a number plus one; 0 is none. */
+  /** By row its turn, by turn its first row, by row the next of its turn: numbers plus one; 0 is none. */
   let turnOf = new Uint32Array(1_024);
   let firstOf = new Uint32Array(1_024);
   let nextOf = new Uint32Array(1_024);
@@ -34,17 +36,8 @@ export function createTurnOrder(): TurnOrder {
   let windows = new Uint32Array(1_024);
   let total = 0;
 
-  function numberOf(turn: string): number {
-    const known = numbers.get(turn);
-    if (known !== undefined) return known;
-    const fresh = numbers.size;
-    numbers.set(turn, fresh);
-    firstOf = grown(firstOf, fresh);
-    return fresh;
-  }
-
   const headOf = (turn: number): number => {
-    const row = firstOf[turn] as number;
+    const row = firstOf[turn] ?? 0;
     return row === 0 ? 0 : (heads[row - 1] as number);
   };
 
@@ -85,20 +78,19 @@ export function createTurnOrder(): TurnOrder {
       nextOf = grown(nextOf, slot);
       heads = grown(heads, slot);
       windows = grown(windows, slot);
-      const own = numberOf(turn);
-      const had = headOf(own);
+      firstOf = grown(firstOf, turn);
+      const had = headOf(turn);
       let sum = words;
-      for (const end of before) {
-        const earlier = numberOf(end);
+      for (const earlier of before) {
         naming.add(earlier, slot);
         sum += headOf(earlier);
       }
-      turnOf[slot] = own + 1;
+      turnOf[slot] = turn + 1;
       heads[slot] = words;
       windows[slot] = sum;
       total += sum;
-      append(own, slot);
-      lend(own, headOf(own) - had);
+      append(turn, slot);
+      lend(turn, headOf(turn) - had);
     },
     remove(slot) {
       const own = (turnOf[slot] ?? 0) - 1;
@@ -117,7 +109,6 @@ export function createTurnOrder(): TurnOrder {
     totalWords: () => total,
     tidy: () => naming.retain((slot) => turnOf[slot] !== 0),
     clear() {
-      numbers.clear();
       naming.clear();
       for (const held of [turnOf, firstOf, nextOf]) held.fill(0);
       total = 0;

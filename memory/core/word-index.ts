@@ -2,9 +2,16 @@ import type { FoundRow, Hits } from '../ports.ts';
 import { bestOf } from './best.ts';
 import { grown } from './grown.ts';
 import { createPostings, type Postings } from './postings.ts';
-import type { TermIds } from './term-ids.ts';
+import type { TextIds } from './text-ids.ts';
 import type { WeightedTerm } from './thesaurus.ts';
 import { createTurnOrder } from './turn-order.ts';
+
+/** A row with its turn and those before it by their numbers. */
+export interface WordedRow {
+  readonly kind: FoundRow['kind'];
+  readonly turn: number;
+  readonly before: readonly number[];
+}
 
 /** Which rows may be given, and how many. */
 export interface WordSearch {
@@ -17,7 +24,8 @@ export interface WordSearch {
  * rows of a kind. Held in memory: about four bytes for each distinct word of a row.
  */
 export interface WordIndex {
-  put(slot: number, row: Pick<FoundRow, 'kind' | 'turn' | 'before'>, tokens: readonly string[]): void;
+  /** @param terms  the numbers of its words, in their order */
+  put(slot: number, row: WordedRow, terms: readonly number[]): void;
   remove(slot: number): void;
   search(kind: FoundRow['kind'], terms: readonly WeightedTerm[], search: WordSearch): Hits;
   /** Over each turn together with the five before it, of each its first words. */
@@ -47,7 +55,7 @@ interface Field {
 type Kind = FoundRow['kind'];
 const KINDS: readonly Kind[] = ['turn', 'node', 'fact'];
 
-export function createWordIndex(ids: TermIds): WordIndex {
+export function createWordIndex(ids: Pick<TextIds, 'find'>): WordIndex {
   const newField = (): Field => ({ postings: createPostings(), rows: 0, words: 0 });
   const fields: Readonly<Record<Kind, Field>> = { turn: newField(), node: newField(), fact: newField() };
   const order = createTurnOrder();
@@ -100,26 +108,25 @@ export function createWordIndex(ids: TermIds): WordIndex {
   }
 
   return {
-    put(slot, { kind, turn, before }, tokens) {
+    put(slot, { kind, turn, before }, terms) {
       kinds = grown(kinds, slot);
       lengths = grown(lengths, slot);
       const field = fields[kind];
       kinds[slot] = KINDS.indexOf(kind) + 1;
-      lengths[slot] = tokens.length;
+      lengths[slot] = terms.length;
       field.rows += 1;
-      field.words += tokens.length;
+      field.words += terms.length;
       counted.clear();
       // Both counts in one number, the head's above.
-      for (const [at, token] of tokens.entries()) {
-        const id = ids.of(token);
-        counted.set(id, (counted.get(id) ?? 0) + (at < HEAD_TOKENS ? 0x1_0001 : 1));
+      for (const [at, term] of terms.entries()) {
+        counted.set(term, (counted.get(term) ?? 0) + (at < HEAD_TOKENS ? 0x1_0001 : 1));
       }
       for (const [id, both] of counted) {
         const count = Math.min(both & 0xffff, MOST_COUNTED);
         const inHead = Math.min(both >>> 16, MOST_COUNTED);
         field.postings.add(id, slot * (1 << SLOT_SHIFT) + (count << COUNT_SHIFT) + inHead);
       }
-      if (kind === 'turn') order.put(slot, turn, before, Math.min(tokens.length, HEAD_TOKENS));
+      if (kind === 'turn') order.put(slot, turn, before, Math.min(terms.length, HEAD_TOKENS));
     },
     remove(slot) {
       const kind = KINDS[(kinds[slot] ?? 0) - 1];

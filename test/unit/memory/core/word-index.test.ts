@@ -1,12 +1,25 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createTermIds } from '../../../../memory/core/term-ids.ts';
-import { createWordIndex } from '../../../../memory/core/word-index.ts';
+import { createTextIds } from '../../../../memory/core/text-ids.ts';
+import { createWordIndex as createOver, type WordIndex } from '../../../../memory/core/word-index.ts';
 import type { Hits } from '../../../../memory/ports.ts';
 
 interface Scored {
   readonly id: number;
   readonly score: number;
+}
+
+/** Its texts by numbers, as the rows' counts give them. */
+function createWordIndex(): Omit<WordIndex, 'put'> & {
+  put(slot: number, row: { kind: 'turn'; turn: string; before: readonly string[] }, tokens: readonly string[]): void;
+} {
+  const [ids, names] = [createTextIds(), createTextIds()];
+  const index = createOver(ids);
+  return {
+    ...index,
+    put: (slot, { kind, turn, before }, tokens) =>
+      index.put(slot, { kind, turn: names.of(turn), before: before.map(names.of) }, tokens.map(ids.of)),
+  };
 }
 
 const TURNS = ['t0', 't1', 't2', 't3', 't4'];
@@ -51,7 +64,7 @@ function expectSame({ slots, scores }: Hits, exact: readonly Scored[]): void {
 test('scores are those of BM25 over the rows that stay, of turns and of their windows', () => {
   fc.assert(
     fc.property(fc.array(turnRow, { maxLength: 14 }), terms, (drawn, asked) => {
-      const index = createWordIndex(createTermIds());
+      const index = createWordIndex();
       const rows = drawn.map((each, id) => ({ ...each, id, before: each.before.filter((end) => end !== each.turn) }));
       for (const { id, tokens, ...row } of rows) index.put(id, { kind: 'turn', ...row }, tokens);
       for (const { id, stays } of rows) if (!stays) index.remove(id);
@@ -72,7 +85,7 @@ test('scores are those of BM25 over the rows that stay, of turns and of their wi
 });
 
 test('of a long turn the windows hold the first words only', () => {
-  const index = createWordIndex(createTermIds());
+  const index = createWordIndex();
   const long = [...Array.from({ length: 299 }, (_, at) => `filler${at}`), 'early', 'late'];
   index.put(0, { kind: 'turn', turn: 'a', before: [] }, long);
   index.put(1, { kind: 'turn', turn: 'b', before: ['a'] }, ['short']);
@@ -83,7 +96,7 @@ test('of a long turn the windows hold the first words only', () => {
 });
 
 test('rows that were removed by the thousand leave no trace in what is found', () => {
-  const index = createWordIndex(createTermIds());
+  const index = createWordIndex();
   const put = (slot: number): void =>
     index.put(slot, { kind: 'turn', turn: `t${slot}`, before: [`t${slot - 1}`] }, ['common', `own${slot}`]);
   for (let slot = 0; slot < 6_000; slot += 1) put(slot);
