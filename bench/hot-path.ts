@@ -10,7 +10,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { classify, sessionOf } from '../proxy/wire/classify.ts';
-import { type EpochPlan, PlanBook } from '../proxy/wire/plan.ts';
+import type { EpochPlan } from '../proxy/wire/plan.ts';
+import { PlanBook } from '../proxy/wire/plan-book.ts';
 import { splice } from '../proxy/wire/splice.ts';
 import { splitTurns } from '../proxy/wire/turns.ts';
 import { type ConversationView, ViewCache, viewConversation } from '../proxy/wire/view.ts';

@@ -52,11 +52,14 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   /** A node as it was read, and the equal one of the catalogue: compared once. */
   const agreed = new WeakMap<MemoryNode, MemoryNode>();
   let problems: readonly Problem[] = [];
-  let tail: Promise<unknown> = Promise.resolve();
+  let tail: Promise<void> = Promise.resolve();
 
   function exclusive<T>(work: (held: HeldStore) => Promise<T>): Promise<T> {
     const result = tail.then(() => work(held));
-    tail = result.catch(() => undefined);
+    tail = result.then(
+      () => {},
+      () => {},
+    );
     return result;
   }
 

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
-import { open, readdir, readFile } from 'node:fs/promises';
+import { open, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { ensureDir, syncDir } from '../common/files.ts';
-import type { PlanRecord } from './wire/plan.ts';
+import type { EpochPlan, PlanRecord } from './wire/plan.ts';
 
 /** Keeps epoch plans over restarts: without them the whole history would go upstream again, and be refused. */
 export interface PlanStore {
-  /** Every record kept, in order of writing within a session; what cannot be read is left out and named. */
-  load(): Promise<readonly PlanRecord[]>;
+  /** Every record kept, in order of writing within a session, the session written last at the end. */
+  load(): AsyncIterable<readonly PlanRecord[]>;
+  /** All that is kept of a session. What cannot be read, here or by `load`, is left out and named. */
+  read(sessionId: string): Promise<readonly PlanRecord[]>;
   /**
    * With `durable`, resolves once the record is on disk (fsynced). Records of a session keep their order. Where a
    * session's records have vanished, `whole` says what else there was of it.
@@ -23,6 +25,8 @@ interface PlanProblem {
   readonly file: string;
   readonly message: string;
 }
+
+const READ_AT_ONCE = 32;
 
 /** One line of JSON for each record, a file for each session. A torn last line is the record that was in flight. */
 export function openPlanStore(dir: string): PlanStore {
@@ -56,22 +60,26 @@ export function openPlanStore(dir: string): PlanStore {
     try {
       return (await readFile(file, 'utf8')).split('\n').flatMap(parseLine);
     } catch (error) {
-      unused(file, error);
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') unused(file, error);
       return [];
     }
   };
 
   return {
-    async load() {
-      try {
-        await ensureDir(dir);
-        const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
-        for (const name of names) known.add(name);
-        return (await Promise.all(names.map(linesOf))).flat();
-      } catch (error) {
-        unused(dir, (error as Error).cause ?? error);
+    async *load() {
+      const names = await namesIn(dir).catch((error: Error): string[] => {
+        unused(dir, error.cause ?? error);
         return [];
+      });
+      for (const name of names) known.add(name);
+      for (let at = 0; at < names.length; at += READ_AT_ONCE) {
+        yield* await Promise.all(names.slice(at, at + READ_AT_ONCE).map(linesOf));
       }
+    },
+    async read(sessionId) {
+      const name = fileName(sessionId);
+      await last.get(name);
+      return linesOf(name);
     },
     async append(sessionId, record, durable, whole = () => []) {
       const name = fileName(sessionId);
@@ -96,6 +104,14 @@ export function openPlanStore(dir: string): PlanStore {
   };
 }
 
+/** The file written last at the end. */
+async function namesIn(dir: string): Promise<string[]> {
+  await ensureDir(dir);
+  const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
+  const files = names.map(async (name) => ({ name, atMs: (await stat(path.join(dir, name))).mtimeMs }));
+  return (await Promise.all(files)).sort((a, b) => a.atMs - b.atMs).map(({ name }) => name);
+}
+
 interface Lines {
   readonly line: string;
   readonly whole: () => string;
@@ -109,7 +125,14 @@ function lineOf(record: PlanRecord): string {
 /** Keeps nothing beyond the process; for tests and conversations that must leave no trace. */
 export function createMemoryPlanStore(records: PlanRecord[] = []): PlanStore {
   return {
-    load: async () => [...records],
+    async *load() {
+      yield [...records];
+    },
+    async read(sessionId) {
+      const own = records.filter((record) => record.kind === 'plan' && record.plan.sessionId === sessionId);
+      const ids = new Set(own.map((record) => (record as { plan: EpochPlan }).plan.id));
+      return records.filter((record) => ids.has(record.kind === 'plan' ? record.plan.id : record.planId));
+    },
     append: async (_sessionId, record) => void records.push(record),
     problems: () => [],
     close: async () => {},

@@ -5,6 +5,7 @@ import { type EpochConfig, formPlan, recollect, roundsBudget, SILENCE } from './
 import { type CostLedger, openCostLedger, rootOf } from './ledger/index.ts';
 import { createMemoryLedger } from './ledger/store.ts';
 import { type Made, type Passage, understand } from './passage.ts';
+import { openPlanShelf } from './plan-shelf.ts';
 import type { PlanStore } from './plan-store.ts';
 import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOutcome, Rewriter } from './ports.ts';
 import { createMemoryReceipts } from './receipt-store.ts';
@@ -14,7 +15,7 @@ import { mayStandAlone, standsAlone } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
 import { bareOf, planToReplay } from './wire/fallback.ts';
-import { type EpochPlan, type Match, PlanBook, type PlanRecord } from './wire/plan.ts';
+import type { EpochPlan, Match, PlanRecord } from './wire/plan.ts';
 import type { Receipt } from './wire/receipt.ts';
 import { changesNothing, recordOf, servedBy } from './wire/record.ts';
 import { splitParts, splitRounds } from './wire/rounds.ts';
@@ -32,6 +33,8 @@ export interface RewriterConfig extends EpochConfig {
 export interface RewriterDeps {
   readonly memory: MemorySource;
   readonly plans: PlanStore;
+  /** Sessions whose plans stay in memory; left out, more than are in use at one time. */
+  readonly heldSessions?: number;
   /** Left out, all is allowed. */
   readonly consent?: ConsentSource;
   /** Left out, nothing is kept beyond the process. */
@@ -58,8 +61,8 @@ const ALL_ALLOWED: ConsentSource = { of: () => ({ captures: true, adds: true }),
 
 /** @throws what the plan store throws while loading */
 export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
-  const book = new PlanBook();
-  for (const record of await deps.plans.load()) book.apply(record);
+  const shelf = await openPlanShelf(deps.plans, deps.log, deps.heldSessions);
+  const { book, note } = shelf;
   const cache = new ViewCache();
   const inTurn = createTurnstile();
   const { log, clock, consent = ALL_ALLOWED } = deps;
@@ -135,8 +138,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   /** Durable before its first use. Throws where the request has gone out without it in the meantime. */
   async function commit(sessionId: string, plan: EpochPlan, record: PlanRecord, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await deps.plans.append(sessionId, record, true, () => book.recordsOf(sessionId));
-    book.apply(record);
+    await shelf.keep(sessionId, record);
     if (isLate(signal)) {
       note(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
       throw signal.reason;
@@ -205,16 +207,6 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     }
   }
 
-  /** Kept for matching only: losing it costs nothing but a match by a shorter prefix. */
-  function note(sessionId: string, record: PlanRecord): void {
-    book.apply(record);
-    deps.plans
-      .append(sessionId, record, false, () => book.recordsOf(sessionId))
-      .catch((error: unknown) => {
-        log.warn('a plan record was not written', { sessionId, error });
-      });
-  }
-
   /** Off the path: what is complete goes to memory, again and again until a node stands for it. */
   function remember({ view, sessionId }: Passage, turns: readonly TurnSpan[], situation: Situation): void {
     if (!consent.of(view.system.workingDirectory).captures) return;
@@ -241,6 +233,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       return inTurn(passage.sessionId, async () => {
         let made: Made;
         try {
+          await shelf.fetch(passage.view.lineage, passage.sessionId);
           made = await advanced(passage, signal);
         } catch (error) {
           log.warn('memory skipped; the plan in force is replayed', { requestId: request.requestId, error });

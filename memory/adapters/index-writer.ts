@@ -60,7 +60,7 @@ interface Waiting {
 export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
   const { table, now, report, counts } = deps;
   const { book } = counts;
-  let tail: Promise<unknown> = Promise.resolve();
+  let tail: Promise<void> = Promise.resolve();
   let waiting: Waiting[] = [];
   let waitingRows = 0;
   let sinceOptimize = 0;
@@ -73,7 +73,10 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
 
   function alone<T>(work: () => Promise<T>): Promise<T> {
     const result = tail.then(work);
-    tail = result.catch(() => undefined);
+    tail = result.then(
+      () => {},
+      () => {},
+    );
     return result;
   }
 

@@ -28,12 +28,15 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
   }
   const nodeFiles = createFileCache(nodesDir, readNodeFile);
   const briefFiles = createFileCache(briefsDir, (file, text) => ({ file, brief: parseBriefFile(text ?? '') }));
-  let tail: Promise<unknown> = Promise.resolve();
+  let tail: Promise<void> = Promise.resolve();
   let places: Map<string, readonly string[]> | null = null;
 
   function alone<T>(work: () => Promise<T>): Promise<T> {
     const result = tail.then(work);
-    tail = result.catch(() => undefined);
+    tail = result.then(
+      () => {},
+      () => {},
+    );
     return result;
   }
 

@@ -52,13 +52,17 @@ const Record = z.looseObject({
 });
 
 export function createSessionLog(file: string, report: (problem: Problem) => void): SessionLog {
-  let tail: Promise<unknown> = Promise.resolve();
+  /** Gives nothing: what was read would be kept until the next call. */
+  let tail: Promise<void> = Promise.resolve();
   let waiting: Waiting[] = [];
   let known: Known | null = null;
 
   function alone<T>(work: () => Promise<T>): Promise<T> {
     const result = tail.then(work);
-    tail = result.catch(() => undefined);
+    tail = result.then(
+      () => {},
+      () => {},
+    );
     return result.catch((error: unknown) => {
       throw failed(file, error);
     });
@@ -120,7 +124,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
         await look();
       }),
 
-    settled: () => tail.then(() => undefined),
+    settled: () => tail,
   };
 }
 

@@ -14,7 +14,7 @@ import type { MemoryNode } from './node.ts';
 export interface NodeFile {
   readonly file: string;
   /** What is wrong with the file as a whole, where it cannot be read as one. */
-  readonly document: NodeDocument | string;
+  readonly problem: string | null;
   readonly sections: readonly { readonly id: string | null; readonly line: number; readonly parsed: ParsedSection }[];
 }
 
@@ -34,7 +34,7 @@ export function readNodeFile(file: string, text: string | null, before?: NodeFil
   if (typeof document === 'string') {
     const named = text === null ? [] : splitSections(text).sections.filter(({ id }) => id !== null);
     const parsed = { kind: 'problem', message: '' } as const;
-    return { file, document, sections: named.map(({ id, line }) => ({ id, line, parsed })) };
+    return { file, problem: document, sections: named.map(({ id, line }) => ({ id, line, parsed })) };
   }
   const known = parsedBefore(document, before);
   const sections = document.sections.map(({ id, raw, line }) => ({
@@ -42,7 +42,7 @@ export function readNodeFile(file: string, text: string | null, before?: NodeFil
     line,
     parsed: known.get(raw) ?? parseSection(raw, document.head),
   }));
-  return { file, document, sections };
+  return { file, problem: null, sections };
 }
 
 function parsedBefore(document: NodeDocument, before: NodeFile | undefined): ReadonlyMap<string, ParsedSection> {
@@ -63,12 +63,12 @@ export function joinFiles(files: readonly NodeFile[]): Library {
   const nodes = new Map<string, MemoryNode>();
   const problems: Problem[] = [];
   const places = new Map<string, string[]>();
-  for (const { file, document, sections } of files) {
-    if (typeof document === 'string') problems.push({ file, message: document });
+  for (const { file, problem, sections } of files) {
+    if (problem !== null) problems.push({ file, message: problem });
     for (const { id, line, parsed } of sections) {
       const counts = parsed.kind === 'node' && !nodes.has(parsed.node.node_id);
       if (counts) nodes.set(parsed.node.node_id, parsed.node);
-      else if (typeof document !== 'string') problems.push({ file, message: `line ${line}: ${doubt(parsed)}` });
+      else if (problem === null) problems.push({ file, message: `line ${line}: ${doubt(parsed)}` });
       if (id !== null) note(places, id, file, counts);
     }
   }

@@ -1,5 +1,3 @@
-import type { ConversationView } from './view.ts';
-
 /** How a recalled memory was found: its score, and rank and score in each lane that found it. */
 export interface Finding {
   readonly nodeId: string;
@@ -87,85 +85,6 @@ export type PlanRecord =
   | ({ readonly kind: 'injections'; readonly planId: string; readonly injections: readonly Injection[] } & Served)
   | ({ readonly kind: 'served'; readonly planId: string } & Served)
   | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' };
-
-/** All plans by the lineages they were used for. Records applied in order give the same book again. */
-export class PlanBook {
-  readonly #plans = new Map<string, EpochPlan>();
-  readonly #servedBy = new Map<string, string[]>();
-  readonly #uses = new Map<string, PlanUse>();
-  readonly #sessions = new Set<string>();
-
-  apply(record: PlanRecord): void {
-    if (record.kind === 'plan') {
-      const plan = { ...record.plan, rounds: record.plan.rounds ?? [] }; // plans of before rounds could be cut have none
-      this.#plans.set(plan.id, plan);
-      this.#note(plan);
-      this.#serve(record, record.plan.id);
-      return;
-    }
-    const plan = this.#plans.get(record.planId);
-    if (plan === undefined) return;
-    if (record.kind === 'broken') this.#plans.set(plan.id, { ...plan, broken: record.broken });
-    if (record.kind === 'injections') {
-      const grown = { ...plan, injections: [...plan.injections, ...record.injections] };
-      this.#plans.set(plan.id, grown);
-      this.#note(grown);
-    }
-    if (record.kind !== 'broken') this.#serve(record, plan.id);
-  }
-
-  #note(plan: EpochPlan): void {
-    if (!isEmptyPlan(plan)) this.#sessions.add(plan.sessionId);
-  }
-
-  #serve({ served, use }: Served, planId: string): void {
-    const others = (this.#servedBy.get(served) ?? []).filter((id) => id !== planId);
-    this.#servedBy.set(served, [...others, planId]);
-    this.#uses.set(planId, use);
-  }
-
-  /** Records that give what is known of this session again. */
-  recordsOf(sessionId: string): PlanRecord[] {
-    return [...this.#plans.values()]
-      .filter((plan) => plan.sessionId === sessionId)
-      .flatMap((plan) => {
-        const use = this.#uses.get(plan.id) as PlanUse;
-        const served = [...this.#servedBy].filter(([, ids]) => ids.includes(plan.id)).map(([lineage]) => lineage);
-        const records = served.map((lineage) => ({ kind: 'served', planId: plan.id, served: lineage, use }) as const);
-        return [{ kind: 'plan', plan, served: served[0] ?? '', use } as const, ...records];
-      });
-  }
-
-  /** Whether anything was ever rewritten in this session: then its thinking may be bound to bytes of ours. */
-  knowsSession(sessionId: string): boolean {
-    return this.#sessions.has(sessionId);
-  }
-
-  /**
-   * The plan last used for the longest prefix of this conversation: forks and resumes find their parent's, a
-   * conversation that was rewound finds the one that was in force then. Before the first answer a conversation is
-   * only its own session's: the same first prompt in another session is another conversation.
-   *
-   * @param reach  `answered`: only what goes beyond a first answer counts, in its own session too
-   */
-  match(
-    view: Pick<ConversationView, 'lineage' | 'infos'>,
-    sessionId: string,
-    reach: 'any' | 'answered' = 'any',
-  ): Match | null {
-    const firstAnswer = view.infos.findIndex((info) => info.role === 'assistant');
-    for (let index = view.lineage.length - 1; index >= 0; index -= 1) {
-      const ids = this.#servedBy.get(view.lineage[index] as string) ?? [];
-      const plans = ids.map((id) => this.#plans.get(id)).filter((plan) => plan !== undefined);
-      const own = plans.filter((plan) => plan.sessionId === sessionId);
-      const shared = firstAnswer >= 0 && index >= firstAnswer;
-      if (!shared && reach === 'answered') return null;
-      const plan = own.at(-1) ?? (shared ? plans.at(-1) : undefined);
-      if (plan !== undefined) return { plan, servedAt: index, lastUse: this.#uses.get(plan.id) as PlanUse };
-    }
-    return null;
-  }
-}
 
 /** A plan that changes no byte. */
 export function isEmptyPlan(plan: EpochPlan): boolean {

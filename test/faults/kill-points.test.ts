@@ -10,7 +10,7 @@ import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { openJournal } from '../../memory/adapters/journal.ts';
 import { openNodeFiles } from '../../memory/adapters/node-files.ts';
 import { openLedgerFile } from '../../proxy/ledger/store.ts';
-import { openPlanStore } from '../../proxy/plan-store.ts';
+import { openPlanStore, type PlanStore } from '../../proxy/plan-store.ts';
 import type { PlanRecord } from '../../proxy/wire/plan.ts';
 import { turn } from '../contract/journal.ts';
 import { makeNode } from '../helpers/nodes.ts';
@@ -161,6 +161,12 @@ const planOf = (id: string): PlanRecord =>
     use: {},
   }) as unknown as PlanRecord;
 
+async function everyRecord(store: PlanStore): Promise<PlanRecord[]> {
+  const records: PlanRecord[] = [];
+  for await (const some of store.load()) records.push(...some);
+  return records;
+}
+
 const plans: Subject = {
   seeds: 60,
   async work(dir, told) {
@@ -172,11 +178,11 @@ const plans: Subject = {
   },
   async check(dir, told) {
     const store = openPlanStore(path.join(dir, 'plans'));
-    const ids = (await store.load()).map((record) => (record.kind === 'plan' ? record.plan.id : ''));
+    const ids = (await everyRecord(store)).map((record) => (record.kind === 'plan' ? record.plan.id : ''));
     expect(store.problems()).toEqual([]);
     expect(ids).toEqual(expect.arrayContaining(told.done));
     await store.append('s-1', planOf('next'), true);
-    expect(JSON.stringify(await openPlanStore(path.join(dir, 'plans')).load())).toContain('"next"');
+    expect(JSON.stringify(await everyRecord(openPlanStore(path.join(dir, 'plans'))))).toContain('"next"');
   },
 };
 

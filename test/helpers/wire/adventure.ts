@@ -79,7 +79,9 @@ export async function live(adventure: Adventure, enforceThinking: boolean, tally
   const { retrieval, margin, model, ttl } = adventure;
   const cut = earlyCuts({ margin, roundMargin: margin });
   const memory = createFakeMemory({ durable: (end) => !end.startsWith('0') });
-  const rig = await createWireRig({ config: { retrieval, cut }, enforceThinking, memory });
+  // Where a session has to make room for every other one, each comes back from disk.
+  const heldSessions = adventure.seed % 2 === 0 ? { heldSessions: 1 } : {};
+  const rig = await createWireRig({ config: { retrieval, cut }, enforceThinking, memory, ...heldSessions });
   const first = createTerminal(rig, { model, ttl, sessionId: sessionId(0) });
   const world: World = { rig, terminals: [first], at: 0, random: randomFrom(adventure.seed), seen: new Map(), tally };
   await turn(world, 1);

@@ -79,6 +79,7 @@ export interface RigOptions {
   readonly config?: Partial<RewriterConfig>;
   readonly enforceThinking?: boolean;
   readonly memory?: FakeMemory;
+  readonly heldSessions?: number;
 }
 
 /** Each would hash both bodies of its request. */
@@ -108,6 +109,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       clock: { now: () => clock.nowMs },
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
       log: silentLog,
+      ...(options.heldSessions !== undefined && { heldSessions: options.heldSessions }),
     });
   const parsed = new Map<string, Json>();
   let rewriter = await open();
