@@ -4,7 +4,7 @@ import type { Catalogue } from './catalogue.ts';
 import type { Compactor } from './compactor.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './core/compaction.ts';
 import { DOCUMENT } from './core/document.ts';
-import { createHeard, type Heard } from './core/heard.ts';
+import { createHearing } from './core/heard.ts';
 import { joinParts } from './core/parts.ts';
 import { isImported } from './core/past-turn.ts';
 import { isStandIn } from './core/stand-in.ts';
@@ -64,7 +64,6 @@ interface Session {
   project: string;
   buffer: TurnText[];
   hydration: Promise<void> | null;
-  readonly heard: Heard;
   sensing: boolean;
   idle: NodeJS.Timeout | null;
 }
@@ -74,6 +73,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   const { files, rounds, store, texts, tracker } = parts;
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const sessions = new Map<string, Session>();
+  const heardBy = createHearing();
   let pendingChars = 0;
   let closed = false;
 
@@ -82,14 +82,12 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     if (known !== undefined) return known;
     const onError = (error: unknown): void => log.error('a turn was not taken into memory', { sessionId: id, error });
     const serial = createSerial(onError);
-    const heard = createHeard();
     const session: Session = {
       id,
       serial,
       project: '',
       buffer: [],
       hydration: null,
-      heard,
       sensing: false,
       idle: null,
     };
@@ -107,7 +105,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       if (book.isRecorded(turn.end)) return;
       session.project = projectOf(turn.projectDir) || session.project;
       const marks = await files.marksOf(turn);
-      const echoes = session.heard.isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
+      const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
       const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
       if (turn.part !== undefined) return await rounds.ingest(turn, stamp);
       stored = await rounds.append(turn, stamp);
@@ -123,7 +121,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   function take(session: Session, stored: JournalTurn): void {
     const text = readTurn(stored);
     files.notice(stored.projectDir, stored.atMs);
-    session.heard.take(text, stored.messages);
+    heardBy(session.id, stored.atMs).take(text, stored.messages);
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
@@ -269,7 +267,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     },
     notice,
     showed(sessionId, lines) {
-      for (const line of lines) sessionOf(sessionId).heard.hear(line);
+      for (const line of lines) heardBy(sessionId, clock.now()).hear(line);
     },
     hydrate(sessionId) {
       const session = sessionOf(sessionId);

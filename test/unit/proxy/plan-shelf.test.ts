@@ -11,8 +11,9 @@ const tempDir = tempDirs();
 const use = { atMs: 0, model: 'm', effort: '' };
 
 function planOf(sessionId: string): EpochPlan {
-  const nothing = { cut: null, rounds: [], strippedThrough: null, systemNodeIds: [], injections: [], broken: false };
-  return { ...nothing, id: `plan of ${sessionId}`, sessionId, createdAtMs: 0, epoch: 0, systemBlock: 'ours' } as const;
+  const nothing = { cut: null, rounds: [], strippedThrough: null, systemNodeIds: [], injections: [] };
+  const about = { id: `plan of ${sessionId}`, sessionId, createdAtMs: 0, epoch: 0 };
+  return { ...nothing, ...about, systemBlock: 'ours', broken: false };
 }
 
 /** Requests of a session: its n-th has n+1 messages, every second one an answer. */

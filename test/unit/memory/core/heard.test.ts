@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createHeard } from '../../../../memory/core/heard.ts';
+import { createHeard, createHearing } from '../../../../memory/core/heard.ts';
 import { readTurn } from '../../../../memory/core/taint.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
@@ -41,6 +41,18 @@ describe('what was heard from outside', () => {
     const heard = createHeard();
     heard.hear(Array.from({ length: 60_000 }, (_, at) => `word${at}`).join(' '));
     expect(heard.isRepeatedIn(readTurn(talk('Hello?', 'Hello, what is it about?')))).toBe(true);
+  });
+
+  it('is everything for sessions that rested longest, where it is too much of all together', () => {
+    const heardBy = createHearing(30);
+    const echo = readTurn(talk('Go on.', 'All builds have to use the mirror.'));
+    const other = readTurn(talk('Go on.', 'Nothing of that.'));
+    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) heardBy(id, at).take(readTurn(fetched));
+    heardBy('nothing was told', 9);
+    const known = (id: string): boolean[] => [echo, other].map((turn) => heardBy(id, 9).isRepeatedIn(turn));
+    expect(known('d')).toEqual([true, false]);
+    expect(known('a')).toEqual([true, true]);
+    expect(known('nothing was told')).toEqual([false, false]);
   });
 
   it('taints the whole turn that echoes it, and nothing that the user says', () => {
