@@ -1,14 +1,14 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { openStage } from './latency/stage.ts';
-import { type Reading, read } from './soak/readings.ts';
+import { keptMb, type Reading, read } from './soak/readings.ts';
 import { askedAmongTunnels, keepBusy } from './soak/traffic.ts';
 
 /**
  * `npm run soak -- --hours N | --minutes N`: one daemon under mixed load, at rest for half a minute after warming up
  * and again at the end. What the least reading of the second rest is above the least of the first is growth: under
- * load readings follow the load and the collector, at rest they do not. Ends with 1 where something grew, or a
- * request failed.
+ * load readings follow the load and the collector, at rest they do not. With `--hours` a reading each minute shows
+ * how it goes. Ends with 1 where something grew, or a request failed.
  */
 
 const MOST = { guardMb: 10, engineMb: 10, guardFds: 0, engineFds: 0, indexMb: 10 } as const;
@@ -20,6 +20,7 @@ const TURN_KB = { guardMb: 0, engineMb: 20, guardFds: 0, engineFds: 0, indexMb: 
 const WARM_UP = 0.5;
 const REST_MS = 30_000;
 const BETWEEN_MS = 1_000;
+const TOLD_MS = 60_000;
 /** Idle connections to the stand-in are gone well before a rest is over. */
 const KEEP_ALIVE_MS = 5_000;
 
@@ -35,10 +36,12 @@ try {
   const way = { ...ours, ca: ours.ca + direct.ca };
   const before = await stage.daemon.status();
   const pids = { guard: before.pid, engine: before.engine.pid };
+  const telling = values.hours === undefined ? undefined : setInterval(() => void tell().catch(untold), TOLD_MS).unref();
   const turnsBefore = await busy(busyMs * WARM_UP);
   const start = await rest();
   const turns = await busy(busyMs * (1 - WARM_UP));
   const end = await rest();
+  clearInterval(telling);
   const { requests, engine } = await stage.daemon.status();
   if (engine.pid !== pids.engine) throw new Error('the engine was started anew');
   console.log(`${requests.total} requests, ${requests.rewritten} rewritten, ${requests.failed_open} failed open`);
@@ -55,6 +58,18 @@ try {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  async function tell(): Promise<void> {
+    const { guardMb, engineMb, guardFds, engineFds } = await read(stage.daemon, pids);
+    const { nodes } = await stage.daemon.status();
+    const held = `guard ${guardMb} MB, ${guardFds} descriptors; engine ${engineMb} MB, ${engineFds} descriptors`;
+    const onDisk = Object.entries(await keptMb(stage.daemon.home)).map(([what, mb]) => `${what} ${mb.toFixed(1)}`);
+    console.log(`${new Date().toISOString().slice(11, 19)}  ${held}; ${nodes} nodes; MB on disk: ${onDisk.join(', ')}`);
+  }
+
+  function untold(error: Error): void {
+    console.log(`no reading: ${error.message.split('\n')[0]}`);
   }
 
   /** The least of each reading once all that came in is in memory. */

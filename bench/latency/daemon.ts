@@ -8,6 +8,7 @@ import type { Way } from './way.ts';
 interface Status {
   readonly pid: number;
   readonly engine: { readonly pid: number };
+  readonly nodes: number;
   readonly requests: { readonly total: number; readonly rewritten: number; readonly failed_open: number };
 }
 

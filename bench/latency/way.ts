@@ -30,6 +30,8 @@ const HOST = 'api.anthropic.com';
 export async function open(way: Way): Promise<tls.TLSSocket> {
   const socket = net.connect({ port: way.port, host: '127.0.0.1', noDelay: true });
   await once(socket, 'connect');
+  // The TLS connection on it tells of it.
+  socket.on('error', () => {});
   if (way.connect !== null) {
     socket.write(`CONNECT ${HOST}:443 HTTP/1.1\r\nHost: ${HOST}:443\r\n${way.connect}\r\n`);
     let head = '';

@@ -20,8 +20,15 @@ export async function read(daemon: Daemon, pids: { guard: number; engine: number
     engineMb: rss.engine,
     guardFds: await descriptors(pids.guard),
     engineFds: await descriptors(pids.engine),
-    indexMb: (await bytesBelow(path.join(daemon.home, 'index'))) / 2 ** 20,
+    indexMb: await mbBelow(path.join(daemon.home, 'index')),
   };
+}
+
+/** What is kept on disk, by folder. */
+export async function keptMb(home: string): Promise<Readonly<Record<string, number>>> {
+  const folders = ['journal', 'memory', 'plans', 'ledger', 'index'];
+  const mb = await Promise.all(folders.map((folder) => mbBelow(path.join(home, folder))));
+  return Object.fromEntries(folders.map((folder, at) => [folder, mb[at] ?? 0]));
 }
 
 async function descriptors(pid: number): Promise<number> {
@@ -29,7 +36,7 @@ async function descriptors(pid: number): Promise<number> {
   return existsSync(folder) ? (await readdir(folder)).length : 0;
 }
 
-async function bytesBelow(folder: string): Promise<number> {
+async function mbBelow(folder: string): Promise<number> {
   let bytes = 0;
   for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
     // A file may go while it is looked at.
@@ -39,5 +46,5 @@ async function bytesBelow(folder: string): Promise<number> {
         () => 0,
       );
   }
-  return bytes;
+  return bytes / 2 ** 20;
 }
