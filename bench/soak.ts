@@ -36,7 +36,8 @@ try {
   const way = { ...ours, ca: ours.ca + direct.ca };
   const before = await stage.daemon.status();
   const pids = { guard: before.pid, engine: before.engine.pid };
-  const telling = values.hours === undefined ? undefined : setInterval(() => void tell().catch(untold), TOLD_MS).unref();
+  const telling =
+    values.hours === undefined ? undefined : setInterval(() => void tell().catch(untold), TOLD_MS).unref();
   const turnsBefore = await busy(busyMs * WARM_UP);
   const start = await rest();
   const turns = await busy(busyMs * (1 - WARM_UP));

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Problem } from '../ports.ts';
 import {
   type FileHead,
@@ -15,7 +16,15 @@ export interface NodeFile {
   readonly file: string;
   /** What is wrong with the file as a whole, where it cannot be read as one. */
   readonly problem: string | null;
-  readonly sections: readonly { readonly id: string | null; readonly line: number; readonly parsed: ParsedSection }[];
+  readonly sections: readonly ReadSection[];
+}
+
+interface ReadSection {
+  readonly id: string | null;
+  readonly line: number;
+  /** Of the head and the section's text, which is not kept. */
+  readonly digest: string;
+  readonly parsed: ParsedSection;
 }
 
 export interface Library {
@@ -34,28 +43,17 @@ export function readNodeFile(file: string, text: string | null, before?: NodeFil
   if (typeof document === 'string') {
     const named = text === null ? [] : splitSections(text).sections.filter(({ id }) => id !== null);
     const parsed = { kind: 'problem', message: '' } as const;
-    return { file, problem: document, sections: named.map(({ id, line }) => ({ id, line, parsed })) };
+    return { file, problem: document, sections: named.map(({ id, line }) => ({ id, line, digest: '', parsed })) };
   }
-  const known = parsedBefore(document, before);
-  const sections = document.sections.map(({ id, raw, line }) => ({
-    id,
-    line,
-    parsed: known.get(raw) ?? parseSection(raw, document.head),
-  }));
+  const known = new Map(before?.sections.map(({ digest, parsed }) => [digest, parsed]));
+  const { session_id, project } = document.head;
+  const sections = document.sections.map(({ id, raw, line }) => {
+    const digest = createHash('sha256')
+      .update(JSON.stringify([session_id, project, raw]))
+      .digest('base64');
+    return { id, line, digest, parsed: known.get(digest) ?? parseSection(raw, document.head) };
+  });
   return { file, problem: null, sections };
-}
-
-function parsedBefore(document: NodeDocument, before: NodeFile | undefined): ReadonlyMap<string, ParsedSection> {
-  if (before === undefined || typeof before.document === 'string' || !fits(before.document, document.head)) {
-    return new Map();
-  }
-  const { sections } = before;
-  return new Map(
-    before.document.sections.flatMap(({ raw }, at) => {
-      const parsed = sections[at]?.parsed;
-      return parsed === undefined ? [] : [[raw, parsed]];
-    }),
-  );
 }
 
 /** All files as one: of several valid sections with one id the first counts; what does not validate is named. */
