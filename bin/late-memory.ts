@@ -44,7 +44,7 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     search: async (query, options) => (await whenOpen()).search(query, options),
     remove: async (ids) => (await whenOpen()).remove(ids),
     forget: async (request) => (await whenOpen()).forget(request),
-    sessions: async () => (await whenOpen()).sessions(),
+    sessions: async (filter) => (await whenOpen()).sessions(filter),
     session: async (sessionId) => (await whenOpen()).session(sessionId),
     settle: async (sessionId) => (await whenOpen()).settle(sessionId),
     closeSession: async (sessionId) => (await whenOpen()).closeSession(sessionId),

@@ -1,84 +1,91 @@
 import type { Catalogue } from './catalogue.ts';
-import { isBundled } from './core/merged-node.ts';
-import { contentTags } from './core/meta-tags.ts';
+import { renderBrief } from './core/brief.ts';
+import { fileMarks } from './core/file-link.ts';
+import { lastBrief, openTasks } from './core/handoff.ts';
+import { memoryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
-import { isClosed, isPast } from './core/validity.ts';
+import { type KnownFile, type ProjectTally, tallied } from './core/project-tally.ts';
+import { staleNote } from './core/staleness.ts';
 import type { MemoryDeps } from './deps.ts';
-import type { Memory, ProjectView } from './face.ts';
-import type { Queries } from './queries.ts';
-import type { TurnBook } from './turn-book.ts';
+import type { Memory, NodeLine, ProjectView } from './face.ts';
+import type { FileMemory, Freshness } from './file-memory.ts';
+import { recentBriefs } from './recent-briefs.ts';
+import { type TurnBook, taskListsOf } from './turn-book.ts';
 
-const NODES = 20;
-const FACTS = 50;
-const TAGS = 20;
-const LEVELS = ['HIGH', 'MED', 'LOW'];
+const MOST = { nodes: 20, facts: 50, tags: 20, decisions: 10, names: 12, files: 12 } as const;
+const PROJECTS = 20;
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf'> & {
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf' | 'clock'> & {
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
-  readonly queries: Pick<Queries, 'brief' | 'lines'>;
+  readonly files: Pick<FileMemory, 'freshness'>;
 };
 
 /** What is known of a project, the weightiest first. */
-export function createAbout({ book, catalogue, nodeFiles, projectOf, queries }: Parts): Memory['about'] {
-  /** Of the session that was compacted last. */
-  async function lastBrief(project: string): Promise<ProjectView['brief']> {
-    const own = (await nodeFiles.briefs()).filter((brief) => brief.project === project);
-    const last = own.toSorted((a, b) => b.updated_at.localeCompare(a.updated_at))[0];
-    if (last === undefined) return null;
-    return { session_id: last.session_id, updated_at: last.updated_at, text: await queries.brief(last.session_id) };
+export function createAbout({ book, catalogue, nodeFiles, projectOf, clock, files }: Parts): Memory['about'] {
+  /** For as long as the catalogue is this very list. */
+  const known = new Map<string, { readonly of: readonly MemoryNode[]; readonly tally: ProjectTally }>();
+
+  function tallyOf(project: string): ProjectTally {
+    const of = catalogue.all();
+    const before = known.get(project);
+    if (before?.of === of) return before.tally;
+    if (known.size >= PROJECTS) known.clear();
+    const tally = tallied(of.filter((node) => node.project === project));
+    known.set(project, { of, tally });
+    return tally;
+  }
+
+  async function briefOf(project: string): Promise<ProjectView['brief']> {
+    const any = { project, sessionId: '' };
+    const last = lastBrief(await recentBriefs({ catalogue, nodeFiles }, any), any);
+    if (last === null) return null;
+    return { session_id: last.session_id, updated_at: last.updated_at, text: renderBrief(last) };
   }
 
   return async (projectDir) => {
     const project = projectOf(projectDir);
-    const nodes = catalogue.all().filter((node) => node.project === project);
-    const valid = nodes.filter((node) => !isPast(node));
-    const weightiest = valid.filter((node) => !isBundled(node)).toSorted((a, b) => weight(a) - weight(b));
-    const facts = factsOf(valid);
+    const tally = tallyOf(project);
+    const weightiest = tally.weightiest.slice(0, MOST.nodes);
+    const decisions = tally.decisions.slice(0, MOST.decisions);
+    const most = tally.files.slice(0, MOST.files);
+    const looked = [...new Set([...weightiest, ...decisions, ...most.map(({ newest }) => newest)])];
+    const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), briefOf(project)]);
+    const lineOf = (node: MemoryNode): NodeLine => {
+      const note = staleNote(fresh.get(node.node_id)?.changes ?? []);
+      const { nodeId: node_id, origin, text } = memoryLine(node, null, { note });
+      return { node_id, origin, text };
+    };
     const sessions = [...book.sessions().values()].filter((session) => session.project === project);
-    const shown = weightiest.slice(0, NODES).map((node) => node.node_id);
     return {
       project,
       counts: {
         sessions: sessions.length,
         turns: sessions.reduce((sum, session) => sum + session.turns, 0),
-        nodes: nodes.length,
-        facts: facts.length,
+        nodes: tally.nodes,
+        facts: tally.facts.length,
       },
-      brief: await lastBrief(project),
-      nodes: queries.lines(shown).map(({ nodeId, origin, text }) => ({
-        node_id: nodeId,
-        importance: catalogue.current(nodeId)?.importance ?? 'LOW',
-        origin,
-        text,
-      })),
-      tags: tagsOf(nodes).slice(0, TAGS),
-      facts: facts.slice(0, FACTS),
+      since: tally.since,
+      until: tally.until,
+      brief,
+      nodes: weightiest.map((node) => ({ ...lineOf(node), importance: node.importance })),
+      decisions: decisions.map(lineOf),
+      tasks: openTasks(taskListsOf(book), { project, sessionId: '', nowMs: clock.now() }),
+      tags: tally.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
+      names: tally.names.slice(0, MOST.names),
+      files: most.map((file) => ({ path: file.name, nodes: file.nodes, state: stateOf(file, fresh) })),
+      facts: tally.facts.slice(0, MOST.facts),
     };
   };
 }
 
-/** Pinned first, then by importance; the newest first among equals, as the catalogue has them. */
-function weight(node: MemoryNode): number {
-  return node.pinned_from === undefined ? LEVELS.indexOf(node.importance) : -1;
-}
-
-/** Each statement once, the newest first. */
-function factsOf(nodes: readonly MemoryNode[]): ProjectView['facts'] {
-  const found = new Map<string, ProjectView['facts'][number]>();
-  for (const { node_id, origin, facts } of nodes) {
-    for (const { concept, value, polarity } of facts.filter((fact) => !isClosed(fact))) {
-      const key = JSON.stringify([concept, value, polarity]);
-      if (!found.has(key)) found.set(key, { concept, value, polarity, origin, node_id });
-    }
-  }
-  return [...found.values()];
-}
-
-function tagsOf(nodes: readonly MemoryNode[]): ProjectView['tags'] {
-  const counts = new Map<string, number>();
-  for (const tag of nodes.flatMap((node) => contentTags(node.topic_tags))) counts.set(tag, (counts.get(tag) ?? 0) + 1);
-  return [...counts]
-    .map(([tag, count]) => ({ tag, nodes: count }))
-    .sort((a, b) => b.nodes - a.nodes || a.tag.localeCompare(b.tag));
+/** As the newest memory about it has it. */
+function stateOf(
+  { name, newest }: KnownFile,
+  fresh: ReadonlyMap<string, Freshness>,
+): ProjectView['files'][number]['state'] {
+  const change = fresh.get(newest.node_id)?.changes.find(({ path }) => path === name);
+  if (change !== undefined) return change.state;
+  const mark = fileMarks(newest.source_links).find(({ path }) => path === name);
+  return fresh.has(newest.node_id) && mark?.sha256 !== '' ? 'as_remembered' : 'unknown';
 }

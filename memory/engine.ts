@@ -75,7 +75,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   const { resolve } = queries;
   const details = createDetails({ ...deps, catalogue, store, texts, tracker });
   const sessions = await openSessions({ ...deps, book, catalogue, pipeline, queries });
-  const about = createAbout({ ...deps, book, catalogue, queries });
+  const about = createAbout({ ...deps, book, catalogue, files });
   const snapshooter = createSnapshooter({ ...deps, catalogue });
   const editing = createEditing({ ...deps, catalogue, snapshooter, store, resolve });
   const insight = createInsight({ ...deps, book, catalogue, store, texts, resolve });
@@ -239,7 +239,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
     },
     list: (filter) => queries.list(withSession(filter)),
     search: async (query, options) => search(query, withSession(options)),
-    sessions: () => started.then(sessions.sessions),
+    sessions: (filter) => started.then(() => sessions.sessions(filter)),
     session: (id) => started.then(() => sessions.session(id)),
     settle: (id) => started.then(() => sessions.settle(id)),
     closeSession: (id) => started.then(() => sessions.closeSession(id)),

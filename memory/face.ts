@@ -3,6 +3,7 @@ import type { CapturedTurn, Origin } from '../common/turn.ts';
 import type { ArchiveFormat } from './core/archive.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { PastTurn } from './core/past-turn.ts';
+import type { KnownFact } from './core/project-tally.ts';
 import type { Source } from './core/source.ts';
 import type { FileChange } from './core/staleness.ts';
 import type { Lane, Problem, SnapshotInfo } from './ports.ts';
@@ -123,20 +124,29 @@ export interface ProjectView {
     readonly nodes: number;
     readonly facts: number;
   };
+  /** When the oldest and the newest of it were said; null where nothing is known. */
+  readonly since: string | null;
+  readonly until: string | null;
   /** The last one of the project. */
   readonly brief: { readonly session_id: string; readonly updated_at: string; readonly text: string } | null;
   /** Pinned first, then by importance, then the newest; at most 20. */
   readonly nodes: readonly (NodeLine & { readonly importance: 'HIGH' | 'MED' | 'LOW' })[];
+  /** What was decided, newest first, at most 10. */
+  readonly decisions: readonly NodeLine[];
+  /** What Claude Code's agent left undone, with its state. */
+  readonly tasks: readonly string[];
   /** Most used first, at most 20. */
   readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
-  /** Each once, newest first, at most 50. */
-  readonly facts: readonly {
-    readonly concept: string;
-    readonly value: string;
-    readonly polarity: 'positive' | 'negative';
-    readonly origin: Origin;
-    readonly node_id: string;
+  /** People and things that several memories name, most first, at most 12. */
+  readonly names: readonly { readonly name: string; readonly nodes: number }[];
+  /** What most memories are about, at most 12; `state` as far as it was known in time. */
+  readonly files: readonly {
+    readonly path: string;
+    readonly nodes: number;
+    readonly state: 'as_remembered' | 'changed' | 'deleted' | 'unknown';
   }[];
+  /** Each once, newest first, at most 50. */
+  readonly facts: readonly KnownFact[];
 }
 
 export interface MemoryStatus {
@@ -414,7 +424,8 @@ export interface Memory {
   remove(ids: readonly string[]): Promise<readonly string[]>;
   /** Removes by where it came from, whose it is, or when it was said. @throws CometError `ambiguous_id`, `usage` */
   forget(request: ForgetRequest): Promise<ForgetReport>;
-  sessions(): Promise<readonly SessionView[]>;
+  /** Newest first; of one project where it is named. */
+  sessions(filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]>;
   /** @throws CometError `not_found` */
   session(sessionId: string): Promise<SessionDetail>;
   /** Makes memory of what waits of the session. @throws CometError `not_found` */

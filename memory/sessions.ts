@@ -6,7 +6,7 @@ import type { Pipeline } from './pipeline.ts';
 import type { Queries } from './queries.ts';
 import type { TurnBook } from './turn-book.ts';
 
-type Parts = Pick<MemoryDeps, 'config' | 'clock' | 'closings'> & {
+type Parts = Pick<MemoryDeps, 'config' | 'clock' | 'closings' | 'projectOf'> & {
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly pipeline: Pick<Pipeline, 'compactTail'>;
@@ -20,10 +20,10 @@ export type Sessions = Pick<Memory, 'sessions' | 'session' | 'settle' | 'closeSe
 
 /** Conversations as a whole. A close holds until the next turn of its session. */
 export async function openSessions(parts: Parts): Promise<Sessions> {
-  const { config, clock, closings, book, catalogue, pipeline, queries } = parts;
+  const { config, clock, closings, projectOf, book, catalogue, pipeline, queries } = parts;
   const closedAt = new Map(await closings.load());
 
-  function viewOf(id: string): SessionView {
+  function viewOf(id: string, nodeIds = nodeIdsOf(id)): SessionView {
     const facts = book.session(id);
     if (facts === undefined) throw new CometError('not_found', `no session ${id} is known; see comet-cc session ls`);
     const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
@@ -38,11 +38,26 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
       updated_at: new Date(facts.lastAtMs).toISOString(),
       closed_at: isClosed ? new Date(closedAtMs).toISOString() : null,
       turns: facts.turns,
-      node_ids: catalogue
-        .all()
-        .filter((node) => node.session_id === id)
-        .map((node) => node.node_id),
+      node_ids: nodeIds,
     };
+  }
+
+  function nodeIdsOf(id: string): string[] {
+    const own = catalogue.all().filter((node) => node.session_id === id);
+    return own.map((node) => node.node_id);
+  }
+
+  function allOf(project: string | null): SessionView[] {
+    const nodeIds = new Map<string, string[]>();
+    for (const { session_id: id, node_id } of catalogue.all()) {
+      const ids = nodeIds.get(id);
+      if (ids === undefined) nodeIds.set(id, [node_id]);
+      else ids.push(node_id);
+    }
+    return [...book.sessions()]
+      .filter(([, session]) => project === null || session.project === project)
+      .map(([id]) => viewOf(id, nodeIds.get(id) ?? []))
+      .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
   }
 
   async function settle(id: string): Promise<void> {
@@ -64,8 +79,7 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
   }
 
   return {
-    sessions: async () =>
-      [...book.sessions().keys()].map(viewOf).sort((a, b) => b.updated_at.localeCompare(a.updated_at)),
+    sessions: async ({ projectDir } = {}) => allOf(projectDir === undefined ? null : projectOf(projectDir)),
     async session(id) {
       const view = viewOf(id);
       const nodes = queries.lines(view.node_ids.toReversed());

@@ -1,19 +1,18 @@
 import { isCleanOrigin } from '../common/turn.ts';
 import type { Catalogue } from './catalogue.ts';
 import { cleanBriefLines } from './core/brief.ts';
-import { DOCUMENT } from './core/document.ts';
-import { handedOver, lastBrief, openTasks, openThreads, type TaskList } from './core/handoff.ts';
+import { handedOver, lastBrief, openTasks, openThreads } from './core/handoff.ts';
 import { memoryLine } from './core/memory-line.ts';
 import type { MemoryNode } from './core/node.ts';
 import { isClosed, isPast, saysFact } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
 import type { Memory, MemoryLine } from './face.ts';
 import type { Claim, StoredBrief } from './ports.ts';
-import type { TurnBook } from './turn-book.ts';
+import { recentBriefs } from './recent-briefs.ts';
+import { type TurnBook, taskListsOf } from './turn-book.ts';
 
 /** Passive lines and what is handed over may take as much each. */
 const CHARS_PER_TOKEN = 3.5;
-const BRIEFS_TRIED = 6;
 const THREADS = '## Open in Other Sessions';
 
 type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & {
@@ -44,29 +43,14 @@ export function createStanding({ config, nodeFiles, projectOf, clock, book, cata
     return { ...brief, active: brief.active.filter(holds), hints: brief.hints.filter(holds) };
   }
 
-  /** Of the sessions whose memories are the newest; there may be thousands, and a prompt waits. */
-  async function recentBriefs(project: string, sessionId: string): Promise<StoredBrief[]> {
-    if (project === '') return [];
-    const nodes = catalogue.all().filter((node) => node.project === project && node.written_by !== DOCUMENT);
-    const ids = [...new Set(nodes.map((node) => node.session_id))].filter((id) => id !== sessionId);
-    const briefs = await Promise.all(ids.slice(0, BRIEFS_TRIED).map((id) => nodeFiles.readBrief(id)));
-    return briefs.flatMap((brief) => brief ?? []);
-  }
-
-  function taskLists(): TaskList[] {
-    return [...book.tasks()].flatMap(([sessionId, tasks]) => {
-      const facts = book.session(sessionId);
-      return facts === undefined ? [] : [{ sessionId, tasks, ...facts }];
-    });
-  }
-
   return async (sessionId, projectDir) => {
     const project = projectOf(projectDir);
-    const [own, briefs] = [await nodeFiles.readBrief(sessionId), await recentBriefs(project, sessionId)];
+    const own = await nodeFiles.readBrief(sessionId);
+    const briefs = project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
     const shown = own ?? lastBrief(briefs, { project, sessionId });
     const start = { project, sessionId, nowMs: clock.now() };
     const threads = [
-      ...openTasks(taskLists(), start),
+      ...openTasks(taskListsOf(book), start),
       ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
     ];
     const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];

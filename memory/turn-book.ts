@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { TaskList } from './core/handoff.ts';
 import { saidDigest } from './core/past-turn.ts';
 import type { Task } from './core/task-list.ts';
 import type { JournalTurn, TurnText } from './ports.ts';
@@ -145,4 +146,12 @@ function sayingOf(turn: JournalTurn, text: TurnText): string {
       hash.update(`${part.kind}:${part.kind === 'tool_use' ? part.tool : part.text.trim()}\n`);
   }
   return hash.digest('base64');
+}
+
+/** What the agents of all sessions left on their lists. */
+export function taskListsOf(book: Pick<TurnBook, 'tasks' | 'session'>): TaskList[] {
+  return [...book.tasks()].flatMap(([sessionId, tasks]) => {
+    const facts = book.session(sessionId);
+    return facts === undefined ? [] : [{ sessionId, tasks, ...facts }];
+  });
 }

@@ -49,6 +49,24 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     conversation,
     version,
   } = deps;
+
+  /**
+   * Which memories a program may be told that asks for a session in `projectDir`; all where none is named.
+   *
+   * @throws CometError `not_allowed` where the user has memory paused, or kept to the running session
+   */
+  function ranging(projectDir: string | undefined): { readonly projectDir?: string } {
+    if (projectDir === undefined) return {};
+    const { adds, scope } = consent.of(projectDir);
+    if (!adds) {
+      throw new CometError('not_allowed', 'memory is off in this project; the user can end that: comet-cc resume');
+    }
+    if (scope === 'session') {
+      throw new CometError('not_allowed', 'in this project nothing of other sessions is recalled: the user says so');
+    }
+    return scope === 'all' ? {} : { projectDir };
+  }
+
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
@@ -66,12 +84,16 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     },
     explain: ({ request }) => receiptNamed(receipts.list(), request),
     'receipts/list': () => receipts.list(),
-    'nodes/list': async (filter) => {
+    'nodes/list': async ({ within, ...filter }) => {
       await opened();
-      return memory.list(defined(filter));
+      return memory.list(defined({ ...filter, ...ranging(within) }));
     },
-    'nodes/show': ({ id, depth }) => memory.show(id, depth),
-    'nodes/search': ({ query, ...options }) => memory.search(query, defined(options)),
+    'nodes/show': ({ id, depth, within }) => {
+      ranging(within);
+      return memory.show(id, depth);
+    },
+    'nodes/search': ({ query, within, ...options }) =>
+      memory.search(query, defined({ ...options, ...ranging(within) })),
     'nodes/remove': async ({ ids }) => {
       const gone = await memory.remove(ids);
       await receipts.forget(gone);
@@ -87,9 +109,11 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'nodes/pin': ({ ids, pinned, projectDir }) => memory.pin(ids, pinned, projectDir),
     'nodes/why': ({ id }) => memory.why(id),
     'nodes/remember': (request) => memory.remember(request),
-    'project/consent': ({ projectDir }) => consent.of(projectDir),
     ...hooks,
-    'memory/about': ({ projectDir }) => memory.about(projectDir),
+    'memory/about': ({ projectDir, within }) => {
+      ranging(within);
+      return memory.about(projectDir);
+    },
     'memory/stats': async () => ({ ...(await memory.stats()), savings: costs().savings }),
     'memory/export': ({ format }) => memory.exportAll(format),
     'memory/import': (input) => importFile(memory, input),
@@ -98,7 +122,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'memory/reindex': () => memory.reindex(),
     'snapshots/list': () => memory.snapshots(),
     'snapshots/rollback': ({ id }) => memory.rollback(id),
-    'sessions/list': () => memory.sessions(),
+    'sessions/list': ({ within }) => memory.sessions(ranging(within)),
     'sessions/show': ({ sessionId }) => memory.session(sessionId),
     'sessions/close': ({ sessionId }) => memory.closeSession(sessionId),
     'sessions/brief': ({ sessionId }) => memory.brief(sessionId),

@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import type { Consent, Mode } from '../../common/consent.ts';
+import type { Mode } from '../../common/consent.ts';
 import type { Skipped } from '../../memory/core/claude-transcript.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type {
@@ -28,6 +28,8 @@ import type { Costs } from '../costs.ts';
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
 const path = text.refine(isAbsolute, 'an absolute path');
+/** A program asks on behalf of a session there: it is told what the user lets memory tell in that project. */
+const within = path.optional();
 const section = z.string().max(400_000);
 
 /** What each operation takes; the body of `POST /v1/<operation>`. */
@@ -42,15 +44,17 @@ export const operationInputs = {
     all: z.boolean().optional(),
     quarantine: z.boolean().optional(),
     limit: z.int().positive().optional(),
+    within,
   }),
-  'nodes/show': z.strictObject({ id, depth: z.literal([0, 1, 2]) }),
+  'nodes/show': z.strictObject({ id, depth: z.literal([0, 1, 2]), within }),
   'nodes/search': z
     .strictObject({
       query: z.string().max(20_000),
       top: z.int().positive().max(1_000),
       sessionId: id.optional(),
       projectDir: text.optional(),
-      file: text.refine(isAbsolute, 'an absolute path').optional(),
+      file: path.optional(),
+      within,
     })
     .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
   'nodes/remove': z.strictObject({ ids: z.array(id).min(1).max(1_000) }),
@@ -72,8 +76,7 @@ export const operationInputs = {
   'nodes/why': z.strictObject({ id }),
   /** As long as a node's text may be. */
   'nodes/remember': z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
-  'project/consent': z.strictObject({ projectDir: path }),
-  'memory/about': z.strictObject({ projectDir: text }),
+  'memory/about': z.strictObject({ projectDir: text, within }),
   'memory/stats': z.strictObject({}),
   'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
   /** The engine reads the file itself: an export may be larger than a request. */
@@ -97,7 +100,7 @@ export const operationInputs = {
   'memory/reindex': z.strictObject({}),
   'snapshots/list': z.strictObject({}),
   'snapshots/rollback': z.strictObject({ id }),
-  'sessions/list': z.strictObject({}),
+  'sessions/list': z.strictObject({ within }),
   'sessions/show': z.strictObject({ sessionId: id }),
   'sessions/close': z.strictObject({ sessionId: id }),
   'sessions/brief': z.strictObject({ sessionId: id }),
@@ -128,7 +131,6 @@ export interface OperationResults {
   'nodes/pin': readonly MemoryNode[];
   'nodes/why': NodeReason;
   'nodes/remember': { readonly node: MemoryNode; readonly isNew: boolean };
-  'project/consent': Consent;
   'memory/about': ProjectView;
   'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
   'memory/export': string;

@@ -20,12 +20,6 @@ export interface McpDeps {
   readonly cwd: string;
 }
 
-/** Whose memories a question is for; no `projectDir` where it is for all. */
-interface Asking {
-  readonly projectDir: string;
-  readonly within: { readonly projectDir?: string };
-}
-
 const INSTRUCTIONS = [
   'Memory of earlier sessions in this project, kept by comet-cc on this machine.',
   'retrieve_memory finds what was said or decided before; read_memory_node opens a memory it names (depth 2: verbatim).',
@@ -49,18 +43,6 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
   const nonce = (): string => randomBytes(6).toString('hex');
   const project = projectOf(server, cwd);
 
-  /** @throws CometError `not_allowed` where the user has memory paused, or kept to the running session */
-  async function asking(): Promise<Asking> {
-    const projectDir = await project();
-    const { adds, scope } = await engine.call('project/consent', { projectDir });
-    if (!adds)
-      throw new CometError('not_allowed', 'memory is off in this project; the user can end that: comet-cc resume');
-    if (scope === 'session') {
-      throw new CometError('not_allowed', 'in this project nothing of other sessions is recalled: the user says so');
-    }
-    return { projectDir, within: scope === 'all' ? {} : { projectDir } };
-  }
-
   server.registerTool(
     'get_memory_index',
     {
@@ -70,9 +52,10 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
       annotations: SEES,
     },
     () =>
-      answered(async () =>
-        indexText(await engine.call('memory/about', { projectDir: (await asking()).projectDir }), nonce()),
-      ),
+      answered(async () => {
+        const within = await project();
+        return indexText(await engine.call('memory/about', { projectDir: within, within }), nonce());
+      }),
   );
   server.registerTool(
     'read_memory_node',
@@ -89,8 +72,8 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     },
     ({ node_id, depth, offset }) =>
       answered(async () => {
-        await asking();
-        const node = await engine.call('nodes/show', { id: node_id, depth }, { timeoutMs: DETAIL_MS });
+        const asked = { id: node_id, depth, within: await project() };
+        const node = await engine.call('nodes/show', asked, { timeoutMs: DETAIL_MS });
         return nodeText(node, depth, { nonce: nonce(), offset });
       }),
   );
@@ -104,10 +87,10 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     },
     ({ tag }) =>
       answered(async () => {
-        const { within, projectDir } = await asking();
-        const nodes = await engine.call('nodes/list', { tag, limit: LISTED, ...within });
+        const within = await project();
+        const nodes = await engine.call('nodes/list', { tag, limit: LISTED, within });
         if (nodes.length > 0) return nodesText(nodes, nonce());
-        const { tags } = await engine.call('memory/about', { projectDir });
+        const { tags } = await engine.call('memory/about', { projectDir: within, within });
         return `No memory has this tag. Tags here: ${tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet'}`;
       }),
   );
@@ -130,8 +113,8 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
           .filter((each) => each !== '')
           .join('\n');
         if (query === '') throw new CometError('usage', 'say what to look for in summary_query');
-        const { within } = await asking();
-        return hitsText(await engine.call('nodes/search', { query, top: limit, ...within }), query, nonce());
+        const asked = { query, top: limit, within: await project() };
+        return hitsText(await engine.call('nodes/search', asked), query, nonce());
       }),
   );
   server.registerTool(
@@ -170,8 +153,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     'memory://nodes',
     { title: 'Memories of this project', description: 'One line each, the newest first.', mimeType: 'text/plain' },
     async (uri) => {
-      const { within } = await asking();
-      const nodes = await engine.call('nodes/list', { limit: LISTED, ...within });
+      const nodes = await engine.call('nodes/list', { limit: LISTED, within: await project() });
       return text(uri, nodes.length === 0 ? 'Nothing is remembered of this project yet.' : nodesText(nodes, nonce()));
     },
   );
@@ -180,11 +162,8 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     'memory://sessions',
     { title: 'Sessions of this project', description: 'The newest first.', mimeType: 'text/plain' },
     async (uri) => {
-      const { projectDir, within } = await asking();
-      const { project: key } = await engine.call('memory/about', { projectDir });
-      const known = await engine.call('sessions/list', {});
-      const here = within.projectDir === undefined ? known : known.filter((session) => session.project === key);
-      return text(uri, sessionsText(here.slice(0, LISTED)));
+      const sessions = await engine.call('sessions/list', { within: await project() });
+      return text(uri, sessionsText(sessions.slice(0, LISTED)));
     },
   );
   server.registerResource(
@@ -192,8 +171,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     new ResourceTemplate('memory://node/{id}', { list: undefined }),
     { title: 'One memory', description: 'What read_memory_node shows, without waiting.', mimeType: 'text/plain' },
     async (uri, { id: node }) => {
-      await asking();
-      const found = await engine.call('nodes/show', { id: String(node), depth: 0 });
+      const found = await engine.call('nodes/show', { id: String(node), depth: 0, within: await project() });
       return text(uri, nodeText(found, 1, { nonce: nonce(), offset: 0 }));
     },
   );

@@ -53,17 +53,29 @@ export function nodesText(nodes: readonly MemoryNode[], nonce: string): string {
   );
 }
 
-export function indexText({ counts, tags, nodes }: ProjectView, nonce: string): string {
+export function indexText({ counts, tags, names, files, tasks, nodes }: ProjectView, nonce: string): string {
   if (counts.nodes === 0) return 'Nothing is remembered of this project yet.';
-  const most = tags.slice(0, TAGS).map(({ tag, nodes: used }) => `${oneLine(tag)} (${used})`);
   const head = `${counts.nodes} memories of ${counts.turns} turns in ${counts.sessions} sessions; the weightiest first.`;
-  return [
-    head,
-    withinBudget(
-      [...(most.length === 0 ? [] : [{ text: `tags: ${most.join(', ')}`, origin: 'user' as const }]), ...nodes],
-      nonce,
+  const listed = (what: string, all: readonly string[]): Told[] =>
+    all.length === 0 ? [] : [{ text: `${what}: ${all.map(oneLine).join(', ')}`, origin: 'user' }];
+  const contents = [
+    ...listed(
+      'tags',
+      tags.slice(0, TAGS).map(({ tag, nodes: used }) => `${tag} (${used})`),
     ),
-  ].join('\n');
+    ...listed(
+      'names',
+      names.map(({ name, nodes: used }) => `${name} (${used})`),
+    ),
+    ...listed(
+      'files',
+      files.map(({ path, state }) =>
+        state === 'as_remembered' || state === 'unknown' ? path : `${path} (${state} since)`,
+      ),
+    ),
+    ...listed('left to do', tasks),
+  ];
+  return [head, withinBudget([...contents, ...nodes], nonce)].join('\n');
 }
 
 export function sessionsText(sessions: readonly SessionView[]): string {

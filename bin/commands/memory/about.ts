@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import type { ProjectView } from '../../../memory/face.ts';
+import { truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
 import { ago, count, oneLine, printable } from '../../format.ts';
@@ -9,7 +10,9 @@ import type { Paint } from '../../term.ts';
 export function registerMemoryAbout(memory: Command, context: Context): void {
   memory
     .command('about')
-    .description('what is known of a project: its last brief, the weightiest memories, tags and facts')
+    .description(
+      'what is known of a project: open tasks, last brief, decisions, weightiest memories, files, names, facts',
+    )
     .option('--project <dir>', 'of this one', '.')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
@@ -19,34 +22,87 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
       if (flags.json) return context.term.json(view);
       if (view.counts.turns + view.counts.nodes === 0)
         return context.term.say(`nothing is known of ${oneLine(view.project)} yet`);
-      for (const line of aboutLines(view, context.term.paint, Date.now())) context.term.out(line);
+      const { paint, width } = context.term;
+      for (const line of aboutLines(view, { paint, width, nowMs: Date.now() })) context.term.out(line);
     });
 }
 
-export function aboutLines(view: ProjectView, paint: Paint, nowMs: number): string[] {
+interface Look {
+  readonly paint: Paint;
+  readonly width: number;
+  readonly nowMs: number;
+}
+
+export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): string[] {
   const { sessions, turns, nodes, facts } = view.counts;
-  const lines = [
-    paint('bold', oneLine(view.project)),
-    `${count(sessions)} sessions, ${count(turns)} turns, ${count(nodes)} nodes, ${count(facts)} facts`,
+  const cut = (text: string): string => truncate(text, width);
+  const counted = (name: string, all: readonly { readonly name: string; readonly nodes: number }[]): string[] => {
+    const list = all.map((each) => `${oneLine(each.name)} ${each.nodes}`).join(', ');
+    return list === '' ? [] : [`${paint('dim', name.padEnd(6))} ${truncate(list, width - 7)}`];
+  };
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ['', paint('dim', cut(title)), ...lines];
+  const of = (shown: readonly unknown[], all: number): string =>
+    shown.length < all ? `${shown.length} of ${count(all)}` : count(all);
+  const told = (text: string): string => oneLine(text).replace(/^- /, '');
+  const decided = new Set(view.decisions.map(({ node_id }) => node_id));
+  const others = view.nodes.filter(({ node_id }) => !decided.has(node_id));
+  return [
+    paint('bold', cut(oneLine(view.project))),
+    cut(
+      `${count(sessions)} sessions, ${count(turns)} turns, ${count(nodes)} nodes, ${count(facts)} facts${spanOf(view, nowMs)}`,
+    ),
+    ...counted(
+      'tags',
+      view.tags.map(({ tag, nodes: used }) => ({ name: tag, nodes: used })),
+    ),
+    ...counted('names', view.names),
+    ...counted('files', view.files.map(fileEntry)),
+    ...section(
+      'Left to do',
+      view.tasks.map((task) => cut(`- ${oneLine(task)}`)),
+    ),
+    ...section(
+      briefTitle(view, nowMs),
+      printable(view.brief?.text ?? '')
+        .split('\n')
+        .filter(isText)
+        .map(cut),
+    ),
+    ...section(
+      `Decided, the newest first (${view.decisions.length})`,
+      view.decisions.map(({ text }) => cut(told(text))),
+    ),
+    ...section(
+      `${decided.size > 0 ? 'Other memories' : 'Memories'}, the weightiest first (${of(others, nodes - decided.size)})`,
+      others.map(({ importance, text }) => cut(`${importance.padEnd(4)} ${told(text)}`)),
+    ),
+    ...section(
+      `Facts, the newest first (${of(view.facts, facts)})`,
+      view.facts.map((fact) => cut(factLine(fact))),
+    ),
   ];
-  if (view.tags.length > 0)
-    lines.push(`tags: ${view.tags.map(({ tag, nodes: n }) => `${oneLine(tag)} ${n}`).join(', ')}`);
-  if (view.brief !== null && view.brief.text !== '') {
-    const { session_id, updated_at, text } = view.brief;
-    lines.push('', paint('dim', `Brief of session ${oneLine(session_id)}, ${ago(Date.parse(updated_at), nowMs)}`));
-    lines.push(...printable(text).trimEnd().split('\n'));
-  }
-  if (view.nodes.length > 0) {
-    lines.push('', paint('dim', `Memories, the weightiest first (${view.nodes.length} of ${nodes})`));
-    lines.push(
-      ...view.nodes.map(({ importance, text }) => `${importance.padEnd(4)} ${oneLine(text).replace(/^- /, '')}`),
-    );
-  }
-  if (view.facts.length > 0) {
-    lines.push('', paint('dim', `Facts, the newest first (${view.facts.length} of ${facts})`));
-    lines.push(...view.facts.map(factLine));
-  }
-  return lines;
+}
+
+/** `, from 2026-01-02 to 5 min ago` */
+function spanOf({ since, until }: ProjectView, nowMs: number): string {
+  if (since === null || until === null) return '';
+  return `, from ${since.slice(0, 10)} to ${ago(Date.parse(until), nowMs)}`;
+}
+
+function fileEntry({ path: file, nodes, state }: ProjectView['files'][number]): { name: string; nodes: number } {
+  const note = { changed: ' (changed since)', deleted: ' (deleted)', as_remembered: '', unknown: '' }[state];
+  return { name: `${file}${note}`, nodes };
+}
+
+function briefTitle({ brief }: ProjectView, nowMs: number): string {
+  return brief === null
+    ? ''
+    : `Brief of session ${oneLine(brief.session_id)}, ${ago(Date.parse(brief.updated_at), nowMs)}`;
+}
+
+function isText(line: string): boolean {
+  return line.trim() !== '';
 }
 
 function factLine({ concept, value, polarity, origin }: ProjectView['facts'][number]): string {

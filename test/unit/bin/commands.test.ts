@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { displayWidth } from '../../../bin/columns.ts';
 import { checkLines } from '../../../bin/commands/doctor.ts';
 import { inOrder, logLine } from '../../../bin/commands/logs.ts';
 import { aboutLines } from '../../../bin/commands/memory/about.ts';
@@ -178,30 +179,62 @@ describe('session ls', () => {
 });
 
 describe('memory about', () => {
-  it('tells counts, tags, brief, memories and facts, with nothing that a terminal would obey', () => {
-    const view = {
-      project: '/p',
-      counts: { sessions: 2, turns: 1_200, nodes: 30, facts: 1 },
-      brief: { session_id: 's1', updated_at: '2026-11-21T11:00:00Z', text: '## Hints\n- one' },
-      nodes: [{ node_id: 'mem_1', importance: 'HIGH', origin: 'user', text: '- [mem_1] the \u001b[2Jport' }],
-      tags: [{ tag: 'deploy', nodes: 3 }],
-      facts: [{ concept: 'cache', value: 'never redis', polarity: 'negative', origin: 'user', node_id: 'mem_1' }],
-    } as const;
-    expect(aboutLines(view, plain, NOW)).toEqual([
+  const view = {
+    project: '/p',
+    counts: { sessions: 2, turns: 1_200, nodes: 30, facts: 1 },
+    since: '2026-01-02T00:00:00.000Z',
+    until: '2026-11-21T11:00:00Z',
+    brief: { session_id: 's1', updated_at: '2026-11-21T11:00:00Z', text: '## Hints\n\n- one' },
+    nodes: [
+      { node_id: 'mem_1', importance: 'HIGH', origin: 'user', text: '- [mem_1] the \u001b[2Jport' },
+      { node_id: 'mem_2', importance: 'HIGH', origin: 'user', text: '- [mem_2] Redis is out' },
+    ],
+    decisions: [{ node_id: 'mem_2', origin: 'user', text: '- [mem_2] Redis is out' }],
+    tasks: ['write the changelog (to do)'],
+    tags: [{ tag: 'deploy', nodes: 3 }],
+    names: [{ name: 'Ilse', nodes: 2 }],
+    files: [
+      { path: 'src/db.ts', nodes: 4, state: 'changed' },
+      { path: 'src/a.ts', nodes: 1, state: 'unknown' },
+    ],
+    facts: [{ concept: 'cache', value: 'never redis', polarity: 'negative', origin: 'user', node_id: 'mem_1' }],
+  } as const;
+
+  it('tells what is open, decided, weighty and named, with nothing that a terminal would obey', () => {
+    expect(aboutLines(view, { paint: plain, width: 100, nowMs: NOW })).toEqual([
       '/p',
-      '2 sessions, 1,200 turns, 30 nodes, 1 facts',
-      'tags: deploy 3',
+      '2 sessions, 1,200 turns, 30 nodes, 1 facts, from 2026-01-02 to 1 h ago',
+      'tags   deploy 3',
+      'names  Ilse 2',
+      'files  src/db.ts (changed since) 4, src/a.ts 1',
+      '',
+      'Left to do',
+      '- write the changelog (to do)',
       '',
       'Brief of session s1, 1 h ago',
       '## Hints',
       '- one',
       '',
-      'Memories, the weightiest first (1 of 30)',
+      'Decided, the newest first (1)',
+      '[mem_2] Redis is out',
+      '',
+      'Other memories, the weightiest first (1 of 29)',
       'HIGH [mem_1] the [2Jport',
       '',
-      'Facts, the newest first (1 of 1)',
+      'Facts, the newest first (1)',
       '- cache: never redis (negative, user)',
     ]);
+  });
+
+  it('keeps to the width, wide characters too', () => {
+    const wide = {
+      ...view,
+      tasks: ['결제 재시도를 세 번으로 '.repeat(9)],
+      names: [{ name: '記憶'.repeat(40), nodes: 2 }],
+    };
+    const lines = aboutLines(wide, { paint: plain, width: 40, nowMs: NOW });
+    for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(40);
+    expect(lines.filter((line) => line.endsWith('…')).length).toBeGreaterThanOrEqual(2);
   });
 });
 
