@@ -84,7 +84,9 @@ function print(): void {
     const { ingest, rss_mb: rss } = run;
     console.log(`${run.turns} turns, ${run.nodes} nodes, ${run.rows} rows`);
     console.log(`  retrieve ${line(run.retrieve_ms)} ms; plain LanceDB ${line(run.plain_ms)} ms`);
-    console.log(`  found in the first 10: ${percent(run.found_at_10)}; vector index against flat: ${near(run)}`);
+    console.log(
+      `  found in the first 10: ${percent(run.found_at_10)}; nearest vectors by ${run.near_at_10.by} against flat: ${run.near_at_10.recall.toFixed(3)}`,
+    );
     console.log(`  ingest ${ingest.turns_per_second.toFixed(0)} turns/s, resident at most ${mb(ingest.peak_mb)}`);
     console.log(`  opened in ${run.open_ms.toFixed(0)} ms, ${mb(run.disk_mb)} in ${run.files} files`);
     console.log(`  resident ${mb(rss.resting)}, at most ${mb(rss.peak)}`);
@@ -109,8 +111,4 @@ function mb(value: number): string {
 
 function percent(share: number): string {
   return `${(100 * share).toFixed(1)} %`;
-}
-
-function near({ ann_recall_at_10: recall }: ScaleReport): string {
-  return recall === null ? 'none, the search is flat' : recall.toFixed(3);
 }

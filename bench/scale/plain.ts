@@ -1,12 +1,18 @@
 import { type Connection, connect, Index, MatchQuery, type Table } from '@lancedb/lancedb';
 import { createVectorIndex } from '../../memory/adapters/lance-vectors.ts';
+import { createVectorBook } from '../../memory/core/vector-book.ts';
 
 /** What somebody would write who has only LanceDB: one vector search and one full-text search, at the same time. */
 export interface PlainQueries {
   both(nth: number): Promise<void>;
-  /** Share of the flat search's ten nearest found with as many probes as the product takes; null where it is flat itself. */
-  recallAt10(queries: number): Promise<number | null>;
+  /** Share of the flat search's ten nearest that the product finds, and where it looks. */
+  recallAt10(queries: number): Promise<Nearness>;
   close(): void;
+}
+
+export interface Nearness {
+  readonly by: 'memory' | 'index' | 'flat search';
+  readonly recall: number;
 }
 
 const VECTOR = 'summary_vector';
@@ -59,26 +65,52 @@ export async function openPlain(dir: string, questions: readonly string[]): Prom
       ]);
     },
     async recallAt10(queries) {
-      if (!(await table.listIndices()).some(({ columns }) => columns.includes(VECTOR))) return null;
-      const vectors = createVectorIndex();
-      await vectors.load(table);
-      const probes = vectors.probes(await table.countRows()) ?? 0;
+      const { by, near } = await productNear(table);
       let found = 0;
       let asked = 0;
       for (let nth = 0; nth < queries; nth += 1) {
         const vector = shaken(vectorOf(nth), nth);
         const exact = await rowIds(nearest(vector, 10).bypassVectorIndex());
-        const near = new Set(await rowIds(probes > 0 ? nearest(vector, 10).nprobes(probes) : nearest(vector, 10)));
+        const given = new Set(await near(vector));
         asked += exact.length;
-        found += exact.filter((id) => near.has(id)).length;
+        found += exact.filter((id) => given.has(id)).length;
       }
-      return found / asked;
+      return { by, recall: found / asked };
     },
     close() {
       table.close();
       connection.close();
     },
   };
+}
+
+/** The ten nearest as the product finds them. */
+async function productNear(
+  table: Table,
+): Promise<{ readonly by: Nearness['by']; near(vector: Float32Array): Promise<readonly string[]> }> {
+  const rows = await table.countRows();
+  const { listSize = 0 } = (await table.schema()).fields.find(({ name }) => name === VECTOR)?.type ?? {};
+  const held = createVectorBook(listSize, rows);
+  if (held.isWhole()) {
+    const ids: string[] = [];
+    for await (const batch of table.query().select(['row_id', VECTOR])) {
+      const [names, vectors] = [batch.getChild('row_id'), batch.getChild(VECTOR)];
+      for (let at = 0; at < batch.numRows; at += 1) {
+        held.put(ids.push(names?.get(at)) - 1, vectors?.get(at)?.toArray() ?? null);
+      }
+    }
+    const near = async (vector: Float32Array): Promise<readonly string[]> =>
+      (held.nearest(vector, () => 0, [10])[0]?.slots ?? []).map((slot) => ids[slot] as string);
+    return { by: 'memory', near };
+  }
+  const vectors = createVectorIndex();
+  await vectors.load(table);
+  const probes = vectors.probes(rows);
+  const asked = (vector: Float32Array) =>
+    table.query().nearestTo(vector).column(VECTOR).distanceType('cosine').limit(10);
+  const near = (vector: Float32Array): Promise<string[]> =>
+    rowIds(probes === null ? asked(vector).bypassVectorIndex() : asked(vector).nprobes(probes));
+  return { by: probes === null ? 'flat search' : 'index', near };
 }
 
 function besides(dir: string): string {

@@ -1,6 +1,6 @@
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, PROJECT_DIR } from './corpus.ts';
-import { openPlain, preparePlain } from './plain.ts';
+import { type Nearness, openPlain, preparePlain } from './plain.ts';
 import { diskBytes, openCorpusMemory, openIndex, peakMb } from './stage.ts';
 
 export interface ScaleReport {
@@ -15,8 +15,8 @@ export interface ScaleReport {
   readonly plain_ms: Spread;
   /** Questions whose turn's node is among the first ten. */
   readonly found_at_10: number;
-  /** Against a flat search; null where the search is flat. */
-  readonly ann_recall_at_10: number | null;
+  /** Of the ten nearest vectors of a flat search over the table. */
+  readonly near_at_10: Nearness;
   readonly disk_mb: number;
   readonly files: number;
   /** Of memory alone, without the plain connection beside it. */
@@ -79,7 +79,7 @@ async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
     theirs.push(nowMs() - between);
   }
   const { nodes, index } = await memory.stats();
-  const annRecall = await plain.recallAt10(QUESTIONS / 2);
+  const nearAt10 = await plain.recallAt10(QUESTIONS / 2);
   plain.close();
   await close();
   const disk = diskBytes(dir);
@@ -91,7 +91,7 @@ async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
     retrieve_ms: spread(ours),
     plain_ms: spread(theirs),
     found_at_10: found / QUESTIONS,
-    ann_recall_at_10: annRecall,
+    near_at_10: nearAt10,
     disk_mb: disk.bytes / MB,
     files: disk.files,
     rss_mb: rss,

@@ -170,7 +170,8 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     await retried(() => table.optimize(new Date(now() - OLD_VERSION_MS)));
     rowsSinceOptimize = 0;
     sinceOptimize = 0;
-    await retried(() => table.indexVectors());
+    // What memory compares needs no index, and one costs each tidying more than the rest of it.
+    await retried(() => table.indexVectors(!counts.vectors.isWhole()));
   }
 
   return {
@@ -202,7 +203,9 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
       void alone(async () => {
         const fragments = await table.fragments().catch(() => 0);
         sinceOptimize += Math.max(0, fragments - 1);
-        await maintain(fragments <= 1 || sinceOptimize >= awaited() / 4);
+        leftOver = fragments <= 1;
+        const isNeedless = table.hasVectorIndex() && counts.vectors.isWhole();
+        await maintain(isNeedless || sinceOptimize >= awaited() / 4);
       });
     },
     async close() {

@@ -45,8 +45,9 @@ export interface LanceTable {
   fragments(): Promise<number>;
   /** Merges fragments, brings the indexes up to date, and removes versions that are older than this. */
   optimize(cleanupOlderThan: Date): Promise<void>;
-  /** Makes the index of vectors, where the table has so many rows that it should have one. */
-  indexVectors(): Promise<void>;
+  /** Makes the index of vectors where so many rows should have one, and drops it where none is wanted. */
+  indexVectors(isWanted: boolean): Promise<void>;
+  hasVectorIndex(): boolean;
   /** Starts over on a fresh handle: native memory grows with every commit of an old one. */
   reopen(): Promise<void>;
   close(): void;
@@ -232,10 +233,12 @@ async function tableOn(
       await table.optimize({ cleanupOlderThan });
       await settle();
     },
-    async indexVectors() {
+    async indexVectors(isWanted) {
       const rows = await table.countRows();
-      if (vectors.isDue(rows)) await vectors.build(table, rows);
+      if (!isWanted) await vectors.drop(table);
+      else if (vectors.isDue(rows)) await vectors.build(table, rows);
     },
+    hasVectorIndex: vectors.exists,
     async reopen() {
       const [oldConnection, oldTable] = [connection, table];
       connection = await connected(dir);

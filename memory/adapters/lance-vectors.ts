@@ -21,6 +21,7 @@ export interface VectorIndex {
   isDue(rows: number): boolean;
   /** Searches go on meanwhile, on what there was before. */
   build(table: Table, rows: number): Promise<void>;
+  drop(table: Table): Promise<void>;
 }
 
 export function createVectorIndex(leastRows = ROWS_FOR_VECTOR_INDEX): VectorIndex {
@@ -50,6 +51,11 @@ export function createVectorIndex(leastRows = ROWS_FOR_VECTOR_INDEX): VectorInde
       await table.createIndex(COLUMN, { config, name, replace: true });
       partitions = wanted;
       for (const old of before) if (old !== name) await table.dropIndex(old);
+    },
+    async drop(table) {
+      if (partitions === 0) return;
+      partitions = 0;
+      for (const name of await names(table)) await table.dropIndex(name);
     },
   };
 }

@@ -89,3 +89,16 @@ test('an index made in an earlier run is used, and cleared with everything else'
   expect(rowIdsOf((await searched(again, 'alpha', everything)).summary)).toEqual(['node:a']);
   await again.close();
 });
+
+test('an index that memory makes needless is dropped, and what is near is found without it', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const before = await open(dir, ROWS);
+  await before.upsert(rows);
+  await expect.poll(() => vectorIndexes(dir), { timeout: 20_000 }).toEqual(['near_64']);
+  await before.close();
+  const index = await open(dir, ROWS + 1);
+  await expect.poll(() => vectorIndexes(dir), { timeout: 20_000 }).toEqual([]);
+  const [hit] = (await searched(index, textOf(7), everything)).summary;
+  expect(hit?.score).toBeGreaterThan(0.5);
+  await index.close();
+});
