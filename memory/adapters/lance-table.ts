@@ -231,6 +231,7 @@ async function tableOn(
       // A search that began before still reads files of the version it began with.
       await Promise.all(reading);
       await table.optimize({ cleanupOlderThan });
+      vectors.tidied();
       await settle();
     },
     async indexVectors(isWanted) {
