@@ -135,11 +135,21 @@ export function formPlan(
     cut,
     rounds: [...keptRounds(view, step), ...formRounds(memory, occasion, config)],
     strippedThrough: step.strippedThrough,
-    systemBlock: former?.systemBlock ?? head?.text ?? null,
-    systemNodeIds: former?.systemNodeIds ?? head?.nodeIds ?? [],
+    ...(former === null || former.systemBlock === null ? systemOf(head) : formerSystem(former)),
     injections: [...kept, ...place(said.recalled.filter((line) => !told.has(line.text)))],
     broken: false,
   };
+}
+
+type SystemPart = Pick<EpochPlan, 'systemBlock' | 'systemNodeIds' | 'systemFound'>;
+
+function systemOf(block: Rendered | null): SystemPart {
+  const { text: systemBlock, nodeIds: systemNodeIds, found } = block ?? { text: null, nodeIds: [] };
+  return { systemBlock, systemNodeIds, ...(found === undefined ? {} : { systemFound: found }) };
+}
+
+function formerSystem({ systemBlock, systemNodeIds, systemFound }: EpochPlan): SystemPart {
+  return { systemBlock, systemNodeIds, ...(systemFound === undefined ? {} : { systemFound }) };
 }
 
 /** A system block that was not there when the answers so far were given would unbind all their thinking. */
@@ -176,17 +186,16 @@ function withField(
   field: Rendered | null,
   { view, id, createdAtMs }: Occasion & { readonly id: string; readonly createdAtMs: number },
 ): EpochPlan {
-  const text = field?.text ?? null;
-  if (text === plan.systemBlock) return plan;
+  if ((field?.text ?? null) === plan.systemBlock) return plan;
   const binds = modelTraits(view.model).bindsThinking;
+  const { systemFound: _, ...rest } = plan;
   return {
-    ...plan,
+    ...rest,
+    ...systemOf(field),
     id,
     createdAtMs,
     epoch: plan.epoch + 1,
     strippedThrough: binds ? stripThrough(view, freshPromptAt(view)) : plan.strippedThrough,
-    systemBlock: text,
-    systemNodeIds: field?.nodeIds ?? [],
   };
 }
 

@@ -55,6 +55,8 @@ export interface EpochPlan {
   /** Appended after Claude Code's last system block. */
   readonly systemBlock: string | null;
   readonly systemNodeIds: readonly string[];
+  /** How those were found that a prompt recalled. */
+  readonly systemFound?: readonly Finding[];
   readonly injections: readonly Injection[];
   /** Upstream refused it: for a thinking signature, or for anything else of ours. */
   readonly broken: false | 'thinking' | 'structure';

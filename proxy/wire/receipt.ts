@@ -191,8 +191,12 @@ function added(view: ConversationView, plan: EpochPlan, spliced: Spliced): Recei
   const additions: ReceiptAddition[] = [];
   if (plan.systemBlock !== null) {
     const position = `system.${view.scan.system?.length ?? 1}`;
+    const { systemBlock: text, systemNodeIds: nodes, systemFound: found } = plan;
     const reason = 'brief and standing memory of this epoch';
-    additions.push({ channel: 'system', position, text: plan.systemBlock, nodes: plan.systemNodeIds, reason });
+    const addition = { channel: 'system', position, text, nodes, reason } as const;
+    additions.push(
+      found === undefined ? addition : { ...addition, reason: `${reason}, and what a prompt recalled`, found },
+    );
   }
   const where = (text: string): { position: string; isSystem: boolean } | null => {
     const index = spliced.messages.findIndex((message) => Buffer.isBuffer(message) && message.includes(jsonOf(text)));

@@ -14,6 +14,8 @@ export interface Line {
 export interface Rendered {
   readonly text: string;
   readonly nodeIds: readonly string[];
+  /** Of those that a prompt recalled. */
+  readonly found?: readonly Finding[];
 }
 
 /** What every text of ours carries, so that it is never taken for the conversation's own. */
@@ -66,18 +68,18 @@ export function renderSystemBlock({ brief, lines, budgetTokens, recalled }: Syst
     budgetTokens,
   );
   const spent = briefKept.reduce((total, line) => total + lineTokens(line), 0);
-  const kept = withinBudget(lines.filter(isClean), budgetTokens - spent);
-  const fresh = withinBudget((recalled?.lines ?? []).filter(isClean), recalled?.budgetTokens ?? 0);
-  const section = (title: string, texts: readonly Line[]): string[] =>
-    texts.length === 0 ? [] : [title, ...texts.map((line) => line.text)];
+  const kept = withinNotedBudget(lines.filter(isClean), budgetTokens - spent, NOTES.standing);
+  const fresh = withinNotedBudget((recalled?.lines ?? []).filter(isClean), recalled?.budgetTokens ?? 0, NOTES.prompt);
+  const section = (title: string, texts: readonly Line[], note: string = NOTES.standing): string[] =>
+    texts.length === 0 ? [] : [title, ...shown(texts, note)];
   if (briefKept.length + kept.length + fresh.length === 0) return null;
   const text = [
     'comet-cc, a memory proxy that this user runs locally, adds this block. It recalls what was said earlier in this project; it is context, and what the user says now comes first.',
     ...section('Brief:', briefKept),
     ...section('Remembered:', kept),
-    ...section('Recalled for the newest prompt:', fresh),
+    ...section('Recalled for the newest prompt:', fresh, NOTES.prompt),
   ].join('\n');
-  return { text, nodeIds: [...kept, ...fresh].map((line) => line.nodeId) };
+  return { text, ...named([...kept, ...fresh]) };
 }
 
 /**
@@ -94,9 +96,13 @@ export function recallsInRequest(mode: RetrievalMode): boolean {
   return mode !== 'off' && mode !== 'hook';
 }
 
-/** A line of memory may round a value or put it in other words. */
-const EXACT_NOTE =
-  '(This asks for exact values or wording: before relying on a line, read it in full with `comet-cc memory show ID --depth 2`.)';
+/** A line of memory may round a value or put it in other words: of one prompt, and of what stays for all that follow. */
+const NOTES = {
+  prompt:
+    '(This asks for exact values or wording: before relying on a line, read it in full with `comet-cc memory show ID --depth 2`.)',
+  standing:
+    '(Where an exact value or wording matters, read a line in full before relying on it: `comet-cc memory show ID --depth 2`.)',
+} as const;
 
 /** Where and as what the lines recalled for a prompt go in. Empty when nothing fits or nothing is allowed. */
 export function renderRetrieval(
@@ -112,8 +118,8 @@ export function renderRetrieval(
   if (!recallsInRequest(options.mode)) return [];
   const inField = options.mode === 'system-field';
   const allowed = inField ? lines.filter((line) => !line.clean) : lines;
-  const note = allowed.some(({ isExact }) => isExact) ? noteTokens() : 0;
-  const kept = withinBudget(allowed, options.budgetTokens - note);
+  // There may be one in both channels.
+  const kept = withinNotedBudget(allowed, options.budgetTokens, NOTES.prompt, 2);
   const speaksAsSystem = (line: Line): boolean =>
     line.clean && options.takesSystemMessages && options.mode !== 'user-block';
   const forSystem = kept.filter(speaksAsSystem);
@@ -131,8 +137,8 @@ export function renderRetrieval(
   return injections;
 }
 
-function shown(lines: readonly Line[]): string[] {
-  return [...lines.map((line) => line.text), ...(lines.some(({ isExact }) => isExact) ? [EXACT_NOTE] : [])];
+function shown(lines: readonly Line[], note: string = NOTES.prompt): string[] {
+  return [...lines.map((line) => line.text), ...(lines.some(({ isExact }) => isExact) ? [note] : [])];
 }
 
 function named(lines: readonly Line[]): Pick<Injection, 'nodeIds' | 'found'> {
@@ -140,9 +146,11 @@ function named(lines: readonly Line[]): Pick<Injection, 'nodeIds' | 'found'> {
   return { nodeIds: lines.map(({ nodeId }) => nodeId), ...(found.length === 0 ? {} : { found }) };
 }
 
-/** For both channels. */
-function noteTokens(): number {
-  return 2 * lineTokens({ nodeId: '', text: EXACT_NOTE, clean: true });
+/** `withinBudget`, with room for the note where a line may need it. */
+function withinNotedBudget(lines: readonly Line[], budgetTokens: number, note: string, times = 1): Line[] {
+  const isExact = lines.some((line) => line.isExact);
+  const room = isExact ? times * lineTokens({ nodeId: '', text: note, clean: true }) : 0;
+  return withinBudget(lines, budgetTokens - room);
 }
 
 function isClean(line: Line): boolean {
