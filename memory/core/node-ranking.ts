@@ -84,20 +84,26 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
   const firstOf = (draft: Draft): string =>
     namesOf(draft).reduce((first, end) => (first === '' || end < first ? end : first), '');
   const ageOf = (draft: Draft): number => drafts.factsOf(draft)?.atMs ?? 0;
-  const sorted = drafts.all.toSorted(
-    (one, other) =>
-      other.score - one.score ||
-      ageOf(one) - ageOf(other) ||
-      inOrder(firstOf(one), firstOf(other)) ||
-      inOrder(one.nodeId, other.nodeId),
-  );
+  const inTime = (one: Draft, other: Draft): number =>
+    ageOf(one) - ageOf(other) || inOrder(firstOf(one), firstOf(other)) || inOrder(one.nodeId, other.nodeId);
   const given: RankedNode[] = [];
-  for (const draft of sorted) {
+  for (const draft of inTurn(drafts.all, inTime)) {
     if (given.length === rules.limit) break;
     if (drafts.factsOf(draft) === null || !rules.keeps(draft.nodeId, draft.score)) continue;
     given.push(rankedNode(draft, namesOf(draft), { turns, found }));
   }
   return given;
+}
+
+/** Best first. Ties are put in order when they are reached: few are, and what decides them is not at hand. */
+function* inTurn(drafts: readonly Draft[], inTime: (one: Draft, other: Draft) => number): Generator<Draft> {
+  const sorted = drafts.toSorted((one, other) => other.score - one.score);
+  for (let from = 0; from < sorted.length; ) {
+    let to = from + 1;
+    while (sorted[to]?.score === sorted[from]?.score) to += 1;
+    yield* sorted.slice(from, to).sort(inTime);
+    from = to;
+  }
 }
 
 interface Draft {

@@ -1,5 +1,5 @@
-import { products } from './products.ts';
 import { STOP_WORDS, tokenize, uniqueTokens } from './tokens.ts';
+import { createVectorTable } from './vector-table.ts';
 
 /** A term of the corpus and how much it counts. */
 export type WeightedTerm = readonly [term: string, weight: number];
@@ -38,18 +38,11 @@ export function createThesaurus(dimensions: number, vectorOf: (word: string) => 
   const terms: string[] = [];
   const known = new Set<string>();
   const remembered = new Map<string, Neighbours>();
-  let vectors = new Float32Array(1_024 * dimensions);
+  const vectors = createVectorTable(dimensions);
   let placed = 0;
 
   function place(): void {
-    for (; placed < terms.length; placed += 1) {
-      if ((placed + 1) * dimensions > vectors.length) {
-        const larger = new Float32Array(vectors.length * 2);
-        larger.set(vectors);
-        vectors = larger;
-      }
-      vectors.set(vectorOf(terms[placed] as string), placed * dimensions);
-    }
+    for (; placed < terms.length; placed += 1) vectors.set(placed, vectorOf(terms[placed] as string));
   }
 
   function nearest(word: string): readonly WeightedTerm[] {
@@ -61,7 +54,7 @@ export function createThesaurus(dimensions: number, vectorOf: (word: string) => 
       remembered.delete(oldest);
     }
     if (held.seen === placed) return held.near;
-    const likenesses = products(vectorOf(word), vectors, { from: held.seen, to: placed });
+    const likenesses = vectors.products(vectorOf(word), held.seen, placed);
     const fresh: WeightedTerm[] = [];
     for (let at = held.seen; at < placed; at += 1) {
       const likeness = likenesses[at - held.seen] as number;
