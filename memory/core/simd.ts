@@ -1,29 +1,44 @@
-/** Memory that instructions for four numbers at once read and write; node has them, TypeScript's library without a browser not. */
+/** What node has of WebAssembly, which TypeScript's library knows for browsers only. */
 interface Wasm {
-  readonly Memory: new (size: { readonly initial: number }) => { readonly buffer: ArrayBuffer };
+  readonly Memory: new (size: {
+    readonly initial: number;
+  }) => { readonly buffer: ArrayBuffer; grow(pages: number): number };
   readonly Module: new (bytes: Uint8Array) => object;
   readonly Instance: new (module: object, imports: object) => { readonly exports: Readonly<Record<string, unknown>> };
 }
 
-/** Inner products of the vector at `query` with every row from `row` to before `end`, written to `out`; all in bytes. */
+/** Writes the inner product of the vector at `query` with every row from `row` to before `end` to `out`; all are bytes. */
 export type Products = (query: number, row: number, end: number, out: number, vectorBytes: number) => void;
 
+/** Memory that instructions for eight numbers at once read: vectors of length 1 as whole numbers of 16 bits, times `SCALE`. */
 export interface SimdMemory {
-  readonly buffer: ArrayBuffer;
+  /** What it holds now; another one after it has grown. */
+  buffer(): ArrayBuffer;
+  /** Makes room for so many bytes; what is there stays where it is. */
+  grow(bytes: number): void;
   /** Vectors take a multiple of `BLOCK_BYTES`. */
   readonly products: Products;
 }
 
+/** A sum of products stays within 31 bits. */
+export const SCALE = 32_767;
 /** What one step of the inner loop takes. */
 export const BLOCK_BYTES = 64;
 const PAGE_BYTES = 65_536;
 
-export function createSimdMemory(bytes: number): SimdMemory {
+export function createSimdMemory(): SimdMemory {
   const { Memory, Module, Instance } = (globalThis as unknown as { readonly WebAssembly: Wasm }).WebAssembly;
-  const memory = new Memory({ initial: Math.max(1, Math.ceil(bytes / PAGE_BYTES)) });
+  const memory = new Memory({ initial: 0 });
   compiled ??= new Module(program());
   const { products } = new Instance(compiled, { our: { memory } }).exports;
-  return { buffer: memory.buffer, products: products as Products };
+  return {
+    buffer: () => memory.buffer,
+    grow(bytes) {
+      const missing = bytes - memory.buffer.byteLength;
+      if (missing > 0) memory.grow(Math.ceil(missing / PAGE_BYTES));
+    },
+    products: products as Products,
+  };
 }
 
 let compiled: object | null = null;
@@ -33,29 +48,30 @@ const SUMS = [SUM, SUM + 1, SUM + 2, SUM + 3] as const;
 const [I32, V128, VOID] = [0x7f, 0x7b, 0x40];
 const [BLOCK, LOOP, CLOSE, JUMP, JUMP_IF] = [0x02, 0x03, 0x0b, 0x0c, 0x0d];
 const [LESS, NOT_LESS, PLUS] = [0x49, 0x4f, 0x6a];
-const FLOAT_PLUS = 0x92;
+const [AS_FLOAT, FLOAT, FLOAT_TIMES] = [0xb2, 0x43, 0x94];
 
 const get = (local: number): number[] => [0x20, local];
 const set = (local: number): number[] => [0x21, local];
 const whole = (number: number): number[] => [0x41, (number & 0x7f) | 0x80, number >> 7];
 const load = (local: number, offset: number): number[] => [...get(local), 0xfd, 0x00, 4, offset];
 const zeros = [0xfd, 0x0c, ...new Array<number>(16).fill(0)];
-const plus = [0xfd, 0xe4, 0x01];
-const times = [0xfd, 0xe6, 0x01];
-const lane = (nth: number): number[] => [...get(SUM), 0xfd, 0x1f, nth];
+const plus = [0xfd, 0xae, 0x01];
+/** Eight products, each added to its neighbour: four numbers of 32 bits. */
+const pairs = [0xfd, 0xba, 0x01];
+const lane = (nth: number): number[] => [...get(SUM), 0xfd, 0x1b, nth];
 const stepped = (local: number, by: number): number[] => [...get(local), ...whole(by), PLUS, ...set(local)];
 
 /**
  * for (; row < end; out += 4) {
  *   sums = 0
- *   for (at = query, stop = query + vectorBytes; at < stop; at += 64, row += 64) sums[i] += row[i] * at[i], i = 0…3
- *   *out = sums[0] + sums[1] + sums[2] + sums[3], all four lanes together
+ *   for (at = query, stop = query + vectorBytes; at < stop; at += 64, row += 64) sums[i] += pairs(row[i], at[i]), i = 0…3
+ *   *out = (sums[0] + sums[1] + sums[2] + sums[3], all four lanes together) / SCALE²
  * }
  */
 function program(): Uint8Array {
   const inner = SUMS.flatMap((sum, nth) => [
     ...[...get(sum), ...load(ROW, nth * 16), ...load(AT, nth * 16)],
-    ...[...times, ...plus, ...set(sum)],
+    ...[...pairs, ...plus, ...set(sum)],
   ]);
   const body = [
     ...[BLOCK, VOID, LOOP, VOID],
@@ -65,7 +81,8 @@ function program(): Uint8Array {
     ...[LOOP, VOID, ...inner, ...stepped(ROW, BLOCK_BYTES), ...stepped(AT, BLOCK_BYTES)],
     ...[...get(AT), ...get(STOP), LESS, JUMP_IF, 0, CLOSE],
     ...[...get(SUM), ...get(SUM + 1), ...plus, ...get(SUM + 2), ...get(SUM + 3), ...plus, ...plus, ...set(SUM)],
-    ...[...get(OUT), ...lane(0), ...lane(1), FLOAT_PLUS, ...lane(2), ...lane(3), FLOAT_PLUS, FLOAT_PLUS],
+    ...[...get(OUT), ...lane(0), ...lane(1), PLUS, ...lane(2), ...lane(3), PLUS, PLUS, AS_FLOAT],
+    ...[FLOAT, ...new Uint8Array(Float32Array.of(1 / SCALE ** 2).buffer), FLOAT_TIMES],
     ...[0x38, 2, 0, ...stepped(OUT, 4), JUMP, 0],
     ...[CLOSE, CLOSE, CLOSE],
   ];

@@ -3,7 +3,7 @@ import { bestOf } from './best.ts';
 import { createVectorTable } from './vector-table.ts';
 
 /**
- * Vectors of few rows by their slots, compared one by one: exact, and sooner done than asking the table. Beyond
+ * Vectors of rows by their slots, compared one by one: all of them, and sooner done than asking the table. Beyond
  * `MOST_NUMBERS` it holds none any more. Held in memory.
  */
 export interface VectorBook {
@@ -20,8 +20,8 @@ export interface VectorBook {
   clear(): void;
 }
 
-/** 10 MB; comparing them takes less than a millisecond. */
-const MOST_NUMBERS = 2_560_000;
+/** 40 MB, 156,000 vectors of 128; comparing them takes some milliseconds. */
+const MOST_NUMBERS = 20_000_000;
 
 /** @param rows  that it will be given at once */
 export function createVectorBook(dimensions: number, rows = 0, mostRows = Number.POSITIVE_INFINITY): VectorBook {
@@ -29,7 +29,7 @@ export function createVectorBook(dimensions: number, rows = 0, mostRows = Number
   const places = new Map<number, number>();
   /** By place. */
   const slots: number[] = [];
-  const vectors = createVectorTable(dimensions);
+  const vectors = createVectorTable(dimensions, rows);
   /** Written anew by each search. */
   let groups = new Int8Array(0);
   let found = { slots: new Uint32Array(0), scores: new Float64Array(0) };

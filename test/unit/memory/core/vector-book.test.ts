@@ -23,27 +23,28 @@ test('the nearest of each group are those that comparing all gives, whatever was
         const exact = rows
           .filter(({ group, stays }) => group === of && stays)
           .map((each) => cosine(each.vector, asked))
-          .filter((score) => score > 1e-6)
+          .filter((score) => score > 1e-3)
           .sort((one, other) => other - one)
           .slice(0, most);
         const { slots = [], scores = [] } = found[of] ?? {};
         expect(slots.every((slot) => rows[slot]?.group === of && rows[slot]?.stays)).toBe(true);
-        expect(scores.filter((score) => score > 1e-6)).toHaveLength(exact.length);
-        for (const [at, score] of exact.entries()) expect(scores[at]).toBeCloseTo(score, 5);
+        expect(scores.filter((score) => score > 1e-3)).toHaveLength(exact.length);
+        for (const [at, score] of exact.entries()) expect(scores[at]).toBeCloseTo(score, 3);
       }
     }),
   );
 });
 
-test('with more numbers than it may hold it lets go of all, and begins again when cleared', () => {
-  const dimensions = 640_000;
-  const book = createVectorBook(dimensions);
-  for (let slot = 0; slot < 4; slot += 1) book.put(slot, new Float32Array(dimensions).fill(1));
+test('with more rows than it may hold it lets go of all, and begins again when cleared', () => {
+  const book = createVectorBook(3, 0, 4);
+  const one = Float32Array.of(1, 1, 1);
+  for (let slot = 0; slot < 4; slot += 1) book.put(slot, one);
   expect(book.isWhole()).toBe(true);
-  book.put(4, new Float32Array(dimensions).fill(1));
+  book.put(4, one);
   expect(book.isWhole()).toBe(false);
-  expect(book.nearest(new Float32Array(dimensions).fill(1), () => 0, [9])).toEqual([{ slots: [], scores: [] }]);
+  expect(book.nearest(one, () => 0, [9])).toEqual([{ slots: [], scores: [] }]);
   book.clear();
   expect(book.isWhole()).toBe(true);
-  expect(createVectorBook(dimensions, 5).isWhole()).toBe(false);
+  expect(createVectorBook(3, 5, 4).isWhole()).toBe(false);
+  expect(createVectorBook(1_000_000, 21).isWhole()).toBe(false);
 });
