@@ -65,7 +65,7 @@ export interface NodeFilter {
   readonly sinceMs?: number;
   /** Bundle children too. */
   readonly all?: boolean;
-  /** Only those that are held out of recall. */
+  /** Only those that are held out of recall; false: none of them. */
   readonly quarantine?: boolean;
   readonly limit?: number;
 }

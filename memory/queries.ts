@@ -1,7 +1,7 @@
 import { CometError } from '../common/errors.ts';
 import type { Catalogue } from './catalogue.ts';
 import { renderBrief } from './core/brief.ts';
-import { memoryLine, summaryLine } from './core/memory-line.ts';
+import { heldBackLine, memoryLine, summaryLine } from './core/memory-line.ts';
 import { isBundled } from './core/merged-node.ts';
 import type { MemoryNode } from './core/node.ts';
 import type { JoinedTurn } from './core/parts.ts';
@@ -33,10 +33,11 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
   function lines(ids: readonly string[]): readonly MemoryLine[] {
     const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
     const distinct = [...new Set(nodes)];
-    const lines = distinct.map((node) => memoryLine(node, null));
+    const lines = distinct.map((node) => (isQuarantined(node) ? heldBackLine(node) : memoryLine(node, null)));
     let left = WHOLE_LINES_CHARS - lines.reduce((sum, line) => sum + line.text.length, 0);
     // The newest are shown whole first: they are what the conversation goes on from.
     for (const [at, node] of [...distinct.entries()].reverse()) {
+      if (isQuarantined(node)) continue;
       const whole = summaryLine(node);
       left -= whole.text.length - (lines[at]?.text.length ?? 0);
       if (left < 0) break;
@@ -61,12 +62,13 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
   function list(filter: NodeFilter): readonly MemoryNode[] {
     const project = filter.projectDir === undefined ? undefined : projectOf(filter.projectDir);
     const fits = (node: MemoryNode): boolean =>
-      (filter.quarantine === true ? isQuarantined(node) : filter.all === true || !isBundled(node)) &&
+      (filter.quarantine === true || filter.all === true || !isBundled(node)) &&
       (filter.sessionId === undefined || node.session_id === filter.sessionId) &&
       (project === undefined || node.project === project) &&
       (filter.tag === undefined || node.topic_tags.includes(filter.tag)) &&
       (filter.importance === undefined || node.importance === filter.importance) &&
-      (filter.sinceMs === undefined || Date.parse(node.created_at) >= filter.sinceMs);
+      (filter.sinceMs === undefined || Date.parse(node.created_at) >= filter.sinceMs) &&
+      (filter.quarantine === undefined || isQuarantined(node) === filter.quarantine);
     const listed = catalogue.all().filter(fits);
     if (filter.all !== true) return listed.slice(0, filter.limit);
     const calls = catalogue.every().filter((node) => isCall(node) && fits(node));

@@ -88,7 +88,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     ({ tag }) =>
       answered(async () => {
         const within = await project();
-        const nodes = await engine.call('nodes/list', { tag, limit: LISTED, within });
+        const nodes = await engine.call('nodes/list', { tag, limit: LISTED, quarantine: false, within });
         if (nodes.length > 0) return nodesText(nodes, nonce());
         const { tags } = await engine.call('memory/about', { projectDir: within, within });
         return `No memory has this tag. Tags here: ${tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet'}`;
@@ -153,7 +153,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     'memory://nodes',
     { title: 'Memories of this project', description: 'One line each, the newest first.', mimeType: 'text/plain' },
     async (uri) => {
-      const nodes = await engine.call('nodes/list', { limit: LISTED, within: await project() });
+      const nodes = await engine.call('nodes/list', { limit: LISTED, quarantine: false, within: await project() });
       return text(uri, nodes.length === 0 ? 'Nothing is remembered of this project yet.' : nodesText(nodes, nonce()));
     },
   );

@@ -1,4 +1,4 @@
-import { lowestOrigin, type Origin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryLine } from '../face.ts';
 import { terseMeta } from './meta-tags.ts';
 import { neutralLine } from './neutral.ts';
@@ -58,6 +58,14 @@ export function memoryLine(
 export function summaryLine(node: MemoryNode): MemoryLine {
   const note = validityNote(node);
   return lineOf(node, currentSummary(node) ?? node.summary, WHOLE_CHARS, note === '' ? '' : ` ${note}`);
+}
+
+/** For one in quarantine: that it is there, and what of it the user or an untainted assistant stated. */
+export function heldBackLine(node: MemoryNode): MemoryLine {
+  const clean = node.facts.filter(({ origin = node.origin }) => isCleanOrigin(origin));
+  const stated = clean.map(({ concept, value }) => (value.startsWith(concept) ? value : `${concept}: ${value}`));
+  const known = stated.length === 0 ? '' : `; stated in it: ${stated.join('; ')}`;
+  return lineOf(node, `held back, as it gives orders and came from ${node.origin} text${known}`, LINE_CHARS, '');
 }
 
 function lineOf(node: MemoryNode, summary: string, maxChars: number, mark: string): MemoryLine {

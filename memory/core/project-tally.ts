@@ -50,7 +50,8 @@ export interface ProjectTally {
 
 /** @param newestFirst  memories of one project */
 export function tallied(newestFirst: readonly MemoryNode[]): ProjectTally {
-  const valid = newestFirst.filter((node) => !isPast(node) && !isQuarantined(node));
+  const open = newestFirst.filter((node) => !isQuarantined(node));
+  const valid = open.filter((node) => !isPast(node));
   const shown = valid.filter((node) => !isBundled(node));
   const names = counted(valid.filter(({ origin }) => isCleanOrigin(origin)).map(namesOf));
   return {
@@ -59,7 +60,7 @@ export function tallied(newestFirst: readonly MemoryNode[]): ProjectTally {
     until: outermost(newestFirst, (a, b) => a > b),
     weightiest: [-1, 0, 1, 2].flatMap((level) => shown.filter((node) => weight(node) === level)),
     decisions: shown.filter(({ topic_tags }) => topic_tags.some((tag) => tag.toUpperCase() === DECISION)),
-    tags: counted(newestFirst.map(({ topic_tags }) => contentTags(topic_tags))),
+    tags: counted(open.map(({ topic_tags }) => contentTags(topic_tags))),
     names: names.filter(({ nodes }) => nodes >= TWICE),
     files: filesOf(valid),
     facts: factsOf(valid),
