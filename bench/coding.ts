@@ -1,17 +1,20 @@
 /**
  * Whether recall finds what was settled in coding sessions, and keeps silent where nothing was.
  *
- *   npm run bench:coding -- [--seeds 1,2,3] [--json]
+ *   npm run bench:coding -- [--seeds 1,2,3] [--pages] [--json]
  *
  * For each seed a made-up history of many services (ports, flags, owners, commands, errors …), through the product's
  * own journal, nodes, index and recall. `found` is the share of questions for which a search has the node of the
  * answering turn among its first five; `recalled` the same of recall, which passes the gate, `shown` with the answer in
- * one of its lines; `injected` is the share of questions without an answer for which something was recalled. Thresholds
- * were chosen on seed 1.
+ * one of its lines; `clean` the share of those answers of whose lines one may stand in a system channel; `injected` is the share of questions without an answer for which something was recalled. Thresholds
+ * were chosen on seed 1. With `--pages` each session begins by reading a page that speaks as the history does: what
+ * differs is what taint and the detection of echoes cost.
  */
 import { parseArgs } from 'node:util';
+import { isCleanOrigin } from '../common/turn.ts';
 import type { Memory } from '../memory/index.ts';
 import { type Asked, createHistory, PROJECT_DIR } from './coding/history.ts';
+import { withPages } from './coding/pages.ts';
 import { spread } from './latency/stats.ts';
 import { openProduct } from './recall/product.ts';
 
@@ -25,6 +28,7 @@ interface Outcome {
   readonly found: number;
   readonly recalled: number;
   readonly shown: number;
+  readonly clean: number;
   readonly unanswerable: number;
   readonly injected: number;
   readonly injected_by: Readonly<Record<string, string>>;
@@ -34,7 +38,11 @@ interface Outcome {
 }
 
 const { values } = parseArgs({
-  options: { seeds: { type: 'string', default: '1,2,3' }, json: { type: 'boolean', default: false } },
+  options: {
+    seeds: { type: 'string', default: '1,2,3' },
+    pages: { type: 'boolean', default: false },
+    json: { type: 'boolean', default: false },
+  },
 });
 const outcomes: Outcome[] = [];
 for (const seed of values.seeds.split(',').map(Number)) outcomes.push(await measure(seed));
@@ -42,7 +50,8 @@ if (values.json) process.stdout.write(`${JSON.stringify({ outcomes }, null, 2)}\
 else for (const outcome of outcomes) print(outcome);
 
 async function measure(seed: number): Promise<Outcome> {
-  const { turns, asked } = createHistory(seed);
+  const { turns: told, asked } = createHistory(seed);
+  const turns = values.pages ? withPages(told, createHistory(seed + 100).turns) : told;
   const product = await openProduct();
   try {
     product.memory.capture(turns);
@@ -66,6 +75,7 @@ async function measure(seed: number): Promise<Outcome> {
       found: share(right.filter(({ found }) => found).length, right.length),
       recalled: share(right.filter(({ recalled }) => recalled).length, right.length),
       shown: share(right.filter(({ shown }) => shown).length, right.length),
+      clean: share(right.filter(({ clean }) => clean).length, right.filter(({ recalled }) => recalled).length),
       unanswerable: wrong.length,
       injected: share(loud.length, wrong.length),
       injected_by: Object.fromEntries(
@@ -106,6 +116,7 @@ async function ask(memory: Memory, asked: Asked) {
     lines,
     found: searched.some(holds),
     recalled: hits.some(holds),
+    clean: hits.some((hit) => holds(hit) && isCleanOrigin(hit.line.origin)),
     shown: answer !== null && lines.some((line) => line.includes(answer.value)),
   };
 }
@@ -116,10 +127,11 @@ function share(part: number, of: number): number {
 
 function print(outcome: Outcome): void {
   const percent = (value: number): string => `${(value * 100).toFixed(1)} %`;
-  const { seed, turns, answerable, found, recalled, shown, unanswerable, injected, injected_by, latency_ms } = outcome;
+  const { seed, turns, answerable, found, recalled, shown, clean, unanswerable, injected, injected_by, latency_ms } =
+    outcome;
   process.stdout.write(
     `seed ${seed}, ${turns} turns: found ${percent(found)}, recalled ${percent(recalled)}, answer shown ` +
-      `${percent(shown)} of ${answerable}; ` +
+      `${percent(shown)} of ${answerable}, of clean origin ${percent(clean)}; ` +
       `injected without an answer ${percent(injected)} of ${unanswerable} (${Object.entries(injected_by)
         .map(([kind, count]) => `${kind} ${count}`)
         .join(', ')}); one recall ${latency_ms.p50} ms, 95 % below ${latency_ms.p95} ms\n`,

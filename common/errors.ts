@@ -36,3 +36,9 @@ export class CometError extends Error {
     this.code = code;
   }
 }
+
+/** What JSON.parse throws quotes the text that it read, which may be anything: its message without that. */
+export function unquoted({ name, message }: Error): string {
+  if (name !== 'SyntaxError') return message;
+  return message.replace(/(?:^|,? )(?:\.\.\.)?".*/s, '') || 'not valid JSON';
+}

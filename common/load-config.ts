@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { Config } from './config.ts';
-import { CometError } from './errors.ts';
+import { CometError, unquoted } from './errors.ts';
 import { homeOf } from './paths.ts';
 
 export interface LoadedConfig {
@@ -88,7 +88,7 @@ function readJson(file: string): Record<string, unknown> {
   try {
     return JSON.parse(text) as Record<string, unknown>;
   } catch (error) {
-    throw new CometError('config_invalid', `${file} is not JSON: ${(error as Error).message}`, { cause: error });
+    throw new CometError('config_invalid', `${file} is not JSON: ${unquoted(error as Error)}`, { cause: error });
   }
 }
 

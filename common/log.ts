@@ -11,6 +11,8 @@ import {
   writeSync,
 } from 'node:fs';
 
+import { unquoted } from './errors.ts';
+
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Record<string, unknown>;
 
@@ -126,7 +128,7 @@ function plain(key: string, value: unknown): unknown {
   if (NEVER.test(key)) return '[REDACTED:header]';
   if (value instanceof Error) {
     const { code } = value as Error & { code?: unknown };
-    return { name: value.name, message: value.message, code, cause: value.cause };
+    return { name: value.name, message: unquoted(value), code, cause: value.cause };
   }
   return value;
 }

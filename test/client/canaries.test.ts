@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -7,6 +8,7 @@ import { type Canary, canariesBelow, canariesIn, lanceRows, watchCommandLines } 
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { type Aside, stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';
+import { openMcp } from '../helpers/mcp-client.ts';
 
 const claude = findClaude();
 const MINUTES = 60_000;
@@ -152,6 +154,14 @@ describe.skipIf(claude === null || !existsSync('/proc/self/cmdline'))(
         ['status', '--json'],
         ['doctor', '--json'],
         ['logs'],
+        ['logs', '--json'],
+        ['memory', 'stats', '--json'],
+        ['memory', 'about', '--project', rig.project, '--json'],
+        ['memory', 'why', String(nodes[0]?.node_id), '--json'],
+        ['memory', 'export', '--format', 'jsonl'],
+        ['session', 'show', String(sessions[0]?.session_id), '--json'],
+        ['session', 'brief', String(sessions[0]?.session_id)],
+        ['dream', '--dry-run', '--json'],
         ['memory', 'ls', '--all', '--json'],
         ['memory', 'export'],
         ['memory', 'search', 'settings of module', '--json'],
@@ -163,6 +173,34 @@ describe.skipIf(claude === null || !existsSync('/proc/self/cmdline'))(
       expect(printed.join('').length).toBeGreaterThan(10_000);
       expect(printed.flatMap((said) => canariesIn(said, canaries))).toEqual([]);
       expect(printed.join('')).toContain('[REDACTED:');
+    });
+
+    it('says none through MCP, in a hook, or when the engine crashes', { timeout: MINUTES }, async () => {
+      const mcp = await openMcp(rig.home, { cwd: rig.project });
+      const told = [
+        await mcp.call('get_memory_index'),
+        await mcp.call('retrieve_memory', { summary_query: QUESTION, limit: 20 }),
+        await mcp.call('remember', { text: `Keep this: ${prompts?.[0]?.text}` }),
+        await mcp.read('memory://nodes'),
+      ];
+      for (const { node_id } of await rig.nodes()) told.push(await mcp.call('read_memory_node', { node_id, depth: 2 }));
+      await mcp.close();
+      const cwd = rig.project;
+      for (const hook of ['session-start', 'user-prompt-submit', 'compact', 'session-end']) {
+        const given = { session_id: hook, cwd, source: 'clear', hook_event_name: 'Any', prompt: prompts?.[1]?.text };
+        const { stdout, stderr } = spawnSync(process.execPath, [path.resolve(`dist/hooks/${hook}.js`)], {
+          env: rig.home.env,
+          input: JSON.stringify(given),
+          encoding: 'utf8',
+        });
+        told.push(stdout, stderr);
+      }
+      expect(told.join('').length).toBeGreaterThan(10_000);
+      expect(told.flatMap((said) => canariesIn(said, canaries))).toEqual([]);
+      expect(told.join('')).toContain('[REDACTED:');
+      // What it was about to say then stands in the logs, which are looked at below.
+      process.kill((await rig.status()).engine.pid, 'SIGABRT');
+      await hear(['start', '--json']);
     });
 
     it('keeps none below its home: files, logs, rows of the index', { timeout: MINUTES }, async () => {

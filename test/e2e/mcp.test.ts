@@ -1,14 +1,11 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
-import { pathToFileURL } from 'node:url';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
-import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
+import { type McpClient, openMcp } from '../helpers/mcp-client.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
 
 // Each test starts several processes, which a busy machine takes its time for.
@@ -19,49 +16,27 @@ const NOTE = 'The parcel gateway listens on port 7411, and Ilse restarts it on T
 let home: TestHome;
 let standin: Standin;
 let plan: ConversationPlan;
-let client: Client;
+let mcp: McpClient;
 
-async function connect(cwd: string, root?: string): Promise<Client> {
-  const capabilities = root === undefined ? {} : { roots: { listChanged: true } };
-  const made = new Client({ name: 'test', version: '1' }, { capabilities });
-  if (root !== undefined) {
-    const roots = [{ uri: pathToFileURL(root).href }];
-    made.setRequestHandler(ListRootsRequestSchema, () => ({ roots }));
-  }
-  const env = home.env as Record<string, string>;
-  await made.connect(
-    new StdioClientTransport({ command: process.execPath, args: [CLI, 'mcp'], env, cwd, stderr: 'ignore' }),
-  );
-  return made;
-}
-
-async function call(name: string, args: Record<string, unknown> = {}, by = client): Promise<string> {
-  const { content, isError } = await by.callTool({ name, arguments: args });
-  const [block] = content as { text: string }[];
-  return `${isError ? 'ERROR ' : ''}${block?.text}`;
-}
-
-async function read(uri: string): Promise<string> {
-  const [found] = (await client.readResource({ uri })).contents as { text: string }[];
-  return found?.text ?? '';
-}
+const call = (name: string, args: Record<string, unknown> = {}, by = mcp): Promise<string> => by.call(name, args);
+const read = (uri: string): Promise<string> => mcp.read(uri);
 
 beforeAll(async () => {
   standin = await createStandin();
   home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin });
   plan = seededPlan(7, { turns: 3, models: ['claude-opus-4-8'], rounds: 0 });
-  client = await connect(home.user, plan.cwd);
+  mcp = await openMcp(home, { cwd: home.user, root: plan.cwd });
 });
 
 afterAll(async () => {
-  await client.close();
+  await mcp.close();
   await home.close();
   await standin.close();
 });
 
 describe('comet-cc mcp', () => {
   it('starts before the daemon, says what to do, and works once it is up', async () => {
-    expect((await client.listTools()).tools.map(({ name }) => name)).toEqual([
+    expect((await mcp.client.listTools()).tools.map(({ name }) => name)).toEqual([
       'get_memory_index',
       'read_memory_node',
       'search_memory',
@@ -72,7 +47,7 @@ describe('comet-cc mcp', () => {
     expect(await call('retrieve_memory', { summary_query: 'gateway' })).toBe(
       'ERROR comet-cc: the daemon is not running; start it with: comet-cc start',
     );
-    await expect(client.readResource({ uri: 'memory://nodes' })).rejects.toThrow('comet-cc start');
+    await expect(mcp.client.readResource({ uri: 'memory://nodes' })).rejects.toThrow('comet-cc start');
     await home.json(['start', '--json']);
     expect(await call('get_memory_index')).toBe('Nothing is remembered of this project yet.');
     await growConversation(plan, await daemonUpstream(home));
@@ -118,7 +93,7 @@ describe('comet-cc mcp', () => {
   it('keeps to the project of the root, or of the folder it runs in', async () => {
     const elsewhere = path.join(home.user, 'elsewhere');
     mkdirSync(elsewhere);
-    const stranger = await connect(elsewhere);
+    const stranger = await openMcp(home, { cwd: elsewhere });
     expect(await call('get_memory_index', {}, stranger)).toBe('Nothing is remembered of this project yet.');
     expect(await call('remember', { text: 'Only here: the colour is teal.' }, stranger)).toContain('Noted');
     expect(await call('retrieve_memory', { summary_query: 'the colour is teal' })).not.toContain('teal');
@@ -132,9 +107,9 @@ describe('comet-cc mcp', () => {
 
   it('has resources for nodes, sessions and one node', async () => {
     const [node] = (await home.json(['memory', 'ls', '--project', plan.cwd, '--json'])) as MemoryNode[];
-    const { resources } = await client.listResources();
+    const { resources } = await mcp.client.listResources();
     expect(resources.map(({ uri }) => uri)).toEqual(['memory://nodes', 'memory://sessions']);
-    expect((await client.listResourceTemplates()).resourceTemplates[0]?.uriTemplate).toBe('memory://node/{id}');
+    expect((await mcp.client.listResourceTemplates()).resourceTemplates[0]?.uriTemplate).toBe('memory://node/{id}');
     expect(await read('memory://nodes')).toContain(node?.node_id);
     expect(await read('memory://sessions')).toContain(plan.sessionId);
     expect(await read(`memory://node/${node?.node_id}`)).toContain(node?.summary.slice(0, 60));

@@ -1,11 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { Client } from '@modelcontextprotocol/sdk/client/index.js';
-import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { expect, it, vi } from 'vitest';
 import type { MemoryNode } from '../../memory/core/node.ts';
-import { CLI } from '../helpers/cli.ts';
 import { createLiveRig, type LiveRig, openTerminal } from '../helpers/live-rig.ts';
+import { openMcp } from '../helpers/mcp-client.ts';
 
 // Many short processes, which a busy machine takes its time for.
 vi.setConfig({ testTimeout: 120_000 });
@@ -15,6 +13,7 @@ const EVIL =
   '\u001b]0;owned\u0007\u001b[2J\u001bP+q\u001b\\\u009b2J\u009d0;x\u009c\r\b\u007f\u202egnp\u202c\u200b\u{e0041}<img src=x onerror=alert(1)>';
 // biome-ignore lint/suspicious/noControlCharactersInRegex: no terminal may get these
 const OBEYED = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200b\u202a-\u202e\u2066-\u2069]|\udb40[\udc00-\udc7f]/;
+const EVIL_ID = 'mem_20260101_000000_abcdef';
 const said = (what: string): string => `The ${what} of the parcel gateway ${EVIL} listens on port 7411.`;
 
 const ofNode = (id: string): readonly string[][] => [
@@ -55,7 +54,7 @@ const COMMANDS = (session: string): readonly string[][] => [
   ['resume'],
 ];
 
-it('row 69: nothing of what is remembered is obeyed by a terminal, whichever command, tool or hook shows it', async () => {
+it('row 69: nothing of what is remembered is obeyed by a terminal, whichever command or MCP tool shows it', async () => {
   const rig = await createLiveRig({ COMET_CC_LOG_LEVEL: 'debug' }, () => ({
     kind: 'message',
     blocks: [{ type: 'text', text: said('answer') }],
@@ -70,7 +69,7 @@ it('row 69: nothing of what is remembered is obeyed by a terminal, whichever com
     expect(nodes.filter((node) => OBEYED.test(JSON.stringify(node))).length).toBeGreaterThan(1);
     let heard = '';
     const given = { stdin: JSON.stringify({ session_id: EVIL, cwd: EVIL }), env: { NO_COLOR: '1' } };
-    for (const command of [...ids.flatMap(ofNode), ...COMMANDS(terminal.sessionId)]) {
+    for (const command of [ids[0], EVIL_ID].flatMap((id) => ofNode(String(id))).concat(COMMANDS(terminal.sessionId))) {
       const { stdout, stderr } = await rig.home.run(command, given);
       expect({ command, obeyed: OBEYED.exec(stdout + stderr) }).toEqual({ command, obeyed: null });
       heard += stdout;
@@ -93,7 +92,7 @@ async function importEvil(rig: LiveRig): Promise<void> {
   const text = said('node');
   const evil = {
     ...node,
-    node_id: 'mem_20260101_000000_abcdef',
+    node_id: EVIL_ID,
     session_id: `s${EVIL}`,
     topic_tags: ['deploy', EVIL, `act:${EVIL}`, `kind:${EVIL}`],
     summary: text,
@@ -118,25 +117,19 @@ async function importEvil(rig: LiveRig): Promise<void> {
 
 /** What the MCP server answers and the hooks add. */
 async function told(rig: LiveRig, ids: readonly string[]): Promise<string[]> {
-  const client = new Client({ name: 'test', version: '1' });
-  const env = rig.home.env as Record<string, string>;
-  const given = { command: process.execPath, args: [CLI, 'mcp'], env, cwd: rig.home.user, stderr: 'ignore' as const };
-  await client.connect(new StdioClientTransport(given));
-  const texts: string[] = [];
-  const call = async (name: string, args: Record<string, unknown>): Promise<void> => {
-    const { content } = await client.callTool({ name, arguments: args });
-    texts.push(...(content as { text: string }[]).map(({ text }) => text));
-  };
-  await call('remember', { text: said('note') });
-  await call('get_memory_index', {});
-  await call('retrieve_memory', { summary_query: 'parcel gateway port' });
-  await call('search_memory', { tag: EVIL });
-  await call('search_memory', { tag: 'no such tag' });
-  for (const node_id of ids) for (const depth of [0, 1, 2]) await call('read_memory_node', { node_id, depth });
-  for (const uri of ['memory://nodes', 'memory://sessions', `memory://node/${ids[0]}`]) {
-    texts.push(...(await client.readResource({ uri })).contents.map((each) => String((each as { text: string }).text)));
+  const mcp = await openMcp(rig.home, { cwd: rig.home.user });
+  const texts = [
+    await mcp.call('remember', { text: said('note') }),
+    await mcp.call('get_memory_index'),
+    await mcp.call('retrieve_memory', { summary_query: 'parcel gateway port' }),
+    await mcp.call('search_memory', { tag: EVIL }),
+    await mcp.call('search_memory', { tag: 'no such tag' }),
+  ];
+  for (const node_id of ids) {
+    for (const depth of [0, 1, 2]) texts.push(await mcp.call('read_memory_node', { node_id, depth }));
   }
-  await client.close();
+  for (const uri of ['memory://nodes', 'memory://sessions', `memory://node/${ids[0]}`]) texts.push(await mcp.read(uri));
+  await mcp.close();
   expect(texts.filter((text) => text.includes('7411')).length).toBeGreaterThan(ids.length);
   return texts;
 }

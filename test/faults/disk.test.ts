@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { startFaultRig } from '../helpers/fault-rig.ts';
 import {
   createLiveRig,
@@ -10,7 +10,7 @@ import {
   openTerminal,
   type Terminal,
 } from '../helpers/live-rig.ts';
-import { CAN_LIMIT, limit, mountSmallDisk } from '../helpers/small-disk.ts';
+import { CAN_LIMIT, limit, mountSmallDisk, type SmallDisk } from '../helpers/small-disk.ts';
 
 // Each test talks to real processes, which a busy machine takes its time for.
 vi.setConfig({ testTimeout: 150_000, hookTimeout: 60_000 });
@@ -27,18 +27,6 @@ afterEach(async () => {
   undo = [];
 });
 
-/** A conversation whose plan is in force, in a home on a disk of its own. */
-async function talkOnSmallDisk() {
-  const disk = mountSmallDisk(64);
-  if (disk === null) throw new Error('no disk was mounted');
-  undo.push(() => disk.close());
-  const rig = await createLiveRig({ COMET_CC_HOME: disk.dir });
-  undo.push(() => rig.close());
-  const terminal = openTerminal(rig);
-  await longTalk(rig, terminal, { topic: 'service' });
-  return { disk, rig, terminal };
-}
-
 async function statusUntil(rig: LiveRig, test: (status: LiveStatus) => boolean): Promise<LiveStatus> {
   for (;;) {
     const status = await rig.status();
@@ -54,9 +42,44 @@ async function trimmed(rig: LiveRig, terminal: Terminal): Promise<boolean> {
 }
 
 describe.runIf(CAN_MOUNT)('a disk', () => {
+  let disk: SmallDisk;
+  let rig: LiveRig;
+  /** A conversation whose plan is in force, in a home on a disk of its own. */
+  let terminal: Terminal;
+
+  beforeAll(async () => {
+    disk = mountSmallDisk(64) as SmallDisk;
+    rig = await createLiveRig({ COMET_CC_HOME: disk.dir });
+    terminal = openTerminal(rig);
+    await longTalk(rig, terminal, { topic: 'service' });
+  });
+
+  afterAll(async () => {
+    await rig.close();
+    disk.close();
+  });
+
+  it('row 53: that becomes read-only costs memory only; a start on it says so, and run runs the command', async () => {
+    disk.readOnly(true);
+    expect(await trimmed(rig, terminal)).toBe(true);
+    await openTerminal(rig).say('a word that is not kept');
+    await statusUntil(rig, ({ problems }) => problems.length > 0);
+    const doctor = await rig.home.run(['doctor']);
+    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(disk.dir) });
+    expect(rig.standin.refused).toEqual([]);
+    await rig.home.run(['stop']);
+    expect(await rig.home.run(['start'])).toMatchObject({ code: 1, stderr: expect.stringContaining(disk.dir) });
+    const ran = await rig.home.run(['run', 'node', '-e', 'console.log("it ran"); process.exit(6)']);
+    expect(ran).toMatchObject({ code: 6, stdout: 'it ran\n' });
+    disk.readOnly(false);
+    await rig.home.json(['start', '--json']);
+    expect(await trimmed(rig, terminal)).toBe(true);
+  });
+
   it('row 51: that is full costs what is new of memory, is named, and all goes on once there is room', async () => {
-    const { disk, rig, terminal } = await talkOnSmallDisk();
-    const { engine } = await rig.status();
+    await rig.flush();
+    const { engine, problems: before } = await rig.status();
+    expect(before).toEqual([]);
     const free = disk.fill();
     const fresh = openTerminal(rig);
     for (let at = 0; at < 3; at += 1) await fresh.say(`a word that has no room, ${at}`);
@@ -74,24 +97,6 @@ describe.runIf(CAN_MOUNT)('a disk', () => {
     const { stdout } = await rig.home.run(['memory', 'search', 'a word that has no room']);
     expect(stdout).toContain('no room');
     expect(rig.standin.refused).toEqual([]);
-  });
-
-  it('row 53: that becomes read-only costs memory only; a start on it says so, and run runs the command', async () => {
-    const { disk, rig, terminal } = await talkOnSmallDisk();
-    disk.readOnly(true);
-    expect(await trimmed(rig, terminal)).toBe(true);
-    await openTerminal(rig).say('a word that is not kept');
-    await statusUntil(rig, ({ problems }) => problems.length > 0);
-    const doctor = await rig.home.run(['doctor']);
-    expect(doctor).toMatchObject({ code: 1, stdout: expect.stringContaining(disk.dir) });
-    expect(rig.standin.refused).toEqual([]);
-    await rig.home.run(['stop']);
-    expect(await rig.home.run(['start'])).toMatchObject({ code: 1, stderr: expect.stringContaining(disk.dir) });
-    const ran = await rig.home.run(['run', 'node', '-e', 'console.log("it ran"); process.exit(6)']);
-    expect(ran).toMatchObject({ code: 6, stdout: 'it ran\n' });
-    disk.readOnly(false);
-    await rig.home.json(['start', '--json']);
-    expect(await trimmed(rig, terminal)).toBe(true);
   });
 });
 

@@ -9,7 +9,7 @@ import { nodeRow } from '../contract/node-index.ts';
 import { compileInto } from '../helpers/compiled.ts';
 import { searched } from '../helpers/lane-hits.ts';
 
-const KILLS = 8;
+const KILLS = 5;
 const WRITER = `
 import { openLanceIndex } from './memory/adapters/lance-index.js';
 import { createHashEmbedder } from './memory/adapters/hash-encoder.js';
@@ -43,7 +43,7 @@ it('row 56: killed while it is tidied, the index opens as it was, with every row
         acknowledged.push(Number(line));
         count += 1;
         // The 16th commit is followed by a tidying; the kill falls into that, each time a little later.
-        if (count === 15) setTimeout(() => writer.kill('SIGKILL'), round * 8);
+        if (count === 15) setTimeout(() => writer.kill('SIGKILL'), round * 12);
       }
       const { isTerminated, stderr } = await writer;
       expect({ isTerminated, stderr: String(stderr ?? '') }).toEqual({ isTerminated: true, stderr: '' });

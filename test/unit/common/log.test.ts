@@ -53,6 +53,27 @@ it('row 63: a flood of errors stays below 25 MB for one log, in private files, w
   expect(readFileSync(file, 'utf8').trimEnd().split('\n').at(-1)).toContain('the last');
 }, 60_000);
 
+it('an error of JSON.parse is logged without the text that it quotes, as a cause too', () => {
+  const lines: string[] = [];
+  const log = createLog({
+    level: 'info',
+    process: 'p',
+    sink: (line) => lines.push(line),
+    redact: (line) => line,
+    now: () => 0,
+  });
+  for (const text of ['{"key": hunter2hunter2}', 'hunter2', '{"a":1} hunter2hunter2', '"hunter2']) {
+    try {
+      JSON.parse(text);
+    } catch (error) {
+      log.error('not read', { error: new Error('the file is damaged', { cause: error }) });
+    }
+  }
+  expect(lines).toHaveLength(4);
+  expect(lines.join('\n')).not.toContain('hunter');
+  expect(lines[0]).toContain("Unexpected token 'h'");
+});
+
 it('lines are whole in every file, and a line beyond all bounds is cut', async () => {
   const dir = await tempDir();
   const write = fileSink(path.join(dir, 'a.log'), { fileBytes: 1_000, files: 3 });
