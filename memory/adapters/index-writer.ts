@@ -16,6 +16,8 @@ const MAX_WAITING_ROWS = 5_000;
 const LEAST_COMMITS = 16;
 const MOST_COMMITS = 64;
 const ROWS_PER_AWAITED_COMMIT = 256;
+/** Right after a tidying it waits for so many times more: the files of the version before are still there. */
+const BURST_FACTOR = 4;
 /** Once nothing was written for so long, a quarter of those commits are enough, or many rows that came at once. */
 const REST_MS = 30_000;
 const BULK_REST_MS = 1_000;
@@ -68,6 +70,7 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
   let sinceReopen = 0;
   /** Files of versions that were too young to be removed. */
   let leftOver = false;
+  let optimizedAtMs = Number.NEGATIVE_INFINITY;
   let resting: NodeJS.Timeout | undefined;
   let closed = false;
 
@@ -137,10 +140,11 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
 
   const awaited = (): number =>
     Math.min(MOST_COMMITS, Math.max(LEAST_COMMITS, Math.ceil(book.count() / ROWS_PER_AWAITED_COMMIT)));
+  const isDue = (): boolean => sinceOptimize >= awaited() * (now() - optimizedAtMs < OLD_VERSION_MS ? BURST_FACTOR : 1);
   const isBulk = (): boolean => rowsSinceOptimize >= BULK_ROWS;
 
   /** What fails here costs speed, never rows: it is reported and tried again after the next commit. */
-  async function maintain(due = sinceOptimize >= awaited()): Promise<void> {
+  async function maintain(due = isDue()): Promise<void> {
     try {
       if (due) await optimize();
       if (sinceReopen >= COMMITS_PER_REOPEN) {
@@ -170,6 +174,7 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     await retried(() => table.optimize(new Date(now() - OLD_VERSION_MS)));
     rowsSinceOptimize = 0;
     sinceOptimize = 0;
+    optimizedAtMs = now();
     // What memory compares needs no index, and one costs each tidying more than the rest of it.
     await retried(() => table.indexVectors(!counts.vectors.isWhole()));
   }

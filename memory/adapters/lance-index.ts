@@ -30,7 +30,7 @@ import { loadStaticTable } from './static-table-file.ts';
 export interface LanceIndexOptions {
   readonly dir: string;
   readonly embedder: Embedder;
-  /** Milliseconds since the epoch; only how long old versions stay depends on it. */
+  /** Milliseconds since the epoch; only how long old versions stay, and how soon they are made, depends on it. */
   readonly now: () => number;
   /** With so many rows or more the vectors get an index of their own. */
   readonly rowsForVectorIndex?: number;
