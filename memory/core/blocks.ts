@@ -3,8 +3,8 @@ import { withoutOwn } from './own-text.ts';
 
 export type Block = Readonly<Record<string, unknown>>;
 
-const REMINDER_OPEN = '<system-reminder>';
-const REMINDER_CLOSE = '</system-reminder>';
+/** What Claude Code writes into the user's messages itself. */
+const CLIENTS_OWN = ['system-reminder', 'local-command-caveat'] as const;
 
 /** Content blocks of a message; a string counts as one text block, what is not JSON as its own text. */
 export function blocksOf(message: CapturedMessage): readonly Block[] {
@@ -24,9 +24,10 @@ export function contentText(content: unknown): string {
     .join('\n');
 }
 
-/** The text without Claude Code's reminders and without what we injected ourselves. */
+/** The text without what Claude Code put in, and without what we injected ourselves. */
 export function withoutInjected(text: string): string {
-  return withoutOwn(cutSpans(text, REMINDER_OPEN, REMINDER_CLOSE)).trim();
+  const said = CLIENTS_OWN.reduce((left, tag) => cutSpans(left, `<${tag}>`, `</${tag}>`), text);
+  return withoutOwn(said).trim();
 }
 
 /** `text` without every `open … close` span; one that is not closed reaches to the end. */

@@ -3,6 +3,7 @@ import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { TurnText } from '../ports.ts';
 import { type Block, stringOf } from './blocks.ts';
 import type { MemoryNode } from './node.ts';
+import { isContinuation } from './taint.ts';
 
 /** A turn as somebody else wrote it down. */
 export interface PastTurn {
@@ -70,7 +71,7 @@ export function isComplete({ messages }: PastTurn): boolean {
 /** What a turn says, whatever it is wrapped in: the same for the turn as it was sent and as it was written down. */
 export function saidDigest(sessionId: string, text: TurnText): string {
   const own = text.parts.flatMap((part) => {
-    if (part.kind === 'tool_result') return [];
+    if (part.kind === 'tool_result' || isContinuation(part.text)) return [];
     return [`${part.kind} ${part.kind === 'tool_use' ? part.tool : part.text.trim()}`];
   });
   return digest(['said', sessionId, text.user.trim(), ...own].join('\n'));

@@ -9,6 +9,11 @@ import { commandOrigin, toolOrigin } from './tool-origin.ts';
 const CONTINUATION = 'This session is being continued from a previous conversation';
 const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g;
 
+/** Stands in place of all that was said before it, and was not said by anybody. */
+export function isContinuation(text: string): boolean {
+  return text.startsWith(CONTINUATION);
+}
+
 interface Reading {
   readonly projectDir: string | null;
   readonly isDocument: boolean;
@@ -89,7 +94,7 @@ function readDocument(block: Block, reading: Reading): void {
 }
 
 function readUserText(text: string, reading: Reading): void {
-  if (text.startsWith(CONTINUATION)) {
+  if (isContinuation(text)) {
     reading.tainted = true;
     add(reading, { kind: 'assistant', origin: 'external', tool: '', text });
     return;

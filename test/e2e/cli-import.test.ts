@@ -1,5 +1,9 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { importClaude } from '../../bin/commands/memory/import-claude.ts';
+import type { Context } from '../../bin/context.ts';
+import { createTerm } from '../../bin/term.ts';
+import { homePaths } from '../../common/paths.ts';
 import { writeTranscript } from '../helpers/claude-home.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 
@@ -18,8 +22,8 @@ afterEach(async () => {
   await home.close();
 });
 
-function writeSessions(claudeDir: string): void {
-  for (let session = 0; session < SESSIONS; session += 1) {
+function writeSessions(claudeDir: string, sessions = SESSIONS): void {
+  for (let session = 0; session < sessions; session += 1) {
     const turns = Array.from({ length: TURNS }, (_, at) => ({
       prompt: `Which port does the ledger ${session} of region ${at} listen on?`,
       answer: `The ledger ${session} of region ${at} listens on port ${4_000 + session * 100 + at}.`,
@@ -27,6 +31,16 @@ function writeSessions(claudeDir: string): void {
     }));
     writeTranscript(claudeDir, { sessionId: `session-${session}`, cwd: home.user, turns });
   }
+}
+
+/** The command beside the daemon, with what it writes to either stream. */
+function onTerminal(claudeDir: string, isTTY: boolean): { context: Context; out: string[]; err: string[] } {
+  const [out, err]: [string[], string[]] = [[], []];
+  const stream = (into: string[]) => ({ isTTY, write: (text: string) => into.push(text) });
+  const env = { HOME: home.user, CLAUDE_CONFIG_DIR: claudeDir };
+  const term = createTerm(stream(out), stream(err), env);
+  const config = () => Promise.reject(new Error('nobody asks for it'));
+  return { context: { env, paths: homePaths(home.home), term, config }, out, err };
 }
 
 interface Report {
@@ -71,5 +85,29 @@ describe('memory import claude', () => {
     });
     expect(told.length).toBe(all);
     expect(new Set(told).size).toBe(all);
+  });
+
+  it('says on a terminal how far it is, how fast, and how long it takes', async () => {
+    const claudeDir = path.join(home.user, 'claude');
+    writeSessions(claudeDir, 24);
+    await home.json(['start', '--json']);
+    const shown = onTerminal(claudeDir, true);
+    await importClaude({}, shown.context);
+    const lines = shown.err.map((text) => text.replace('\r\u001b[2K', ''));
+    const told = lines.filter((line) => /^█*░+ \d+ % {2}[\d,]+ turns, \d+\/s, .+ left$/.test(line));
+    expect(told.length).toBeGreaterThan(0);
+    const shares = lines.flatMap((line) => / (\d+) %/.exec(line)?.[1] ?? []).map(Number);
+    expect(shares).toEqual(shares.toSorted((a, b) => a - b));
+    expect(lines.at(-1)).toBe('');
+    expect(shown.err.every((text) => text.startsWith('\r\u001b[2K'))).toBe(true);
+    expect(shown.out.join('')).toContain(`${24 * TURNS} turns added`);
+
+    const piped = onTerminal(claudeDir, false);
+    await importClaude({ again: true }, piped.context);
+    expect(piped.err).toEqual([]);
+    const asked = onTerminal(claudeDir, true);
+    await importClaude({ again: true, json: true }, asked.context);
+    expect(asked.err).toEqual([]);
+    expect(JSON.parse(asked.out.join(''))).toMatchObject({ added: 0, known: 24 * TURNS });
   });
 });

@@ -126,6 +126,8 @@ describe('an import of past transcripts', () => {
       talk(
         [
           { type: 'text', text: '<system-reminder>x</system-reminder>' },
+          { type: 'text', text: 'This session is being continued from a previous conversation that ran out of room.' },
+          { type: 'text', text: '<local-command-caveat>Caveat: the user ran a command.</local-command-caveat>' },
           { type: 'text', text: prompt },
         ],
         answer,
