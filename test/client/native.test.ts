@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, roundOf, type ServedRequest } from '../../bin/standin/index.ts';
@@ -12,7 +12,6 @@ import { type ClientRig, createClientRig } from '../helpers/client-rig.ts';
 const claude = findClaude();
 const MINUTES = 60_000;
 const OPUS = ['--model', 'claude-opus-4-8'];
-const PLUGIN = path.resolve('hooks/plugin');
 
 const SUMMARISES: Aside = {
   when: 'CRITICAL: Respond with TEXT ONLY',
@@ -137,18 +136,20 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
     MINUTES,
   );
 
-  it(
-    '--plugin-dir: hooks, skill and tools of the plugin',
-    async () => {
+  it.each(['--plugin-dir', 'plugin install'])(
+    '%s: hooks, skill and tools of the plugin, from a folder that it was copied to',
+    async (way) => {
+      const market = path.join(rig.home.user, `market-${way.slice(2, 8)}`);
+      cpSync('hooks', market, { recursive: true });
+      const plugin = path.join(market, 'plugin');
+      if (way === 'plugin install') {
+        client('plugin', 'marketplace', 'add', market);
+        client('plugin', 'install', 'comet-cc@comet-cc');
+      }
       const tool = 'mcp__plugin_comet-cc_memory__get_memory_index';
       asked = throughout(usesTool('What is there', tool, {}));
-      const session = rig.remembered([
-        ...OPUS,
-        '--allowedTools',
-        'mcp__plugin_comet-cc_memory',
-        '--plugin-dir',
-        PLUGIN,
-      ]);
+      const args = [...OPUS, '--allowedTools', 'mcp__plugin_comet-cc_memory'];
+      const session = rig.remembered(way === '--plugin-dir' ? [...args, way, plugin] : args);
       const answer = await session.ask('What is there of this project?');
       expect(answer.text).toContain('memories of');
       expect(answer.text).toContain('7411');
@@ -160,7 +161,8 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
       expect(bodies.some((body) => body.includes('comet-cc:memory'))).toBe(true);
       const told = (line: string): boolean => line.includes(answer.sessionId) && line.includes('the client compacts');
       expect(rig.logged('info').some(told)).toBe(true);
-      expect(client('plugin', 'validate', PLUGIN)).toContain('Validation passed');
+      for (const folder of [market, plugin])
+        expect(client('plugin', 'validate', folder)).toContain('Validation passed');
     },
     MINUTES,
   );

@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import type { MemoryNode } from '../../memory/core/node.ts';
 import type { SessionView } from '../../memory/face.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
 
@@ -112,6 +112,41 @@ describe("Claude Code's hooks", () => {
     await home.run(['pause', '--project', plan.cwd]);
     expect(added(run('user-prompt-submit', { ...asking, session_id: 'paused' }))).toBe('');
     await home.run(['resume']);
+  });
+
+  it('from a plugin folder that lies anywhere: by PATH, by COMET_CC_BIN, and in silence where there is no program', async () => {
+    const folder = path.join(home.user, 'copied');
+    cpSync('hooks/plugin', folder, { recursive: true });
+    const bin = path.join(home.user, 'bin');
+    mkdirSync(bin);
+    symlinkSync(CLI, path.join(bin, 'comet-cc'));
+    const launched = (args: readonly string[], env: NodeJS.ProcessEnv, input = '') => {
+      const launch = path.join(folder, 'launch.mjs');
+      const { status, stdout, stderr } = spawnSync(process.execPath, [launch, ...args], {
+        env,
+        input,
+        encoding: 'utf8',
+      });
+      return { status, stdout, stderr };
+    };
+    const nowhere = { ...home.env, PATH: path.join(home.user, 'empty') };
+    const ways = [
+      { ...nowhere, PATH: bin },
+      { ...nowhere, COMET_CC_BIN: path.join(bin, 'comet-cc') },
+    ];
+    for (const [at, env] of ways.entries()) {
+      const start = JSON.stringify(told('SessionStart', { source: 'startup', session_id: `launched-${at}` }));
+      await expect.poll(() => added(launched(['hook', 'session-start'], env, start)), { timeout: 20_000 }).not.toBe('');
+      expect(launched(['mcp'], env)).toEqual({ status: 0, stdout: '', stderr: '' });
+    }
+    const start = JSON.stringify(told('SessionStart', { source: 'startup', session_id: 'launched' }));
+    expect(launched(['hook', 'session-start'], nowhere, start)).toEqual({ status: 0, stdout: '', stderr: '' });
+    expect(launched(['hook', 'nonsense'], ways[0] as NodeJS.ProcessEnv, start)).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '',
+    });
+    expect(launched(['mcp'], nowhere)).toMatchObject({ status: 1, stderr: expect.stringContaining('not on PATH') });
   });
 
   it('session-end: closes the session', async () => {

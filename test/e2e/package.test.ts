@@ -16,7 +16,8 @@ const MAY_SHIP = [
   /^LICENSE$/,
   /^docs\/([\w-]+\/)*[\w-]+\.md$/,
   /^dist\/memory\/adapters\/data\/(static-table\.bin|NOTICE\.md|LICENSE-APACHE)$/,
-  /^hooks\/plugin\/(\.claude-plugin\/plugin|hooks\/hooks|\.mcp)\.json$/,
+  /^hooks\/\.claude-plugin\/marketplace\.json$/,
+  /^hooks\/plugin\/((\.claude-plugin\/plugin|hooks\/hooks|\.mcp)\.json|launch\.mjs)$/,
   /^hooks\/plugin\/skills\/memory\/SKILL\.md$/,
   /^dist\/(bin|certs|common|hooks|memory|proxy)\/([\w-]+\/)*[\w-]+\.js$/,
 ];
