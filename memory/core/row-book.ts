@@ -163,7 +163,7 @@ export function createRowBook(): RowBook {
       list(sources);
       ofKind[kind] += 1;
       append(node, slot);
-      rowIds.put(slot, row_id, node, turns[slot] as number);
+      rowIds.put(slot, { row_id, node_id, turn }, { node, turn: turns[slot] as number });
       return slot;
     },
     remove,

@@ -1,3 +1,4 @@
+import { grown } from './grown.ts';
 import { createPieceStats, type PieceStats } from './piece-stats.ts';
 import { type BookedRow, createRowBook, type RowBook } from './row-book.ts';
 import { createTermStats, type TermStats } from './term-stats.ts';
@@ -37,6 +38,17 @@ export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook
   const words = createWordIndex(ids);
   const pieces = createPieceStats();
   const stats = createTermStats(ids, (term, filter) => words.rowsWith(term, book.fitting(filter)));
+  /** By term. */
+  let said = new Uint32Array(1_024);
+
+  /** Most words were said before, and a look here is sooner done than another at the word. */
+  function isFirstSaid(term: number): boolean {
+    said = grown(said, term);
+    const isFirst = said[term] === 0;
+    said[term] = 1;
+    return isFirst;
+  }
+
   return {
     book,
     words,
@@ -55,7 +67,7 @@ export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook
       if (row.kind !== 'turn') return;
       // A node repeats the words of its turns.
       pieces.add(row.project, piecesOf(row));
-      thesaurus.add(tokens);
+      thesaurus.add(tokens.filter((_, at) => isFirstSaid(terms[at] as number)));
     },
     remove(row) {
       const slot = book.slotOf(row.row_id);
@@ -67,6 +79,7 @@ export function createRowCounts(thesaurus: Thesaurus, vectors = createVectorBook
       if (row.kind === 'turn') pieces.remove(row.project, piecesOf(row));
     },
     clear() {
+      said.fill(0);
       for (const held of [book, words, stats, pieces, ids, vectors]) held.clear();
     },
   };

@@ -1,10 +1,13 @@
+import type { IndexRow } from '../ports.ts';
 import { grown } from './grown.ts';
 import { hashOf, type TextIds } from './text-ids.ts';
 
+type NamedRow = Pick<IndexRow, 'row_id' | 'node_id' | 'turn'>;
+
 /** Slots by the ids of their rows. An id mostly repeats the names of its row's node and turn, which are held anyway. */
 export interface RowIds {
-  /** @param node  its name's number; `turn` likewise */
-  put(slot: number, rowId: string, node: number, turn: number): void;
+  /** @param numbers  of the names of its node and turn */
+  put(slot: number, row: NamedRow, numbers: { readonly node: number; readonly turn: number }): void;
   remove(slot: number): void;
   find(rowId: string): number | undefined;
   /** '' where there is no row. */
@@ -30,11 +33,10 @@ export function createRowIds(names: TextIds): RowIds {
   let taken = 0;
   let live = 0;
 
-  function formOf(rowId: string, node: number, turn: number): number {
-    const nodeId = names.text(node);
-    if (!rowId.startsWith(nodeId)) return WHOLE | (names.of(rowId) << FORM_BITS);
-    const rest = rowId.slice(nodeId.length);
-    return rest === `:${names.text(turn)}` ? OF_TURN : BEHIND | (names.of(rest) << FORM_BITS);
+  function formOf({ row_id, node_id, turn }: NamedRow): number {
+    if (!row_id.startsWith(node_id)) return WHOLE | (names.of(row_id) << FORM_BITS);
+    const rest = row_id.slice(node_id.length);
+    return rest === `:${turn}` ? OF_TURN : BEHIND | (names.of(rest) << FORM_BITS);
   }
 
   function idOf(slot: number): string {
@@ -68,15 +70,15 @@ export function createRowIds(names: TextIds): RowIds {
   }
 
   return {
-    put(slot, rowId, node, turn) {
+    put(slot, row, { node, turn }) {
       forms = grown(forms, slot);
       nodes = grown(nodes, slot);
       turns = grown(turns, slot);
       makeRoom();
       nodes[slot] = node;
       turns[slot] = turn;
-      forms[slot] = formOf(rowId, node, turn);
-      enter(hashOf(rowId), slot);
+      forms[slot] = formOf(row);
+      enter(hashOf(row.row_id), slot);
       live += 1;
     },
     remove(slot) {

@@ -59,7 +59,8 @@ export function createWordIndex(ids: Pick<TextIds, 'find'>): WordIndex {
   const newField = (): Field => ({ postings: createPostings(), rows: 0, words: 0 });
   const fields: Readonly<Record<Kind, Field>> = { turn: newField(), node: newField(), fact: newField() };
   const order = createTurnOrder();
-  const counted = new Map<number, number>();
+  /** By term, all zero between rows: both counts in one number, the head's above. */
+  let counted = new Uint32Array(1_024);
   /** By slot: the kind's place plus one, 0 where no row lives; and its words. */
   let kinds = new Uint32Array(1_024);
   let lengths = new Uint32Array(1_024);
@@ -116,15 +117,19 @@ export function createWordIndex(ids: Pick<TextIds, 'find'>): WordIndex {
       lengths[slot] = terms.length;
       field.rows += 1;
       field.words += terms.length;
-      counted.clear();
-      // Both counts in one number, the head's above.
+      const distinct: number[] = [];
       for (const [at, term] of terms.entries()) {
-        counted.set(term, (counted.get(term) ?? 0) + (at < HEAD_TOKENS ? 0x1_0001 : 1));
+        counted = grown(counted, term);
+        const before = counted[term] as number;
+        if (before === 0) distinct.push(term);
+        counted[term] = before + (at < HEAD_TOKENS ? 0x1_0001 : 1);
       }
-      for (const [id, both] of counted) {
+      for (const term of distinct) {
+        const both = counted[term] as number;
+        counted[term] = 0;
         const count = Math.min(both & 0xffff, MOST_COUNTED);
         const inHead = Math.min(both >>> 16, MOST_COUNTED);
-        field.postings.add(id, slot * (1 << SLOT_SHIFT) + (count << COUNT_SHIFT) + inHead);
+        field.postings.add(term, slot * (1 << SLOT_SHIFT) + (count << COUNT_SHIFT) + inHead);
       }
       if (kind === 'turn') order.put(slot, turn, before, Math.min(terms.length, HEAD_TOKENS));
     },

@@ -22,7 +22,7 @@ test('whatever an id is made of, its slot is found by it and gives it back, unti
         const rowId = apart ? `apart${behind}` : `${node}${behind}`;
         const before = expected.get(rowId);
         if (before !== undefined) ids.remove(before);
-        ids.put(slot, rowId, names.of(node), names.of(turn));
+        ids.put(slot, { row_id: rowId, node_id: node, turn }, { node: names.of(node), turn: names.of(turn) });
         expected.set(rowId, slot);
         if (stays) continue;
         ids.remove(slot);
@@ -42,7 +42,7 @@ test('thousands that come and go leave room for those that stay', () => {
   const ids = createRowIds(names);
   const node = names.of('node');
   for (let slot = 0; slot < 10_000; slot += 1) {
-    ids.put(slot, `node#${slot}`, node, node);
+    ids.put(slot, { row_id: `node#${slot}`, node_id: 'node', turn: '' }, { node, turn: node });
     if (slot % 10 !== 0) ids.remove(slot);
   }
   expect(ids.count()).toBe(1_000);
