@@ -62,7 +62,7 @@ export function progressLine(
   const share = total === 0 ? 1 : done / total;
   const filled = Math.round(share * 20);
   const bar = `${'█'.repeat(filled)}${'░'.repeat(20 - filled)}`;
-  const rate = elapsedMs < 1_000 ? '' : `, ${count((turns * 1_000) / elapsedMs)}/s`;
+  const rate = turns === 0 ? '' : `, ${count((turns * 1_000) / elapsedMs)}/s`;
   const left = done === 0 || share >= 1 ? '' : `, ${duration((elapsedMs / share) * (1 - share))} left`;
   return `${bar} ${Math.floor(share * 100)} %  ${count(turns)} turns${rate}${left}`;
 }

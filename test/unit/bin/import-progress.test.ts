@@ -6,7 +6,7 @@ test.each([
   [{ done: 0, total: 4_000 }, 200, '░░░░░░░░░░░░░░░░░░░░ 0 %  0 turns'],
   [{ done: 1_000, total: 4_000, turns: 300 }, 2_000, '█████░░░░░░░░░░░░░░░ 25 %  300 turns, 150/s, 6 s left'],
   [{ done: 4_000, total: 4_000, turns: 1_200 }, 8_000, '████████████████████ 100 %  1,200 turns, 150/s'],
-  [{ done: 0, total: 0 }, 5_000, '████████████████████ 100 %  0 turns, 0/s'],
+  [{ done: 0, total: 0 }, 5_000, '████████████████████ 100 %  0 turns'],
 ])('%o after %i ms', (importing, elapsedMs, line) => {
   expect(progressLine(importing, elapsedMs)).toBe(line);
 });
