@@ -13,6 +13,12 @@ const SUMMARY_CHARS = 2_000;
 const TRIGGER_CHARS = 300;
 const TAGS = 8;
 const KNOWN_CHARS = 300;
+/** What turns may talk a model into is bounded, like all of its answer: nodes for each turn, facts for each node. */
+const NODES_PER_TURN = 3;
+const FACTS = 30;
+const CONCEPT_CHARS = 120;
+const VALUE_CHARS = 400;
+const CLAIMS = 24;
 
 const labels = z.array(z.string()).describe('turn labels, such as t2');
 const ClaimAnswer = z.object({ text: z.string(), sources: labels });
@@ -104,12 +110,18 @@ function settle(
   known: ReadonlyMap<string, KnownStatement>,
 ): CompactionResult {
   const own = new Set(named.of.keys());
-  const nodes = answer.nodes.flatMap((node): DraftNode[] => {
+  const nodes = answer.nodes.slice(0, NODES_PER_TURN * own.size).flatMap((node): DraftNode[] => {
     const turns = named.ends(node.turns).filter((end) => own.has(end));
     const summary = clip(node.summary.trim(), SUMMARY_CHARS);
     if (turns.length === 0 || summary === '') return [];
     const facts = node.facts
-      .filter((fact) => fact.concept.trim() !== '' && fact.value.trim() !== '')
+      .map(({ concept, value, ...fact }) => ({
+        ...fact,
+        concept: clip(concept.trim(), CONCEPT_CHARS),
+        value: clip(value.trim(), VALUE_CHARS),
+      }))
+      .filter(({ concept, value }) => concept !== '' && value !== '')
+      .slice(0, FACTS)
       .map((fact) => ({ ...fact, evidence: named.ends(fact.evidence).filter((end) => own.has(end)) }));
     const trigger = clip(node.trigger.trim(), TRIGGER_CHARS);
     const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label): Revised[] => {
@@ -120,7 +132,10 @@ function settle(
   });
   if (nodes.length === 0) throw new Error('the answer holds no node that stands for a turn');
   const claims = (given: readonly Claim[]): Claim[] =>
-    given.map(({ text, sources }) => ({ text: text.trim(), sources: named.ends(sources) })).filter(({ text }) => text);
+    given
+      .slice(0, CLAIMS)
+      .map(({ text, sources }) => ({ text: text.trim(), sources: named.ends(sources) }))
+      .filter(({ text }) => text);
   return { nodes, brief: { active: claims(answer.brief.active), hints: claims(answer.brief.hints) } };
 }
 

@@ -4,6 +4,7 @@ import { readdirSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
+import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { type Rig, type RigOptions, removeRigCerts, SECRET, startRig } from '../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../helpers/sse.ts';
@@ -80,6 +81,20 @@ describe('a hostile client of the engine', () => {
     await once(socket, 'close');
   });
 
+  it('is shown the one leaf whatever name it asks for, and no other is ever made', async () => {
+    const { via, ask } = await start();
+    const shown = new Set<string>();
+    for (const name of Array.from({ length: 60 }, (_, at) => `h${at}.example`)) {
+      const { socket } = await connectThrough(via);
+      const secure = tls.connect({ socket, servername: name, rejectUnauthorized: false });
+      await once(secure, 'secureConnect');
+      shown.add(secure.getPeerCertificate().fingerprint256);
+      secure.destroy();
+    }
+    expect(shown.size).toBe(1);
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+  });
+
   it('survives a storm of connections cut at any moment', async () => {
     const { via, ask } = await start();
     await Promise.all(
@@ -128,6 +143,7 @@ describe('a request that is not plainly for the target', () => {
       400,
     ],
     ['a bad line', 'NONSENSE\r\n\r\n', 400],
+    ['headers without measure', `GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nx: ${'a'.repeat(40_000)}\r\n\r\n`, 400],
   ])('row 27: is refused for %s, and upstream hears nothing', refused);
 
   it('row 45: is answered 501 when it asks for a WebSocket', async () => {

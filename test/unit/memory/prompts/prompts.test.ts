@@ -61,6 +61,20 @@ describe('the compacter’s prompt', () => {
     expect(prompt.parse({ nodes: [node], brief }).brief.active[0]?.sources).toEqual(['old-end', second.end]);
   });
 
+  test('an answer of any size becomes nodes, facts and claims of bounded size', () => {
+    const fact = { ...node.facts[0], concept: 'c'.repeat(9_000), value: 'v'.repeat(90_000), evidence: ['t1'] };
+    const huge = { ...node, summary: 's '.repeat(90_000), facts: Array(200).fill(fact) };
+    const claims = Array(200).fill({ text: 'Ship it', sources: ['t1'] });
+    const answer = { nodes: Array(20).fill(huge), brief: { active: claims, hints: claims } };
+    const { nodes, brief } = compacterPrompt(input, 'f').parse(answer);
+    expect(nodes).toHaveLength(6);
+    for (const each of nodes) {
+      expect(JSON.stringify({ ...each, facts: [] }).length).toBeLessThan(3_000);
+      expect(JSON.stringify(each.facts).length).toBeLessThan(30 * 700);
+    }
+    expect(brief.active.length + brief.hints.length).toBeLessThan(50);
+  });
+
   test('an answer without a usable node is refused', () => {
     const brief = { active: [], hints: [] };
     expect(() => compacterPrompt(input, 'f').parse({ nodes: [{ ...node, turns: ['t7'] }], brief })).toThrow(/no node/);
