@@ -146,7 +146,7 @@ describe('the front door', () => {
     const idle = await Promise.all(Array.from({ length: 300 }, () => connectThrough({ ...via, authority })));
     expect(idle.every(({ status }) => status === 200)).toBe(true);
     await Promise.all(
-      Array.from({ length: 300 }, async (_, i) => {
+      Array.from({ length: 900 }, async (_, i) => {
         const socket = net.connect(via.port, '127.0.0.1');
         socket.on('error', () => {});
         await once(socket, 'connect');
