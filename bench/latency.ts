@@ -41,6 +41,9 @@ async function measure(ways: Ways, daemon: Daemon): Promise<Report> {
     status: await times(() => daemon.commandMs(['status'])),
     env: await times(() => daemon.commandMs(['env', '--shell', 'json'])),
     statusline: await times(() => daemon.commandMs(['statusline'])),
+    'hook, session-end': await times(() => daemon.hookMs('session-end')),
+    'hook, user-prompt-submit': await times(() => daemon.hookMs('user-prompt-submit')),
+    'hook, no engine': await times(() => daemon.hookMs('user-prompt-submit', 'alone')),
   };
   const first: FirstByte[] = [];
   const rss: Report['rss_mb'] = { started: await daemon.rss() };

@@ -14,8 +14,8 @@ export interface HookInput {
 
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
 const env = process.env;
-/** All that a hook takes, its own start included: the user waits for it. */
-const WHOLE_MS = 180;
+/** All that a hook takes, its own start included: the user waits for it, unless told to wait for longer. */
+const WHOLE_MS = Number(env['COMET_CC_HOOK_MS']) || 180;
 /** A machine so busy that the start took all of it still lets an engine answer that is there. */
 const LEAST_MS = 120;
 const CONNECT_MS = 1_000;
@@ -47,7 +47,7 @@ export async function ask(operation: string, input: Readonly<Record<string, unkn
   if (!isOurs(engineSocket)) return '';
   const over = new AbortController();
   const endAfter = (ms: number): unknown => setTimeout(() => over.abort(), ms).unref();
-  endAfter(CONNECT_MS);
+  endAfter(Math.max(CONNECT_MS, leftMs()));
   return textOf(
     await postLocal(engineSocket, {
       path: `/v1/${operation}`,

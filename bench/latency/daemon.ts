@@ -22,6 +22,8 @@ export interface Daemon {
   flush(): Promise<void>;
   /** Wall time of one command. */
   commandMs(args: readonly string[]): Promise<number>;
+  /** Wall time of a hook of Claude Code; `alone`: where no engine is. */
+  hookMs(hook: string, where?: 'alone'): Promise<number>;
   /** Wall time of a node that does nothing: the least that any command takes. */
   nodeMs(): Promise<number>;
   /** Resident memory of guard and engine, MB. */
@@ -69,6 +71,14 @@ export async function startDaemon(home: string, upstream: { port: number; caFile
     async commandMs(args) {
       const fromMs = nowMs();
       await run(...args);
+      return nowMs() - fromMs;
+    },
+    async hookMs(hook, where) {
+      const input = JSON.stringify({ session_id: 'bench', cwd: home, hook_event_name: hook, prompt: 'Which port?' });
+      const nowhere = where === 'alone' ? { COMET_CC_HOME: path.join(home, 'nobody') } : {};
+      const script = fileURLToPath(new URL(`../../hooks/${hook}.js`, import.meta.url));
+      const fromMs = nowMs();
+      await execa(process.execPath, [script], { env: { ...env, ...nowhere }, extendEnv: false, cwd: home, input });
       return nowMs() - fromMs;
     },
     async nodeMs() {
