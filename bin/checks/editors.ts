@@ -19,7 +19,8 @@ export async function checkEditors(
       );
     }
     if (states.length === 0) return null;
-    return good('editors', `${states.map(({ editor }) => editor).join(', ')} lead to comet-cc`);
+    const verb = states.length === 1 ? 'leads' : 'lead';
+    return good('editors', `${states.map(({ editor }) => editor).join(', ')} ${verb} to comet-cc`);
   } catch (error) {
     return bad('editors', error instanceof Error ? error.message : String(error), "correct the editor's settings");
   }

@@ -1,0 +1,129 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
+
+// Each row starts a process, which a busy machine takes its time for.
+vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
+
+let home: TestHome;
+
+beforeAll(async () => {
+  home = await createTestHome();
+  mkdirSync(path.join(home.user, 'p'));
+  writeFileSync(path.join(home.user, 'p', 'notes.md'), '# Notes\n\nThe port is 7411.\n');
+});
+
+afterAll(async () => {
+  await home.close();
+});
+
+/** What failed and what to do next; `status --json` says it in its document. */
+const SAID = /^(?:comet-cc|error|Usage): |is not running/;
+
+const words = (command: string): string[] => command.split(' ').filter((word) => word !== '');
+
+async function expectCode(command: string, code: number): Promise<string> {
+  const isTold = code === 0 || command === 'status --json';
+  const done = await home.run(words(command), { cwd: path.join(home.user, 'p') });
+  expect({ command, code: done.code, stderr: isTold ? '' : done.stderr }).toEqual({
+    command,
+    code,
+    stderr: isTold ? '' : expect.stringMatching(SAID),
+  });
+  // Data alone stands on stdout: there is none where a command fails, but what `status` knows.
+  if (code !== 0 && !command.startsWith('status')) expect(done.stdout).toBe('');
+  if (words(command).includes('--json') && done.stdout !== '') expect(() => JSON.parse(done.stdout)).not.toThrow();
+  return done.stdout;
+}
+
+describe('without a daemon', () => {
+  it.each([
+    ...[
+      'status',
+      'status --json',
+      'memory ls',
+      'memory ls --json',
+      'memory show mem_1',
+      'memory search x',
+      'memory about',
+    ],
+    ...['memory why mem_1', 'memory edit mem_1 --set importance=HIGH', 'memory rm mem_1 --yes', 'memory pin mem_1'],
+    ...[
+      'memory unpin mem_1',
+      'memory forget --session s --yes',
+      'memory rollback',
+      'memory rollback x',
+      'memory export',
+    ],
+    ...[
+      'memory import notes.md',
+      'memory import claude --dry-run',
+      'memory reindex',
+      'memory stats',
+      'memory restore s',
+    ],
+    ...['session ls', 'session show', 'session show s', 'session brief', 'session close', 'explain', 'explain --list'],
+    ...['flush', 'dream', 'dream --dry-run'],
+  ])('%s: 3', async (command) => {
+    await expectCode(command, 3);
+  });
+
+  it.each([
+    ...['--version', '--help', 'stop', 'logs', 'env --shell json', 'service status', 'hooks status', 'editor status'],
+    ...['hooks status --json', 'editor status --json', 'statusline', 'completion bash', 'editor install jetbrains'],
+    ...['pause --project . --for 1h', 'resume', 'hooks uninstall', 'editor uninstall vscode', 'uninstall-ca'],
+  ])('%s: 0', async (command) => {
+    await expectCode(command, 0);
+  });
+});
+
+describe('wrong usage', () => {
+  it.each([
+    ...['', 'nonsense', 'memory', 'memory nonsense', 'memory ls --nonsense', 'memory ls extra', 'memory show'],
+    ...['memory show mem_1 --depth 7', 'memory ls --since soon', 'memory ls --limit none', 'memory ls --importance x'],
+    ...['memory search', 'memory search x --top 0', 'memory export --format pdf', 'memory forget', 'env --shell tcsh'],
+    ...[
+      'editor install emacs',
+      'editor uninstall emacs',
+      'hooks install --scope all',
+      'pause --for ever',
+      'flush --timeout x',
+    ],
+    ...['start --port 0x', 'explain a b', 'session show a b', 'completion tcsh', 'status --watch', 'memory ls --watch'],
+    ...['session ls --watch', 'install-ca --nonsense', 'memory edit mem_1 --set importance'],
+  ])('%s: 2', async (command) => {
+    await expectCode(command, 2);
+  });
+});
+
+describe('with a daemon', () => {
+  beforeAll(async () => {
+    await home.json(['start', '--json']);
+  });
+
+  it.each([
+    ...['memory show mem_1', 'memory why mem_1', 'memory edit mem_1 --set importance=HIGH', 'memory rm mem_1 --yes'],
+    ...['memory pin mem_1', 'memory restore s', 'memory rollback nothing', 'session show', 'session show s'],
+    ...['session brief s', 'session close s', 'explain', 'explain r'],
+  ])('%s: 4', async (command) => {
+    await expectCode(command, 4);
+  });
+
+  it.each([
+    ...['status --json', 'memory ls --json', 'memory search x --json', 'memory about --json', 'memory stats --json'],
+    ...[
+      'session ls --json',
+      'explain --list --json',
+      'memory export --format jsonl',
+      'flush',
+      'start --json',
+      'memory ls',
+    ],
+    ...['dream --dry-run --json', 'memory reindex', 'memory rollback', 'doctor --json', 'memory about', 'statusline'],
+  ])('%s: 0', async (command) => {
+    const isBad = command.startsWith('doctor'); // It tells of this machine.
+    if (isBad) expect([0, 1]).toContain((await home.run(words(command))).code);
+    else await expectCode(command, 0);
+  });
+});
