@@ -15,12 +15,23 @@ const SIGNS: readonly RegExp[] = [
   /\brecall[_ ]mode\b\W{1,4}(?:passive|both)\b|\borigin\b\W{1,4}user\b/i,
 ];
 
+/** Nodes are never changed, only replaced, and a long conversation asks for hundreds at once. */
+const known = new WeakMap<MemoryNode, boolean>();
+
 /**
  * Whether a memory is held out of recall: nobody here said it, it gives orders as injections do, and the user has not
  * released it.
  */
 export function isQuarantined(node: MemoryNode): boolean {
   if (isCleanOrigin(node.origin) || node.released === true) return false;
+  const before = known.get(node);
+  if (before !== undefined) return before;
+  const gives = givesOrders(node);
+  known.set(node, gives);
+  return gives;
+}
+
+function givesOrders(node: MemoryNode): boolean {
   const texts = [node.summary, node.trigger, node.detailed_summary ?? '', ...node.facts.map(({ value }) => value)];
   return texts.some((text) => {
     const plain = text.normalize('NFKC').replace(/\p{Cf}/gu, '');
