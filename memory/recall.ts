@@ -3,7 +3,7 @@ import { lowestOrigin, type Origin } from '../common/turn.ts';
 import { answerKind } from './core/answer-kind.ts';
 import { weighAsked } from './core/asked.ts';
 import { createBreaker } from './core/breaker.ts';
-import { passesGate, weighPassages } from './core/gate.ts';
+import { createPassageScale, passesGate } from './core/gate.ts';
 import { memoryLine, RAW_CHARS } from './core/memory-line.ts';
 import { isNearDuplicate } from './core/near-duplicate.ts';
 import type { MemoryNode } from './core/node.ts';
@@ -111,6 +111,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const idf = index.termWeights([...tokens, UNSEEN], filter);
     const weights = weighQuery(tokens, idf);
     const asked = weighAsked(query, idf, index.lexicon);
+    const weigh = createPassageScale(asked, index.lexicon);
     const past = asksPast(query);
     const exact = asksExact(query) ? ({ isExact: true } as const) : {};
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
@@ -140,7 +141,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const node = nodeOf(candidate.nodeId);
       if (node === null) continue;
       const turns = await readTurns(candidate, node, words, deps.turnText);
-      const evidence = weighPassages(asked, passagesOf(node, turns), index.lexicon);
+      const evidence = weigh(passagesOf(node, turns));
       const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
       const fits = evidence.some((each) => passesGate(each, config, linked));
       if (fits) passed.add(candidate.nodeId);

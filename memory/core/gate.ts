@@ -1,6 +1,6 @@
 import { type Asked, type AskedTerm, JUDGED_TERMS } from './asked.ts';
 import type { Lexicon } from './lexicon.ts';
-import { tokenize } from './tokens.ts';
+import { createTermMatcher, type TermMatcher } from './term-matches.ts';
 
 export interface GateRules {
   /** Least share of the question's worth that one passage must cover. */
@@ -24,42 +24,44 @@ const DOUBT_SHARE = 0.74;
 const MIN_INFORMATION = 0.5;
 /** Known names of a long prompt that must stand in a passage; of a question all names. */
 const NAMES_OF_MANY = 2;
-/** Two forms of a word with so many letters in common from the start count nearly as one. */
-const KIN_CHARS = 6;
-const KIN = 0.9;
 const SURE = 0.85;
-/** Words this near in meaning stand for each other, less than fully. */
-const NEAR = 0.55;
-/** The same where the word is what the question names. */
+/** What stands for a word that the question names must be nearer than `NEAR`. */
 const NEAR_NAME = 0.65;
-const WORD = /^[a-z]{3,}$/;
 /** Passages of one node that are taken apart, those with most of the question's beginnings of words. */
 const WEIGHED = 6;
 const ROOT_CHARS = 5;
 
-/** What those passages give that have anything of what was asked. */
-export function weighPassages(asked: Asked, passages: readonly string[], lexicon: Lexicon): Evidence[] {
+/** What those passages of a memory give that have anything of what was asked; made for one question. */
+export type PassageScale = (passages: readonly string[]) => Evidence[];
+
+export function createPassageScale(asked: Asked, lexicon: Lexicon): PassageScale {
+  const matchesIn = createTermMatcher(asked.terms, lexicon);
   const roots = asked.terms.map(({ token, weight }) => [token.slice(0, ROOT_CHARS), weight] as const);
+  return (passages) =>
+    likelyOf(passages, roots)
+      .map((passage) => weighPassage(asked, matchesIn(passage)))
+      .filter(({ coverage }) => coverage > 0);
+}
+
+function likelyOf(
+  passages: readonly string[],
+  roots: readonly (readonly [root: string, weight: number])[],
+): readonly string[] {
+  if (passages.length <= WEIGHED) return passages;
   const rootsIn = (passage: string): number => {
     const lower = passage.toLowerCase();
     return roots.reduce((sum, [root, weight]) => (lower.includes(root) ? sum + weight : sum), 0);
   };
-  const likely =
-    passages.length <= WEIGHED
-      ? passages
-      : passages
-          .map((passage) => [passage, rootsIn(passage)] as const)
-          .filter(([, worth]) => worth > 0)
-          .sort(([, one], [, other]) => other - one)
-          .slice(0, WEIGHED)
-          .map(([passage]) => passage);
-  return likely.map((passage) => weighPassage(asked, passage, lexicon)).filter(({ coverage }) => coverage > 0);
+  return passages
+    .map((passage) => [passage, rootsIn(passage)] as const)
+    .filter(([, worth]) => worth > 0)
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, WEIGHED)
+    .map(([passage]) => passage);
 }
 
-/** How a passage fits what was asked. A word that memory uses elsewhere and not here is missing, whatever is near it. */
-function weighPassage({ terms, total, single }: Asked, passage: string, lexicon: Lexicon): Evidence {
-  const tokens = new Set(tokenize(passage));
-  const matches = terms.map((term) => matchOf(term, tokens, lexicon));
+/** How a passage fits what was asked. */
+function weighPassage({ terms, total, single }: Asked, matches: ReturnType<TermMatcher>): Evidence {
   const sum = (worth: (term: AskedTerm) => number): number =>
     terms.reduce((all, term, at) => all + (matches[at] as number) * worth(term), 0);
   const isLong = terms.length > JUDGED_TERMS;
@@ -88,25 +90,6 @@ export function passesGate(evidence: Evidence, { minCoverage }: GateRules, isLin
   return coverage >= (both || isLinked ? minCoverage * DOUBT_SHARE : minCoverage);
 }
 
-function matchOf(
-  { token, word, parts, known, exact }: AskedTerm,
-  tokens: ReadonlySet<string>,
-  lexicon: Lexicon,
-): number {
-  if (tokens.has(token) || (parts.length > 0 && parts.every((part) => tokens.has(part)))) return 1;
-  if (exact || !WORD.test(token)) return 0;
-  let best = 0;
-  for (const other of tokens) {
-    if (isKin(token, other)) return KIN;
-    if (!known && WORD.test(other)) best = Math.max(best, lexicon.likeness(word, other));
-  }
-  return best >= NEAR ? best : 0;
-}
-
 function isThere({ exact }: AskedTerm, match: number): boolean {
   return match >= (exact ? SURE : NEAR_NAME);
-}
-
-function isKin(one: string, other: string): boolean {
-  return Math.min(one.length, other.length) >= KIN_CHARS && (one.startsWith(other) || other.startsWith(one));
 }

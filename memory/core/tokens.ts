@@ -33,13 +33,16 @@ const remembered = new Map<string, readonly string[]>();
  */
 export function tokenize(text: string): string[] {
   const tokens: string[] = [];
-  for (const run of text.normalize('NFKC').match(RUN) ?? []) {
-    for (const token of tokensOf(run)) tokens.push(token);
-  }
+  for (const run of runsOf(text)) for (const token of tokensOf(run)) tokens.push(token);
   return tokens;
 }
 
-function tokensOf(run: string): readonly string[] {
+/** The runs of letters and figures that a text is made of; `tokensOf` each gives its tokens. */
+export function runsOf(text: string): readonly string[] {
+  return text.normalize('NFKC').match(RUN) ?? [];
+}
+
+export function tokensOf(run: string): readonly string[] {
   const known = remembered.get(run);
   if (known !== undefined) return known;
   const tokens: string[] = [];

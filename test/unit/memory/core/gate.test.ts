@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { loadStaticTable } from '../../../../memory/adapters/static-table-file.ts';
 import { weighAsked } from '../../../../memory/core/asked.ts';
-import { passesGate, weighPassages } from '../../../../memory/core/gate.ts';
+import { createPassageScale, passesGate } from '../../../../memory/core/gate.ts';
 import { createLexicon } from '../../../../memory/core/lexicon.ts';
 import { UNSEEN } from '../../../../memory/core/query-worth.ts';
 import { uniqueTokens } from '../../../../memory/core/tokens.ts';
@@ -41,7 +41,7 @@ function passes(question: string, passages: readonly string[], isLinked = false)
     [...uniqueTokens(question), UNSEEN].map((token) => [token, KNOWN_TOKENS.get(token) ?? idf(0)] as const),
   );
   const asked = weighAsked(question, weights, lexicon);
-  return weighPassages(asked, passages, lexicon).some((each) => passesGate(each, rules, isLinked));
+  return createPassageScale(asked, lexicon)(passages).some((each) => passesGate(each, rules, isLinked));
 }
 
 describe('what is asked must stand in one place', () => {
