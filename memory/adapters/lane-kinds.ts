@@ -46,8 +46,8 @@ export function joined(parts: readonly Hits[]): Hits {
 /** Best first, as `hits` are. */
 export function ofKind({ slots, scores }: Hits, is: (slot: number) => boolean, most: number): Hits {
   const own: { slots: number[]; scores: number[] } = { slots: [], scores: [] };
-  for (const [at, slot] of slots.entries()) {
-    if (own.slots.length === most) break;
+  for (let at = 0; at < slots.length && own.slots.length < most; at += 1) {
+    const slot = slots[at] as number;
     if (!is(slot)) continue;
     own.slots.push(slot);
     own.scores.push(scores[at] as number);

@@ -54,7 +54,9 @@ export function turnsIn({ lanes, rows }: Found): FoundTurns {
   }
 
   for (const lane of OWN_LANES) {
-    for (const [at, slot] of lanes[lane].slots.entries()) {
+    const found = lanes[lane].slots;
+    for (let at = 0; at < found.length; at += 1) {
+      const slot = found[at] as number;
       let row = bySlot.get(slot);
       if (row === undefined) {
         row = add(slot, rows.turnOf(slot));

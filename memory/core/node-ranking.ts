@@ -78,19 +78,25 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
   for (const lane of NODE_LANES) addLane(drafts, lane, found, rules);
   addLinked(drafts);
   if (raises(rules.boosts)) for (const draft of drafts.all) draft.score *= raiseOf(draft, drafts.factsOf(draft), rules);
-  const { nameOf } = found.rows;
-  const namesOf = (draft: Draft): string[] => draft.turns.map((nth) => nameOf(turns.turns[nth] as number));
+  const namesOf = (places: readonly number[]): string[] =>
+    places.map((nth) => found.rows.nameOf(turns.turns[nth] as number));
   // Ids of nodes are random, names of turns are not: with the same turns every index gives the same order.
   const firstOf = (draft: Draft): string =>
-    namesOf(draft).reduce((first, end) => (first === '' || end < first ? end : first), '');
+    namesOf(placesOf(draft, turns)).reduce((first, end) => (first === '' || end < first ? end : first), '');
   const ageOf = (draft: Draft): number => drafts.factsOf(draft)?.atMs ?? 0;
+  const { idOf } = drafts;
   const inTime = (one: Draft, other: Draft): number =>
-    ageOf(one) - ageOf(other) || inOrder(firstOf(one), firstOf(other)) || inOrder(one.nodeId, other.nodeId);
+    ageOf(one) - ageOf(other) || inOrder(firstOf(one), firstOf(other)) || inOrder(idOf(one), idOf(other));
   const given: RankedNode[] = [];
   for (const draft of inTurn(drafts.all, inTime)) {
     if (given.length === rules.limit) break;
-    if (drafts.factsOf(draft) === null || !rules.keeps(draft.nodeId, draft.score)) continue;
-    given.push(rankedNode(draft, namesOf(draft), { turns, found }));
+    if (drafts.factsOf(draft) === null || !rules.keeps(idOf(draft), draft.score)) continue;
+    const places = placesOf(draft, turns);
+    const { linkedFrom, score } = draft;
+    given.push({
+      ...{ nodeId: idOf(draft), score, linkedFrom, turns: namesOf(places) },
+      ...foundBy(draft, places, { turns, found }),
+    });
   }
   return given;
 }
@@ -106,14 +112,14 @@ function* inTurn(drafts: readonly Draft[], inTime: (one: Draft, other: Draft) =>
   }
 }
 
-interface Draft {
-  readonly nodeId: string;
+/** Small: hundreds are made for each that is given, so its id and turns are looked up when it is. */
+interface Draft extends Record<NodeLane, number> {
+  /** Its number, 0 for one that only links name. */
+  readonly node: number;
+  nodeId: string | null;
   /** Null where the node is gone, undefined where nobody asked. */
   facts: NodeFacts | null | undefined;
-  /** Places among the ranked turns, best first. */
-  readonly turns: number[];
-  /** Rank in each lane of nodes, 0 for none. */
-  readonly ranks: Record<NodeLane, number>;
+  hasTurn: boolean;
   score: number;
   references: number;
   linkedFrom: string | null;
@@ -124,6 +130,7 @@ interface Drafts {
   /** By the node's number. */
   numbered(node: number): Draft;
   named(nodeId: string): Draft;
+  idOf(draft: Draft): string;
   factsOf(draft: Draft): NodeFacts | null;
 }
 
@@ -133,17 +140,33 @@ function createDrafts({ rows }: Found, rules: NodeRules): Drafts {
   /** Those that no row names. */
   const byName = new Map<string, Draft>();
 
-  function add(nodeId: string): Draft {
-    const ranks = { fts: 0, summary: 0, trigger: 0 };
-    const fresh: Draft = { nodeId, facts: undefined, turns: [], ranks, score: 0, references: 0, linkedFrom: null };
+  function add(node: number, nodeId: string | null): Draft {
+    // Written out, so that all have one shape.
+    const fresh: Draft = {
+      node,
+      nodeId,
+      facts: undefined,
+      hasTurn: false,
+      fts: 0,
+      summary: 0,
+      trigger: 0,
+      score: 0,
+      references: 0,
+      linkedFrom: null,
+    };
     all.push(fresh);
     return fresh;
+  }
+
+  function idOf(draft: Draft): string {
+    draft.nodeId ??= rows.nameOf(draft.node);
+    return draft.nodeId;
   }
 
   function numbered(node: number): Draft {
     const known = byNumber.get(node);
     if (known !== undefined) return known;
-    const fresh = add(rows.nameOf(node));
+    const fresh = add(node, null);
     byNumber.set(node, fresh);
     return fresh;
   }
@@ -154,12 +177,13 @@ function createDrafts({ rows }: Found, rules: NodeRules): Drafts {
     named(nodeId) {
       const node = rows.numberOf(nodeId);
       if (node !== 0) return numbered(node);
-      const draft = byName.get(nodeId) ?? add(nodeId);
+      const draft = byName.get(nodeId) ?? add(0, nodeId);
       byName.set(nodeId, draft);
       return draft;
     },
+    idOf,
     factsOf(draft) {
-      if (draft.facts === undefined) draft.facts = rules.factsOf(draft.nodeId);
+      if (draft.facts === undefined) draft.facts = rules.factsOf(idOf(draft));
       return draft.facts;
     },
   };
@@ -167,28 +191,38 @@ function createDrafts({ rows }: Found, rules: NodeRules): Drafts {
 
 function addTurns({ numbered }: Drafts, { nodes, scores }: RankedTurns, { weights }: NodeRules): void {
   const best = scores[0] ?? 0;
-  for (const [nth, node] of nodes.entries()) {
-    const draft = numbered(node);
-    if (draft.turns.length === 0 && best > 0) draft.score += (weights.turn * (scores[nth] as number)) / best;
-    draft.turns.push(nth);
+  for (let nth = 0; nth < nodes.length; nth += 1) {
+    const draft = numbered(nodes[nth] as number);
+    if (!draft.hasTurn && best > 0) draft.score += (weights.turn * (scores[nth] as number)) / best;
+    draft.hasTurn = true;
   }
+}
+
+/** Of its turns among those that were ranked, best first. */
+function placesOf({ node, hasTurn }: Draft, { nodes }: RankedTurns): number[] {
+  const places: number[] = [];
+  if (!hasTurn) return places;
+  for (let nth = nodes.indexOf(node); nth >= 0; nth = nodes.indexOf(node, nth + 1)) places.push(nth);
+  return places;
 }
 
 function addLane({ numbered }: Drafts, lane: NodeLane, { lanes, rows }: Found, { weights }: NodeRules): void {
   const { slots, scores } = lanes[lane];
   const best = scores[0] ?? 0;
   if (best <= 0) return;
-  for (const [at, slot] of slots.entries()) {
-    const draft = numbered(rows.nodeOf(slot));
-    if (draft.ranks[lane] !== 0) continue;
-    draft.ranks[lane] = at + 1;
+  for (let at = 0; at < slots.length; at += 1) {
+    const draft = numbered(rows.nodeOf(slots[at] as number));
+    if (draft[lane] !== 0) continue;
+    draft[lane] = at + 1;
     draft.score += (weights[lane] * (scores[at] as number)) / best;
   }
 }
 
 /** Adds what is linked to, and counts how many candidates link to each. */
-function addLinked({ all, named, factsOf }: Drafts): void {
-  for (const { nodeId: from, score } of bestKnown(all, factsOf)) {
+function addLinked({ all, named, idOf, factsOf }: Drafts): void {
+  for (const best of bestKnown(all, factsOf)) {
+    const { score } = best;
+    const from = idOf(best);
     let reached = [from];
     const seen = new Set(reached);
     for (const [hop, carried] of HOP_SHARES.entries()) {
@@ -237,11 +271,12 @@ function raiseOf({ references }: Draft, facts: NodeFacts | null, { boosts, proje
   );
 }
 
-function rankedNode(
-  { nodeId, score, ranks, turns: places, linkedFrom }: Draft,
-  names: readonly string[],
+/** What led to a node, and the greatest likeness of its rows. */
+function foundBy(
+  draft: Draft,
+  places: readonly number[],
   { turns, found }: { readonly turns: RankedTurns; readonly found: Found },
-): RankedNode {
+): Pick<RankedNode, 'lanes' | 'similarity'> {
   const lanes: Partial<Record<Lane, LaneScore>> = {};
   let similarity = 0;
   for (const nth of places) {
@@ -253,11 +288,11 @@ function rankedNode(
     }
   }
   for (const lane of NODE_LANES) {
-    const rank = ranks[lane];
+    const rank = draft[lane];
     if (rank === 0) continue;
     const place = { rank, score: found.lanes[lane].scores[rank - 1] as number };
     lanes[lane] = place;
     if (lane !== 'fts') similarity = Math.max(similarity, place.score);
   }
-  return { nodeId, score, lanes, similarity, turns: names, linkedFrom };
+  return { lanes, similarity };
 }

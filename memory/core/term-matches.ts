@@ -12,53 +12,50 @@ const KIN = 0.9;
 const NEAR = 0.55;
 const WORD = /^[a-z]{3,}$/;
 
-/** What one run of letters gives of the asked terms; by their places. */
-interface RunMatches {
-  readonly same: readonly number[];
-  /** Places among the parts of all terms. */
-  readonly parts: readonly number[];
-  readonly kin: readonly number[];
-  /** Of each term, 0 for one that nothing may stand for. */
-  readonly likeness: readonly number[] | null;
-}
-
 /** For one question: passages of many memories share their words, so what each run gives is remembered. */
 export function createTermMatcher(terms: readonly AskedTerm[], lexicon: Lexicon): TermMatcher {
   const parts = terms.flatMap((term, at) => term.parts.map((token) => ({ at, token })));
   const remembered = new Map<string, RunMatches | null>();
 
+  /** Most runs give nothing, and nothing is made for them. */
   function matchesOf(run: string): RunMatches | null {
-    const known = remembered.get(run);
-    if (known !== undefined) return known;
-    const tokens = tokensOf(run);
-    const placesOf = <T>(all: readonly T[], fits: (each: T, token: string) => boolean): number[] =>
-      [...all.keys()].filter((at) => tokens.some((token) => fits(all[at] as T, token)));
-    const likeness = terms.map((term) => Math.max(0, ...tokens.map((token) => likenessTo(term, token, lexicon))));
-    const fresh: RunMatches = {
-      same: placesOf(terms, (term, token) => term.token === token),
-      parts: placesOf(parts, (part, token) => part.token === token),
-      kin: placesOf(terms, (term, token) => isWord(term) && isKin(term.token, token)),
-      likeness: likeness.some((each) => each >= NEAR) ? likeness : null,
-    };
-    const { same, parts: some, kin } = fresh;
-    const given = same.length + some.length + kin.length > 0 || fresh.likeness !== null ? fresh : null;
-    remembered.set(run, given);
-    return given;
+    let found: RunMatches | null = null;
+    for (const token of tokensOf(run)) {
+      for (let at = 0; at < terms.length; at += 1) {
+        const term = terms[at] as AskedTerm;
+        if (token === term.token) (found ??= noMatches()).same.push(at);
+        else if (!isWord(term)) continue;
+        else if (isKin(term.token, token)) (found ??= noMatches()).kin.push(at);
+        else {
+          const likeness = likenessTo(term, token, lexicon);
+          if (likeness >= NEAR) (found ??= noMatches()).near.push([at, likeness]);
+        }
+      }
+      for (let at = 0; at < parts.length; at += 1)
+        if (parts[at]?.token === token) (found ??= noMatches()).parts.push(at);
+    }
+    return found;
+  }
+
+  function known(run: string): RunMatches | null {
+    let found = remembered.get(run);
+    if (found === undefined) {
+      found = matchesOf(run);
+      remembered.set(run, found);
+    }
+    return found;
   }
 
   return (passage) => {
     const matches = new Array<number>(terms.length).fill(0);
     const [same, kin, seen] = [new Set<number>(), new Set<number>(), new Set<number>()];
     for (const run of runsOf(passage)) {
-      const found = matchesOf(run);
+      const found = known(run);
       if (found === null) continue;
       for (const at of found.same) same.add(at);
       for (const at of found.kin) kin.add(at);
       for (const at of found.parts) seen.add(at);
-      if (found.likeness === null) continue;
-      for (const [at, likeness] of found.likeness.entries()) {
-        if (likeness >= NEAR) matches[at] = Math.max(matches[at] as number, likeness);
-      }
+      for (const [at, likeness] of found.near) matches[at] = Math.max(matches[at] as number, likeness);
     }
     for (const at of kin) matches[at] = KIN;
     for (const [at, term] of terms.entries()) {
@@ -67,6 +64,21 @@ export function createTermMatcher(terms: readonly AskedTerm[], lexicon: Lexicon)
     }
     return matches;
   };
+}
+
+/** What one run of letters gives of the asked terms; each a list of places. */
+interface RunMatches {
+  /** Among the terms: it is there as it is, or in another form. */
+  readonly same: number[];
+  readonly kin: number[];
+  /** Among the parts of all terms. */
+  readonly parts: number[];
+  /** Terms that it stands for by its meaning, and how nearly. */
+  readonly near: [at: number, likeness: number][];
+}
+
+function noMatches(): RunMatches {
+  return { same: [], kin: [], parts: [], near: [] };
 }
 
 /** Nothing stands for a name, a figure or a piece of another script. */
