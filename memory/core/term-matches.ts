@@ -23,16 +23,20 @@ export function createTermMatcher(terms: readonly AskedTerm[], lexicon: Lexicon)
     for (const token of tokensOf(run)) {
       for (let at = 0; at < terms.length; at += 1) {
         const term = terms[at] as AskedTerm;
-        if (token === term.token) (found ??= noMatches()).same.push(at);
-        else if (!isWord(term)) continue;
-        else if (isKin(term.token, token)) (found ??= noMatches()).kin.push(at);
-        else {
-          const likeness = likenessTo(term, token, lexicon);
-          if (likeness >= NEAR) (found ??= noMatches()).near.push([at, likeness]);
-        }
+        const isSame = token === term.token;
+        const isOther = !isSame && isWord(term) && isKin(term.token, token);
+        const likeness = isSame || isOther ? 0 : likenessTo(term, token, lexicon);
+        if (!isSame && !isOther && likeness < NEAR) continue;
+        found ??= noMatches();
+        if (isSame) found.same.push(at);
+        else if (isOther) found.kin.push(at);
+        else found.near.push([at, likeness]);
       }
-      for (let at = 0; at < parts.length; at += 1)
-        if (parts[at]?.token === token) (found ??= noMatches()).parts.push(at);
+      for (let at = 0; at < parts.length; at += 1) {
+        if (parts[at]?.token !== token) continue;
+        found ??= noMatches();
+        found.parts.push(at);
+      }
     }
     return found;
   }
