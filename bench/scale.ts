@@ -4,8 +4,8 @@
  *   npm run bench:scale -- [--turns 1000,10000,100000] [--appends 20000] [--keep DIR] [--json]
  *
  * For each number of turns a made-up history, with a node for every three, is brought into a real index by the engine's
- * own code, and asked 200 questions; each size runs in a process of its own. `plain` is what LanceDB alone takes on the
- * same rows in the same run for one vector search and one full-text search. Then rows are appended one by one to the
+ * own code, and asked 200 questions; each size runs in a process of its own, started as the guard starts the engine.
+ * `plain` is what LanceDB alone takes on the same rows in the same run for one vector search and one full-text search. Then rows are appended one by one to the
  * second size, `--appends` of them; `fresh` is the same table copied and optimised. With `--keep` the filled stores
  * stay in a folder, and a later run only asks them.
  */
@@ -15,6 +15,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { ENGINE_ENV, ENGINE_FLAGS } from '../proxy/guard/engine.ts';
 import type { Spread } from './latency/stats.ts';
 import type { ScaleReport } from './scale/run.ts';
 import type { SteadyReport } from './scale/steady.ts';
@@ -31,14 +32,6 @@ const sizes = values.turns.split(',').map(Number);
 const appends = Number(values.appends);
 if (sizes.some((size) => !(size > 0)) || !(appends >= 0)) throw new Error('--turns and --appends take whole numbers');
 
-/** As the guard starts the engine. */
-const ENGINE_FLAGS = ['--max-semi-space-size=4'];
-const ENGINE_ENV = {
-  MALLOC_ARENA_MAX: '2',
-  MALLOC_MMAP_THRESHOLD_: '262144',
-  MALLOC_TRIM_THRESHOLD_: '1048576',
-  LANCE_DEFAULT_IO_BUFFER_SIZE: '16777216',
-};
 const runs: ScaleReport[] = [];
 let steady: SteadyReport | null = null;
 const temporary = await mkdtemp(path.join(os.tmpdir(), 'comet-scale-'));

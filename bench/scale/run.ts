@@ -37,10 +37,11 @@ async function ingest(): Promise<ScaleReport['ingest']> {
   const { memory, close } = await openCorpusMemory(dir, createCorpus(turns));
   if (!(await memory.flush(7_200_000))) throw new Error('the history was not indexed in time');
   const seconds = (nowMs() - began) / 1_000;
+  const peak = peakMb();
   await close();
   // What the engine would tidy up in the silence after it.
   await (await openIndex(dir)).close();
-  return { seconds, turns_per_second: turns / seconds, peak_mb: peakMb() };
+  return { seconds, turns_per_second: turns / seconds, peak_mb: peak };
 }
 
 async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {

@@ -20,7 +20,7 @@ export interface EngineOptions {
  * Bodies die young: with V8's own 16 MB they would pile up to 25 MB more of resident memory before they are freed. And
  * left to itself it lets old garbage become twice what is in use, of large bodies on a busy machine 100 MB.
  */
-const FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30'];
+export const ENGINE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30'];
 /**
  * glibc gives each of the index's many threads a heap of its own, and hardly ever gives one back. What is as large as
  * a body has to be mapped by itself: among small things it leaves holes that nothing else fits into.
@@ -29,6 +29,7 @@ const MAPPED_BYTES = { MALLOC_MMAP_THRESHOLD_: '262144', MALLOC_TRIM_THRESHOLD_:
 const ARENAS: NodeJS.ProcessEnv = process.platform === 'linux' ? { MALLOC_ARENA_MAX: '2', ...MAPPED_BYTES } : {};
 /** LanceDB reads so far ahead when it tidies its table; with its own two gigabytes a large one is all in memory at once. */
 const READ_AHEAD: NodeJS.ProcessEnv = { LANCE_DEFAULT_IO_BUFFER_SIZE: '16777216' };
+export const ENGINE_ENV: NodeJS.ProcessEnv = { ...ARENAS, ...READ_AHEAD };
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;
 const RESTART_GRACE_MS = 30_000;
@@ -56,8 +57,8 @@ export function createEngine(options: EngineOptions) {
 
   function spawn(): void {
     const { path, secret } = options;
-    const env = { ...ARENAS, ...READ_AHEAD, ...options.env };
-    const started = fork(path, [], { env, execArgv: FLAGS, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
+    const env = { ...ENGINE_ENV, ...options.env };
+    const started = fork(path, [], { env, execArgv: ENGINE_FLAGS, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
     started.stderr?.on('data', options.onOutput);
     child = started;
     leaving = null;
