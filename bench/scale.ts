@@ -5,9 +5,9 @@
  *
  * For each number of turns a made-up history, with a node for every three, is brought into a real index by the engine's
  * own code, and asked 200 questions; each size runs in a process of its own, started as the guard starts the engine.
- * `plain` is what LanceDB alone takes on the same rows in the same run for one vector search and one full-text search. Then rows are appended one by one to the
- * second size, `--appends` of them; `fresh` is the same table copied and optimised. With `--keep` the filled stores
- * stay in a folder, and a later run only asks them.
+ * `plain` is what LanceDB alone takes on the same rows in the same run for one vector search and one full-text search.
+ * Then rows are appended one by one to the second size, `--appends` of them; `fresh` is the same table copied and
+ * optimised. With `--keep` the filled stores stay in a folder, and a later run only asks them.
  */
 import { execFile } from 'node:child_process';
 import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';

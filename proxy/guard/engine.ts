@@ -68,7 +68,7 @@ export function createEngine(options: EngineOptions) {
     started.once('exit', () => onExit(started));
     // Without a process there will be no exit; all else that fails is followed by one.
     started.on('error', () => started.pid === undefined && onExit(started));
-    tell({ type: 'init', secret, onlyHere: Object.keys(ARENAS).filter((name) => options.env[name] === undefined) });
+    tell({ type: 'init', secret, onlyHere: Object.keys(ENGINE_ENV).filter((name) => options.env[name] === undefined) });
   }
 
   function tell(message: object): void {

@@ -7,6 +7,7 @@ import { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { byteSink } from '../../../common/log.ts';
+import { ENGINE_ENV } from '../../../proxy/guard/engine.ts';
 import { control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { sseMessage } from '../../helpers/sse.ts';
 import { ask, askOn, CLIENT, openRequest, secureThrough, type Via } from '../../helpers/wire.ts';
@@ -192,17 +193,17 @@ describe('guard and engine', () => {
 
   it.runIf(process.platform === 'linux')('give the engine few heaps, and leave what the user set', async () => {
     const wrote = async (own: NodeJS.ProcessEnv): Promise<unknown> => {
-      const { MALLOC_ARENA_MAX: _, MALLOC_MMAP_THRESHOLD_: __, MALLOC_TRIM_THRESHOLD_: ___, ...env } = process.env;
+      const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !(name in ENGINE_ENV)));
       const line = new Promise<string>((resolve) => {
         const onOutput = (bytes: Buffer): void => resolve(bytes.toString());
         void world.start({ enginePath: engineScript('arenas'), engineEnv: { ...env, ...own }, onOutput });
       });
       return JSON.parse(await line);
     };
-    const mapped = ['MALLOC_MMAP_THRESHOLD_', 'MALLOC_TRIM_THRESHOLD_'];
-    expect(await wrote({})).toEqual(['2', ['MALLOC_ARENA_MAX', ...mapped]]);
+    const others = ['MALLOC_MMAP_THRESHOLD_', 'MALLOC_TRIM_THRESHOLD_', 'LANCE_DEFAULT_IO_BUFFER_SIZE'];
+    expect(await wrote({})).toEqual(['2', ['MALLOC_ARENA_MAX', ...others]]);
     await world.stopAll();
-    expect(await wrote({ MALLOC_ARENA_MAX: '8' })).toEqual(['8', mapped]);
+    expect(await wrote({ MALLOC_ARENA_MAX: '8' })).toEqual(['8', others]);
   });
 
   it('restart the engine when asked, without taking it for a crash', async () => {
