@@ -124,7 +124,8 @@ export function parseSection(raw: string, head: FileHead): ParsedSection {
     else return problem(id, `### ${title}: expected ### ${[...Object.keys(BLOCKS), 'Facts'].join(', ### ')}`);
   }
   const result = MemoryNode.safeParse(values);
-  if (result.success) return { kind: 'node', node: result.data };
+  // A part of a text keeps all of the text in memory; a copy does not.
+  if (result.success) return { kind: 'node', node: JSON.parse(JSON.stringify(result.data)) as MemoryNode };
   const [issue] = result.error.issues;
   return problem(`${id}: ${issue?.path.join('.')}`, issue?.message ?? 'does not validate');
 }
