@@ -9,15 +9,34 @@ export function displayWidth(text: string): number {
 
 /** At most `width` columns, an ellipsis in the last where something was cut off. */
 export function truncate(text: string, width: number): string {
-  if (displayWidth(text) <= width) return text;
+  return displayWidth(text) <= width ? text : `${beginning(text, width - 1)}…`;
+}
+
+/** As much of `text` as takes at most `width` columns. */
+function beginning(text: string, width: number): string {
   let taken = '';
   let used = 0;
   for (const { segment } of graphemes.segment(text)) {
     used += displayWidth(segment);
-    if (used > width - 1) break;
+    if (used > width) break;
     taken += segment;
   }
-  return `${taken}…`;
+  return taken;
+}
+
+/** Lines of at most `width` columns, broken between words; the last of `rows` ends in an ellipsis where more would follow. */
+export function wrapped(text: string, width: number, rows: number): string[] {
+  const lines: string[] = [];
+  let rest = text;
+  while (displayWidth(rest) > width && lines.length < rows - 1) {
+    const fitting = beginning(rest, width);
+    const space = rest[fitting.length] === ' ' ? fitting.length : fitting.lastIndexOf(' ');
+    const end = space > 0 ? space : fitting.length;
+    if (end === 0) break;
+    lines.push(rest.slice(0, end).trimEnd());
+    rest = rest.slice(end).trimStart();
+  }
+  return [...lines, truncate(rest, width)];
 }
 
 export interface Column {

@@ -3,17 +3,20 @@ import { renderBrief } from './core/brief.ts';
 import { fileMarks } from './core/file-link.ts';
 import { lastBrief, openTasks } from './core/handoff.ts';
 import { memoryLine } from './core/memory-line.ts';
+import { neutralLine } from './core/neutral.ts';
 import type { MemoryNode } from './core/node.ts';
 import { type KnownFile, type ProjectTally, tallied } from './core/project-tally.ts';
 import { staleNote } from './core/staleness.ts';
+import { currentSummary } from './core/validity.ts';
 import type { MemoryDeps } from './deps.ts';
-import type { Memory, NodeLine, ProjectView } from './face.ts';
+import type { KnownNode, Memory, ProjectView } from './face.ts';
 import type { FileMemory, Freshness } from './file-memory.ts';
 import { recentBriefs } from './recent-briefs.ts';
 import { type TurnBook, taskListsOf } from './turn-book.ts';
 
 const MOST = { nodes: 20, facts: 50, tags: 20, decisions: 10, names: 12, files: 12 } as const;
 const PROJECTS = 20;
+const SUMMARY_CHARS = 400;
 
 type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf' | 'clock'> & {
   readonly book: TurnBook;
@@ -51,10 +54,12 @@ export function createAbout({ book, catalogue, nodeFiles, projectOf, clock, file
     const most = tally.files.slice(0, MOST.files);
     const looked = [...new Set([...weightiest, ...decisions, ...most.map(({ newest }) => newest)])];
     const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), briefOf(project)]);
-    const lineOf = (node: MemoryNode): NodeLine => {
+    const knownOf = (node: MemoryNode): KnownNode => {
       const note = staleNote(fresh.get(node.node_id)?.changes ?? []);
       const { nodeId: node_id, origin, text } = memoryLine(node, null, { note });
-      return { node_id, origin, text };
+      const { importance, valid_from: at } = node;
+      const summary = [neutralLine(currentSummary(node) ?? node.summary, SUMMARY_CHARS), note].join(' ').trim();
+      return { node_id, origin, text, importance, at, summary };
     };
     const sessions = [...book.sessions().values()].filter((session) => session.project === project);
     return {
@@ -68,8 +73,8 @@ export function createAbout({ book, catalogue, nodeFiles, projectOf, clock, file
       since: tally.since,
       until: tally.until,
       brief,
-      nodes: weightiest.map((node) => ({ ...lineOf(node), importance: node.importance })),
-      decisions: decisions.map(lineOf),
+      nodes: weightiest.map(knownOf),
+      decisions: decisions.map(knownOf),
       tasks: openTasks(taskListsOf(book), { project, sessionId: '', nowMs: clock.now() }),
       tags: tally.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
       names: tally.names.slice(0, MOST.names),

@@ -115,6 +115,14 @@ export interface SessionDetail extends SessionView {
   readonly brief: string;
 }
 
+export interface KnownNode extends NodeLine {
+  readonly importance: 'HIGH' | 'MED' | 'LOW';
+  /** When it was said. */
+  readonly at: string;
+  /** What is still so of its summary, on one line, with a note where its files changed. */
+  readonly summary: string;
+}
+
 export interface ProjectView {
   /** Its key, see `core/project.ts`. */
   readonly project: string;
@@ -130,9 +138,9 @@ export interface ProjectView {
   /** The last one of the project. */
   readonly brief: { readonly session_id: string; readonly updated_at: string; readonly text: string } | null;
   /** Pinned first, then by importance, then the newest; at most 20. */
-  readonly nodes: readonly (NodeLine & { readonly importance: 'HIGH' | 'MED' | 'LOW' })[];
+  readonly nodes: readonly KnownNode[];
   /** What was decided, newest first, at most 10. */
-  readonly decisions: readonly NodeLine[];
+  readonly decisions: readonly KnownNode[];
   /** What Claude Code's agent left undone, with its state. */
   readonly tasks: readonly string[];
   /** Most used first, at most 20. */

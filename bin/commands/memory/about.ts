@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import type { ProjectView } from '../../../memory/face.ts';
-import { truncate } from '../../columns.ts';
+import { truncate, wrapped } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
 import { ago, count, oneLine, printable } from '../../format.ts';
@@ -27,6 +27,9 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
     });
 }
 
+/** Of one memory, fact or task. */
+const ROWS = 3;
+
 interface Look {
   readonly paint: Paint;
   readonly width: number;
@@ -42,9 +45,14 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
   };
   const section = (title: string, lines: readonly string[]): string[] =>
     lines.length === 0 ? [] : ['', paint('dim', cut(title)), ...lines];
+  const listed = (text: string): string[] =>
+    wrapped(text, width - 2, ROWS).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
+  const memory = ({ node_id, at, importance, summary }: ProjectView['nodes'][number]): string[] => [
+    paint('dim', cut(`${node_id}  ${ago(Date.parse(at), nowMs)}${importance === 'HIGH' ? '  HIGH' : ''}`)),
+    ...wrapped(oneLine(summary), width - 2, ROWS).map((line) => `  ${line}`),
+  ];
   const of = (shown: readonly unknown[], all: number): string =>
     shown.length < all ? `${shown.length} of ${count(all)}` : count(all);
-  const told = (text: string): string => oneLine(text).replace(/^- /, '');
   const decided = new Set(view.decisions.map(({ node_id }) => node_id));
   const others = view.nodes.filter(({ node_id }) => !decided.has(node_id));
   return [
@@ -60,7 +68,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
     ...counted('files', view.files.map(fileEntry)),
     ...section(
       'Left to do',
-      view.tasks.map((task) => cut(`- ${oneLine(task)}`)),
+      view.tasks.flatMap((task) => listed(oneLine(task))),
     ),
     ...section(
       briefTitle(view, nowMs),
@@ -69,17 +77,14 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
         .filter(isText)
         .map(cut),
     ),
-    ...section(
-      `Decided, the newest first (${view.decisions.length})`,
-      view.decisions.map(({ text }) => cut(told(text))),
-    ),
+    ...section(`Decided, the newest first (${view.decisions.length})`, view.decisions.flatMap(memory)),
     ...section(
       `${decided.size > 0 ? 'Other memories' : 'Memories'}, the weightiest first (${of(others, nodes - decided.size)})`,
-      others.map(({ importance, text }) => cut(`${importance.padEnd(4)} ${told(text)}`)),
+      others.flatMap(memory),
     ),
     ...section(
       `Facts, the newest first (${of(view.facts, facts)})`,
-      view.facts.map((fact) => cut(factLine(fact))),
+      view.facts.flatMap((fact) => listed(factLine(fact))),
     ),
   ];
 }
@@ -107,5 +112,5 @@ function isText(line: string): boolean {
 
 function factLine({ concept, value, polarity, origin }: ProjectView['facts'][number]): string {
   // A "not" before it would turn a value around that says its own.
-  return `- ${oneLine(concept)}: ${oneLine(value)} (${polarity === 'negative' ? 'negative, ' : ''}${origin})`;
+  return `${oneLine(concept)}: ${oneLine(value)} (${polarity === 'negative' ? 'negative, ' : ''}${origin})`;
 }

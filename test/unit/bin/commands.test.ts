@@ -179,6 +179,7 @@ describe('session ls', () => {
 });
 
 describe('memory about', () => {
+  const known = { origin: 'user', importance: 'MED', at: '2026-11-21T11:00:00Z', text: '' } as const;
   const view = {
     project: '/p',
     counts: { sessions: 2, turns: 1_200, nodes: 30, facts: 1 },
@@ -186,10 +187,10 @@ describe('memory about', () => {
     until: '2026-11-21T11:00:00Z',
     brief: { session_id: 's1', updated_at: '2026-11-21T11:00:00Z', text: '## Hints\n\n- one' },
     nodes: [
-      { node_id: 'mem_1', importance: 'HIGH', origin: 'user', text: '- [mem_1] the \u001b[2Jport' },
-      { node_id: 'mem_2', importance: 'HIGH', origin: 'user', text: '- [mem_2] Redis is out' },
+      { ...known, node_id: 'mem_1', importance: 'HIGH', summary: 'the \u001b[2Jport' },
+      { ...known, node_id: 'mem_2', summary: 'Redis is out' },
     ],
-    decisions: [{ node_id: 'mem_2', origin: 'user', text: '- [mem_2] Redis is out' }],
+    decisions: [{ ...known, node_id: 'mem_2', summary: 'Redis is out' }],
     tasks: ['write the changelog (to do)'],
     tags: [{ tag: 'deploy', nodes: 3 }],
     names: [{ name: 'Ilse', nodes: 2 }],
@@ -216,10 +217,12 @@ describe('memory about', () => {
       '- one',
       '',
       'Decided, the newest first (1)',
-      '[mem_2] Redis is out',
+      'mem_2  1 h ago',
+      '  Redis is out',
       '',
       'Other memories, the weightiest first (1 of 29)',
-      'HIGH [mem_1] the [2Jport',
+      'mem_1  1 h ago  HIGH',
+      '  the [2Jport',
       '',
       'Facts, the newest first (1)',
       '- cache: never redis (negative, user)',
@@ -234,6 +237,7 @@ describe('memory about', () => {
     };
     const lines = aboutLines(wide, { paint: plain, width: 40, nowMs: NOW });
     for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(40);
+    expect(lines.filter((line) => line.includes('결제')).length).toBe(3);
     expect(lines.filter((line) => line.endsWith('…')).length).toBeGreaterThanOrEqual(2);
   });
 });

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { displayWidth, table, truncate } from '../../../bin/columns.ts';
+import { displayWidth, table, truncate, wrapped } from '../../../bin/columns.ts';
 import { ago, count, duration, oneLine, parseCount, parseSince, printable } from '../../../bin/format.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -88,6 +88,31 @@ describe('widths', () => {
       fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 40 }), (text, width) => {
         expect(displayWidth(truncate(text, width))).toBeLessThanOrEqual(Math.max(width, 1));
       }),
+    );
+  });
+});
+
+describe('wrapped', () => {
+  it('breaks between words, and counts wide characters as the terminal does', () => {
+    expect(wrapped('one two three four', 9, 3)).toEqual(['one two', 'three', 'four']);
+    expect(wrapped('one two three four', 9, 2)).toEqual(['one two', 'three fo…']);
+    expect(wrapped('메모리는 파일이다', 8, 3)).toEqual(['메모리는', '파일이다']);
+    expect(wrapped('one', Number.POSITIVE_INFINITY, 3)).toEqual(['one']);
+  });
+
+  it('keeps to width and rows, and loses nothing but what the ellipsis stands for', () => {
+    const text = fc.string({ unit: 'grapheme', maxLength: 80 }).map((each) => each.replace(/\s+/g, ' ').trim());
+    fc.assert(
+      fc.property(text, fc.integer({ min: 2, max: 30 }), fc.integer({ min: 1, max: 4 }), (given, width, rows) => {
+        const lines = wrapped(given, width, rows);
+        expect(lines.length).toBeLessThanOrEqual(rows);
+        for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+        const plain = (each: string): string => each.replaceAll(' ', '');
+        const joined = plain(lines.join(''));
+        const isWhole = joined === plain(given);
+        expect(isWhole || (joined.endsWith('…') && plain(given).startsWith(joined.slice(0, -1)))).toBe(true);
+      }),
+      { seed: 5 },
     );
   });
 });
