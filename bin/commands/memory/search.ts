@@ -7,7 +7,7 @@ import { contentTokens } from '../../../memory/core/query.ts';
 import { staleNote } from '../../../memory/core/staleness.ts';
 import { uniqueTokens } from '../../../memory/core/tokens.ts';
 import type { RecallHit } from '../../../memory/face.ts';
-import { truncate } from '../../columns.ts';
+import { truncate, wrapped } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
 import { ago, lanesText, oneLine, parseCount } from '../../format.ts';
@@ -88,13 +88,9 @@ export function hitLines(hit: RecallHit, shown: Shown, term: Pick<Term, 'paint' 
   const lines = [paint('cyan', truncate(head, width)), marked(`  ${oneLine(node.summary)}`)];
   if (raw !== null) lines.push(marked(`  "${oneLine(raw.text)}"`));
   if (hit.changed !== undefined) lines.push(paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));
-  return [
-    ...lines,
-    paint(
-      'dim',
-      truncate(`  ${whyLine(hit, wanted, shown.explain)}`, shown.explain ? Number.POSITIVE_INFINITY : width),
-    ),
-  ];
+  // Every lane is told to who asks to have it explained.
+  const why = wrapped(whyLine(hit, wanted, shown.explain), width - 2, shown.explain ? Number.POSITIVE_INFINITY : 1);
+  return [...lines, ...why.map((line) => paint('dim', `  ${line}`))];
 }
 
 function whyLine(hit: RecallHit, wanted: ReadonlySet<string>, explain: boolean): string {
