@@ -20,6 +20,8 @@ const TURN_KB = { guardMb: 0, engineMb: 20, guardFds: 0, engineFds: 0, indexMb: 
 const WARM_UP = 0.5;
 /** V8 takes some ten seconds to notice that nothing happens, then gives back what it holds in reserve. */
 const REST_MS = 45_000;
+/** On a busy machine later: what is too much at the end has so much longer to go. A leak stays. */
+const PATIENCE_MS = 120_000;
 const MINUTES = 4;
 const BETWEEN_MS = 1_000;
 const TOLD_MS = 60_000;
@@ -43,7 +45,7 @@ try {
   const turnsBefore = await busy(busyMs * WARM_UP);
   const start = await rest();
   const turns = await busy(busyMs * (1 - WARM_UP));
-  const end = await rest();
+  const end = await rest((least) => grown(start, least, turns).every(({ ok }) => ok));
   clearInterval(telling);
   const { requests, engine } = await stage.daemon.status();
   if (engine.pid !== pids.engine) throw new Error('the engine was started anew');
@@ -76,10 +78,11 @@ try {
   }
 
   /** The least of each reading once all that came in is in memory. */
-  async function rest(): Promise<Reading> {
+  async function rest(isEnough: (least: Reading) => boolean = () => true): Promise<Reading> {
     await stage.daemon.flush();
     const readings: Reading[] = [];
-    for (let atMs = 0; atMs < REST_MS; atMs += BETWEEN_MS) {
+    for (let atMs = 0; atMs < REST_MS + PATIENCE_MS; atMs += BETWEEN_MS) {
+      if (atMs >= REST_MS && isEnough(leastOf(readings))) break;
       await after(BETWEEN_MS);
       readings.push(await read(stage.daemon, pids));
     }
@@ -100,18 +103,29 @@ function leastOf(readings: readonly Reading[]): Reading {
   };
 }
 
+interface Growth {
+  readonly name: keyof Reading;
+  readonly allowed: number;
+  readonly ok: boolean;
+}
+
+function grown(start: Reading, end: Reading, turns: number): Growth[] {
+  return (Object.keys(MOST) as (keyof typeof MOST)[]).map((name) => {
+    const allowed = MOST[name] + (turns * TURN_KB[name]) / 1_024;
+    return { name, allowed, ok: end[name] - start[name] <= allowed };
+  });
+}
+
 /** Whether nothing grew by more than it may. */
 function report(start: Reading, end: Reading, turns: number): boolean {
-  const rows = (Object.keys(MOST) as (keyof typeof MOST)[]).map((name) => {
-    const allowed = MOST[name] + (turns * TURN_KB[name]) / 1_024;
-    const ok = end[name] - start[name] <= allowed;
+  const rows = grown(start, end, turns);
+  for (const { name, allowed, ok } of rows) {
     const [from, to] = [start[name], end[name]].map((value) => value.toFixed(1).padStart(6));
     const because = TURN_KB[name] === 0 ? '' : ` (${MOST[name]}, and ${TURN_KB[name]} KB for each turn kept)`;
     const grew = (end[name] - start[name]).toFixed(1);
     console.log(
       `${ok ? 'ok   ' : 'GREW '} ${name.padEnd(9)} at rest ${from}, at the end ${to}: ${grew} of ${allowed.toFixed(1)}${because}`,
     );
-    return ok;
-  });
-  return rows.every(Boolean);
+  }
+  return rows.every(({ ok }) => ok);
 }
