@@ -22,7 +22,9 @@ export function resultIn(states: ReadonlySet<string>): string {
   return states.has('failed') ? '**fails**' : states.has('passed') ? HOLDS : 'not run';
 }
 
-function line({ row, fault, promise, file, note }: Row, result: string): string {
-  const where = file === null ? (note ?? '') : [`\`${file}\``, note].filter(Boolean).join('; ');
-  return `| ${row} | ${fault} | ${promise} | ${where} | ${file === null ? 'none' : result} |`;
+function line({ row, fault, promise, file, note, command }: Row, result: string): string {
+  const proof = file ?? command;
+  const where = [proof === undefined ? '' : `\`${proof}\``, note].filter(Boolean).join('; ');
+  const untested = command === undefined ? 'none' : 'in CI';
+  return `| ${row} | ${fault} | ${promise} | ${where} | ${file === null ? untested : result} |`;
 }

@@ -22,6 +22,13 @@ it('each row of the fault matrix has one named test, or says why it has none', (
   for (const { row, file, note = '' } of ROWS) if (file === null) expect(note, `row ${row}`).not.toBe('');
 });
 
+it('what proves a row in place of a test is a line of .ci/run', () => {
+  const lines = readFileSync('.ci/run', 'utf8').split('\n');
+  const commands = ROWS.flatMap(({ command }) => command ?? []);
+  expect(commands).toEqual(['npm run soak']);
+  expect(lines).toEqual(expect.arrayContaining(commands));
+});
+
 it('docs/FAULTS.md is what is printed, whatever the tests came to when it was', async () => {
   const text = readFileSync('docs/FAULTS.md', 'utf8');
   const rows = text.matchAll(/^\| (\d+) \|.* \| ([^|]+) \|$/gm);
