@@ -212,7 +212,11 @@ function indexOn(
     const nearOf = nearestOfKinds(most, { ...among, kindAt: book.kindAt });
     const kinds = kindsAsked(among);
     const compare = (): Hits => {
-      const groupOf = (slot: number): number => (asking.fits(slot) ? kinds.indexOf(book.kindAt(slot) as Kind) : -1);
+      const groups = { turn: kinds.indexOf('turn'), node: kinds.indexOf('node'), fact: kinds.indexOf('fact') };
+      const groupOf = (slot: number): number => {
+        const kind = book.kindAt(slot);
+        return kind === undefined || !asking.fits(slot) ? -1 : groups[kind];
+      };
       return joined(
         vectors.nearest(
           asked.vector,
