@@ -11,12 +11,12 @@
 import { parseArgs } from 'node:util';
 import { createHashEmbedder } from '../memory/adapters/hash-encoder.ts';
 import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
-import { isRepetition } from '../memory/core/condense.ts';
-import { dreamFit, dreamRule } from '../memory/core/dream-rule.ts';
-import { chooseGroups } from '../memory/core/group-choice.ts';
-import { linkFit, linkStrength } from '../memory/core/links.ts';
-import { chooseMerges } from '../memory/core/merge-choice.ts';
-import type { MemoryNode } from '../memory/core/node.ts';
+import { isRepetition } from '../memory/core/dream/condense.ts';
+import { dreamFit, dreamRule } from '../memory/core/dream/dream-rule.ts';
+import { chooseGroups } from '../memory/core/dream/group-choice.ts';
+import { chooseMerges } from '../memory/core/dream/merge-choice.ts';
+import type { MemoryNode } from '../memory/core/nodes/node.ts';
+import { linkFit, linkStrength } from '../memory/core/writing/links.ts';
 import { restated, statementOf } from './dream/restated.ts';
 import { type Corpus, days, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn, type Pair } from './links/kin.ts';

@@ -11,8 +11,8 @@
 import { parseArgs } from 'node:util';
 import { createHashEmbedder } from '../memory/adapters/hash-encoder.ts';
 import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
-import { grouped } from '../memory/core/grouped.ts';
-import { chooseLinks, linkFit, linkStrength, MOST_LINKS } from '../memory/core/links.ts';
+import { grouped } from '../memory/core/text/grouped.ts';
+import { chooseLinks, linkFit, linkStrength, MOST_LINKS } from '../memory/core/writing/links.ts';
 import { type Corpus, days, services, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn } from './links/kin.ts';
 

@@ -15,8 +15,8 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { createLocalModel } from '../memory/adapters/local-model.ts';
 import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
-import { compactLocally } from '../memory/core/extract.ts';
-import type { TurnText } from '../memory/ports.ts';
+import { compactLocally } from '../memory/core/writing/extract.ts';
+import type { TurnText } from '../memory/ports/language-model.ts';
 import { dialogues, type Labelled, storyConversations } from './labelled.ts';
 import { type PlantedConversation, plantedConversation } from './local/planted.ts';
 

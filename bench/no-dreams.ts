@@ -1,4 +1,4 @@
-import type { DreamFiles } from '../memory/ports.ts';
+import type { DreamFiles } from '../memory/ports/snapshots.ts';
 
 /** Where memory is only asked, nothing is tidied. */
 export const noDreams: DreamFiles = {

@@ -15,7 +15,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
-import { encodeStaticTable } from '../memory/core/static-table.ts';
+import { encodeStaticTable } from '../memory/core/text/static-table.ts';
 import { compareTables } from './static-table/compare.ts';
 import { distil, textOfPiece } from './static-table/distil.ts';
 

@@ -13,9 +13,9 @@ import { createRedactor, markKey } from '../common/redact.ts';
 
 import { createForgottenFile } from '../memory/adapters/forgotten-file.ts';
 import { createSecretlint } from '../memory/adapters/secretlint.ts';
-import { type Governor, openGovernor } from '../memory/governor.ts';
-import type { Ledger } from '../memory/ledger.ts';
-import type { Problem } from '../memory/ports.ts';
+import type { Problem } from '../memory/ports/journal.ts';
+import { type Governor, openGovernor } from '../memory/writing/governor.ts';
+import type { Ledger } from '../memory/writing/ledger.ts';
 import { createProxy } from '../proxy/index.ts';
 import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';
 import { createRoute } from '../proxy/next-hop.ts';
@@ -28,10 +28,10 @@ import { type ApiServer, openApiServer } from './api/server.ts';
 import { consentingMemory, openConsent } from './consent/index.ts';
 import { type Costs, conversationCosts, costsOf } from './costs.ts';
 import { cutRule } from './cut-rule.ts';
-import { faultAt, readFaults, withFaults } from './faults.ts';
-import { lateMemory } from './late-memory.ts';
-import { openMemory } from './open-memory.ts';
-import { openStores } from './open-stores.ts';
+import { faultAt, readFaults, withFaults } from './daemon/faults.ts';
+import { lateMemory } from './stores/late-memory.ts';
+import { openMemory } from './stores/open-memory.ts';
+import { openStores } from './stores/open-stores.ts';
 import { VERSION } from './version.ts';
 
 const TARGET_HOST = 'api.anthropic.com';

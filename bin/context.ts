@@ -1,6 +1,6 @@
 import type { Config } from '../common/config.ts';
 import { type HomePaths, homeOf, homePaths } from '../common/paths.ts';
-import { createTerm, type Term } from './term.ts';
+import { createTerm, type Term } from './terminal/term.ts';
 
 /** What every command is given. Nothing is read or made until a command asks. */
 export interface Context {

@@ -1,7 +1,7 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
 import { Socket } from 'node:net';
 import type { RunningEngine } from './compose.ts';
-import { favourMainThread } from './own-threads.ts';
+import { favourMainThread } from './daemon/own-threads.ts';
 
 process.umask(0o077);
 try {

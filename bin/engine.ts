@@ -1,7 +1,7 @@
 import { CometError } from '../common/errors.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { type EngineClient, engineClient } from './api/client.ts';
-import { waitHealthy } from './control.ts';
+import { waitHealthy } from './daemon/control.ts';
 
 const PATIENCE_MS = 5_000;
 

@@ -2,9 +2,9 @@ import { engineClient } from './api/client.ts';
 import type { EngineStatus } from './api/operations.ts';
 import { NO_PAUSES } from './consent/pauses.ts';
 import type { Context } from './context.ts';
-import type { EngineState, GuardStatus } from './control.ts';
 import { type Costs, NO_COSTS } from './costs.ts';
-import { idleModel } from './late-memory.ts';
+import type { EngineState, GuardStatus } from './daemon/control.ts';
+import { idleModel } from './stores/late-memory.ts';
 import { VERSION } from './version.ts';
 
 /** The document of `start --json` and `status --json`. */

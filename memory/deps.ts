@@ -2,18 +2,14 @@ import type { Clock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { Redactor } from '../common/redact.ts';
-import type { QuotaDecision } from './core/governor.ts';
-import type {
-  DreamFiles,
-  Journal,
-  LanguageModel,
-  NodeFiles,
-  NodeIndex,
-  NodeWatch,
-  Reranker,
-  Snapshots,
-  SourceFiles,
-} from './ports.ts';
+import type { QuotaDecision } from './core/writing/governor.ts';
+import type { Journal } from './ports/journal.ts';
+import type { LanguageModel } from './ports/language-model.ts';
+import type { NodeFiles, NodeWatch } from './ports/node-files.ts';
+import type { NodeIndex } from './ports/node-index.ts';
+import type { Reranker } from './ports/reranker.ts';
+import type { DreamFiles, Snapshots } from './ports/snapshots.ts';
+import type { SourceFiles } from './ports/source-files.ts';
 
 /** A model that can say how it is doing; `health` is what `status` shows. */
 export type ReportingModel = LanguageModel & {

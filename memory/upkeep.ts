@@ -1,11 +1,11 @@
-import type { Catalogue } from './catalogue.ts';
+import type { Pipeline } from './capture/pipeline.ts';
+import type { Tracker } from './capture/tracker.ts';
 import type { MemoryDeps } from './deps.ts';
-import type { MemoryStatus } from './face.ts';
-import type { Indexer } from './indexer.ts';
-import type { Pipeline } from './pipeline.ts';
-import type { Problem } from './ports.ts';
-import type { Store } from './store.ts';
-import type { Tracker } from './tracker.ts';
+import type { MemoryStatus } from './face/views.ts';
+import type { Catalogue } from './keeping/catalogue.ts';
+import type { Indexer } from './keeping/indexer.ts';
+import type { Store } from './keeping/store.ts';
+import type { Problem } from './ports/journal.ts';
 
 export interface Upkeep {
   /** Settles when history is read and the index holds what it lacked; never rejects. */

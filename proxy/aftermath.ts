@@ -11,9 +11,9 @@ import type {
   RewriteOutcome,
 } from './ports.ts';
 import type { Receipts } from './receipts.ts';
+import { checkReceived } from './wire/checks/self-check.ts';
 import { faultOf } from './wire/fault.ts';
 import type { EpochPlan } from './wire/plan.ts';
-import { checkReceived } from './wire/self-check.ts';
 import { splitTurns } from './wire/turns.ts';
 import type { ViewCache } from './wire/view.ts';
 

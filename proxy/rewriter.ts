@@ -11,6 +11,7 @@ import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOut
 import { createMemoryReceipts } from './receipt-store.ts';
 import { openReceipts, type Receipts } from './receipts.ts';
 import { createTurnstile } from './turnstile.ts';
+import { checkReceived, selfCheck } from './wire/checks/self-check.ts';
 import { mayStandAlone, standsAlone } from './wire/classify.ts';
 import type { CutRule } from './wire/cut.ts';
 import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './wire/epoch.ts';
@@ -20,7 +21,6 @@ import type { Receipt } from './wire/receipt.ts';
 import { changesNothing, recordOf, servedBy } from './wire/record.ts';
 import { splitParts, splitRounds } from './wire/rounds.ts';
 import { scanBody } from './wire/scan.ts';
-import { checkReceived, selfCheck } from './wire/self-check.ts';
 import { type Spliced, splice } from './wire/splice.ts';
 import { freshPromptAt, splitTurns, type TurnSpan } from './wire/turns.ts';
 import { type ConversationView, ViewCache } from './wire/view.ts';

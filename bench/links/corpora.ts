@@ -1,7 +1,7 @@
-import { compactLocally } from '../../memory/core/extract.ts';
-import { grouped } from '../../memory/core/grouped.ts';
-import { readTurn } from '../../memory/core/taint.ts';
-import type { DraftNode, TurnText } from '../../memory/ports.ts';
+import { grouped } from '../../memory/core/text/grouped.ts';
+import { readTurn } from '../../memory/core/turns/taint.ts';
+import { compactLocally } from '../../memory/core/writing/extract.ts';
+import type { DraftNode, TurnText } from '../../memory/ports/language-model.ts';
 import { createHistory } from '../coding/history.ts';
 import { SERVICES } from '../coding/topics.ts';
 import { storyConversations } from '../labelled.ts';

@@ -1,9 +1,9 @@
 import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
-import { assembleNodes, rowsOf } from '../../memory/core/assemble.ts';
-import type { Kinship } from '../../memory/core/links.ts';
-import type { MemoryNode } from '../../memory/core/node.ts';
-import { createKin } from '../../memory/linker.ts';
-import type { Embedder } from '../../memory/ports.ts';
+import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import { assembleNodes, rowsOf } from '../../memory/core/writing/assemble.ts';
+import type { Kinship } from '../../memory/core/writing/links.ts';
+import type { Embedder } from '../../memory/ports/embedder.ts';
+import { createKin } from '../../memory/writing/linker.ts';
 import type { Corpus } from './corpora.ts';
 
 export interface Pair extends Kinship {

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { createLocalModel } from '../../memory/adapters/local-model.ts';
-import type { CompactionInput, LanguageModel } from '../../memory/ports.ts';
+import type { CompactionInput, LanguageModel } from '../../memory/ports/language-model.ts';
 import { capturedTurn } from './product.ts';
 
 const Dialogues = z.array(

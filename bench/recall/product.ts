@@ -13,7 +13,9 @@ import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { openNodeFiles } from '../../memory/adapters/node-files.ts';
 import { createStaticEmbedder } from '../../memory/adapters/static-encoder.ts';
 import { createMemory, type Memory } from '../../memory/index.ts';
-import type { Embedder, LanguageModel, NodeIndex } from '../../memory/ports.ts';
+import type { Embedder } from '../../memory/ports/embedder.ts';
+import type { LanguageModel } from '../../memory/ports/language-model.ts';
+import type { NodeIndex } from '../../memory/ports/node-index.ts';
 import { noDreams } from '../no-dreams.ts';
 
 /** Memory as the daemon has it, on files and an index of its own, without Claude. */

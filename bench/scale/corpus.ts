@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { contentDigest } from '../../memory/core/digest.ts';
-import { type MemoryNode, nodeId } from '../../memory/core/node.ts';
-import type { JournalTurn } from '../../memory/ports.ts';
+import { contentDigest } from '../../memory/core/nodes/digest.ts';
+import { type MemoryNode, nodeId } from '../../memory/core/nodes/node.ts';
+import type { JournalTurn } from '../../memory/ports/journal.ts';
 
 /** A made-up history that is the same for the same number; every text is made when it is asked for, none is kept. */
 export interface Corpus {

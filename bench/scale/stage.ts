@@ -8,7 +8,10 @@ import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
 import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { createWorkerEmbedder } from '../../memory/adapters/worker-embedder.ts';
 import { createMemory, type Memory } from '../../memory/index.ts';
-import type { Embedder, Journal, NodeFiles, NodeIndex } from '../../memory/ports.ts';
+import type { Embedder } from '../../memory/ports/embedder.ts';
+import type { Journal } from '../../memory/ports/journal.ts';
+import type { NodeFiles } from '../../memory/ports/node-files.ts';
+import type { NodeIndex } from '../../memory/ports/node-index.ts';
 import { noDreams } from '../no-dreams.ts';
 import type { Corpus } from './corpus.ts';
 

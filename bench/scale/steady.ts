@@ -1,6 +1,6 @@
-import { rowsOf } from '../../memory/core/assemble.ts';
-import { readTurn } from '../../memory/core/taint.ts';
-import type { IndexRow, Lane, NodeIndex } from '../../memory/ports.ts';
+import { readTurn } from '../../memory/core/turns/taint.ts';
+import { rowsOf } from '../../memory/core/writing/assemble.ts';
+import type { IndexRow, Lane, NodeIndex } from '../../memory/ports/node-index.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openIndex, peakMb } from './stage.ts';

@@ -1,6 +1,6 @@
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import { postLocal } from '../../common/local-request.ts';
-import { socketPresent } from '../control.ts';
+import { socketPresent } from '../daemon/control.ts';
 import type { Operation, OperationInput, OperationResults } from './operations.ts';
 
 export interface EngineClient {

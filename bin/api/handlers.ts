@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { modeOf } from '../../common/consent.ts';
 import { CometError } from '../../common/errors.ts';
-import type { Memory } from '../../memory/face.ts';
+import type { Memory } from '../../memory/face/memory.ts';
 import type { Receipts } from '../../proxy/receipts.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { ConsentBook } from '../consent/index.ts';
@@ -110,7 +110,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'nodes/why': ({ id }) => memory.why(id),
     'nodes/remember': (request) => memory.remember(request),
     ...hooks,
-    'memory/about': ({ projectDir, within }) => {
+    'memory/recalling/about': ({ projectDir, within }) => {
       ranging(within);
       return memory.about(projectDir);
     },

@@ -1,7 +1,8 @@
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { Memory, MemoryLine } from '../../memory/face.ts';
+import type { Memory } from '../../memory/face/memory.ts';
+import type { MemoryLine } from '../../memory/face/recall.ts';
 import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/wire/texts.ts';
 import type { ConsentBook } from '../consent/index.ts';
 import type { Handlers, HookText } from './operations.ts';

@@ -1,9 +1,11 @@
 import { CometError } from '../../common/errors.ts';
 import { createProjectOf } from '../../memory/adapters/git-project.ts';
-import type { Skipped } from '../../memory/core/claude-transcript.ts';
-import { isComplete, type PastTurn } from '../../memory/core/past-turn.ts';
+import type { Skipped } from '../../memory/core/turns/claude-transcript.ts';
+import { isComplete, type PastTurn } from '../../memory/core/turns/past-turn.ts';
 import type { Forgotten } from '../../memory/deps.ts';
-import type { Memory, MemoryStatus, PastReport } from '../../memory/face.ts';
+import type { PastReport } from '../../memory/face/changes.ts';
+import type { Memory } from '../../memory/face/memory.ts';
+import type { MemoryStatus } from '../../memory/face/views.ts';
 import { importFile } from './import-file.ts';
 import type { OperationInput, OperationResults } from './operations.ts';
 import {

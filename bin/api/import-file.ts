@@ -1,9 +1,9 @@
 import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CometError } from '../../common/errors.ts';
-import { isArchive } from '../../memory/core/archive.ts';
-import { isTurnLines, parseTurnLines } from '../../memory/core/turn-lines.ts';
-import type { Memory } from '../../memory/face.ts';
+import { isArchive } from '../../memory/core/nodes/archive.ts';
+import { isTurnLines, parseTurnLines } from '../../memory/core/turns/turn-lines.ts';
+import type { Memory } from '../../memory/face/memory.ts';
 import type { OperationInput, OperationResults } from './operations.ts';
 
 const START_BYTES = 512;

@@ -1,26 +1,28 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { Mode } from '../../common/consent.ts';
-import type { Skipped } from '../../memory/core/claude-transcript.ts';
-import type { MemoryNode } from '../../memory/core/node.ts';
+import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import type { Skipped } from '../../memory/core/turns/claude-transcript.ts';
 import type {
   DocumentReport,
   DreamReport,
   ForgetReport,
   ImportReport,
+  PastReport,
+  RollbackReport,
+} from '../../memory/face/changes.ts';
+import type { RecallHit } from '../../memory/face/recall.ts';
+import type {
   MemoryStats,
   MemoryStatus,
   NodeReason,
   NodeView,
-  PastReport,
   ProjectView,
   RawMessage,
-  RecallHit,
-  RollbackReport,
   SessionDetail,
   SessionView,
-} from '../../memory/face.ts';
-import type { SnapshotInfo } from '../../memory/ports.ts';
+} from '../../memory/face/views.ts';
+import type { SnapshotInfo } from '../../memory/ports/snapshots.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { Pauses } from '../consent/pauses.ts';
 import type { Costs } from '../costs.ts';
@@ -76,7 +78,7 @@ export const operationInputs = {
   'nodes/why': z.strictObject({ id }),
   /** As long as a node's text may be. */
   'nodes/remember': z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
-  'memory/about': z.strictObject({ projectDir: text, within }),
+  'memory/recalling/about': z.strictObject({ projectDir: text, within }),
   'memory/stats': z.strictObject({}),
   'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
   /** The engine reads the file itself: an export may be larger than a request. */
@@ -131,7 +133,7 @@ export interface OperationResults {
   'nodes/pin': readonly MemoryNode[];
   'nodes/why': NodeReason;
   'nodes/remember': { readonly node: MemoryNode; readonly isNew: boolean };
-  'memory/about': ProjectView;
+  'memory/recalling/about': ProjectView;
   'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
   'memory/export': string;
   'memory/import': ImportReport | DocumentReport | TurnsReport;

@@ -5,7 +5,7 @@ import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/platform.ts';
-import { socketPresent } from '../control.ts';
+import { socketPresent } from '../daemon/control.ts';
 import { type AdmissionRule, refusal, SOCKET_RULE } from './admission.ts';
 import { type Handlers, type Operation, operationInputs } from './operations.ts';
 

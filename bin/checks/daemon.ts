@@ -1,8 +1,8 @@
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { type GuardStatus, guardStatus } from '../control.ts';
-import { portNonce } from '../identity.ts';
+import { type GuardStatus, guardStatus } from '../daemon/control.ts';
+import { portNonce } from '../daemon/identity.ts';
 import type { StatusReport } from '../status-report.ts';
 import { bad, type Check, good } from './check.ts';
 

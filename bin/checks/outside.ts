@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Config } from '../../common/config.ts';
-import type { GuardStatus } from '../control.ts';
+import type { GuardStatus } from '../daemon/control.ts';
 import { noProxyCovers } from '../environment.ts';
-import { oneLine } from '../format.ts';
+import { oneLine } from '../terminal/format.ts';
 import { bad, type Check, good } from './check.ts';
 
 const VERSION_MS = 10_000;

@@ -5,7 +5,7 @@ import type { Check } from '../checks/check.ts';
 import type { Context } from '../context.ts';
 import { clientEnvironment } from '../environment.ts';
 import { EXIT, messageOf } from '../exit.ts';
-import { oneLine } from '../format.ts';
+import { oneLine } from '../terminal/format.ts';
 
 export function registerDoctor(program: Command, context: Context): void {
   program

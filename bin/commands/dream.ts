@@ -1,9 +1,9 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { DreamReport } from '../../memory/face.ts';
+import type { DreamReport } from '../../memory/face/changes.ts';
 import type { Context } from '../context.ts';
 import { engineOf } from '../engine.ts';
-import { count, oneLine } from '../format.ts';
+import { count, oneLine } from '../terminal/format.ts';
 
 const LONGEST_MS = 3_600_000;
 

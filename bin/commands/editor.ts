@@ -66,15 +66,15 @@ async function install(name: string, flags: Flags, context: Context): Promise<vo
   }
   const editor = parseEditor(name);
   const { clientEnvironment } = await import('../environment.ts');
-  const { prepareAccess } = await import('../prepare.ts');
-  const { guardStatus } = await import('../control.ts');
+  const { prepareAccess } = await import('../daemon/prepare.ts');
+  const { guardStatus } = await import('../daemon/control.ts');
   const { setUpEditor } = await import('../editors/install.ts');
   const { env, paths, term } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
-    const { confirmed } = await import('../ask.ts');
+    const { confirmed } = await import('../terminal/ask.ts');
     term.say(`${file}: ${Object.keys(variables).join(', ')} for Claude Code's extension, not synced to other machines`);
     if (!(await confirmed('Change the file like this?'))) {
       throw new CometError('config_invalid', `${file} was left as it is`);

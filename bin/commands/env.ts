@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
-import { guardStatus } from '../control.ts';
+import { guardStatus } from '../daemon/control.ts';
 import { clientEnvironment, SHELLS, type Shell, shellLines, shellOf } from '../environment.ts';
 
 export function registerEnv(program: Command, context: Context): void {
@@ -11,7 +11,7 @@ export function registerEnv(program: Command, context: Context): void {
     .addOption(new Option('--shell <name>', 'syntax to print (default: that of $SHELL)').choices(SHELLS))
     .addHelpText('after', '\nExamples:\n  eval "$(comet-cc env)"\n  comet-cc env --shell fish | source')
     .action(async (flags: { shell?: Shell }) => {
-      const { prepareAccess } = await import('../prepare.ts');
+      const { prepareAccess } = await import('../daemon/prepare.ts');
       const guard = await guardStatus(context.paths.guardSocket);
       const port = guard?.port ?? (await context.config()).port;
       if (port === 0) throw new CometError('daemon_down', 'the port is known once the daemon runs: comet-cc start');

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import type { Context } from '../context.ts';
 import { engineOf } from '../engine.ts';
-import { lanesText, oneLine, printable } from '../format.ts';
+import { lanesText, oneLine, printable } from '../terminal/format.ts';
 
 export function registerExplain(program: Command, context: Context): void {
   program

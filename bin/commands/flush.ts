@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
 import { engineOf } from '../engine.ts';
-import { parseCount } from '../format.ts';
+import { parseCount } from '../terminal/format.ts';
 
 export function registerFlush(program: Command, context: Context): void {
   program

@@ -32,8 +32,8 @@ export function registerInstallCa(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc install-ca --settings')
     .action(async (flags: Flags) => {
       const { ensureCerts } = await import('../../certs/index.ts');
-      const { prepareAccess } = await import('../prepare.ts');
-      const { guardStatus } = await import('../control.ts');
+      const { prepareAccess } = await import('../daemon/prepare.ts');
+      const { guardStatus } = await import('../daemon/control.ts');
       const userExtraCaFile = context.env['NODE_EXTRA_CA_CERTS'] || null;
       const certs = await ensureCerts(context.paths, { nowMs: Date.now(), userExtraCaFile });
       const port = (await guardStatus(context.paths.guardSocket))?.port ?? (await context.config()).port;
@@ -70,7 +70,7 @@ async function setSettings(
   flags: Flags,
 ): Promise<SettingsDone> {
   const { editSettings, planSettings } = await import('../../certs/index.ts');
-  const { confirmed } = await import('../ask.ts');
+  const { confirmed } = await import('../terminal/ask.ts');
   const { userSettingsFile } = await import('../claude-settings.ts');
   const { term } = context;
   const plan = await planSettings(userSettingsFile(context.env), variables);
@@ -111,7 +111,7 @@ async function trustInSystem(context: Context, certs: Certs, flags: Flags): Prom
 
 async function trustIn(store: TrustStore, context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
   const { trustRoot, trustState } = await import('../../certs/index.ts');
-  const { confirmed } = await import('../ask.ts');
+  const { confirmed } = await import('../terminal/ask.ts');
   const { paths, term } = context;
   const state = await trustState(paths, store, certs.fingerprint);
   const plan = await store.describe(certs.rootFile, state.former);

@@ -5,9 +5,9 @@ import type { Command } from 'commander';
 import { ensureDir } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { Context } from '../context.ts';
-import { escaped, oneLine, parseCount, printable } from '../format.ts';
-import { createTail, type Tail } from '../tail.ts';
-import type { Paint } from '../term.ts';
+import { escaped, oneLine, parseCount, printable } from '../terminal/format.ts';
+import { createTail, type Tail } from '../terminal/tail.ts';
+import type { Paint } from '../terminal/term.ts';
 
 const FILES = ['guard.log', 'engine.log'] as const;
 

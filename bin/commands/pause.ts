@@ -22,7 +22,7 @@ export function registerPause(program: Command, context: Context): void {
       const { pauseLines } = await import('../consent/pause-lines.ts');
       const { paused } = await import('../consent/pauses.ts');
       const { readPauses, writePauses } = await import('../consent/pauses-file.ts');
-      const { parseSpan } = await import('../format.ts');
+      const { parseSpan } = await import('../terminal/format.ts');
       const { paths, term } = context;
       const now = Date.now();
       const until = flags.for === undefined ? null : new Date(now + parseSpan(flags.for, '--for')).toISOString();

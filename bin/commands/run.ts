@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { type ChildCommand, runChild } from '../child.ts';
 import { isClaude, withSettings } from '../claude-settings.ts';
 import type { Context } from '../context.ts';
-import type { DaemonSetup } from '../daemon.ts';
+import type { DaemonSetup } from '../daemon/daemon.ts';
 import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../environment.ts';
 import { messageOf } from '../exit.ts';
 
@@ -48,8 +48,8 @@ async function route(context: Context, command: string, args: readonly string[])
 
 async function throughDaemon(context: Context, command: string, args: readonly string[]): Promise<Route> {
   const { env, paths, term } = context;
-  const { prepareDaemon } = await import('../prepare.ts');
-  const { startDaemon } = await import('../daemon.ts');
+  const { prepareDaemon } = await import('../daemon/prepare.ts');
+  const { startDaemon } = await import('../daemon/daemon.ts');
   const setup = await prepareDaemon(context, {});
   term.progress('comet-cc: starting…');
   const { status, problem } = await startDaemon(setup);
@@ -72,7 +72,7 @@ async function throughDaemon(context: Context, command: string, args: readonly s
 
 /** A guard that dies is started again on its port while the command runs: the command knows no other. */
 async function keepAlive(setup: DaemonSetup, signal: AbortSignal): Promise<void> {
-  const { startDaemon } = await import('../daemon.ts');
-  const { watchGuard } = await import('../watch-guard.ts');
+  const { startDaemon } = await import('../daemon/daemon.ts');
+  const { watchGuard } = await import('../daemon/watch-guard.ts');
   await watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), signal);
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
-import { guardStatus } from '../control.ts';
+import { guardStatus } from '../daemon/control.ts';
 import type { ServicePlan } from '../service/plan.ts';
 
 export function registerService(program: Command, context: Context): void {

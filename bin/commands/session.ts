@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
-import type { SessionDetail, SessionView } from '../../memory/face.ts';
-import { table } from '../columns.ts';
+import type { SessionDetail, SessionView } from '../../memory/face/views.ts';
 import type { Context } from '../context.ts';
 import { engineOf, sessionId } from '../engine.ts';
-import { ago, oneLine, printable } from '../format.ts';
-import { refreshed } from '../refresh.ts';
-import type { Paint } from '../term.ts';
+import { table } from '../terminal/columns.ts';
+import { ago, oneLine, printable } from '../terminal/format.ts';
+import { refreshed } from '../terminal/refresh.ts';
+import type { Paint } from '../terminal/term.ts';
 
 const ID = 'any unambiguous start of its id; the newest session where none is given';
 /** A long tail takes a while, although no model but the local one is waited for. */

@@ -1,13 +1,13 @@
 import type { Command } from 'commander';
 import { pauseLines } from '../consent/pause-lines.ts';
 import type { Context } from '../context.ts';
-import { guardStatus } from '../control.ts';
 import { savedLine } from '../costs.ts';
+import { guardStatus } from '../daemon/control.ts';
 import { EXIT } from '../exit.ts';
-import { count, duration, oneLine } from '../format.ts';
-import { refreshed } from '../refresh.ts';
 import { type StatusReport, statusReport } from '../status-report.ts';
-import type { Paint } from '../term.ts';
+import { count, duration, oneLine } from '../terminal/format.ts';
+import { refreshed } from '../terminal/refresh.ts';
+import type { Paint } from '../terminal/term.ts';
 
 export function registerStatus(program: Command, context: Context): void {
   program

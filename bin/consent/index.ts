@@ -6,7 +6,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { createProjectOf } from '../../memory/adapters/git-project.ts';
 import type { Memory } from '../../memory/index.ts';
-import type { Problem } from '../../memory/ports.ts';
+import type { Problem } from '../../memory/ports/journal.ts';
 import { NO_PAUSES, type Pauses, standing, wasPaused } from './pauses.ts';
 import { parsePauses } from './pauses-file.ts';
 import { parseProjectFile, projectFilesFor } from './project-file.ts';

@@ -1,4 +1,4 @@
-import { oneLine } from '../format.ts';
+import { oneLine } from '../terminal/format.ts';
 import type { Pause, Pauses } from './pauses.ts';
 
 /** What holds, a line each. */

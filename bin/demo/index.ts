@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import type { Term } from '../term.ts';
+import type { Term } from '../terminal/term.ts';
 import { type Found, storyBrain } from './brain.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import { createStoryClock, playStory } from './play.ts';

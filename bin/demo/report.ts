@@ -1,6 +1,6 @@
-import { table } from '../columns.ts';
-import { count, oneLine } from '../format.ts';
-import type { Term } from '../term.ts';
+import { table } from '../terminal/columns.ts';
+import { count, oneLine } from '../terminal/format.ts';
+import type { Term } from '../terminal/term.ts';
 import type { Channel } from './brain.ts';
 import type { Answered, Outcome } from './outcome.ts';
 import type { Played } from './play.ts';

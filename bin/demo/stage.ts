@@ -9,11 +9,11 @@ import { loadConfig } from '../../common/load-config.ts';
 import { type HomePaths, homePaths } from '../../common/paths.ts';
 import { type EngineClient, engineClient } from '../api/client.ts';
 import type { Context } from '../context.ts';
-import { startDaemon, stopDaemon } from '../daemon.ts';
+import { startDaemon, stopDaemon } from '../daemon/daemon.ts';
+import { prepareDaemon } from '../daemon/prepare.ts';
 import { PROXY_NAMES } from '../environment.ts';
-import { prepareDaemon } from '../prepare.ts';
 import { type Brain, createStandin, type Standin } from '../standin/index.ts';
-import type { Term } from '../term.ts';
+import type { Term } from '../terminal/term.ts';
 import type { Way } from './tunnel.ts';
 
 /** What a demo plays on: a home of its own, the real guard and engine, and the stand-in behind them. */

@@ -1,13 +1,14 @@
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import { memoryLine } from '../../memory/core/memory-line.ts';
-import { neutralLine } from '../../memory/core/neutral.ts';
-import type { MemoryNode } from '../../memory/core/node.ts';
-import { FOREIGN } from '../../memory/core/own-tool.ts';
-import type { NodeView, ProjectView, RecallHit, SessionView } from '../../memory/face.ts';
+import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import { memoryLine } from '../../memory/core/recall/memory-line.ts';
+import { neutralLine } from '../../memory/core/text/neutral.ts';
+import { FOREIGN } from '../../memory/core/turns/own-tool.ts';
+import type { RecallHit } from '../../memory/face/recall.ts';
+import type { NodeView, ProjectView, SessionView } from '../../memory/face/views.ts';
 import { fenced } from '../../proxy/wire/texts.ts';
 import { nodeLines } from '../commands/memory/show.ts';
-import { oneLine, printable } from '../format.ts';
-import { contentText } from '../render.ts';
+import { oneLine, printable } from '../terminal/format.ts';
+import { contentText } from '../terminal/render.ts';
 
 /** What one answer may hold; whole lines beyond that are left out. */
 const ANSWER_CHARS = 4_000;

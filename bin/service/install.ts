@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { CometError } from '../../common/errors.ts';
 import { removeEmpty, writeFileAtomic } from '../../common/files.ts';
-import { oneLine } from '../format.ts';
+import { oneLine } from '../terminal/format.ts';
 import type { CommandLine, ServicePlan } from './plan.ts';
 import { MARK } from './render.ts';
 

@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { checkRequest, type Refusal } from '../../proxy/wire/check.ts';
+import { checkRequest, type Refusal } from '../../proxy/wire/checks/check.ts';
 import { modelTraits } from '../../proxy/wire/models.ts';
 import { invalid } from '../../proxy/wire/refusal.ts';
 import {

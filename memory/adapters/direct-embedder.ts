@@ -1,5 +1,5 @@
-import { askedWith, type Encoder } from '../core/question.ts';
-import type { Embedder } from '../ports.ts';
+import { askedWith, type Encoder } from '../core/recall/question.ts';
+import type { Embedder } from '../ports/embedder.ts';
 
 /** An encoder as it is, on the thread of whoever asks. */
 export function createDirectEmbedder(encoder: Encoder): Embedder {

@@ -2,8 +2,8 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { createExclusive, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../common/files.ts';
-import { MemoryNode } from '../core/node.ts';
-import type { ChangeRecord, DreamFiles, DreamLedger } from '../ports.ts';
+import { MemoryNode } from '../core/nodes/node.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger } from '../ports/snapshots.ts';
 
 const Record = z.object({
   snapshot: z.string(),

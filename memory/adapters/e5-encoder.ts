@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { z } from 'zod';
-import type { Encoder } from '../core/question.ts';
-import { toUnit } from '../core/static-table.ts';
+import type { Encoder } from '../core/recall/question.ts';
+import { toUnit } from '../core/text/static-table.ts';
 import { importOptional } from './optional-package.ts';
 
 export const E5 = { id: 'multilingual-e5-small-384-q8-v1', dimensions: 384 } as const;

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import type { Question } from '../core/question.ts';
-import type { Embedding } from '../ports.ts';
+import type { Question } from '../core/recall/question.ts';
+import type { Embedding } from '../ports/embedder.ts';
 import { type EncoderChoice, openEncoder } from './encoders.ts';
 
 export type EmbedRequest =

@@ -1,4 +1,4 @@
-import type { Encoder } from '../core/question.ts';
+import type { Encoder } from '../core/recall/question.ts';
 import { E5, E5_PACKAGES, openE5Encoder } from './e5-encoder.ts';
 import { createHashEncoder } from './hash-encoder.ts';
 import { MINILM, MINILM_PACKAGES, openMinilmEncoder } from './minilm-encoder.ts';

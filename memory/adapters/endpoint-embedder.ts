@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { askedWith } from '../core/question.ts';
-import { toUnit } from '../core/static-table.ts';
-import type { Embedder } from '../ports.ts';
+import { askedWith } from '../core/recall/question.ts';
+import { toUnit } from '../core/text/static-table.ts';
+import type { Embedder } from '../ports/embedder.ts';
 import { createEndpointKey, type EndpointKeyOptions } from './endpoint-key.ts';
 import { askEndpoint, type Replied } from './endpoint-request.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import type { Reranker } from '../ports.ts';
+import type { Reranker } from '../ports/reranker.ts';
 import { createEndpointKey, type EndpointKeyOptions } from './endpoint-key.ts';
 import { askEndpoint, type Replied } from './endpoint-request.ts';
 

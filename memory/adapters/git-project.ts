@@ -1,6 +1,6 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
-import { normalizeRemote, remoteUrl } from '../core/project.ts';
+import { normalizeRemote, remoteUrl } from '../core/turns/project.ts';
 
 const CACHED = 500;
 const FRESH_MS = 300_000;

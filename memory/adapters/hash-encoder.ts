@@ -1,7 +1,7 @@
-import type { Encoder } from '../core/question.ts';
-import { toUnit } from '../core/static-table.ts';
-import { tokenize } from '../core/tokens.ts';
-import type { Embedder } from '../ports.ts';
+import type { Encoder } from '../core/recall/question.ts';
+import { toUnit } from '../core/text/static-table.ts';
+import { tokenize } from '../core/text/tokens.ts';
+import type { Embedder } from '../ports/embedder.ts';
 import { createDirectEmbedder } from './direct-embedder.ts';
 
 const DIMENSIONS = 256;

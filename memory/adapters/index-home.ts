@@ -3,7 +3,7 @@ import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
-import type { Embedder } from '../ports.ts';
+import type { Embedder } from '../ports/embedder.ts';
 import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './lance-index.ts';
 import { createSucceededIndex } from './succeeded-index.ts';
 

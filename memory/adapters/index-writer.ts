@@ -1,8 +1,10 @@
 import { CometError } from '../../common/errors.ts';
-import type { RowCounts } from '../core/row-counts.ts';
-import { holdsTime } from '../core/time-signs.ts';
-import { tokenize } from '../core/tokens.ts';
-import type { Embedder, Embedding, IndexRow, Problem } from '../ports.ts';
+import type { RowCounts } from '../core/index/row-counts.ts';
+import { holdsTime } from '../core/index/time-signs.ts';
+import { tokenize } from '../core/text/tokens.ts';
+import type { Embedder, Embedding } from '../ports/embedder.ts';
+import type { Problem } from '../ports/journal.ts';
+import type { IndexRow } from '../ports/node-index.ts';
 import type { ScannedRow, StoredRow } from './lance-rows.ts';
 import type { LanceTable } from './lance-table.ts';
 

@@ -2,9 +2,9 @@ import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir } from '../../common/files.ts';
-import { latestTurns } from '../core/latest.ts';
-import { sessionStem } from '../core/session-file.ts';
-import type { Journal, JournalTurn, Problem } from '../ports.ts';
+import { latestTurns } from '../core/turns/latest.ts';
+import { sessionStem } from '../core/turns/session-file.ts';
+import type { Journal, JournalTurn, Problem } from '../ports/journal.ts';
 import { createSessionLog, type SessionLog } from './session-log.ts';
 
 const ENDING = '.log';

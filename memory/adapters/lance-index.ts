@@ -3,15 +3,17 @@ import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../common/files.ts';
-import { createLexicon } from '../core/lexicon.ts';
-import { createMeanVector } from '../core/mean-vector.ts';
-import { createRowCounts, type RowCounts } from '../core/row-counts.ts';
-import { SCRIPT_DIMENSIONS } from '../core/script.ts';
-import { searchTerms } from '../core/search-terms.ts';
-import { wordVector } from '../core/static-table.ts';
-import { createThesaurus } from '../core/thesaurus.ts';
-import { createVectorBook } from '../core/vector-book.ts';
-import type { Embedder, Found, FoundRow, Hits, Lane, NodeIndex, Problem, SearchOptions } from '../ports.ts';
+import { createMeanVector } from '../core/index/mean-vector.ts';
+import { createRowCounts, type RowCounts } from '../core/index/row-counts.ts';
+import { searchTerms } from '../core/index/search-terms.ts';
+import { createThesaurus } from '../core/index/thesaurus.ts';
+import { createVectorBook } from '../core/index/vector-book.ts';
+import { createLexicon } from '../core/text/lexicon.ts';
+import { SCRIPT_DIMENSIONS } from '../core/text/script.ts';
+import { wordVector } from '../core/text/static-table.ts';
+import type { Embedder } from '../ports/embedder.ts';
+import type { Problem } from '../ports/journal.ts';
+import type { Found, FoundRow, Hits, Lane, NodeIndex, SearchOptions } from '../ports/node-index.ts';
 import { createIndexWriter } from './index-writer.ts';
 import {
   createLanceTable,

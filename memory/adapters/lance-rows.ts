@@ -11,9 +11,9 @@ import {
   Utf8,
   type Vector,
 } from 'apache-arrow';
-import type { CountedRow } from '../core/row-counts.ts';
-import { SCRIPT_DIMENSIONS } from '../core/script.ts';
-import type { IndexRow } from '../ports.ts';
+import type { CountedRow } from '../core/index/row-counts.ts';
+import { SCRIPT_DIMENSIONS } from '../core/text/script.ts';
+import type { IndexRow } from '../ports/node-index.ts';
 
 /** A row as it is stored: what `IndexRow` says, its words, the vectors and who made them. */
 export interface StoredRow extends Omit<IndexRow, 'summary' | 'trigger'> {

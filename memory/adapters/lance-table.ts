@@ -2,7 +2,7 @@ import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { type Connection, connect, Index, Session, type Table } from '@lancedb/lancedb';
 import type { Table as ArrowTable } from 'apache-arrow';
-import type { IndexFilter, IndexRow, TurnWords } from '../ports.ts';
+import type { IndexFilter, IndexRow, TurnWords } from '../ports/node-index.ts';
 import { asRecord, SCANNED, type ScannedRow, type StoredRow, scannedRows, schemaFor } from './lance-rows.ts';
 import type { VectorIndex } from './lance-vectors.ts';
 import { createRecentTurns } from './recent-turns.ts';

@@ -1,5 +1,5 @@
-import { type Breaker, createBreaker } from '../core/breaker.ts';
-import type { Hits, Lane } from '../ports.ts';
+import { type Breaker, createBreaker } from '../core/recall/breaker.ts';
+import type { Hits, Lane } from '../ports/node-index.ts';
 
 export const NO_HITS: Hits = { slots: [], scores: [] };
 

@@ -1,4 +1,4 @@
-import type { FoundRow, Hits, Lane } from '../ports.ts';
+import type { FoundRow, Hits, Lane } from '../ports/node-index.ts';
 import { NO_HITS } from './lane-guards.ts';
 
 type Kind = FoundRow['kind'];

@@ -1,7 +1,8 @@
-import { detailLocally } from '../core/detail.ts';
-import { compactLocally, senseLocally } from '../core/extract.ts';
-import { type Meanings, meantText } from '../core/shift.ts';
-import type { Corpus, Embedder, LanguageModel, TurnText } from '../ports.ts';
+import { detailLocally } from '../core/writing/detail.ts';
+import { compactLocally, senseLocally } from '../core/writing/extract.ts';
+import { type Meanings, meantText } from '../core/writing/shift.ts';
+import type { Corpus, Embedder } from '../ports/embedder.ts';
+import type { LanguageModel, TurnText } from '../ports/language-model.ts';
 
 export interface LocalModelOptions {
   /** Tells topics apart by what is meant; words alone do without it. */

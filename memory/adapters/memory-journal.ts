@@ -1,6 +1,6 @@
 import { CometError } from '../../common/errors.ts';
-import { latestTurns } from '../core/latest.ts';
-import type { Journal, JournalTurn } from '../ports.ts';
+import { latestTurns } from '../core/turns/latest.ts';
+import type { Journal, JournalTurn } from '../ports/journal.ts';
 
 /** A journal that lasts as long as the process, for tests and for homes that cannot be written. */
 export function createMemoryJournal(): Journal {

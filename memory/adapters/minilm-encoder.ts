@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { Encoder } from '../core/question.ts';
+import type { Encoder } from '../core/recall/question.ts';
 import { importOptional } from './optional-package.ts';
 import { scriptQuestion, scriptVector } from './static-encoder.ts';
 

@@ -1,13 +1,20 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../common/files.ts';
-import { parseBriefFile, renderBriefFile } from '../core/brief-markdown.ts';
-import { grouped } from '../core/grouped.ts';
-import { fits, joinFiles, type Library, readNodeFile, withNodes, withoutSections } from '../core/library.ts';
-import { type FileHead, type NodeDocument, newDocument, parseDocument, renderDocument } from '../core/markdown.ts';
-import type { MemoryNode } from '../core/node.ts';
-import { projectSlug, sessionStem } from '../core/session-file.ts';
-import type { NodeFiles, Problem, StoredBrief } from '../ports.ts';
+import { parseBriefFile, renderBriefFile } from '../core/nodes/brief-markdown.ts';
+import { fits, joinFiles, type Library, readNodeFile, withNodes, withoutSections } from '../core/nodes/library.ts';
+import {
+  type FileHead,
+  type NodeDocument,
+  newDocument,
+  parseDocument,
+  renderDocument,
+} from '../core/nodes/markdown.ts';
+import type { MemoryNode } from '../core/nodes/node.ts';
+import { grouped } from '../core/text/grouped.ts';
+import { projectSlug, sessionStem } from '../core/turns/session-file.ts';
+import type { Problem } from '../ports/journal.ts';
+import type { NodeFiles, StoredBrief } from '../ports/node-files.ts';
 import { createFileCache, decoded, filesBelow } from './file-cache.ts';
 
 const ASIDE = '.invalid-';

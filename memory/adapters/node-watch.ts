@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
-import type { NodeWatch, Problem } from '../ports.ts';
+import type { Problem } from '../ports/journal.ts';
+import type { NodeWatch } from '../ports/node-files.ts';
 
 /** Files are told once nothing has happened for so long: who writes in several steps is waited for. */
 const REST_MS = 200;

@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import type { Embedder } from '../ports.ts';
+import type { Embedder } from '../ports/embedder.ts';
 
 export interface PatienceOptions {
   /** A question waits no longer: its words are searched for without a vector. */

@@ -1,14 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
-import { clip } from '../core/neutral.ts';
-import { createLedger, type Ledger } from '../ledger.ts';
-import type { LanguageModel } from '../ports.ts';
+import { clip } from '../core/text/neutral.ts';
+import type { LanguageModel } from '../ports/language-model.ts';
 import { compacterPrompt } from '../prompts/compacter.ts';
 import { condensePrompt } from '../prompts/condense.ts';
 import { detailPrompt } from '../prompts/detail.ts';
 import type { Prompt } from '../prompts/prompt.ts';
 import { sensorPrompt } from '../prompts/sensor.ts';
+import { createLedger, type Ledger } from '../writing/ledger.ts';
 import { createSemaphore } from './semaphore.ts';
 
 /** Why a call gave no answer; `doctor` and `status` say it. */

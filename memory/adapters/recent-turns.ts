@@ -1,4 +1,4 @@
-import type { IndexRow, TurnWords } from '../ports.ts';
+import type { IndexRow, TurnWords } from '../ports/node-index.ts';
 
 type TurnRow = Pick<IndexRow, 'row_id' | 'kind' | 'node_id' | 'turn' | 'text' | 'origin'>;
 

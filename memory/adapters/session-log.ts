@@ -4,8 +4,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../common/files.ts';
-import { encodeFrame, HEADER_BYTES, readFrames } from '../core/frames.ts';
-import type { JournalTurn, Problem } from '../ports.ts';
+import { encodeFrame, HEADER_BYTES, readFrames } from '../core/turns/frames.ts';
+import type { JournalTurn, Problem } from '../ports/journal.ts';
 
 type Draft = Omit<JournalTurn, 'seq'>;
 

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { CometError } from '../../common/errors.ts';
 import { createExclusive, ensureDir, writeFileAtomic } from '../../common/files.ts';
-import type { SnapshotInfo, Snapshots } from '../ports.ts';
+import type { SnapshotInfo, Snapshots } from '../ports/snapshots.ts';
 
 const ENDING = '.jsonl.gz';
 const NAME = /^(\d{8}T\d{9}Z)-([a-z]+)-[0-9a-f]{6}$/;

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { isProjectPath } from '../core/file-link.ts';
-import { looksSecret } from '../core/secret-path.ts';
-import type { SourceFiles } from '../ports.ts';
+import { isProjectPath } from '../core/nodes/file-link.ts';
+import { looksSecret } from '../core/turns/secret-path.ts';
+import type { SourceFiles } from '../ports/source-files.ts';
 import { checkedOut, repositoryOf } from './git-project.ts';
 import { createSemaphore } from './semaphore.ts';
 

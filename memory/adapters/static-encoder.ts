@@ -1,7 +1,7 @@
-import type { Encoder } from '../core/question.ts';
-import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS } from '../core/script.ts';
-import { documentVector, piecesOf, pieceVectors, type StaticTable } from '../core/static-table.ts';
-import type { Embedder } from '../ports.ts';
+import type { Encoder } from '../core/recall/question.ts';
+import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS } from '../core/text/script.ts';
+import { documentVector, piecesOf, pieceVectors, type StaticTable } from '../core/text/static-table.ts';
+import type { Embedder } from '../ports/embedder.ts';
 import { createDirectEmbedder } from './direct-embedder.ts';
 import { hashVector } from './hash-encoder.ts';
 import { loadStaticTable } from './static-table-file.ts';

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { CometError } from '../../common/errors.ts';
-import { parseStaticTable, type StaticTable } from '../core/static-table.ts';
+import { parseStaticTable, type StaticTable } from '../core/text/static-table.ts';
 
 const FILE = new URL('./data/static-table.bin', import.meta.url);
 

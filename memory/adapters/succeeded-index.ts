@@ -1,4 +1,5 @@
-import type { Embedder, NodeIndex } from '../ports.ts';
+import type { Embedder } from '../ports/embedder.ts';
+import type { NodeIndex } from '../ports/node-index.ts';
 
 export interface Succession {
   readonly serving: NodeIndex;

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
-import type { KeptUsage, UsageStore } from '../governor.ts';
+import type { KeptUsage, UsageStore } from '../writing/governor.ts';
 
 const amount = z.number().nonnegative();
 const Kept = z.strictObject({

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
 import { CometError } from '../../common/errors.ts';
-import { askedWith, type Question } from '../core/question.ts';
-import type { Embedder, Embedding } from '../ports.ts';
+import { askedWith, type Question } from '../core/recall/question.ts';
+import type { Embedder, Embedding } from '../ports/embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { ENCODER_FACTS, type EncoderChoice } from './encoders.ts';
 import { createStaticEncoder } from './static-encoder.ts';

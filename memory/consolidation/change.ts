@@ -1,7 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { contentDigest } from '../core/digest.ts';
-import type { MemoryNode } from '../core/node.ts';
-import type { ChangeRecord, DreamFiles, NodeFiles, NodeRewrite } from '../ports.ts';
+import { contentDigest } from '../core/nodes/digest.ts';
+import type { MemoryNode } from '../core/nodes/node.ts';
+import type { NodeFiles } from '../ports/node-files.ts';
+import type { ChangeRecord, DreamFiles, NodeRewrite } from '../ports/snapshots.ts';
 
 type Files = Pick<NodeFiles, 'load' | 'save' | 'drop'>;
 

@@ -1,11 +1,11 @@
 import type { Log } from '../../common/log.ts';
-import { type Condensed, groupText, isFaithful, isRepetition, joinedText } from '../core/condense.ts';
-import { contentDigest } from '../core/digest.ts';
-import type { Group } from '../core/group-choice.ts';
-import { CONSOLIDATION } from '../core/merged-node.ts';
-import type { MemoryNode } from '../core/node.ts';
+import { type Condensed, groupText, isFaithful, isRepetition, joinedText } from '../core/dream/condense.ts';
+import type { Group } from '../core/dream/group-choice.ts';
+import { CONSOLIDATION } from '../core/dream/merged-node.ts';
+import { contentDigest } from '../core/nodes/digest.ts';
+import type { MemoryNode } from '../core/nodes/node.ts';
 import type { MemoryDeps, ReportingModel } from '../deps.ts';
-import type { CondenseInput, CondenseResult } from '../ports.ts';
+import type { CondenseInput, CondenseResult } from '../ports/language-model.ts';
 
 /** A text for several nodes; or they do not belong together; or the model is to be asked another time. */
 export type Condensing =

@@ -1,16 +1,16 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Near } from '../core/clusters.ts';
-import { contentDigest } from '../core/digest.ts';
-import type { DreamRule } from '../core/dream-rule.ts';
-import { chooseGroups, chooseJoins, chooseLinks, type Group } from '../core/group-choice.ts';
-import { grouped } from '../core/grouped.ts';
-import { chooseMerges, isSettled, isUsers } from '../core/merge-choice.ts';
-import { groupNodes, mergedNodes } from '../core/merged-node.ts';
-import type { MemoryNode } from '../core/node.ts';
-import { prune } from '../core/prune.ts';
-import { isPointer } from '../core/replace.ts';
-import { inForms, tagForms } from '../core/tag-forms.ts';
-import type { NodeRewrite } from '../ports.ts';
+import type { Near } from '../core/dream/clusters.ts';
+import type { DreamRule } from '../core/dream/dream-rule.ts';
+import { chooseGroups, chooseJoins, chooseLinks, type Group } from '../core/dream/group-choice.ts';
+import { chooseMerges, isSettled, isUsers } from '../core/dream/merge-choice.ts';
+import { groupNodes, mergedNodes } from '../core/dream/merged-node.ts';
+import { prune } from '../core/dream/prune.ts';
+import { inForms, tagForms } from '../core/dream/tag-forms.ts';
+import { contentDigest } from '../core/nodes/digest.ts';
+import type { MemoryNode } from '../core/nodes/node.ts';
+import { isPointer } from '../core/nodes/replace.ts';
+import { grouped } from '../core/text/grouped.ts';
+import type { NodeRewrite } from '../ports/snapshots.ts';
 import type { Condenser } from './condenser.ts';
 
 /** Nodes that one dream looks at; the rest is for the next. */

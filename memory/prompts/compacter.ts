@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { contentTags } from '../core/meta-tags.ts';
-import { policyRules } from '../core/modality.ts';
-import { clip, neutralLine } from '../core/neutral.ts';
-import type { Revised } from '../core/revision.ts';
-import type { Claim, CompactionInput, CompactionResult, DraftNode, KnownStatement } from '../ports.ts';
+import { contentTags } from '../core/nodes/meta-tags.ts';
+import type { Revised } from '../core/nodes/revision.ts';
+import { clip, neutralLine } from '../core/text/neutral.ts';
+import { policyRules } from '../core/writing/modality.ts';
+import type { Claim, CompactionInput, CompactionResult, DraftNode, KnownStatement } from '../ports/language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { clip } from '../core/neutral.ts';
-import type { CondenseInput, CondenseResult } from '../ports.ts';
+import { clip } from '../core/text/neutral.ts';
+import type { CondenseInput, CondenseResult } from '../ports/language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 
 const SUMMARY_CHARS = 2_000;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { clip } from '../core/neutral.ts';
-import { split } from '../core/sentences.ts';
-import type { DetailInput, DetailResult } from '../ports.ts';
+import { clip } from '../core/text/neutral.ts';
+import { split } from '../core/text/sentences.ts';
+import type { DetailInput, DetailResult } from '../ports/language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { labelTurns, renderTranscript } from './transcript.ts';
 

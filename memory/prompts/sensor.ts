@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { SensorInput, SensorReading, TurnText } from '../ports.ts';
+import type { SensorInput, SensorReading, TurnText } from '../ports/language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
 

@@ -11,7 +11,7 @@ import {
 } from '../../bin/standin/index.ts';
 import { silentLog } from '../../common/log.ts';
 import { createClaudeCli } from '../../memory/adapters/claude-cli.ts';
-import { readTurn } from '../../memory/core/taint.ts';
+import { readTurn } from '../../memory/core/turns/taint.ts';
 import { talk } from '../helpers/turns.ts';
 
 const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');

@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Answer, roundOf, type ServedRequest } from '../../bin/standin/index.ts';
-import type { SessionView } from '../../memory/face.ts';
+import type { SessionView } from '../../memory/face/views.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { CLI } from '../helpers/cli.ts';
 import type { Aside } from '../helpers/client-brain.ts';

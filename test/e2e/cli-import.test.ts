@@ -2,7 +2,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { importClaude } from '../../bin/commands/memory/import-claude.ts';
 import type { Context } from '../../bin/context.ts';
-import { createTerm } from '../../bin/term.ts';
+import { createTerm } from '../../bin/terminal/term.ts';
 import { homePaths } from '../../common/paths.ts';
 import { writeTranscript } from '../helpers/claude-home.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';

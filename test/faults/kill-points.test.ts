@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
-import { openSchema } from '../../bin/schema.ts';
+import { openSchema } from '../../bin/stores/schema.ts';
 import { editSettings, planSettings, revertSettings } from '../../certs/index.ts';
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';

@@ -5,7 +5,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { type Answer, createStandin, type ServedRequest, type Standin } from '../../bin/standin/index.ts';
-import type { MemoryNode } from '../../memory/core/node.ts';
+import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';

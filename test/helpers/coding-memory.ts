@@ -1,8 +1,9 @@
 import { Config } from '../../common/config.ts';
-import { rowsOf as indexRows } from '../../memory/core/assemble.ts';
-import type { MemoryNode } from '../../memory/core/node.ts';
-import type { IndexRow, NodeIndex, TurnText } from '../../memory/ports.ts';
-import { createRecaller, type Recaller } from '../../memory/recall.ts';
+import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import { rowsOf as indexRows } from '../../memory/core/writing/assemble.ts';
+import type { TurnText } from '../../memory/ports/language-model.ts';
+import type { IndexRow, NodeIndex } from '../../memory/ports/node-index.ts';
+import { createRecaller, type Recaller } from '../../memory/recalling/recall.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';
 import { makeNode } from './nodes.ts';
 

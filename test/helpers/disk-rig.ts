@@ -10,7 +10,9 @@ import { openNodeFiles } from '../../memory/adapters/node-files.ts';
 import { createNodeWatch } from '../../memory/adapters/node-watch.ts';
 import { openSnapshotFiles } from '../../memory/adapters/snapshot-files.ts';
 import type { Memory } from '../../memory/index.ts';
-import type { Journal, NodeFiles, NodeIndex, NodeWatch } from '../../memory/ports.ts';
+import type { Journal } from '../../memory/ports/journal.ts';
+import type { NodeFiles, NodeWatch } from '../../memory/ports/node-files.ts';
+import type { NodeIndex } from '../../memory/ports/node-index.ts';
 import { createDisk, openRig, type RigOptions } from './memory-rig.ts';
 
 export interface DiskRig {

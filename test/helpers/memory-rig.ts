@@ -6,10 +6,13 @@ import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
 import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
 import { createMemoryJournal } from '../../memory/adapters/memory-journal.ts';
-import type { MemoryNode } from '../../memory/core/node.ts';
+import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import type { Forgotten } from '../../memory/deps.ts';
 import { createMemory, type Memory, type MemoryDeps } from '../../memory/index.ts';
-import type { DreamFiles, Journal, NodeFiles, NodeIndex, Snapshots, StoredBrief } from '../../memory/ports.ts';
+import type { Journal } from '../../memory/ports/journal.ts';
+import type { NodeFiles, StoredBrief } from '../../memory/ports/node-files.ts';
+import type { NodeIndex } from '../../memory/ports/node-index.ts';
+import type { DreamFiles, Snapshots } from '../../memory/ports/snapshots.ts';
 import { createMemoryDreams } from './memory-dreams.ts';
 import { createMemorySnapshots } from './memory-snapshots.ts';
 

@@ -1,6 +1,6 @@
 import type { AnswerBlock } from '../../bin/standin/answer.ts';
 import type { Judge, Verdict } from '../../bin/standin/judge.ts';
-import type { Refusal } from '../../proxy/wire/check.ts';
+import type { Refusal } from '../../proxy/wire/checks/check.ts';
 import { modelTraits } from '../../proxy/wire/models.ts';
 import type { ConversationPlan, Json, PlannedRound, PlannedTurn } from './transcript-plans.ts';
 

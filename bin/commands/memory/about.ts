@@ -1,11 +1,11 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { ProjectView } from '../../../memory/face.ts';
-import { truncate, wrapped } from '../../columns.ts';
+import type { ProjectView } from '../../../memory/face/views.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, count, oneLine, printable } from '../../format.ts';
-import type { Paint } from '../../term.ts';
+import { truncate, wrapped } from '../../terminal/columns.ts';
+import { ago, count, oneLine, printable } from '../../terminal/format.ts';
+import type { Paint } from '../../terminal/term.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
   memory
@@ -18,7 +18,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
     .action(async (flags: { project: string; json?: boolean }) => {
       const projectDir = path.resolve(flags.project);
-      const view = await engineOf(context.paths).call('memory/about', { projectDir });
+      const view = await engineOf(context.paths).call('memory/recalling/about', { projectDir });
       if (flags.json) return context.term.json(view);
       if (view.counts.turns + view.counts.nodes === 0)
         return context.term.say(`nothing is known of ${oneLine(view.project)} yet`);

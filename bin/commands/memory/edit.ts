@@ -1,11 +1,11 @@
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import type { EngineClient } from '../../api/client.ts';
-import { confirmed } from '../../ask.ts';
 import type { Context } from '../../context.ts';
-import { type Draft, editorCommand, openDraft } from '../../editor.ts';
 import { engineOf } from '../../engine.ts';
 import { messageOf } from '../../exit.ts';
+import { confirmed } from '../../terminal/ask.ts';
+import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 
 export function registerMemoryEdit(memory: Command, context: Context): void {
   memory

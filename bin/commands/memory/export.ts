@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { writeFileAtomic } from '../../../common/files.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { printable } from '../../format.ts';
+import { printable } from '../../terminal/format.ts';
 
 const LONGEST_MS = 600_000;
 

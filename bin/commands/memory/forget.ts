@@ -1,13 +1,13 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
-import type { ForgetReport } from '../../../memory/face.ts';
+import type { ForgetReport } from '../../../memory/face/changes.ts';
 import type { OperationInput } from '../../api/operations.ts';
-import { confirmed } from '../../ask.ts';
-import { truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { count, oneLine, parseSince } from '../../format.ts';
+import { confirmed } from '../../terminal/ask.ts';
+import { truncate } from '../../terminal/columns.ts';
+import { count, oneLine, parseSince } from '../../terminal/format.ts';
 
 interface Flags {
   readonly source?: string;

@@ -4,7 +4,7 @@ import { CometError } from '../../../common/errors.ts';
 import type { ClaudeReport, OperationInput } from '../../api/operations.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { count, duration, oneLine, parseCount, parseSince } from '../../format.ts';
+import { count, duration, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
 const LONGEST_MS = 12 * 3_600_000;

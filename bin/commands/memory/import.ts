@@ -4,7 +4,7 @@ import { CometError } from '../../../common/errors.ts';
 import type { OperationResults } from '../../api/operations.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { count, oneLine } from '../../format.ts';
+import { count, oneLine } from '../../terminal/format.ts';
 import { type ClaudeFlags, importClaude } from './import-claude.ts';
 import { watched } from './watch.ts';
 

@@ -1,15 +1,15 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
-import { contentTags, terseMeta } from '../../../memory/core/meta-tags.ts';
-import type { MemoryNode } from '../../../memory/core/node.ts';
+import { contentTags, terseMeta } from '../../../memory/core/nodes/meta-tags.ts';
+import type { MemoryNode } from '../../../memory/core/nodes/node.ts';
 import type { OperationInput } from '../../api/operations.ts';
-import { type Column, table, truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, oneLine, parseCount, parseSince } from '../../format.ts';
-import { refreshed } from '../../refresh.ts';
-import type { Paint } from '../../term.ts';
+import { type Column, table, truncate } from '../../terminal/columns.ts';
+import { ago, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
+import { refreshed } from '../../terminal/refresh.ts';
+import type { Paint } from '../../terminal/term.ts';
 
 interface Flags {
   readonly session?: string;

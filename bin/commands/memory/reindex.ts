@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { count } from '../../format.ts';
+import { count } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
 const LONGEST_MS = 3_600_000;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Context } from '../../context.ts';
 import { engineOf, sessionId } from '../../engine.ts';
-import { messageLines } from '../../render.ts';
+import { messageLines } from '../../terminal/render.ts';
 
 export function registerMemoryRestore(memory: Command, context: Context): void {
   memory

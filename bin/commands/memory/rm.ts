@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import { confirmed } from '../../ask.ts';
-import { truncate } from '../../columns.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { oneLine } from '../../format.ts';
+import { confirmed } from '../../terminal/ask.ts';
+import { truncate } from '../../terminal/columns.ts';
+import { oneLine } from '../../terminal/format.ts';
 
 export function registerMemoryRm(memory: Command, context: Context): void {
   memory

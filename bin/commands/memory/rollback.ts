@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
-import type { SnapshotInfo } from '../../../memory/ports.ts';
-import { table } from '../../columns.ts';
+import type { SnapshotInfo } from '../../../memory/ports/snapshots.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago } from '../../format.ts';
+import { table } from '../../terminal/columns.ts';
+import { ago } from '../../terminal/format.ts';
 
 const LONGEST_MS = 600_000;
 

@@ -1,17 +1,17 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
-import { terseMeta } from '../../../memory/core/meta-tags.ts';
-import { provenance } from '../../../memory/core/provenance.ts';
-import { contentTokens } from '../../../memory/core/query.ts';
-import { staleNote } from '../../../memory/core/staleness.ts';
-import { uniqueTokens } from '../../../memory/core/tokens.ts';
-import type { RecallHit } from '../../../memory/face.ts';
-import { truncate, wrapped } from '../../columns.ts';
+import { terseMeta } from '../../../memory/core/nodes/meta-tags.ts';
+import { provenance } from '../../../memory/core/recall/provenance.ts';
+import { contentTokens } from '../../../memory/core/recall/query.ts';
+import { staleNote } from '../../../memory/core/recall/staleness.ts';
+import { uniqueTokens } from '../../../memory/core/text/tokens.ts';
+import type { RecallHit } from '../../../memory/face/recall.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, lanesText, oneLine, parseCount } from '../../format.ts';
-import type { Term } from '../../term.ts';
+import { truncate, wrapped } from '../../terminal/columns.ts';
+import { ago, lanesText, oneLine, parseCount } from '../../terminal/format.ts';
+import type { Term } from '../../terminal/term.ts';
 
 interface Flags {
   readonly top: string;

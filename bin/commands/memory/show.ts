@@ -1,13 +1,13 @@
 import { type Command, Option } from 'commander';
-import { parseFileLink } from '../../../memory/core/file-link.ts';
-import { contentTags, terseMeta } from '../../../memory/core/meta-tags.ts';
-import type { NodeView } from '../../../memory/face.ts';
+import { parseFileLink } from '../../../memory/core/nodes/file-link.ts';
+import { contentTags, terseMeta } from '../../../memory/core/nodes/meta-tags.ts';
+import type { NodeView } from '../../../memory/face/views.ts';
 import type { EngineClient } from '../../api/client.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, oneLine, printable } from '../../format.ts';
-import { messageLines } from '../../render.ts';
-import type { Paint } from '../../term.ts';
+import { ago, oneLine, printable } from '../../terminal/format.ts';
+import { messageLines } from '../../terminal/render.ts';
+import type { Paint } from '../../terminal/term.ts';
 
 type Depth = 0 | 1 | 2;
 

@@ -2,12 +2,12 @@ import { lstat, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import type { HomePaths } from '../../../common/paths.ts';
-import type { MemoryStats } from '../../../memory/face.ts';
+import type { MemoryStats } from '../../../memory/face/views.ts';
 import type { Context } from '../../context.ts';
 import { type Costs, savedLine } from '../../costs.ts';
 import { engineOf } from '../../engine.ts';
-import { count, oneLine } from '../../format.ts';
-import type { Paint } from '../../term.ts';
+import { count, oneLine } from '../../terminal/format.ts';
+import type { Paint } from '../../terminal/term.ts';
 
 export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Readonly<Record<string, number>> };
 

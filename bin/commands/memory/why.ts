@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import type { NodeReason } from '../../../memory/face.ts';
-import { truncate } from '../../columns.ts';
+import type { NodeReason } from '../../../memory/face/views.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, oneLine } from '../../format.ts';
-import type { Paint } from '../../term.ts';
+import { truncate } from '../../terminal/columns.ts';
+import { ago, oneLine } from '../../terminal/format.ts';
+import type { Paint } from '../../terminal/term.ts';
 
 const PROMPT_WIDTH = 120;
 

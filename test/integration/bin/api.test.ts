@@ -10,11 +10,11 @@ import { createHookHandlers } from '../../../bin/api/hooks.ts';
 import { createClaudeImport } from '../../../bin/api/import-claude.ts';
 import { type ApiServer, openApiServer } from '../../../bin/api/server.ts';
 import { NO_COSTS } from '../../../bin/costs.ts';
-import { lateMemory } from '../../../bin/late-memory.ts';
+import { lateMemory } from '../../../bin/stores/late-memory.ts';
 import { Config } from '../../../common/config.ts';
 import { CometError } from '../../../common/errors.ts';
 import { silentLog } from '../../../common/log.ts';
-import type { Memory } from '../../../memory/face.ts';
+import type { Memory } from '../../../memory/face/memory.ts';
 
 let dir: string;
 let socket: string;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { engineClient } from '../../../bin/api/client.ts';
 import type { Handlers } from '../../../bin/api/operations.ts';
 import { openApiServer } from '../../../bin/api/server.ts';
-import { askGuard, guardStatus } from '../../../bin/control.ts';
+import { askGuard, guardStatus } from '../../../bin/daemon/control.ts';
 import { silentLog } from '../../../common/log.ts';
 import { platformOf } from '../../../common/platform.ts';
 import { openControl } from '../../../proxy/guard/control.ts';

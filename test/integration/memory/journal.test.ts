@@ -4,9 +4,9 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { openJournal } from '../../../memory/adapters/journal.ts';
 import { createMemoryJournal } from '../../../memory/adapters/memory-journal.ts';
-import { encodeFrame, readFrames } from '../../../memory/core/frames.ts';
-import { sessionStem } from '../../../memory/core/session-file.ts';
-import type { Journal, Problem } from '../../../memory/ports.ts';
+import { encodeFrame, readFrames } from '../../../memory/core/turns/frames.ts';
+import { sessionStem } from '../../../memory/core/turns/session-file.ts';
+import type { Journal, Problem } from '../../../memory/ports/journal.ts';
 import { journalContract, turn } from '../../contract/journal.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 

@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import type { OpenedIndex } from '../../../memory/adapters/lance-index.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
-import type { Embedder } from '../../../memory/ports.ts';
+import type { Embedder } from '../../../memory/ports/embedder.ts';
 import { nodeIndexContract, nodeRow, turnRow } from '../../contract/node-index.ts';
 import { searched } from '../../helpers/lane-hits.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

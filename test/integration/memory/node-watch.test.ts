@@ -3,7 +3,7 @@ import path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { writeFileAtomic } from '../../../common/files.ts';
 import { createNodeWatch } from '../../../memory/adapters/node-watch.ts';
-import type { NodeWatch } from '../../../memory/ports.ts';
+import type { NodeWatch } from '../../../memory/ports/node-files.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { Config } from '../../../common/config.ts';
 import { createLog } from '../../../common/log.ts';
 import { createOpenAiEndpoint, type OpenAiEndpointOptions } from '../../../memory/adapters/openai-endpoint.ts';
-import { readTurn } from '../../../memory/core/taint.ts';
-import { createLedger } from '../../../memory/ledger.ts';
+import { readTurn } from '../../../memory/core/turns/taint.ts';
+import { createLedger } from '../../../memory/writing/ledger.ts';
 import { languageModelContract } from '../../contract/language-model.ts';
 import {
   answerFor,

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { MemoryNode } from '../../../memory/core/node.ts';
+import type { MemoryNode } from '../../../memory/core/nodes/node.ts';
 import type { Memory } from '../../../memory/index.ts';
 import { openOnDisk } from '../../helpers/disk-rig.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../helpers/memory-rig.ts';

@@ -3,7 +3,7 @@ import { expect, it } from 'vitest';
 import { plantedSecrets } from '../../../bench/redact/secrets.ts';
 import { createRedactor } from '../../../common/redact.ts';
 import { createSecretlint } from '../../../memory/adapters/secretlint.ts';
-import { redactTurn } from '../../../memory/intake.ts';
+import { redactTurn } from '../../../memory/capture/intake.ts';
 import { createAssembler } from '../../../proxy/assemble.ts';
 import { createSseDecoder } from '../../../proxy/sse.ts';
 import { talk } from '../../helpers/turns.ts';

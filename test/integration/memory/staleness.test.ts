@@ -4,7 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { createProjectOf } from '../../../memory/adapters/git-project.ts';
 import { createSourceFiles } from '../../../memory/adapters/source-files.ts';
 import type { Memory } from '../../../memory/index.ts';
-import type { SourceFiles } from '../../../memory/ports.ts';
+import type { SourceFiles } from '../../../memory/ports/source-files.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -4,7 +4,7 @@ import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
 import { createMemoryIndex } from '../../../memory/adapters/memory-index.ts';
 import { createStaticEmbedder } from '../../../memory/adapters/static-encoder.ts';
 import type { Memory } from '../../../memory/index.ts';
-import type { NodeIndex } from '../../../memory/ports.ts';
+import type { NodeIndex } from '../../../memory/ports/node-index.ts';
 import { ANSWERED, HELD_OUT, UNANSWERED } from '../../fixtures/story-questions.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { linesFor, missedBy, type Pace, replayStory, STORY_MS } from '../../helpers/story-memory.ts';

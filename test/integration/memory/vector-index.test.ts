@@ -3,7 +3,7 @@ import { connect } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
 import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
-import type { NodeIndex } from '../../../memory/ports.ts';
+import type { NodeIndex } from '../../../memory/ports/node-index.ts';
 import { nodeRow, turnRow } from '../../contract/node-index.ts';
 import { searched } from '../../helpers/lane-hits.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

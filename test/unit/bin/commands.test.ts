@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { displayWidth } from '../../../bin/columns.ts';
 import { checkLines } from '../../../bin/commands/doctor.ts';
 import { inOrder, logLine } from '../../../bin/commands/logs.ts';
 import { aboutLines } from '../../../bin/commands/memory/about.ts';
@@ -11,12 +10,13 @@ import { statusLines } from '../../../bin/commands/status.ts';
 import { NO_PAUSES } from '../../../bin/consent/pauses.ts';
 import { NO_COSTS } from '../../../bin/costs.ts';
 import { exitCodeOf } from '../../../bin/exit.ts';
-import { idleModel } from '../../../bin/late-memory.ts';
-import { contentText } from '../../../bin/render.ts';
-import { createTerm, type Paint } from '../../../bin/term.ts';
+import { idleModel } from '../../../bin/stores/late-memory.ts';
+import { displayWidth } from '../../../bin/terminal/columns.ts';
+import { contentText } from '../../../bin/terminal/render.ts';
+import { createTerm, type Paint } from '../../../bin/terminal/term.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
-import type { MemoryNode } from '../../../memory/core/node.ts';
-import type { RecallHit } from '../../../memory/face.ts';
+import type { MemoryNode } from '../../../memory/core/nodes/node.ts';
+import type { RecallHit } from '../../../memory/face/recall.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const ASKED = { query: 'which port has staging', explain: true, nowMs: NOW };

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { progressLine } from '../../../bin/commands/memory/import-claude.ts';
-import { createTerm } from '../../../bin/term.ts';
+import { createTerm } from '../../../bin/terminal/term.ts';
 
 test.each([
   [{ done: 0, total: 4_000 }, 200, '░░░░░░░░░░░░░░░░░░░░ 0 %  0 turns'],

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { displayWidth, table, truncate } from '../../../bin/columns.ts';
 import { listLines } from '../../../bin/commands/memory/ls.ts';
 import { hitLines } from '../../../bin/commands/memory/search.ts';
-import { frame } from '../../../bin/refresh.ts';
-import type { Paint } from '../../../bin/term.ts';
-import type { RecallHit } from '../../../memory/face.ts';
+import { displayWidth, table, truncate } from '../../../bin/terminal/columns.ts';
+import { frame } from '../../../bin/terminal/refresh.ts';
+import type { Paint } from '../../../bin/terminal/term.ts';
+import type { RecallHit } from '../../../memory/face/recall.ts';
 import { makeNode } from '../../helpers/nodes.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

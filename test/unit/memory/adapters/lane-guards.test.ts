@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createLaneGuards, type GuardedLanes, lanesOf, NO_HITS } from '../../../../memory/adapters/lane-guards.ts';
-import type { Hits, Lane } from '../../../../memory/ports.ts';
+import type { Hits, Lane } from '../../../../memory/ports/node-index.ts';
 
 const LANES: readonly Lane[] = [
   ...(['fts', 'summary', 'trigger', 'raw', 'meaning'] as const),

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { nearestOfKinds, ofKind } from '../../../../memory/adapters/lane-kinds.ts';
-import type { FoundRow, Hits } from '../../../../memory/ports.ts';
+import type { FoundRow, Hits } from '../../../../memory/ports/node-index.ts';
 
 type Kind = FoundRow['kind'];
 

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { createHashEmbedder } from '../../../../memory/adapters/hash-encoder.ts';
 import { createPatientEmbedder } from '../../../../memory/adapters/patient-embedder.ts';
-import type { Corpus, Embedder } from '../../../../memory/ports.ts';
+import type { Corpus, Embedder } from '../../../../memory/ports/embedder.ts';
 
 const corpus: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
 

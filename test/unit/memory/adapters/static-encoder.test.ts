@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createStaticEmbedder } from '../../../../memory/adapters/static-encoder.ts';
-import type { Corpus } from '../../../../memory/ports.ts';
+import type { Corpus } from '../../../../memory/ports/embedder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 
 const { embed, embedQuery } = createStaticEmbedder();

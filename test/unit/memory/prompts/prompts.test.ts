@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readTurn } from '../../../../memory/core/taint.ts';
+import { readTurn } from '../../../../memory/core/turns/taint.ts';
 import { compacterPrompt } from '../../../../memory/prompts/compacter.ts';
 import { sensorPrompt } from '../../../../memory/prompts/sensor.ts';
 import { elide } from '../../../../memory/prompts/transcript.ts';

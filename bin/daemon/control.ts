@@ -1,0 +1,125 @@
+import { lstat } from 'node:fs/promises';
+import net from 'node:net';
+import { CometError } from '../../common/errors.ts';
+import { isPipe } from '../../common/platform.ts';
+
+export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_loop' | 'stopped';
+
+/** What the guard says of itself over its control socket. */
+export interface GuardStatus {
+  readonly nonce: string;
+  readonly pid: number;
+  readonly version: string;
+  readonly port: number;
+  readonly upstream: string;
+  readonly target: string;
+  /** The user's own proxy, without credentials. */
+  readonly upstream_proxy?: string | null;
+  /** What it last answered instead of a connection, in words. */
+  readonly upstream_proxy_trouble?: string;
+  readonly uptime_ms: number;
+  readonly engine: { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
+  readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };
+}
+
+export type GuardRequest =
+  | { readonly op: 'status' }
+  | { readonly op: 'wait_healthy'; readonly timeout_ms: number }
+  | { readonly op: 'stop' }
+  | { readonly op: 'restart_engine' };
+
+const MAX_REPLY_BYTES = 64 * 1024;
+
+/**
+ * Whether a socket of ours stands at `file`.
+ *
+ * @throws CometError `unsafe_file` when something stands there that is not a socket of this user
+ */
+export async function socketPresent(file: string): Promise<boolean> {
+  // Whether anyone listens there shows when one connects.
+  if (isPipe(file)) return true;
+  let found: Awaited<ReturnType<typeof lstat>>;
+  try {
+    found = await lstat(file);
+  } catch (error) {
+    if (['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '')) return false;
+    throw new CometError('unsafe_file', `${file} cannot be inspected; check the permissions of its folder`, {
+      cause: error,
+    });
+  }
+  if (!found.isSocket() || (process.getuid && found.uid !== process.getuid())) {
+    throw new CometError('unsafe_file', `${file} is not a socket of this user; remove it if you know what it is`);
+  }
+  return true;
+}
+
+/** Status of the guard of this home; null when none answers. */
+export async function guardStatus(socket: string, timeoutMs = 2_000): Promise<GuardStatus | null> {
+  const reply = await askGuard(socket, { op: 'status' }, timeoutMs);
+  return reply === null ? null : checkedStatus(reply);
+}
+
+/** The status once the engine is healthy, or whatever it is after `timeoutMs`; null when no guard answers. */
+export async function waitHealthy(socket: string, timeoutMs: number): Promise<GuardStatus | null> {
+  const reply = await askGuard(socket, { op: 'wait_healthy', timeout_ms: timeoutMs }, timeoutMs + 2_000);
+  return reply === null ? null : checkedStatus(reply);
+}
+
+/**
+ * One line of JSON each way.
+ *
+ * @returns null when nobody listens there
+ * @throws CometError `unsafe_file`, or `daemon_unhealthy` when the answer is late or no JSON
+ */
+export async function askGuard(socket: string, request: GuardRequest, timeoutMs: number): Promise<unknown> {
+  if (!(await socketPresent(socket))) return null;
+  const text = await exchangeLine(socket, JSON.stringify(request), timeoutMs);
+  if (text === null) return null;
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new CometError('daemon_unhealthy', 'the guard gave no sensible answer; try comet-cc restart', {
+      cause: error,
+    });
+  }
+}
+
+function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<string | null> {
+  return new Promise((resolve, reject) => {
+    let text = '';
+    const connection = net.connect({ path: socket });
+    const timer = setTimeout(() => {
+      connection.destroy();
+      reject(new CometError('daemon_unhealthy', 'the guard does not answer; see comet-cc logs'));
+    }, timeoutMs);
+    const settle = (answer: string | null): void => {
+      clearTimeout(timer);
+      connection.destroy();
+      resolve(answer);
+    };
+    connection.setEncoding('utf8');
+    connection.on('connect', () => connection.write(`${line}\n`));
+    connection.on('data', (chunk: string) => {
+      text += chunk;
+      const end = text.indexOf('\n');
+      if (end >= 0) settle(text.slice(0, end));
+      else if (text.length > MAX_REPLY_BYTES) settle('');
+    });
+    connection.on('end', () => settle(text === '' ? null : text));
+    // A refused or cut connection means that no guard lives behind the path, whatever still stands on disk.
+    connection.on('error', () => settle(null));
+  });
+}
+
+function checkedStatus(reply: unknown): GuardStatus {
+  const status = reply as Partial<GuardStatus> | null;
+  const sound =
+    typeof status === 'object' &&
+    status !== null &&
+    typeof status.nonce === 'string' &&
+    typeof status.pid === 'number' &&
+    typeof status.port === 'number' &&
+    typeof status.engine === 'object';
+  if (sound) return status as GuardStatus;
+  throw new CometError('daemon_unhealthy', 'the guard speaks another version; run comet-cc restart');
+}

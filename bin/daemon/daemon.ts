@@ -1,0 +1,137 @@
+import type { ChildProcess } from 'node:child_process';
+import { setTimeout as after } from 'node:timers/promises';
+import { CometError } from '../../common/errors.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { askGuard, type GuardStatus, guardStatus, waitHealthy } from './control.ts';
+import { socketTooLong } from './socket-length.ts';
+import { type Spawned, spawnGuard } from './spawn-guard.ts';
+
+/** A start or restart that has no healthy engine by then has failed. */
+const START_MS = 15_000;
+/** How long a rival that took the port first may need until its control socket answers. */
+const RIVAL_MS = 2_000;
+const DRAIN_MS = 32_000;
+const SECOND_STOP_MS = 3_000;
+
+export interface DaemonSetup {
+  readonly paths: HomePaths;
+  /** The daemon's whole environment, `COMET_CC_*` included. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly port: number;
+  readonly token: string;
+  /** PEM file that Claude Code must trust. */
+  readonly bundle: string;
+  readonly foreground?: boolean;
+}
+
+export interface Started {
+  readonly status: GuardStatus;
+  /** False when it ran before. */
+  readonly fresh: boolean;
+  /** Why memory does not work although the guard runs; null when all is well. */
+  readonly problem: string | null;
+  /** The guard, where it stays in the foreground. */
+  readonly child: ChildProcess | null;
+}
+
+/**
+ * Makes sure that the daemon of this home runs. Two racing calls leave one daemon, and both succeed.
+ *
+ * @throws CometError `port_in_use` when a stranger has the port, `daemon_unhealthy` when no guard came up
+ */
+export async function startDaemon(setup: DaemonSetup): Promise<Started> {
+  const deadline = performance.now() + START_MS;
+  const running = await guardStatus(setup.paths.guardSocket);
+  if (running !== null) return settled(setup.paths, { fresh: false, child: null, deadline });
+  const tooLong = socketTooLong(setup.paths);
+  if (tooLong !== null) throw new CometError('config_invalid', `${tooLong.detail}: ${tooLong.fix}`);
+  const spawned = await spawnGuard({
+    paths: setup.paths,
+    env: setup.env,
+    foreground: setup.foreground ?? false,
+    timeoutMs: START_MS - 2_000,
+  });
+  if (spawned.kind === 'listening') {
+    const child = setup.foreground ? spawned.child : null;
+    return settled(setup.paths, { fresh: true, child, deadline });
+  }
+  if (await rivalAnswers(setup.paths)) return settled(setup.paths, { fresh: false, child: null, deadline });
+  throw startFailure(setup, spawned);
+}
+
+/**
+ * Asks the guard to drain and waits until it has gone; no signal is ever sent.
+ *
+ * @returns what ran, null when nothing did
+ * @throws CometError `daemon_unhealthy` when it will not go
+ */
+export async function stopDaemon(paths: HomePaths): Promise<GuardStatus | null> {
+  const running = await guardStatus(paths.guardSocket);
+  if (running === null) return null;
+  await askGuard(paths.guardSocket, { op: 'stop' }, 5_000);
+  if (await gone(paths, running, DRAIN_MS)) return running;
+  // The second request is the impatient one: the guard closes what is still open.
+  await askGuard(paths.guardSocket, { op: 'stop' }, 5_000);
+  if (await gone(paths, running, SECOND_STOP_MS)) return running;
+  throw new CometError(
+    'daemon_unhealthy',
+    `the daemon (process ${running.pid}) does not stop; see comet-cc logs, then end it`,
+  );
+}
+
+async function settled(
+  paths: HomePaths,
+  start: { readonly fresh: boolean; readonly child: ChildProcess | null; readonly deadline: number },
+): Promise<Started> {
+  let status: GuardStatus | null = null;
+  while (performance.now() < start.deadline) {
+    status = await waitHealthy(
+      paths.guardSocket,
+      Math.min(1_000, Math.max(1, Math.ceil(start.deadline - performance.now()))),
+    );
+    if (status === null) await after(50);
+    else if (status.engine.state === 'healthy' || status.engine.state === 'crash_loop') break;
+  }
+  if (status === null)
+    throw new CometError('daemon_unhealthy', 'the daemon went away as it started; see comet-cc logs');
+  return { status, fresh: start.fresh, child: start.child, problem: problemOf(status) };
+}
+
+function problemOf({ engine }: GuardStatus): string | null {
+  if (engine.state === 'healthy') return null;
+  const what = engine.state === 'crash_loop' ? 'ends again and again' : `is not healthy (${engine.state})`;
+  return `the engine ${what}: Claude Code goes on without memory; see comet-cc doctor and comet-cc logs`;
+}
+
+async function rivalAnswers(paths: HomePaths): Promise<boolean> {
+  for (const deadline = performance.now() + RIVAL_MS; performance.now() < deadline; await after(50)) {
+    if ((await guardStatus(paths.guardSocket)) !== null) return true;
+  }
+  return false;
+}
+
+function startFailure(setup: DaemonSetup, spawned: Exclude<Spawned, { kind: 'listening' }>): CometError {
+  if (spawned.kind === 'failed')
+    return new CometError('daemon_unhealthy', `the daemon could not start: ${spawned.message}`);
+  const port = spawned.port || setup.port;
+  if (port < 1024 && /EACCES/.test(spawned.message)) {
+    return new CometError(
+      'port_in_use',
+      `port ${port} needs more rights; choose one above 1023: comet-cc start --port N`,
+    );
+  }
+  // Whoever it is, our token is not shown to them to find out.
+  return new CometError(
+    'port_in_use',
+    `port ${port} is used by another program, which is left alone; choose another: comet-cc start --port ${port + 1}, or set COMET_CC_PORT`,
+  );
+}
+
+/** The socket and its nonce say who lives, never a process id: those are reused, and linger in containers. */
+async function gone(paths: HomePaths, running: GuardStatus, timeoutMs: number): Promise<boolean> {
+  for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await after(25)) {
+    const now = await guardStatus(paths.guardSocket).catch(() => running);
+    if (now === null || now.nonce !== running.nonce) return true;
+  }
+  return false;
+}

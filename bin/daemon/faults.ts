@@ -1,0 +1,78 @@
+import type { Rewriter } from '../../proxy/ports.ts';
+
+/** Where a fault can be made to happen, and what it is; see docs/decisions/0023. */
+const POINTS = {
+  /** The engine has read its settings and opened nothing. */
+  start: 'the start of the engine',
+  /** A request was read whole, and memory is asked for what goes out. */
+  rewrite: 'the rewriter',
+  /** Journal, files and index are opened. */
+  store: 'the opening of the store',
+} as const;
+
+type Point = keyof typeof POINTS;
+
+const ACTIONS = {
+  throw(point: Point): never {
+    throw new Error(`a fault that was asked for, in ${POINTS[point]}`);
+  },
+  hang: () => new Promise<never>(() => {}),
+  /** Holds the event loop; longer than the guard waits for a heartbeat. */
+  block() {
+    const until = performance.now() + 5_000;
+    while (performance.now() < until);
+  },
+  exit: () => process.exit(70),
+  oom() {
+    for (const kept: string[][] = []; ; ) kept.push(Array.from({ length: 10_000 }, (_, at) => `filler ${at}`));
+  },
+} as const;
+
+interface Fault {
+  readonly point: Point;
+  readonly action: keyof typeof ACTIONS;
+  /** The call that it happens in; null for each. */
+  readonly call: number | null;
+}
+
+const FAULT = /^(\w+):(\w+)(?:@(\d+))?$/;
+const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
+
+/**
+ * Faults of `COMET_FAULT`, `point:action` or `point:action@n` with commas between: the nth call of the point only.
+ * None, whatever it says, where the upstream is not this machine: no real conversation ever meets one.
+ */
+export function readFaults(spec: string | undefined, upstream: string): readonly Fault[] {
+  if (!spec || !LOOPBACK.test(new URL(upstream).hostname)) return [];
+  return spec.split(',').map((each) => {
+    const [, point = '', action = '', call] = FAULT.exec(each) ?? [];
+    if (!(point in POINTS && action in ACTIONS)) {
+      throw new Error(`COMET_FAULT: "${each}" is none of ${Object.keys(POINTS)} : ${Object.keys(ACTIONS)}`);
+    }
+    return { point: point as Point, action: action as keyof typeof ACTIONS, call: call ? Number(call) : null };
+  });
+}
+
+/** Called at each pass of the point; null where nothing was asked for there. */
+export function faultAt(faults: readonly Fault[], point: Point): (() => Promise<void>) | null {
+  const here = faults.filter((fault) => fault.point === point);
+  let calls = 0;
+  if (here.length === 0) return null;
+  return async () => {
+    calls += 1;
+    for (const { action, call } of here) if (call === null || call === calls) await ACTIONS[action](point);
+  };
+}
+
+/** `rewriter` itself unless faults name it. */
+export function withFaults<R extends Rewriter>(rewriter: R, faults: readonly Fault[]): R {
+  const fault = faultAt(faults, 'rewrite');
+  if (fault === null) return rewriter;
+  return {
+    ...rewriter,
+    async rewrite(request, signal) {
+      await fault();
+      return rewriter.rewrite(request, signal);
+    },
+  };
+}

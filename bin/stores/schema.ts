@@ -1,0 +1,62 @@
+import path from 'node:path';
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+
+/** Of everything kept below the home; raised when an older program could not read, or would damage, what is written. */
+const SCHEMA = 1;
+
+/** Brings a home from the schema before to `to`. Begun again after a kill: what it finds done it leaves. */
+export interface Migration {
+  readonly to: number;
+  run(paths: HomePaths): Promise<void>;
+}
+
+const MIGRATIONS: readonly Migration[] = [];
+
+const Stamp = z.looseObject({ schema: z.int().nonnegative(), upgradingTo: z.int().positive().optional() });
+
+/**
+ * Makes the stores below the home those of this program, before any of them is opened.
+ *
+ * @throws CometError `schema_newer` when a newer program wrote them, began to, or the stamp cannot be read; nothing
+ *   below the home may be written to then
+ */
+export async function openSchema(
+  paths: HomePaths,
+  { schema = SCHEMA, migrations = MIGRATIONS }: { schema?: number; migrations?: readonly Migration[] } = {},
+): Promise<void> {
+  const file = path.join(paths.home, 'schema.json');
+  const stamp = await readStamp(file);
+  const newest = Math.max(stamp.schema, stamp.upgradingTo ?? 0);
+  if (newest > schema) {
+    const what = `this home was written by a newer comet-cc (schema ${newest}, this one knows ${schema})`;
+    throw new CometError('schema_newer', `${what}: nothing is read or kept until that is installed again`);
+  }
+  if (stamp.schema === schema) return;
+  const due = migrations.filter(({ to }) => to > stamp.schema).toSorted((a, b) => a.to - b.to);
+  if (due.length === 0) {
+    // A disk that takes no stamp has nothing to upgrade either; the next start tries again.
+    return void (await write(file, { schema }).catch(() => undefined));
+  }
+  // An older program that comes upon a half-made store must know it for none of its own.
+  await write(file, { schema: stamp.schema, upgradingTo: schema });
+  for (const migration of due) await migration.run(paths);
+  await write(file, { schema });
+}
+
+async function readStamp(file: string): Promise<z.infer<typeof Stamp>> {
+  const text = await readFileIfPresent(file);
+  if (text === null) return { schema: 0 };
+  try {
+    return Stamp.parse(JSON.parse(text));
+  } catch (cause) {
+    const todo = `remove it if no newer comet-cc was ever used here`;
+    throw new CometError('schema_newer', `${file} cannot be read, so nothing is read or kept; ${todo}`, { cause });
+  }
+}
+
+function write(file: string, stamp: z.infer<typeof Stamp>): Promise<void> {
+  return writeFileAtomic(file, `${JSON.stringify(stamp)}\n`);
+}

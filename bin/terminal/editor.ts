@@ -1,0 +1,61 @@
+import { spawn } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { CometError } from '../../common/errors.ts';
+
+/** A text in a file that nobody else can read, for as long as it is being edited. */
+export interface Draft {
+  readonly file: string;
+  /** Opens the editor and resolves with the text when it was closed. @throws CometError `usage` when it fails */
+  edit(): Promise<string>;
+  /** Removes the file. */
+  drop(): Promise<void>;
+}
+
+export async function openDraft(text: string, name: string, command: readonly string[]): Promise<Draft> {
+  const dir = await mkdtemp(path.join(os.tmpdir(), 'comet-cc-edit-'));
+  const file = path.join(dir, name);
+  await writeFile(file, text, { mode: 0o600, flag: 'wx' });
+  return {
+    file,
+    async edit() {
+      await run([...command, file]);
+      return readFile(file, 'utf8');
+    },
+    drop: () => rm(dir, { recursive: true, force: true }),
+  };
+}
+
+/**
+ * `$VISUAL`, else `$EDITOR`, with their arguments; without either `vi`, where there is a terminal for it.
+ *
+ * @throws CometError `usage` where there is none
+ */
+export function editorCommand(env: NodeJS.ProcessEnv, isTerminal: boolean): string[] {
+  const words = split(env['VISUAL'] || env['EDITOR'] || '');
+  if (words.length > 0) return words;
+  if (isTerminal) return [process.platform === 'win32' ? 'notepad' : 'vi'];
+  throw new CometError('usage', 'no editor can be opened here: use --set field=value, or set EDITOR');
+}
+
+/** Words as a shell would see them, quotes included, but no shell runs. */
+function split(command: string): string[] {
+  return [...command.matchAll(/"([^"]*)"|'([^']*)'|(\S+)/g)].map(
+    ([, double, single, bare]) => double ?? single ?? bare ?? '',
+  );
+}
+
+function run([program = '', ...args]: readonly string[]): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: 'inherit' });
+    child.once('error', (cause) => {
+      reject(new CometError('usage', `the editor ${program} cannot be started; set EDITOR`, { cause }));
+    });
+    child.once('exit', (code) => {
+      if (code === 0) resolve();
+      else
+        reject(new CometError('usage', `the editor ${program} ended with ${code ?? 'a signal'}; nothing was changed`));
+    });
+  });
+}

@@ -1,0 +1,36 @@
+import { createHash } from 'node:crypto';
+import type { Redactor } from '../../common/redact.ts';
+import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
+import type { TurnText } from '../ports/language-model.ts';
+import { elide } from '../prompts/transcript.ts';
+
+/** Tool traffic kept beside a buffered turn: the compacter reads whole turns from the journal. */
+const BUFFERED_TOOL_CHARS = 4_000;
+
+/** The turn as it may be written: secrets marked, digests of what is written. */
+export async function redactTurn(
+  turn: CapturedTurn,
+  redactor: Redactor,
+): Promise<CapturedTurn & { readonly redacted: boolean }> {
+  let redacted = false;
+  const messages: CapturedMessage[] = [];
+  for (const message of turn.messages) {
+    const found = await redactor.full.json(message.content);
+    redacted ||= found.redacted;
+    messages.push(found.redacted ? rewritten(message, found.text) : message);
+  }
+  return { ...turn, messages, redacted };
+}
+
+/** The digest of what was there before would let a short secret be guessed. */
+function rewritten({ role }: CapturedMessage, content: string): CapturedMessage {
+  return { role, content, sha256: createHash('sha256').update(content).digest('hex') };
+}
+
+/** What sensor and local compacter need of a turn while it waits. */
+export function slimTurn(turn: TurnText): TurnText {
+  const parts = turn.parts.map((part) => {
+    return part.kind === 'assistant' ? part : { ...part, text: elide(part.text, BUFFERED_TOOL_CHARS) };
+  });
+  return { ...turn, parts };
+}

@@ -1,0 +1,94 @@
+import type { Origin } from '../../common/turn.ts';
+import { type JoinedRecords, type JoinedTurn, joinParts } from '../core/turns/parts.ts';
+import { readTainted, readTurn, withoutTools } from '../core/turns/taint.ts';
+import { saidText } from '../core/writing/assemble.ts';
+import type { Journal, JournalTurn } from '../ports/journal.ts';
+import type { TurnText } from '../ports/language-model.ts';
+import type { TurnBook } from './turn-book.ts';
+
+const CACHED_CHARS = 16_000_000;
+
+interface Said {
+  readonly text: string;
+  readonly origin: Origin;
+  readonly user: string;
+}
+
+/** Raw turns as nodes know them: each turn once, in its latest form, under its first name. */
+export interface Texts {
+  turns(sessionId: string): Promise<readonly JoinedTurn[]>;
+  /** The same as text, and each part of them beside. */
+  ofSession(sessionId: string): Promise<readonly TurnText[]>;
+  /** What was said in a turn; from memory where it was used lately. */
+  said(end: string): Promise<Said | null>;
+  keep(turn: TurnText): void;
+  drop(ends: readonly string[]): void;
+}
+
+export function createTexts(journal: Journal, book: TurnBook): Texts {
+  const cache = new Map<string, Said>();
+  let chars = 0;
+
+  function drop(ends: readonly string[]): void {
+    for (const end of ends) {
+      chars -= cache.get(end)?.text.length ?? 0;
+      cache.delete(end);
+    }
+  }
+
+  function keep(turn: TurnText): void {
+    drop([turn.end]);
+    const said = { text: saidText(turn), origin: withoutTools(turn).origin, user: turn.user };
+    cache.set(turn.end, said);
+    chars += said.text.length;
+    for (const oldest of cache.keys()) {
+      if (chars <= CACHED_CHARS) break;
+      drop([oldest]);
+    }
+  }
+
+  const nameOf = (end: string): string => book.forms(end)[0] ?? end;
+
+  async function joined(sessionId: string): Promise<JoinedRecords> {
+    const latest = new Map<string, JournalTurn>();
+    for (const turn of await journal.read(sessionId)) {
+      const name = nameOf(turn.end);
+      // When the turn comes back in another form, its files may have changed already.
+      const files = latest.get(name)?.files ?? turn.files;
+      latest.set(name, { ...turn, end: name, ...(files === undefined ? {} : { files }) });
+    }
+    return joinParts([...latest.values()], nameOf);
+  }
+
+  async function ofSession(sessionId: string): Promise<readonly TurnText[]> {
+    const { turns, parts } = await joined(sessionId);
+    const whole = turns.filter((turn) => turn.part === undefined);
+    const rounds = [...parts, ...turns.filter((turn) => turn.part !== undefined)];
+    return [...whole.map(readTurn), ...readParts(rounds)];
+  }
+
+  return {
+    turns: async (sessionId) => (await joined(sessionId)).turns,
+    ofSession,
+    keep,
+    drop,
+    async said(end) {
+      const name = book.forms(end)[0] ?? end;
+      const sessionId = book.sessionOf(name);
+      if (!cache.has(name) && sessionId !== undefined) {
+        for (const turn of await ofSession(sessionId)) keep(turn);
+      }
+      return cache.get(name) ?? null;
+    },
+  };
+}
+
+/** Taint goes on from part to part; where the one before is not there, it may have been tainted. */
+function readParts(parts: readonly JournalTurn[]): TurnText[] {
+  const tainted = new Map<string | null, boolean>([[null, false]]);
+  return parts.map((part) => {
+    const read = readTainted(part, tainted.get(part.part?.after ?? null) ?? true);
+    tainted.set(part.end, read.tainted);
+    return read.text;
+  });
+}

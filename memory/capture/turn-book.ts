@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import type { TaskList } from '../core/recall/handoff.ts';
+import { saidDigest } from '../core/turns/past-turn.ts';
+import type { Task } from '../core/turns/task-list.ts';
+import type { JournalTurn } from '../ports/journal.ts';
+import type { TurnText } from '../ports/language-model.ts';
+import { createTaskBook } from './task-book.ts';
+
+interface SessionFacts {
+  readonly project: string;
+  readonly firstAtMs: number;
+  readonly lastAtMs: number;
+  readonly turns: number;
+}
+
+/** Which turns are known, and under which names: the same turn may come back serialised in another way. */
+export interface TurnBook {
+  /** Reserves an `end`; false when it is known or reserved. */
+  take(end: string): boolean;
+  /** Gives a reserved `end` back, so that it may be offered again. */
+  release(end: string): void;
+  isRecorded(end: string): boolean;
+  /** These turns are gone for good; their names stay taken. */
+  drop(ends: readonly string[]): void;
+  /** Enters a durable turn. Returns true when it is new, false when it is another form of a known one. */
+  record(turn: JournalTurn, text: TurnText): boolean;
+  /** The name that nodes use for this turn. */
+  canonical(end: string): string;
+  /** Every name of this turn, oldest first. */
+  forms(end: string): readonly string[];
+  sessionOf(end: string): string | undefined;
+  /** Ends of the parts that a turn begins with. */
+  partsOf(end: string): readonly string[];
+  /** Records of whole turns that hold this part; `isCopied` where they hold its messages too. */
+  wholesOf(part: string): readonly { readonly end: string; readonly isCopied: boolean }[];
+  session(sessionId: string): SessionFacts | undefined;
+  sessions(): ReadonlyMap<string, SessionFacts>;
+  /** Sessions whose agent kept a list of tasks, with the tasks as they were left. */
+  tasks(): ReadonlyMap<string, readonly Task[]>;
+}
+
+export function createTurnBook(): TurnBook {
+  const taken = new Set<string>();
+  const sessionOfTurn = new Map<string, string>();
+  const canonicalOf = new Map<string, string>();
+  const formsOf = new Map<string, string[]>();
+  const bySaying = new Map<string, string>();
+  /** Imported turns that have not been captured yet, by what they say: their place in the conversation is not known. */
+  const unplaced = new Map<string, string[]>();
+  const sessions = new Map<string, SessionFacts>();
+  /** What a session counts: whole turns, each in its first form. */
+  const counted = new Set<string>();
+  const partsOf = new Map<string, readonly string[]>();
+  const wholesOf = new Map<string, { readonly end: string; readonly isCopied: boolean }[]>();
+  const tasks = createTaskBook();
+
+  function recordParts({ end, parts = [], tail }: JournalTurn): void {
+    if (parts.length === 0) return;
+    partsOf.set(
+      end,
+      parts.map((part) => part.end),
+    );
+    for (const part of parts) {
+      wholesOf.set(part.end, [...(wholesOf.get(part.end) ?? []), { end, isCopied: tail !== true }]);
+    }
+  }
+
+  /** The imported turn that this is another form of. */
+  function placed(turn: JournalTurn, text: TurnText, saying: string): string | undefined {
+    if (turn.part !== undefined) return undefined;
+    const said = saidDigest(turn.sessionId, text);
+    const waiting = unplaced.get(said) ?? [];
+    if (turn.imported !== undefined) {
+      unplaced.set(said, [...waiting, turn.end]);
+      return undefined;
+    }
+    const [first, ...rest] = waiting.filter((end) => sessionOfTurn.has(end));
+    unplaced.set(said, rest);
+    if (rest.length === 0) unplaced.delete(said);
+    if (first !== undefined) bySaying.set(saying, first);
+    return first;
+  }
+
+  const canonical = (end: string): string => canonicalOf.get(end) ?? end;
+  return {
+    take(end) {
+      if (taken.has(end)) return false;
+      taken.add(end);
+      return true;
+    },
+    release: (end) => void (sessionOfTurn.has(end) || taken.delete(end)),
+    isRecorded: (end) => sessionOfTurn.has(end),
+    record(turn, text) {
+      taken.add(turn.end);
+      if (sessionOfTurn.has(turn.end)) return false;
+      sessionOfTurn.set(turn.end, turn.sessionId);
+      recordParts(turn);
+      const saying = sayingOf(turn, text);
+      const first = bySaying.get(saying) ?? placed(turn, text, saying);
+      const known = sessions.get(turn.sessionId);
+      const isCounted = first === undefined && turn.part === undefined;
+      sessions.set(turn.sessionId, {
+        project: turn.project || (known?.project ?? ''),
+        firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
+        lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
+        turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
+      });
+      if (isCounted) counted.add(turn.end);
+      if (first === undefined) {
+        bySaying.set(saying, turn.end);
+        tasks.take(turn, text);
+        return true;
+      }
+      canonicalOf.set(turn.end, first);
+      formsOf.set(first, [...(formsOf.get(first) ?? [first]), turn.end]);
+      return false;
+    },
+    drop(ends) {
+      tasks.drop([...ends, ...ends.flatMap((end) => wholesOf.get(end) ?? []).map((whole) => whole.end)]);
+      for (const end of ends) {
+        const sessionId = sessionOfTurn.get(end);
+        const known = sessions.get(sessionId ?? '');
+        sessionOfTurn.delete(end);
+        if (sessionId === undefined || known === undefined || !counted.delete(end)) continue;
+        if (known.turns > 1) sessions.set(sessionId, { ...known, turns: known.turns - 1 });
+        else sessions.delete(sessionId);
+      }
+    },
+    canonical,
+    forms: (end) => formsOf.get(canonical(end)) ?? [canonical(end)],
+    sessionOf: (end) => sessionOfTurn.get(end),
+    partsOf: (end) => partsOf.get(end) ?? [],
+    wholesOf: (part) => wholesOf.get(part) ?? [],
+    session: (sessionId) => sessions.get(sessionId),
+    sessions: () => sessions,
+    tasks: tasks.lists,
+  };
+}
+
+/** Same prompt at the same place of the same history, same words and calls in answer to it. */
+function sayingOf(turn: JournalTurn, text: TurnText): string {
+  const place = turn.part === undefined ? '' : `part ${turn.part.index}\n`;
+  const hash = createHash('sha256').update(`${turn.key}\n${place}${text.user}\n`);
+  for (const part of text.parts) {
+    // Parallel results come back in another order; what was said and called does not change.
+    if (part.kind !== 'tool_result')
+      hash.update(`${part.kind}:${part.kind === 'tool_use' ? part.tool : part.text.trim()}\n`);
+  }
+  return hash.digest('base64');
+}
+
+/** What the agents of all sessions left on their lists. */
+export function taskListsOf(book: Pick<TurnBook, 'tasks' | 'session'>): TaskList[] {
+  return [...book.tasks()].flatMap(([sessionId, tasks]) => {
+    const facts = book.session(sessionId);
+    return facts === undefined ? [] : [{ sessionId, tasks, ...facts }];
+  });
+}

@@ -1,0 +1,160 @@
+import { isDeepStrictEqual } from 'node:util';
+import { lowestOrigin, type Origin } from '../../../common/turn.ts';
+import { anchorsOf } from '../text/terms.ts';
+import { tokenize } from '../text/tokens.ts';
+import type { Fact, MemoryNode } from './node.ts';
+import { revisesStatement, type Stated, stated } from './revision-cue.ts';
+import { currentSummary, isClosed, isPast, saysFact, summaryParts } from './validity.ts';
+
+/** A statement of a node that someone says is no longer so. */
+export interface Revised {
+  readonly nodeId: string;
+  /** Its place in the node's facts; null for the node as a whole. */
+  readonly fact: number | null;
+}
+
+/** One thing that a node says. */
+interface Statement {
+  readonly stated: Stated;
+  readonly origin: Origin;
+  readonly polarity: Fact['polarity'];
+  /** Null for a part of the summary that no fact says. */
+  readonly fact: number | null;
+}
+
+const statementsOf = new WeakMap<MemoryNode, readonly Statement[]>();
+const revisingOf = new WeakMap<MemoryNode, readonly Statement[]>();
+
+/** What of a node is still so. */
+export function openStatements(node: MemoryNode): readonly Statement[] {
+  const known = statementsOf.get(node);
+  if (known !== undefined) return known;
+  const facts = node.facts.flatMap((fact, at): Statement[] => {
+    if (isClosed(fact)) return [];
+    const said = new Set(tokenize(fact.value));
+    const isNamed = tokenize(fact.concept).every((token) => said.has(token));
+    const text = isNamed ? fact.value : `${fact.concept}: ${fact.value}`;
+    return [{ stated: stated(text), origin: fact.origin ?? node.origin, polarity: fact.polarity, fact: at }];
+  });
+  const parts = summaryParts(node).filter(({ text }) => !node.facts.some((fact) => saysFact(text, fact)));
+  const rest = parts.map(({ text, isUsers }): Statement => {
+    const origin = isUsers ? 'user' : node.origin;
+    return { stated: stated(text), origin, polarity: 'positive', fact: null };
+  });
+  const all = isPast(node) ? [] : [...facts, ...rest];
+  statementsOf.set(node, all);
+  return all;
+}
+
+/** Statements that may revise others. */
+export function revisingStatements(node: MemoryNode): readonly Statement[] {
+  const known = revisingOf.get(node);
+  if (known !== undefined) return known;
+  const revising = openStatements(node).filter(({ stated: { cue } }) => cue !== null);
+  revisingOf.set(node, revising);
+  return revising;
+}
+
+/**
+ * `former` as it stands after what `next` says: facts that `next` revises are closed, a statement without a fact becomes
+ * a closed one, and the node as a whole is past where nothing of it is left. The very same node where nothing is revised.
+ * What comes from lower down never revises what comes from further up.
+ *
+ * @param named  what the writer of `next` says that it revises
+ */
+export function revised(former: MemoryNode, next: MemoryNode, named: readonly Revised[] = []): MemoryNode {
+  if (!mayRevise(former, next)) return former;
+  const own = named.filter(({ nodeId }) => nodeId === former.node_id);
+  const isNamed = (at: number | null): boolean => own.some(({ fact }) => fact === null || fact === at);
+  const revising = revisingStatements(next);
+  const closed = openStatements(former).filter((statement) => {
+    if (isNamed(statement.fact) && isAtLeast(next.origin, statement.origin)) return true;
+    return revising.some(
+      (fresh) => isAtLeast(fresh.origin, statement.origin) && revisesStatement(fresh.stated, statement.stated),
+    );
+  });
+  return closed.length === 0 ? former : withClosed(former, closed, next);
+}
+
+/** What a node that takes the place of others keeps of what was revised in them. */
+export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]): MemoryNode {
+  const own = formers.filter(({ turns }) => turns.some((end) => heir.turns.includes(end)));
+  const closed = own.flatMap(({ facts }) => facts.filter(isClosed));
+  const last = own.at(-1);
+  if (closed.length === 0 || last === undefined) return heir;
+  const open = heir.facts.filter((fact) => !closed.some((each) => saysFact(`${fact.concept}: ${fact.value}`, each)));
+  return settled({ ...heir, facts: [...open, ...closed] });
+}
+
+/** Open again is what was revised only by nodes that are gone. */
+export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
+  const facts = node.facts.map((fact): Fact => {
+    if (!gone.has(fact.superseded_by ?? '')) return fact;
+    const { valid_to: _, superseded_by: __, ...open } = fact;
+    return open;
+  });
+  if (node.superseded_as === undefined || !gone.has(node.superseded_by ?? '')) return { ...node, facts };
+  const { superseded_as: _, ...rest } = node;
+  return { ...rest, facts, valid_to: null, superseded_by: null };
+}
+
+/** The same but for what memory itself does to it later: what newer nodes revised, where it hangs, its detail. */
+export function isSameWork(before: MemoryNode, after: MemoryNode): boolean {
+  if (before === after) return true;
+  const kept = before.facts.length;
+  return isDeepStrictEqual(asWritten(before, kept), asWritten(after, kept)) && after.facts.slice(kept).every(isClosed);
+}
+
+function asWritten(node: MemoryNode, facts: number): unknown {
+  const { links: _, parent_node_id: __, depth_level: ___, ...rest } = node;
+  const { valid_to: ____, superseded_by: _____, superseded_as: ______, ...whole } = rest;
+  const { detailed_summary: _7, detailed_by: _8, detailed_origin: _9, ...written } = whole;
+  const stated = node.facts.slice(0, facts).map(({ concept, value, polarity, evidence }) => {
+    return { concept, value, polarity, evidence };
+  });
+  return { ...written, facts: stated };
+}
+
+function mayRevise(former: MemoryNode, next: MemoryNode): boolean {
+  if (former.node_id === next.node_id || isPast(former) || isPast(next) || former.pinned_from !== undefined)
+    return false;
+  if (former.project !== next.project || former.turns.some((end) => next.turns.includes(end))) return false;
+  return former.valid_from < next.valid_from;
+}
+
+function isAtLeast(origin: Origin, other: Origin): boolean {
+  return lowestOrigin([origin, other]) === other;
+}
+
+function withClosed(former: MemoryNode, closed: readonly Statement[], next: MemoryNode): MemoryNode {
+  const end = { valid_to: next.valid_from, superseded_by: next.node_id };
+  const places = new Set(closed.map(({ fact }) => fact));
+  const facts = former.facts.map((fact, at) => (places.has(at) ? { ...fact, ...end } : fact));
+  const added = closed
+    .filter(({ fact }) => fact === null)
+    .map(
+      ({ stated: { text }, origin, polarity }): Fact => ({
+        concept: anchorsOf(text).slice(0, 2).join(' or ') || 'statement',
+        value: text,
+        polarity,
+        evidence: [...former.turns],
+        origin,
+        valid_from: former.valid_from,
+        ...end,
+      }),
+    );
+  return settled({ ...former, facts: [...facts, ...added] });
+}
+
+/** Past as a whole where nothing that it says is still so. */
+function settled(node: MemoryNode): MemoryNode {
+  const closed = node.facts.filter(isClosed);
+  if (closed.length < node.facts.length || currentSummary(node) !== null) return node;
+  const last = closed.toSorted((a, b) => (a.valid_to ?? '').localeCompare(b.valid_to ?? '')).at(-1);
+  return {
+    ...node,
+    valid_to: last?.valid_to ?? null,
+    superseded_by: last?.superseded_by ?? null,
+    superseded_as: 'revised',
+  };
+}

@@ -1,0 +1,123 @@
+import { contentTags } from '../core/nodes/meta-tags.ts';
+import type { MemoryNode } from '../core/nodes/node.ts';
+import { isPointer } from '../core/nodes/replace.ts';
+import { BUNDLE, isCall } from '../core/nodes/tool-bundle.ts';
+
+const TAGS = 60;
+
+/** Every node, in memory; what the disk holds is the truth, this is its mirror. */
+export interface Catalogue {
+  put(nodes: readonly MemoryNode[]): void;
+  remove(ids: readonly string[]): void;
+  /** The node, or the one that took its place. */
+  current(id: string): MemoryNode | undefined;
+  /** Exactly this node, pointers included. */
+  get(id: string): MemoryNode | undefined;
+  /** Ids that begin with this, pointers included. */
+  matching(prefix: string): readonly string[];
+  /** Stand-ins that point to this node. */
+  pointersTo(id: string): readonly MemoryNode[];
+  /** Nodes that stand for the turn of this name. */
+  standingFor(end: string): readonly string[];
+  /** Pointers included, in no order. */
+  every(): readonly MemoryNode[];
+  /** Rounds and calls of the turns that a node stands for, in order. */
+  childrenOf(id: string): readonly MemoryNode[];
+  /** Without pointers and calls, newest first. */
+  all(): readonly MemoryNode[];
+  /** Tags of a project, most used first. */
+  tags(project: string): readonly string[];
+  size(): number;
+}
+
+/** Of times as ISO text, the later one first. */
+function later(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? 1 : -1;
+}
+
+export function createCatalogue(): Catalogue {
+  const nodes = new Map<string, MemoryNode>();
+  /** Lists, since most hold one: a set of one takes four times as much. */
+  const byTurn = new Map<string, readonly string[]>();
+  let sorted: readonly MemoryNode[] | null = null;
+  /** By project, until something changes. */
+  const tags = new Map<string, readonly string[]>();
+
+  function changed(): void {
+    sorted = null;
+    tags.clear();
+  }
+
+  function tagsOf(project: string): readonly string[] {
+    const counts = new Map<string, number>();
+    for (const node of all()) {
+      if (node.project !== project) continue;
+      for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+    }
+    return [...counts]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, TAGS)
+      .map(([tag]) => tag);
+  }
+
+  function forget(id: string): void {
+    for (const end of nodes.get(id)?.turns ?? []) {
+      const others = (byTurn.get(end) ?? []).filter((each) => each !== id);
+      if (others.length > 0) byTurn.set(end, others);
+      else byTurn.delete(end);
+    }
+    nodes.delete(id);
+  }
+
+  function current(id: string): MemoryNode | undefined {
+    let node = nodes.get(id);
+    for (let hops = 0; node !== undefined && isPointer(node) && hops < 8; hops += 1) {
+      node = nodes.get(node.superseded_by as string);
+    }
+    return node !== undefined && isPointer(node) ? undefined : node;
+  }
+
+  function all(): readonly MemoryNode[] {
+    sorted ??= [...nodes.values()]
+      .filter((node) => !isPointer(node) && !isCall(node))
+      .sort((a, b) =>
+        a.created_at === b.created_at ? later(a.valid_from, b.valid_from) : later(a.created_at, b.created_at),
+      );
+    return sorted;
+  }
+
+  return {
+    put(fresh) {
+      changed();
+      for (const node of fresh) {
+        forget(node.node_id);
+        nodes.set(node.node_id, node);
+        if (isPointer(node)) continue;
+        for (const end of new Set(node.turns)) byTurn.set(end, [...(byTurn.get(end) ?? []), node.node_id]);
+      }
+    },
+    remove(ids) {
+      changed();
+      for (const id of ids) forget(id);
+    },
+    current,
+    get: (id) => nodes.get(id),
+    matching: (prefix) => (nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix))),
+    childrenOf: (id) =>
+      [...nodes.values()].filter(
+        ({ written_by, parent_node_id: parent }) =>
+          written_by === BUNDLE && parent !== null && current(parent)?.node_id === id,
+      ),
+    pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
+    standingFor: (end) => byTurn.get(end) ?? [],
+    every: () => [...nodes.values()],
+    all,
+    tags(project) {
+      const known = tags.get(project) ?? tagsOf(project);
+      tags.set(project, known);
+      return known;
+    },
+    size: () => all().length,
+  };
+}

@@ -1,0 +1,23 @@
+/** A file of a project at one moment. */
+export interface FileMark {
+  /** Relative to the project's root, with forward slashes. */
+  readonly path: string;
+  /** Beginning of the digest of its content, hex; '' where it was not read. */
+  readonly sha256: string;
+  /** Beginning of the commit that was checked out, hex; '' where there was none. */
+  readonly commit: string;
+}
+
+/** What the disk says of a marked file; `unknown` where it cannot or must not be read. */
+export type FileState = 'same' | 'changed' | 'deleted' | 'unknown';
+
+/** The projects' own files: only looked at, never written, and never one outside the project or with secrets. */
+export interface SourceFiles {
+  /** The project's root for a working directory inside it; null where there is none. */
+  rootOf(directory: string | null): string | null;
+  /** The path inside `root`; null for one that leads out of it. Relative paths start from `directory`. */
+  placeOf(file: string, root: string, directory: string): string | null;
+  /** Null where there is no such file now. May take as long as the disk does. */
+  mark(root: string, path: string): Promise<FileMark | null>;
+  compare(root: string, mark: FileMark): Promise<FileState>;
+}

@@ -1,0 +1,88 @@
+import { isCleanOrigin } from '../../common/turn.ts';
+import { type TurnBook, taskListsOf } from '../capture/turn-book.ts';
+import type { MemoryNode } from '../core/nodes/node.ts';
+import { isClosed, isPast, saysFact } from '../core/nodes/validity.ts';
+import { handedOver, lastBrief, openTasks, openThreads } from '../core/recall/handoff.ts';
+import { memoryLine } from '../core/recall/memory-line.ts';
+import { cleanBriefLines } from '../core/writing/brief.ts';
+import type { MemoryDeps } from '../deps.ts';
+import type { Memory } from '../face/memory.ts';
+import type { MemoryLine } from '../face/recall.ts';
+import type { Catalogue } from '../keeping/catalogue.ts';
+import type { Claim } from '../ports/language-model.ts';
+import type { StoredBrief } from '../ports/node-files.ts';
+import { recentBriefs } from './recent-briefs.ts';
+
+/** Passive lines and what is handed over may take as much each. */
+const CHARS_PER_TOKEN = 3.5;
+const THREADS = '## Open in Other Sessions';
+
+type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+};
+
+/** What a session starts with, and each of its epochs: constant until the next one. */
+export function createStanding({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): Memory['standing'] {
+  function passive(project: string): MemoryNode[] {
+    return catalogue
+      .all()
+      .filter((node) => node.project === project || (node.pinned_in ?? []).includes(project))
+      .filter((node) => node.recall_mode !== 'active' || (node.pinned_in ?? []).includes(project))
+      .filter((node) => isCleanOrigin(node.origin) && !isPast(node))
+      .toSorted((one, other) => rank(one, project) - rank(other, project))
+      .slice(0, config.recall.passiveLines);
+  }
+
+  /** A claim rests on turns of which it was said since that it is no longer so. */
+  function holds({ text, sources }: Claim): boolean {
+    const nodes = sources.flatMap((end) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
+    const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
+    return !facts.some((fact) => saysFact(text, fact));
+  }
+
+  function current(brief: StoredBrief): StoredBrief {
+    return { ...brief, active: brief.active.filter(holds), hints: brief.hints.filter(holds) };
+  }
+
+  return async (sessionId, projectDir) => {
+    const project = projectOf(projectDir);
+    const own = await nodeFiles.readBrief(sessionId);
+    const briefs = project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
+    const shown = own ?? lastBrief(briefs, { project, sessionId });
+    const start = { project, sessionId, nowMs: clock.now() };
+    const threads = [
+      ...openTasks(taskListsOf(book), start),
+      ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
+    ];
+    const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];
+    const pinned = project === '' ? [] : passive(project);
+    const handed = handedOver(catalogue.all(), { project, sessionId, most: config.inject.handoffNodes });
+    const maxChars = config.recall.passiveTokens * CHARS_PER_TOKEN;
+    return {
+      brief: [...(shown === null ? [] : cleanBriefLines(current(shown))), ...open],
+      lines: [
+        ...linesOf(pinned, maxChars),
+        ...linesOf(
+          handed.filter((node) => !pinned.includes(node)),
+          maxChars,
+        ),
+      ],
+    };
+  };
+}
+
+function linesOf(nodes: readonly MemoryNode[], maxChars: number): MemoryLine[] {
+  let left = maxChars;
+  return nodes
+    .map((node) => memoryLine(node, null))
+    .filter(({ text }) => {
+      left -= text.length;
+      return left >= 0;
+    });
+}
+
+function rank(node: MemoryNode, project: string): number {
+  if (node.pinned_from !== undefined || (node.pinned_in ?? []).includes(project)) return -1;
+  return ['HIGH', 'MED', 'LOW'].indexOf(node.importance);
+}

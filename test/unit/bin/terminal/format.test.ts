@@ -1,0 +1,138 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { displayWidth, table, truncate, wrapped } from '../../../../bin/terminal/columns.ts';
+import { ago, count, duration, oneLine, parseCount, parseSince, printable } from '../../../../bin/terminal/format.ts';
+
+const NOW = Date.parse('2026-11-21T12:00:00Z');
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
+describe('ago', () => {
+  it.each([
+    [0, 'now'],
+    [59_999, 'now'],
+    [5 * MINUTE, '5 min ago'],
+    [3 * 60 * MINUTE, '3 h ago'],
+    [29 * DAY, '29 d ago'],
+    [31 * DAY, '2026-10-21'],
+    [-DAY, 'now'],
+  ])('%i ms in the past is "%s"', (past, text) => {
+    expect(ago(NOW - past, NOW)).toBe(text);
+  });
+});
+
+describe('duration and count', () => {
+  it('name the two largest units', () => {
+    expect([duration(3_000), duration(5 * MINUTE), duration(DAY - MINUTE), duration(2 * DAY)]).toEqual([
+      '3 s',
+      '5 min',
+      '23 h 59 min',
+      '2 d 0 h',
+    ]);
+  });
+
+  it('group digits by three', () => {
+    expect([0, 999, 1_000, 1_234_567, -4_200].map(count)).toEqual(['0', '999', '1,000', '1,234,567', '-4,200']);
+  });
+});
+
+describe('parseSince', () => {
+  it.each([
+    ['30m', 30 * MINUTE],
+    ['12h', 12 * 60 * MINUTE],
+    ['7d', 7 * DAY],
+    ['2w', 14 * DAY],
+  ])('%s is that long ago', (text, past) => {
+    expect(parseSince(text, NOW)).toBe(NOW - past);
+  });
+
+  it('takes dates and times', () => {
+    expect(parseSince('2026-11-01', NOW)).toBe(Date.parse('2026-11-01'));
+    expect(parseSince('2026-11-01T10:00:00Z', NOW)).toBe(Date.parse('2026-11-01T10:00:00Z'));
+  });
+
+  it.each(['', 'yesterday', '7', '7y', '-7d', '2026-99-99'])('refuses "%s" as wrong usage', (text) => {
+    expect(() => parseSince(text, NOW)).toThrow(expect.objectContaining({ code: 'usage' }));
+  });
+});
+
+describe('parseCount', () => {
+  it.each(['0', '-1', '1.5', 'many', ''])('refuses "%s" as wrong usage', (text) => {
+    expect(() => parseCount(text, '--top')).toThrow(expect.objectContaining({ code: 'usage' }));
+  });
+});
+
+describe('printable', () => {
+  it('takes out whatever a terminal would obey', () => {
+    expect(printable('a\u001b[31mred\u0007\u009b2J\u202edne\r')).toBe('a[31mred2Jdne');
+  });
+
+  it('keeps newlines and tabs, and oneLine joins them', () => {
+    expect(printable('a\n\tb')).toBe('a\n\tb');
+    expect(oneLine('  a\n\t b  ')).toBe('a b');
+  });
+});
+
+describe('widths', () => {
+  it('counts wide characters twice and marks not at all', () => {
+    expect(displayWidth('abc')).toBe(3);
+    expect(displayWidth('메모리')).toBe(6);
+    expect(displayWidth('e\u0301')).toBe(1);
+    expect(displayWidth('🎯')).toBe(2);
+  });
+
+  it('truncates to the width, never beyond', () => {
+    expect(truncate('abcdef', 4)).toBe('abc…');
+    expect(truncate('메모리', 4)).toBe('메…');
+    fc.assert(
+      fc.property(fc.string({ unit: 'grapheme' }), fc.integer({ min: 1, max: 40 }), (text, width) => {
+        expect(displayWidth(truncate(text, width))).toBeLessThanOrEqual(Math.max(width, 1));
+      }),
+    );
+  });
+});
+
+describe('wrapped', () => {
+  it('breaks between words, and counts wide characters as the terminal does', () => {
+    expect(wrapped('one two three four', 9, 3)).toEqual(['one two', 'three', 'four']);
+    expect(wrapped('one two three four', 9, 2)).toEqual(['one two', 'three fo…']);
+    expect(wrapped('메모리는 파일이다', 8, 3)).toEqual(['메모리는', '파일이다']);
+    expect(wrapped('one', Number.POSITIVE_INFINITY, 3)).toEqual(['one']);
+  });
+
+  it('keeps to width and rows, and loses nothing but what the ellipsis stands for', () => {
+    const text = fc.string({ unit: 'grapheme', maxLength: 80 }).map((each) => each.replace(/\s+/g, ' ').trim());
+    fc.assert(
+      fc.property(text, fc.integer({ min: 2, max: 30 }), fc.integer({ min: 1, max: 4 }), (given, width, rows) => {
+        const lines = wrapped(given, width, rows);
+        expect(lines.length).toBeLessThanOrEqual(rows);
+        for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width);
+        const plain = (each: string): string => each.replaceAll(' ', '');
+        const joined = plain(lines.join(''));
+        const isWhole = joined === plain(given);
+        expect(isWhole || (joined.endsWith('…') && plain(given).startsWith(joined.slice(0, -1)))).toBe(true);
+      }),
+      { seed: 5 },
+    );
+  });
+});
+
+describe('table', () => {
+  const columns = [
+    { title: 'ID', cells: ['a', 'bb'] },
+    { title: 'TEXT', cells: ['short', 'a text that is much longer than the rest'], stretch: true },
+    { title: 'N', cells: ['7', '12'], right: true },
+  ];
+
+  it('lines up and cuts the stretching column to what is left', () => {
+    expect(table(columns, 30)).toEqual([
+      'ID  TEXT                     N',
+      'a   short                    7',
+      'bb  a text that is much l…  12',
+    ]);
+  });
+
+  it('cuts nothing when the width is unlimited', () => {
+    expect(table(columns, Number.POSITIVE_INFINITY)[2]).toContain('a text that is much longer than the rest');
+  });
+});
