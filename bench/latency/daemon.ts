@@ -34,7 +34,12 @@ export interface Daemon {
 
 const CLI = fileURLToPath(new URL('../../bin/comet-cc.js', import.meta.url));
 
-export async function startDaemon(home: string, upstream: { port: number; caFile: string }): Promise<Daemon> {
+/** @param more  of its environment */
+export async function startDaemon(
+  home: string,
+  upstream: { port: number; caFile: string },
+  more: Readonly<Record<string, string>> = {},
+): Promise<Daemon> {
   const env = {
     PATH: process.env['PATH'],
     HOME: home,
@@ -48,6 +53,7 @@ export async function startDaemon(home: string, upstream: { port: number; caFile
     COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '5000',
     COMET_CC_TRIM_KEEP_TOKENS: '3000',
+    ...more,
   };
   const run = async (...args: string[]): Promise<string> =>
     (await execa(process.execPath, [CLI, ...args], { env, extendEnv: false, cwd: home })).stdout;

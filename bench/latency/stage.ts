@@ -18,8 +18,9 @@ export interface Stage {
  * The stand-in, http-mitm-proxy and the daemon, each in its own process; all of it is gone after `close`.
  *
  * @param keepAliveMs  how long the stand-in keeps idle connections; 0: always
+ * @param env  more of the daemon's environment
  */
-export async function openStage(keepAliveMs = 0): Promise<Stage> {
+export async function openStage(keepAliveMs = 0, env: Readonly<Record<string, string>> = {}): Promise<Stage> {
   // Short: the path of a Unix socket has about a hundred bytes.
   const folder = await mkdtemp(path.join(os.tmpdir(), 'cc-bench-'));
   const certs = makeTestCerts(['127.0.0.1', 'localhost', 'api.anthropic.com']);
@@ -43,7 +44,7 @@ export async function openStage(keepAliveMs = 0): Promise<Stage> {
     const caFolder = path.join(folder, 'ca');
     await mkdir(caFolder);
     const barePort = await start('bare', [String(port), caFolder, certs.caFile]);
-    daemon = await startDaemon(folder, { port, caFile: certs.caFile });
+    daemon = await startDaemon(folder, { port, caFile: certs.caFile }, env);
     const bareCa = await readFile(path.join(caFolder, 'certs/ca.pem'), 'utf8');
     const ways: Ways = {
       direct: { port, ca: certs.ca, servername: 'localhost', connect: null },
