@@ -10,6 +10,7 @@ import { contentDigest } from '../core/nodes/digest.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
 import { isPointer } from '../core/nodes/replace.ts';
 import { grouped } from '../core/text/grouped.ts';
+import type { DreamReport } from '../face/changes.ts';
 import type { NodeRewrite } from '../ports/snapshots.ts';
 import type { Condenser } from './condenser.ts';
 
@@ -33,20 +34,9 @@ export interface DraftParts {
   readonly signal: AbortSignal;
 }
 
-export interface Draft {
+export interface Draft extends Pick<DreamReport, 'merged' | 'groups' | 'tags' | 'linked' | 'pruned' | 'left'> {
   readonly changes: readonly NodeRewrite[];
   readonly lookedAt: number;
-  readonly merged: readonly { readonly keeper: string; readonly merged: readonly string[]; readonly summary: string }[];
-  readonly groups: readonly {
-    readonly parent: string;
-    readonly members: readonly string[];
-    readonly summary: string;
-  }[];
-  readonly tags: readonly { readonly from: string; readonly to: string }[];
-  readonly linked: number;
-  readonly pruned: { readonly links: number; readonly nodes: readonly string[] };
-  /** Nodes that the next dream looks at. */
-  readonly left: number;
   readonly seen: Readonly<Record<string, string>>;
 }
 
