@@ -62,7 +62,8 @@ export interface Certs {
 export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Promise<Certs> {
   const { nowMs, host = TARGET_HOST } = options;
   await ensureDir(paths.home);
-  await store.removeLeftovers(paths.certsDir, nowMs - HOUR_MS);
+  // Their age is by the machine's own clock, whatever time it is that we are asked about.
+  await store.removeLeftovers(paths.certsDir, Date.now() - HOUR_MS);
   const userFile = await resolveUserFile(paths, options.userExtraCaFile);
   const nextDir = path.join(paths.certsDir, 'next');
   const judged = store.standing(paths.certsDir);

@@ -1,13 +1,15 @@
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { readFile } from 'node:fs/promises';
-import http, { type IncomingMessage, type ServerResponse } from 'node:http';
+import { readFile, rm } from 'node:fs/promises';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
 import { setInterval as every } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createConversation, lone } from '../../bench/latency/conversation.ts';
+import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { ask, askOn, connectThrough, openRequest, secureThrough, type Via } from '../helpers/wire.ts';
 
@@ -31,17 +33,21 @@ const MB = 1024 * 1024;
 const BIG = 64 * MB;
 
 let home: TestHome;
-let upstream: http.Server;
+let theirs: TestCerts;
+let upstream: https.Server;
 let via: Via;
 let ca: string;
 /** Bytes of `/big` that were taken off the stand-in's hands, and who waits for it to be held back. */
 const big = { written: 0, heldBack: () => {} };
 
 beforeAll(async () => {
-  upstream = http.createServer(answer);
+  // Of the kind that a client can reach itself: an engine that gets no time for seconds is tunnelled past.
+  theirs = makeTestCerts(['api.anthropic.com', '127.0.0.1']);
+  upstream = https.createServer({ key: theirs.key, cert: theirs.cert }, answer);
   await once(upstream.listen(0, '127.0.0.1'), 'listening');
   home = await createTestHome({
-    COMET_CC_UPSTREAM: `http://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    COMET_CC_UPSTREAM: `https://127.0.0.1:${(upstream.address() as AddressInfo).port}`,
+    COMET_CC_UPSTREAM_CA: theirs.caFile,
     COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '5000',
     COMET_CC_TRIM_KEEP_TOKENS: '3000',
@@ -51,13 +57,14 @@ beforeAll(async () => {
   const url = new URL(access['HTTPS_PROXY'] as string);
   const credentials = Buffer.from(`${url.username}:${url.password}`).toString('base64');
   via = { port: Number(url.port), connectHeaders: `Proxy-Authorization: Basic ${credentials}\r\n` };
-  ca = await readFile(access['NODE_EXTRA_CA_CERTS'] as string, 'utf8');
+  ca = (await readFile(access['NODE_EXTRA_CA_CERTS'] as string, 'utf8')) + theirs.ca;
 });
 
 afterAll(async () => {
   await home.close();
   upstream.closeAllConnections();
   upstream.close();
+  await rm(theirs.dir, { recursive: true });
 });
 
 function answer(request: IncomingMessage, response: ServerResponse): void {
@@ -217,6 +224,7 @@ describe('one daemon', () => {
   });
 
   it('lets a client that does not read hold its upstream back, in bounded memory', async () => {
+    expect((await home.run(['flush', '--timeout', '60'])).code).toBe(0);
     const { engine, pid } = await status();
     const beforeMb = (await residentMb(engine.pid)) + (await residentMb(pid));
     const stalled = new Promise<void>((resolve) => {

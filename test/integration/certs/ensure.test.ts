@@ -95,6 +95,13 @@ describe('ensureCerts', () => {
     expect(readdirSync(paths.home)).toEqual(['certs']);
   });
 
+  it('leaves what another is writing right now, whatever time it is asked about', async () => {
+    const fresh = `${paths.certsDir}.0123456789ab.tmp`;
+    mkdirSync(fresh, { recursive: true });
+    await ensure(nowMs + 400 * DAY_MS);
+    expect(existsSync(fresh)).toBe(true);
+  });
+
   it('publishes the next root a month ahead, and serves its leaf on the last day', async () => {
     const first = await ensure();
     const late = nowMs + 370 * DAY_MS;
