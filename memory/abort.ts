@@ -14,3 +14,16 @@ export async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Pro
     work.catch(() => undefined);
   }
 }
+
+/** Whether `work` was done in time; it goes on where it was not. */
+export async function inTime(work: Promise<void>, timeoutMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, false);
+  });
+  try {
+    return await Promise.race([work.then(() => true), late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

@@ -1,5 +1,6 @@
 import { CometError } from '../common/errors.ts';
 import { isCleanOrigin } from '../common/turn.ts';
+import { inTime } from './abort.ts';
 import { createHistory } from './capture/history.ts';
 import { createPipeline } from './capture/pipeline.ts';
 import { createRounds } from './capture/rounds.ts';
@@ -287,18 +288,6 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       importing: documents.progress(),
       dream: dreams.status(),
     };
-  }
-}
-
-async function inTime(work: Promise<void>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, false);
-  });
-  try {
-    return await Promise.race([work.then(() => true), late]);
-  } finally {
-    clearTimeout(timer);
   }
 }
 

@@ -1,22 +1,19 @@
 import { isCleanOrigin } from '../common/turn.ts';
-import type { MemoryLine, MemorySource, ProxyLog, RecalledLine } from './ports.ts';
+import type { MemoryLine, MemorySource } from './ports.ts';
 import { type Step, stripThrough } from './wire/epoch.ts';
 import { modelTraits } from './wire/models.ts';
 import { type EpochPlan, type Injection, locate, type RoundCut } from './wire/plan.ts';
-import { messageText, recentTexts } from './wire/prompt.ts';
-import { splitParts, splitRounds } from './wire/rounds.ts';
 import {
   type Line,
   type Rendered,
   type RetrievalMode,
-  recallsInRequest,
   renderPreamble,
   renderRetrieval,
   renderRoundsPreamble,
   renderSystemBlock,
   type SystemTexts,
 } from './wire/texts.ts';
-import { freshPromptAt, headEnd, splitTurns, type TurnSpan } from './wire/turns.ts';
+import { freshPromptAt, headEnd, splitTurns } from './wire/turns.ts';
 import type { ConversationView } from './wire/view.ts';
 
 export interface EpochConfig {
@@ -37,63 +34,18 @@ export interface Recollection {
   readonly whole: boolean;
 }
 
-interface Occasion {
+/** What a request asks for, of which conversation. */
+export interface Occasion {
   readonly view: ConversationView;
   readonly sessionId: string;
   readonly step: Exclude<Step, { kind: 'replay' }>;
 }
-
-/** Nothing to say. */
-export const SILENCE: Recollection = { brief: [], standing: [], recalled: [], whole: false };
 
 /** Of the preamble's budget: what tools said is asked for again less often than what people said. */
 const ROUNDS_PART = 3;
 
 export function roundsBudget({ preambleTokens }: Pick<EpochConfig, 'preambleTokens'>): number {
   return Math.ceil(preambleTokens / ROUNDS_PART);
-}
-
-/** Asks memory under the deadline; whatever is late or fails is left out. */
-export async function recollect(
-  memory: MemorySource,
-  { view, sessionId, step }: Occasion,
-  config: EpochConfig,
-  log: ProxyLog,
-): Promise<Recollection> {
-  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return SILENCE;
-  const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
-  const projectDir = view.system.workingDirectory;
-  const fresh = freshPromptAt(view);
-  const wantsStanding = step.kind === 'extend' ? isField(config) : maySpeakInSystem(view, step, config);
-  const standing = wantsStanding ? memory.standing(sessionId, projectDir) : Promise.resolve({ brief: [], lines: [] });
-  const recalled =
-    fresh < 0 || !recallsInRequest(config.retrieval)
-      ? Promise.resolve([])
-      : memory.recall(
-          {
-            sessionId,
-            projectDir,
-            prompt: messageText(view, fresh),
-            recent: recentTexts(view, fresh, 4),
-            visibleTurns: visibleTurns(view, step),
-            shown: new Set(linesThatStay(view, step, config)),
-          },
-          deadline,
-        );
-  const late = (error: unknown): null => {
-    log.warn('memory was late or failed; the request goes on without it', { sessionId, error });
-    return null;
-  };
-  const [has, hits] = await Promise.all([
-    withDeadline(standing, deadline).catch(late),
-    withDeadline(recalled, deadline).catch(late),
-  ]);
-  return {
-    brief: has?.brief ?? [],
-    standing: (has?.lines ?? []).map(asLine),
-    recalled: (hits ?? []).map(asRecalled),
-    whole: has !== null && hits !== null,
-  };
 }
 
 /** The plan that this step asks for, with what memory said put where it may stand. */
@@ -153,7 +105,7 @@ function formerSystem({ systemBlock, systemNodeIds, systemFound }: EpochPlan): S
 }
 
 /** A system block that was not there when the answers so far were given would unbind all their thinking. */
-function maySpeakInSystem(
+export function maySpeakInSystem(
   view: ConversationView,
   step: Extract<Step, { kind: 'epoch' }>,
   config: Pick<EpochConfig, 'retrieval'>,
@@ -163,7 +115,7 @@ function maySpeakInSystem(
   return !answered || (isField(config) && !modelTraits(view.model).bindsThinking);
 }
 
-function isField({ retrieval }: Pick<EpochConfig, 'retrieval'>): boolean {
+export function isField({ retrieval }: Pick<EpochConfig, 'retrieval'>): boolean {
   return retrieval === 'system-field';
 }
 
@@ -238,7 +190,11 @@ function keptRounds(view: ConversationView, step: Extract<Step, { kind: 'epoch' 
   return located.filter(({ start }) => start >= cutEnd && start !== step.rounds?.start).map(({ cut }) => cut);
 }
 
-function keptInjections(view: ConversationView, from: EpochPlan, step: Extract<Step, { kind: 'epoch' }>): Injection[] {
+export function keptInjections(
+  view: ConversationView,
+  from: EpochPlan,
+  step: Extract<Step, { kind: 'epoch' }>,
+): Injection[] {
   if (step.cut === null) return [...from.injections];
   const firstKept = splitTurns(view)[step.cut.through]?.start ?? 0;
   const head = headEnd(view);
@@ -248,61 +204,10 @@ function keptInjections(view: ConversationView, from: EpochPlan, step: Extract<S
   });
 }
 
-function visibleTurns(view: ConversationView, step: Exclude<Step, { kind: 'replay' }>): Set<string> {
-  const turns = splitTurns(view);
-  const plan = step.kind === 'extend' ? step.plan : step.from;
-  const cutEnd = plan === null ? 0 : (locate(plan, view.lineage)?.cutEnd ?? 0);
-  const from = step.kind === 'epoch' && step.cut !== null ? (turns[step.cut.through]?.start ?? 0) : cutEnd;
-  const shown = turns.filter((turn) => turn.start >= from);
-  return new Set(shown.flatMap((turn) => [turn.endHash, ...shownParts(view, turn, plan)]));
-}
-
-function shownParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | null): string[] {
-  const parts = splitParts(view, splitRounds(view, turn));
-  const gone = parts.length === 0 || plan === null ? [] : (locate(plan, view.lineage)?.rounds ?? []);
-  const isGone = (part: TurnSpan): boolean => gone.some(({ start, end }) => part.start >= start && part.end <= end);
-  return parts.filter((part) => !isGone(part)).map((part) => part.endHash);
-}
-
-/** A cut puts a new preamble and a new system block in the place of the old: what those leave out is shown no more. */
-function linesThatStay(
-  view: ConversationView,
-  step: Exclude<Step, { kind: 'replay' }>,
-  config: Pick<EpochConfig, 'retrieval'>,
-): string[] {
-  if (step.kind === 'extend') return shownLines(step.plan, view, config);
-  if (step.from === null) return [];
-  if (step.cut === null) return shownLines(step.from, view, config);
-  return keptInjections(view, step.from, step).flatMap(({ text }) => text.split('\n'));
-}
-
-/** What the model sees of ours already; a branch that was left holds injections that this one does not. */
-function shownLines(plan: EpochPlan, view: ConversationView, config: Pick<EpochConfig, 'retrieval'>): string[] {
-  const here = new Set(view.lineage);
-  const injected = plan.injections.filter((injection) => here.has(injection.anchor));
-  const system = isField(config) ? null : plan.systemBlock;
-  const preambles = [plan.cut, ...plan.rounds].map((cut) => cut?.preamble);
-  const texts = [...preambles, system, ...injected.map((injection) => injection.text)];
-  return texts.flatMap((text) => text?.split('\n') ?? []);
-}
-
 function distinct(lines: readonly Line[]): Line[] {
   return [...new Map(lines.map((line) => [line.text, line])).values()];
 }
 
-function asLine({ nodeId, text, origin }: MemoryLine): Line {
+export function asLine({ nodeId, text, origin }: MemoryLine): Line {
   return { nodeId, text, clean: isCleanOrigin(origin) };
-}
-
-function asRecalled({ line, score, lanes = {}, isExact = false }: RecalledLine): Line {
-  return { ...asLine(line), found: { score, lanes }, isExact };
-}
-
-function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise<T> {
-  return Promise.race([
-    work,
-    new Promise<never>((_resolve, reject) => {
-      deadline.addEventListener('abort', () => reject(deadline.reason), { once: true });
-    }),
-  ]);
 }

@@ -1,7 +1,7 @@
 import type { Clock } from '../common/clock.ts';
 import { createAftermath } from './aftermath.ts';
 import { capturedParts, capturedTurn } from './capture.ts';
-import { type EpochConfig, formPlan, recollect, roundsBudget, SILENCE } from './epochs.ts';
+import { type EpochConfig, formPlan, roundsBudget } from './epochs.ts';
 import { type CostLedger, openCostLedger, rootOf } from './ledger/index.ts';
 import { createMemoryLedger } from './ledger/store.ts';
 import { type Made, type Passage, understand } from './passage.ts';
@@ -10,6 +10,7 @@ import type { PlanStore } from './plan-store.ts';
 import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOutcome, Rewriter } from './ports.ts';
 import { createMemoryReceipts } from './receipt-store.ts';
 import { openReceipts, type Receipts } from './receipts.ts';
+import { recollect, SILENCE } from './recollection.ts';
 import { createTurnstile } from './turnstile.ts';
 import { checkReceived, selfCheck } from './wire/checks/self-check.ts';
 import { mayStandAlone, standsAlone } from './wire/classify.ts';
