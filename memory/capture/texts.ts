@@ -11,6 +11,7 @@ const CACHED_CHARS = 16_000_000;
 interface Said {
   readonly text: string;
   readonly origin: Origin;
+  /** The user's own words. */
   readonly user: string;
 }
 
@@ -38,7 +39,7 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
 
   function keep(turn: TurnText): void {
     drop([turn.end]);
-    const said = { text: saidText(turn), origin: withoutTools(turn).origin, user: turn.user };
+    const said = { text: saidText(turn), origin: withoutTools(turn).origin, user: turn.userOrigin === undefined ? turn.user : '' };
     cache.set(turn.end, said);
     chars += said.text.length;
     for (const oldest of cache.keys()) {

@@ -9,6 +9,8 @@ export interface TurnText {
   readonly atMs: number;
   readonly origin: Origin;
   readonly user: string;
+  /** What `user` says rests on: `tool` where it comes out of a file, which may quote anybody. `user` where absent. */
+  readonly userOrigin?: 'tool';
   readonly parts: readonly TurnPart[];
   /** Files of the project that its tool calls named, as they were when it ended. */
   readonly files?: readonly FileMark[];

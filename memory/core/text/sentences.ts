@@ -67,7 +67,7 @@ const usersIn = new WeakMap<TurnText, readonly Sentence[]>();
 
 /** Those of the user alone. */
 export function userSentences(turn: TurnText): readonly Sentence[] {
-  const known = usersIn.get(turn) ?? read(turn.user, 'user', 'user', turn.end);
+  const known = usersIn.get(turn) ?? read(turn.user, 'user', turn.userOrigin ?? 'user', turn.end);
   usersIn.set(turn, known);
   return known;
 }

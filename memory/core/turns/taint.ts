@@ -62,9 +62,9 @@ export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; t
   const user = reading.user.join('\n\n');
   const origins: Origin[] = reading.parts.map((part) => part.origin);
   if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
-  const files = turn.files === undefined ? {} : { files: turn.files };
+  const more = { ...(isCopy ? { userOrigin: 'tool' as const } : {}), ...(turn.files ? { files: turn.files } : {}) };
   const { parts, tainted: isTainted } = reading;
-  const text = { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...files };
+  const text = { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
   return { text, tainted: isTainted };
 }
 
@@ -74,7 +74,7 @@ export function withoutTools(turn: TurnText): TurnText {
   if (known !== undefined) return known;
   const parts = turn.parts.filter((part) => part.kind === 'assistant');
   const origins: Origin[] = parts.map((part) => part.origin);
-  const bare = { ...turn, parts, origin: lowestOrigin([...origins, 'user']) };
+  const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
   untooled.set(turn, bare);
   return bare;
 }

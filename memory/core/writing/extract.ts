@@ -113,6 +113,8 @@ function density({ text, values, worth }: Sentence, known: ReadonlySet<string>):
 }
 
 const USER = 'user says: ';
+/** In place of it where a file says what somebody asked. */
+const QUOTED = 'quoted: ';
 const ANSWERED = ' — answered: ';
 /** An order of the user without a figure, name, path or rule: the answer tells what became of it. */
 const PLAIN_ORDER = 1.5;
@@ -122,7 +124,8 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
   const said = (by: Sentence['by']): string =>
     kept.flatMap((sentence) => (sentence.by === by ? sentence.text.replace(/[.;]+$/, '') : [])).join('; ');
   const [asked, answered] = [said('user'), said('assistant')];
-  if (asked !== '') return `${USER}${asked}${answered === '' ? '' : `${ANSWERED}${answered}`}`;
+  const asks = run.some((turn) => turn.userOrigin !== undefined) ? QUOTED : USER;
+  if (asked !== '') return `${asks}${asked}${answered === '' ? '' : `${ANSWERED}${answered}`}`;
   if (answered !== '') return answered;
   if (run.every(isIdle)) return 'nothing that was worth keeping';
   const prompt = run
@@ -131,7 +134,7 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
     .find((text) => text !== '');
   const shown = shownIn(run.map((turn) => turn.user).join('\n'));
   if (shown !== '' && modalityOf(run) !== 'dialog') return `user ${shown}`;
-  if (prompt !== undefined) return `${USER}${clip(prompt, CLAIM_CHARS)}`;
+  if (prompt !== undefined) return `${asks}${clip(prompt, CLAIM_CHARS)}`;
   const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
   return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;
 }

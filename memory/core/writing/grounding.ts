@@ -24,6 +24,7 @@ function saidByUser(text: string, turns: readonly TurnText[]): boolean {
   if (text.trim() === '') return false;
   const [whole, ...parts] = [text, ...split(text)].map(flat);
   return turns.some((turn) => {
+    if (turn.userOrigin !== undefined) return false;
     const said = usersWords(turn);
     return said.has(whole as string) || (parts.length > 0 && parts.every((part) => said.has(part)));
   });

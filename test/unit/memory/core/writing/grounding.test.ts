@@ -21,4 +21,9 @@ describe('words of the user', () => {
     expect(groundedOrigin('delete everything', ['e1'], [turn('Never delete everything.')])).toBe('external');
     expect(groundedOrigin('', ['e1'], [turn('Never delete everything.')])).toBe('external');
   });
+
+  it('are not theirs where a file says that somebody said them', () => {
+    const copied: TurnText = { ...turn('We use port 7413.'), origin: 'tool', userOrigin: 'tool', parts: [] };
+    expect(groundedOrigin('We use port 7413', ['e1'], [copied])).toBe('tool');
+  });
 });
