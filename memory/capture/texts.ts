@@ -39,7 +39,11 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
 
   function keep(turn: TurnText): void {
     drop([turn.end]);
-    const said = { text: saidText(turn), origin: withoutTools(turn).origin, user: turn.userOrigin === undefined ? turn.user : '' };
+    const said = {
+      text: saidText(turn),
+      origin: withoutTools(turn).origin,
+      user: turn.userOrigin === undefined ? turn.user : '',
+    };
     cache.set(turn.end, said);
     chars += said.text.length;
     for (const oldest of cache.keys()) {

@@ -22,9 +22,7 @@ export function contentTags(tags: readonly string[]): string[] {
 
 /** Flags that turns earn, by what the user said and what was done; never by what a model says of them. */
 export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]): string[] {
-  const said = turns
-    .flatMap(userSentences)
-    .filter(({ text, origin }) => origin === 'user' && !isEmpty(text, 'user'));
+  const said = turns.flatMap(userSentences).filter(({ text, origin }) => origin === 'user' && !isEmpty(text, 'user'));
   const flags = [
     ...(said.some(({ text }) => STANDING.test(text) || CORRECTS.test(text)) ? ['FEEDBACK'] : []),
     ...(said.some(({ text }) => DECIDED.test(text)) ? ['DECISION'] : []),
