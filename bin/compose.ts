@@ -12,6 +12,7 @@ import { type HomePaths, homePaths } from '../common/paths.ts';
 import { createRedactor, markKey } from '../common/redact.ts';
 
 import { createForgottenFile } from '../memory/adapters/forgotten-file.ts';
+import { createProjectOf } from '../memory/adapters/git-project.ts';
 import { createSecretlint } from '../memory/adapters/secretlint.ts';
 import type { Problem } from '../memory/ports/journal.ts';
 import { type Governor, openGovernor } from '../memory/writing/governor.ts';
@@ -167,7 +168,16 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     now: systemClock.now,
   });
   const problems = (): Problem[] => [...plans.problems(), ...consent.problems()];
-  api.serve(createHandlers({ ...parts, consent, hooks, problems, version: VERSION }));
+  api.serve(
+    createHandlers({
+      ...parts,
+      consent,
+      projectOf: createProjectOf(systemClock.now),
+      hooks,
+      problems,
+      version: VERSION,
+    }),
+  );
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);

@@ -23,6 +23,8 @@ export interface HandlerDeps {
   readonly costs: () => Costs;
   readonly pauses?: () => Pauses;
   readonly consent: Pick<ConsentBook, 'of'>;
+  /** Project key of a directory. */
+  readonly projectOf: (directory: string) => string;
   readonly hooks: HookHandlers;
   /** What was saved in a conversation; null where nothing was counted. */
   readonly conversation?: (sessionId: string) => Pick<StatuslineView, 'tokens' | 'trimming_off'> | null;
@@ -41,6 +43,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     requests,
     costs,
     consent,
+    projectOf,
     hooks,
     pauses,
     problems,
@@ -67,6 +70,20 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     return scope === 'all' ? {} : { projectDir };
   }
 
+  /** @throws CometError `not_allowed` for a memory that a program there may not be told of; as `show` */
+  async function reach(ids: readonly string[], within: string | undefined): Promise<void> {
+    const { projectDir } = ranging(within);
+    if (projectDir === undefined) return;
+    for (const id of ids) {
+      const { node_id, project } = await memory.show(id, 0);
+      if (project === projectOf(projectDir)) continue;
+      throw new CometError(
+        'not_allowed',
+        `${node_id} is of another project; the user can read it: comet-cc memory show`,
+      );
+    }
+  }
+
   return {
     status: async () => {
       await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
@@ -88,13 +105,14 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       await opened();
       return memory.list(defined({ ...filter, ...ranging(within) }));
     },
-    'nodes/show': ({ id, depth, within }) => {
-      ranging(within);
+    'nodes/show': async ({ id, depth, within }) => {
+      await reach([id], within);
       return memory.show(id, depth);
     },
     'nodes/search': ({ query, within, ...options }) =>
       memory.search(query, defined({ ...options, ...ranging(within) })),
-    'nodes/remove': async ({ ids }) => {
+    'nodes/remove': async ({ ids, within }) => {
+      await reach(ids, within);
       const gone = await memory.remove(ids);
       await receipts.forget(gone);
       return gone;

@@ -59,7 +59,7 @@ export const operationInputs = {
       within,
     })
     .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
-  'nodes/remove': z.strictObject({ ids: z.array(id).min(1).max(1_000) }),
+  'nodes/remove': z.strictObject({ ids: z.array(id).min(1).max(1_000), within }),
   'nodes/forget': z.strictObject({
     dryRun: z.boolean(),
     source: z.strictObject({ name: id, file: path.optional() }).optional(),

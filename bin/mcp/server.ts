@@ -142,7 +142,10 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
       annotations: { readOnlyHint: false, destructiveHint: true, idempotentHint: true, openWorldHint: false },
     },
     ({ node_id }) =>
-      answered(async () => `Removed ${(await engine.call('nodes/remove', { ids: [node_id] })).join(', ')}.`),
+      answered(async () => {
+        const gone = await engine.call('nodes/remove', { ids: [node_id], within: await project() });
+        return `Removed ${gone.join(', ')}.`;
+      }),
   );
 
   const text = (uri: URL, said: string): ReadResourceResult => ({

@@ -98,7 +98,15 @@ describe('comet-cc mcp', () => {
     expect(await call('remember', { text: 'Only here: the colour is teal.' }, stranger)).toContain('Noted');
     expect(await call('retrieve_memory', { summary_query: 'the colour is teal' })).not.toContain('teal');
     expect(await call('retrieve_memory', { summary_query: 'the colour is teal' }, stranger)).toContain('teal');
+    const [other] = (await home.json(['memory', 'ls', '--project', plan.cwd, '--json'])) as MemoryNode[];
+    const { node_id = '' } = other ?? {};
+    for (const tool of ['read_memory_node', 'forget']) {
+      expect(await call(tool, { node_id }, stranger)).toMatch(/^ERROR comet-cc: .* another project/);
+    }
+    await expect(stranger.read(`memory://node/${node_id}`)).rejects.toThrow('another project');
+    expect(await home.json(['memory', 'show', node_id, '--json'])).toMatchObject({ node_id });
     await home.run(['pause', '--project', elsewhere]);
+    expect(await call('forget', { node_id }, stranger)).toMatch(/^ERROR comet-cc: memory is off/);
     for (const name of ['get_memory_index', 'remember']) {
       expect(await call(name, { text: 'x' }, stranger)).toMatch(/^ERROR comet-cc: memory (is off|takes nothing in)/);
     }

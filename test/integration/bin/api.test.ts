@@ -39,6 +39,7 @@ const NO_IMPORT = createClaudeImport({
 });
 /** Neither is asked for here. */
 const untold = {
+  projectOf: String,
   consent: { of: () => ({ captures: true, adds: true, scope: 'project' as const }) },
   hooks: createHookHandlers({
     memory: memoryWith({}),
