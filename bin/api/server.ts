@@ -72,12 +72,18 @@ export function apiListener(rule: AdmissionRule, handlers: () => Handlers | null
     answer(request, handlers(), left.signal).then(
       ({ status, body }) => send(response, status, body),
       (error: unknown) => {
-        const code = error instanceof CometError ? error.code : 'daemon_unhealthy';
         if (!(error instanceof CometError)) log.error('an api operation failed', { url: request.url, error });
-        send(response, STATUS_OF[code] ?? 500, { error: { code, message: (error as Error).message } });
+        const { code, message } = error instanceof CometError ? error : unforeseen(error);
+        send(response, STATUS_OF[code] ?? 500, { error: { code, message } });
       },
     );
   };
+}
+
+/** What a library says may quote what is stored: that goes to the log, which redacts it. */
+function unforeseen(error: unknown): CometError {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
 }
 
 async function answer(

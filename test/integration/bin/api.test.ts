@@ -102,6 +102,16 @@ describe("the engine's API", () => {
     expect(await client.call('sessions/brief', { sessionId: 's1' })).toBe('brief of s1');
   });
 
+  it('repeats nothing of what a library says that failed, which may quote what is stored', async () => {
+    await open({
+      show: () => Promise.reject(Object.assign(new Error('no space for "the stored words"'), { code: 'ENOSPC' })),
+    });
+    await expect(engineClient(socket).call('nodes/show', { id: 'mem_1', depth: 0 })).rejects.toMatchObject({
+      code: 'daemon_unhealthy',
+      message: 'the engine failed at it (ENOSPC); comet-cc logs says why',
+    });
+  });
+
   it('carries the error of an operation to the caller, code included', async () => {
     await open({
       show: async () => {
