@@ -59,6 +59,8 @@ export function registerUninstall(program: Command, context: Context): void {
       if (existsSync(paths.home))
         term.say(`${paths.home} stays: ${keepMemory ? 'your memories are' : 'something that is not ours is'} in it`);
       term.say('A shell in which comet-cc env was evaluated still has its variables: open another one.');
+      term.say('What you gave Claude Code yourself, if you did:');
+      term.say('  claude mcp remove comet-cc; claude plugin uninstall comet-cc@comet-cc');
       term.say('The program itself: npm uninstall -g comet-cc, if you installed it globally.');
     });
 }
