@@ -2,7 +2,15 @@ import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../common/files.ts';
 import { parseBriefFile, renderBriefFile } from '../core/nodes/brief-markdown.ts';
-import { fits, joinFiles, type Library, readNodeFile, withNodes, withoutSections } from '../core/nodes/library.ts';
+import {
+  fits,
+  joinFiles,
+  type Library,
+  type NodeFile,
+  readNodeFile,
+  withNodes,
+  withoutSections,
+} from '../core/nodes/library.ts';
 import {
   type FileHead,
   type NodeDocument,
@@ -33,7 +41,11 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
     await ensureDir(dir);
     await removeLeftovers(dir);
   }
-  const nodeFiles = createFileCache(nodesDir, readNodeFile);
+  /** Nodes as they were written, until they are read again. */
+  const saved = new Map<string, MemoryNode>();
+  const nodeFiles = createFileCache(nodesDir, (file, text, before?: NodeFile) =>
+    readNodeFile(file, text, { before, saved }),
+  );
   const briefFiles = createFileCache(briefsDir, (file, text) => ({ file, brief: parseBriefFile(text ?? '') }));
   let tail: Promise<void> = Promise.resolve();
   let places: Map<string, readonly string[]> | null = null;
@@ -49,6 +61,7 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
 
   async function load(only?: readonly string[]): Promise<Library> {
     const library = joinFiles(await nodeFiles.read(only));
+    saved.clear();
     const problems: Problem[] = [...library.problems];
     for (const { file, brief } of await briefFiles.read(only)) {
       if (typeof brief === 'string') problems.push({ file, message: brief });
@@ -83,6 +96,7 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
       await write(target.file, renderDocument(document));
       const ids = group.map(({ node_id }) => node_id);
       if (place !== '' && place !== target.file) await drop(place, new Set(ids));
+      for (const node of group) saved.set(node.node_id, node);
       for (const id of ids) {
         where.set(id, [target.file, ...(where.get(id) ?? []).filter((file) => file !== place && file !== target.file)]);
       }

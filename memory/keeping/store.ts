@@ -5,6 +5,7 @@ import type { MemoryNode } from '../core/nodes/node.ts';
 import { isPointer } from '../core/nodes/replace.ts';
 import { isStandIn } from '../core/nodes/stand-in.ts';
 import { isCall } from '../core/nodes/tool-bundle.ts';
+import { copied } from '../core/text/copied.ts';
 import type { MemoryDeps } from '../deps.ts';
 import type { Problem } from '../ports/journal.ts';
 import type { TurnText } from '../ports/language-model.ts';
@@ -67,8 +68,10 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
 
   async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
     if (nodes.length === 0) return;
-    await nodeFiles.save(nodes);
-    take(nodes, texts);
+    // Made of parts of turns, which would stay in memory with them.
+    const own = nodes.map(copied);
+    await nodeFiles.save(own);
+    take(own, texts);
   }
 
   /** Into catalogue and, where its rows say something else, index. */

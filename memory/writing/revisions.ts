@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
-import { openStatements, type Revised, revised, revisingStatements } from '../core/nodes/revision.ts';
+import { mayConcern, openFacts, type Revised, revised, revisingTopics } from '../core/nodes/revision.ts';
+import { topicsOf } from '../core/nodes/revision-cue.ts';
 import { isPast } from '../core/nodes/validity.ts';
 import { topicTokens } from '../core/text/terms.ts';
 import type { Catalogue } from '../keeping/catalogue.ts';
@@ -55,12 +56,11 @@ export function createRevisions(catalogue: Pick<Catalogue, 'all'>): Revisions {
           const concerns = node.project === known.project && topics.some((token) => text.includes(token));
           if (isNamed || concerns) close(changed.get(known.node_id) ?? known, node, own);
         }
-        const topics = isNewer(known, fresh) ? revisingTopics(known) : [];
-        if (topics.length === 0) continue;
-        for (const { node_id } of fresh) {
+        for (const { node_id } of isNewer(known, fresh) ? fresh : []) {
           const own = changed.get(node_id) as MemoryNode;
-          if (own.project === known.project && topics.some((token) => statedText(own).includes(token)))
-            close(own, known);
+          if (own.project !== known.project || !mayConcern(known, own)) continue;
+          const said = statedText(own);
+          if (revisingTopics(known).some((token) => said.includes(token))) close(own, known);
         }
       }
       return [...changed.values()];
@@ -74,9 +74,9 @@ export function createRevisions(catalogue: Pick<Catalogue, 'all'>): Revisions {
         .slice(0, LOOKED_AT)
         .filter(({ turns: own }) => !own.some((end) => ends.has(end)))
         .flatMap((node) =>
-          openStatements(node).flatMap(({ stated: { text, topics }, origin, fact }) => {
-            const shared = [...topics].filter((token) => said.has(token)).length;
-            if (fact === null || shared < LEAST_SHARED || !isCleanOrigin(origin)) return [];
+          openFacts(node).flatMap(({ text, origin, fact }) => {
+            const shared = topicsOf(text).filter((token) => said.has(token)).length;
+            if (shared < LEAST_SHARED || !isCleanOrigin(origin)) return [];
             return [{ nodeId: node.node_id, fact, text, date: node.valid_from.slice(0, 10), shared }];
           }),
         )
@@ -85,11 +85,6 @@ export function createRevisions(catalogue: Pick<Catalogue, 'all'>): Revisions {
         .map(({ shared: _, ...statement }) => statement);
     },
   };
-}
-
-/** Words that say what its revising statements are about: cheap to look for before any statement is compared. */
-function revisingTopics(node: MemoryNode): string[] {
-  return [...new Set(revisingStatements(node).flatMap(({ stated }) => [...stated.topics]))];
 }
 
 function statedText({ summary, facts }: MemoryNode): string {

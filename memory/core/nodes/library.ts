@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../ports/journal.ts';
+import { copied } from '../text/copied.ts';
 import {
   type FileHead,
   type NodeDocument,
@@ -34,16 +36,24 @@ export interface Library {
   readonly places: ReadonlyMap<string, readonly string[]>;
 }
 
-/**
- * @param text    null where the file is not UTF-8
- * @param before  the same file as it was read last: sections that did not change give the very same nodes
- */
-export function readNodeFile(file: string, text: string | null, before?: NodeFile): NodeFile {
+export interface KnownNodes {
+  /** The same file as it was read last: sections that did not change give the very same nodes. */
+  readonly before?: NodeFile | undefined;
+  /** What was written meanwhile, by id: sections that say the same give the very same nodes. */
+  readonly saved?: ReadonlyMap<string, MemoryNode>;
+}
+
+/** @param text  null where the file is not UTF-8 */
+export function readNodeFile(file: string, text: string | null, { before, saved }: KnownNodes = {}): NodeFile {
   const document = text === null ? 'expected UTF-8 text with a front matter' : parseDocument(text);
   if (typeof document === 'string') {
     const named = text === null ? [] : splitSections(text).sections.filter(({ id }) => id !== null);
     const parsed = { kind: 'problem', message: '' } as const;
-    return { file, problem: document, sections: named.map(({ id, line }) => ({ id, line, digest: '', parsed })) };
+    return {
+      file,
+      problem: document,
+      sections: named.map(({ id, line }) => ({ id: copied(id), line, digest: '', parsed })),
+    };
   }
   const known = new Map(before?.sections.map(({ digest, parsed }) => [digest, parsed]));
   const { session_id, project } = document.head;
@@ -51,9 +61,16 @@ export function readNodeFile(file: string, text: string | null, before?: NodeFil
     const digest = createHash('sha256')
       .update(JSON.stringify([session_id, project, raw]))
       .digest('base64');
-    return { id, line, digest, parsed: known.get(digest) ?? parseSection(raw, document.head) };
+    return { id: copied(id), line, digest, parsed: known.get(digest) ?? held(parseSection(raw, document.head), saved) };
   });
   return { file, problem: null, sections };
+}
+
+/** One object for what was written and what is read, so that no node is in memory twice. */
+function held(parsed: ParsedSection, saved?: ReadonlyMap<string, MemoryNode>): ParsedSection {
+  if (parsed.kind === 'problem') return parsed;
+  const node = saved?.get(parsed.node.node_id);
+  return node !== undefined && isDeepStrictEqual(node, parsed.node) ? { kind: 'node', node } : parsed;
 }
 
 /** All files as one: of several valid sections with one id the first counts; what does not validate is named. */

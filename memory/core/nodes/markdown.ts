@@ -1,3 +1,4 @@
+import { copied } from '../text/copied.ts';
 import {
   escapeHeadings,
   isOneLine,
@@ -124,8 +125,7 @@ export function parseSection(raw: string, head: FileHead): ParsedSection {
     else return problem(id, `### ${title}: expected ### ${[...Object.keys(BLOCKS), 'Facts'].join(', ### ')}`);
   }
   const result = MemoryNode.safeParse(values);
-  // A part of a text keeps all of the text in memory; a copy does not.
-  if (result.success) return { kind: 'node', node: JSON.parse(JSON.stringify(result.data)) as MemoryNode };
+  if (result.success) return { kind: 'node', node: copied(result.data) };
   const [issue] = result.error.issues;
   return problem(`${id}: ${issue?.path.join('.')}`, issue?.message ?? 'does not validate');
 }

@@ -13,9 +13,9 @@ const SUCCESSOR = /([\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*),?\s+(?:instead of|rather 
 const USES = /\b(?:us(?:e[sd]?|ing)|going? with|chose|run(?:s|ning)?|install\w*|on|with|through|via)\b/i;
 /** Of the words that say what a statement is about, so many must be shared with the other one. */
 const SHARED = 0.6;
-const LEAST_SHARED = 2;
+export const LEAST_SHARED = 2;
 
-/** What of a statement is compared; made once, and kept small: there is one for each statement of a project. */
+/** What of a statement is compared. */
 export interface Stated {
   readonly text: string;
   readonly tokens: ReadonlySet<string>;
@@ -46,13 +46,18 @@ interface Cue {
   readonly plain: readonly string[];
 }
 
+/** Words that say what a statement is about. */
+export function topicsOf(text: string): string[] {
+  return topicTokens(text).filter((token) => !/^[a-z]$/.test(token));
+}
+
 export function stated(text: string): Stated {
   const values = valuesOf(text).map((value): Value => {
     return { word: value.toLowerCase(), tokens: tokenize(value), kind: kindOf(value) };
   });
   const inValues = new Set(values.flatMap(({ tokens }) => tokens));
   const plainOf = (tokens: readonly string[]): string[] => tokens.filter((token) => !inValues.has(token));
-  const topics = topicTokens(text).filter((token) => !/^[a-z]$/.test(token));
+  const topics = topicsOf(text);
   const cues = text.match(CUE);
   const cueTokens = new Set(cues?.flatMap(tokenize));
   const subject = topics.filter((token) => !cueTokens.has(token));

@@ -4,6 +4,7 @@ import { anchorsOf } from '../text/terms.ts';
 import { tokenize } from '../text/tokens.ts';
 import type { Fact, MemoryNode } from './node.ts';
 import { revisesStatement, type Stated, stated } from './revision-cue.ts';
+import { type Marks, marksOf, mayRevise } from './revision-marks.ts';
 import { currentSummary, isClosed, isPast, saysFact, summaryParts } from './validity.ts';
 
 /** A statement of a node that someone says is no longer so. */
@@ -11,6 +12,13 @@ export interface Revised {
   readonly nodeId: string;
   /** Its place in the node's facts; null for the node as a whole. */
   readonly fact: number | null;
+}
+
+interface OpenFact {
+  readonly text: string;
+  readonly origin: Origin;
+  /** Its place in the node's facts. */
+  readonly fact: number;
 }
 
 /** One thing that a node says. */
@@ -22,37 +30,69 @@ interface Statement {
   readonly fact: number | null;
 }
 
-const statementsOf = new WeakMap<MemoryNode, readonly Statement[]>();
-const revisingOf = new WeakMap<MemoryNode, readonly Statement[]>();
+/** Statements take some kilobytes a node: those of few nodes are kept, and marks of each. */
+const LATELY = 64;
+let lately = new WeakMap<MemoryNode, readonly Statement[]>();
+let latelyCount = 0;
+const marks = new WeakMap<MemoryNode, Marks>();
 
 /** What of a node is still so. */
-export function openStatements(node: MemoryNode): readonly Statement[] {
-  const known = statementsOf.get(node);
+function openStatements(node: MemoryNode): readonly Statement[] {
+  const known = lately.get(node);
   if (known !== undefined) return known;
-  const facts = node.facts.flatMap((fact, at): Statement[] => {
-    if (isClosed(fact)) return [];
-    const said = new Set(tokenize(fact.value));
-    const isNamed = tokenize(fact.concept).every((token) => said.has(token));
-    const text = isNamed ? fact.value : `${fact.concept}: ${fact.value}`;
-    return [{ stated: stated(text), origin: fact.origin ?? node.origin, polarity: fact.polarity, fact: at }];
+  const statements = isPast(node) ? [] : statementsOf(node);
+  if (latelyCount === LATELY) {
+    lately = new WeakMap();
+    latelyCount = 0;
+  }
+  latelyCount += 1;
+  lately.set(node, statements);
+  return statements;
+}
+
+function statementsOf(node: MemoryNode): Statement[] {
+  const facts = openFacts(node).map(({ text, origin, fact }): Statement => {
+    const { polarity } = node.facts[fact] as Fact;
+    return { stated: stated(text), origin, polarity, fact };
   });
   const parts = summaryParts(node).filter(({ text }) => !node.facts.some((fact) => saysFact(text, fact)));
   const rest = parts.map(({ text, isUsers }): Statement => {
     const origin = isUsers ? 'user' : node.origin;
     return { stated: stated(text), origin, polarity: 'positive', fact: null };
   });
-  const all = isPast(node) ? [] : [...facts, ...rest];
-  statementsOf.set(node, all);
-  return all;
+  return [...facts, ...rest];
+}
+
+/** Facts of a node that are still so, each as one text. */
+export function openFacts(node: MemoryNode): OpenFact[] {
+  return node.facts.flatMap((fact, at) => {
+    if (isClosed(fact)) return [];
+    const said = new Set(tokenize(fact.value));
+    const isNamed = tokenize(fact.concept).every((token) => said.has(token));
+    const text = isNamed ? fact.value : `${fact.concept}: ${fact.value}`;
+    return [{ text, origin: fact.origin ?? node.origin, fact: at }];
+  });
 }
 
 /** Statements that may revise others. */
-export function revisingStatements(node: MemoryNode): readonly Statement[] {
-  const known = revisingOf.get(node);
-  if (known !== undefined) return known;
-  const revising = openStatements(node).filter(({ stated: { cue } }) => cue !== null);
-  revisingOf.set(node, revising);
-  return revising;
+function revisingStatements(node: MemoryNode): readonly Statement[] {
+  return openStatements(node).filter((statement) => statement.stated.cue !== null);
+}
+
+/** Words that say what its revising statements are about. */
+export function revisingTopics(node: MemoryNode): string[] {
+  return [...new Set(revisingStatements(node).flatMap((statement) => [...statement.stated.topics]))];
+}
+
+/** False only where `next` revises nothing in `former`; next to nothing where both were asked for before. */
+export function mayConcern(next: MemoryNode, former: MemoryNode): boolean {
+  return mayRevise(marksFor(next), marksFor(former));
+}
+
+function marksFor(node: MemoryNode): Marks {
+  const known = marks.get(node) ?? marksOf(openStatements(node).map((statement) => statement.stated));
+  marks.set(node, known);
+  return known;
 }
 
 /**
@@ -63,8 +103,9 @@ export function revisingStatements(node: MemoryNode): readonly Statement[] {
  * @param named  what the writer of `next` says that it revises
  */
 export function revised(former: MemoryNode, next: MemoryNode, named: readonly Revised[] = []): MemoryNode {
-  if (!mayRevise(former, next)) return former;
+  if (!isBefore(former, next)) return former;
   const own = named.filter(({ nodeId }) => nodeId === former.node_id);
+  if (own.length === 0 && !mayConcern(next, former)) return former;
   const isNamed = (at: number | null): boolean => own.some(({ fact }) => fact === null || fact === at);
   const revising = revisingStatements(next);
   const closed = openStatements(former).filter((statement) => {
@@ -115,7 +156,7 @@ function asWritten(node: MemoryNode, facts: number): unknown {
   return { ...written, facts: stated };
 }
 
-function mayRevise(former: MemoryNode, next: MemoryNode): boolean {
+function isBefore(former: MemoryNode, next: MemoryNode): boolean {
   if (former.node_id === next.node_id || isPast(former) || isPast(next) || former.pinned_from !== undefined)
     return false;
   if (former.project !== next.project || former.turns.some((end) => next.turns.includes(end))) return false;

@@ -50,6 +50,20 @@ test('a saved node replaces the one of the same id, also without loading first',
   expect(byId((await (await open(root)).load()).nodes)).toEqual([changed, second]);
 });
 
+test('a node that was saved is the very same when its file is read, unless someone changed it there', async () => {
+  const root = await tempDir();
+  const files = await open(root);
+  await files.save([first, second]);
+  const { nodes } = await files.load();
+  expect(nodes.every((node) => node === first || node === second)).toBe(true);
+  const changed = { ...first, recall_count: 7 };
+  await files.save([changed]);
+  const [file = ''] = await allFiles(root);
+  await writeFile(file, (await readFile(file, 'utf8')).replace('recall_count: 7', 'recall_count: 8'));
+  const read = (await files.load()).nodes.find(({ node_id }) => node_id === first.node_id);
+  expect(read).toEqual({ ...first, recall_count: 8 });
+});
+
 test('a node that changed its project moves', async () => {
   const root = await tempDir();
   const files = await open(root);
