@@ -215,11 +215,11 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
       sleep.disturb();
       if (closing === null) pipeline.prepare(sessionId, ends);
     },
-    async standing(sessionId, projectDir) {
+    async standing(sessionId, projectDir, scope) {
       sleep.disturb();
       // What others of the project said last is made into memory first, as far as that takes no time.
       if (closing === null) await inTime(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
-      return standing(sessionId, projectDir);
+      return standing(sessionId, projectDir, scope);
     },
     async recall(request, signal) {
       sleep.disturb();

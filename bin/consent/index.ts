@@ -121,6 +121,8 @@ export function consentingMemory(memory: Memory, consent: ConsentBook): Memory {
       if (consent.of(request.projectDir).captures) return memory.remember(request);
       throw new CometError('not_allowed', 'memory takes nothing in here: it is paused, or the project says so');
     },
+    standing: (sessionId, projectDir, scope = consent.of(projectDir).scope) =>
+      memory.standing(sessionId, projectDir, scope),
     recall: (request, signal) => memory.recall({ scope: consent.of(request.projectDir).scope, ...request }, signal),
   };
 }

@@ -38,7 +38,7 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     standIns: (ends) => memory?.standIns(ends) ?? new Map(),
     prepare: (sessionId, ends) => memory?.prepare(sessionId, ends),
     lines: (ids) => memory?.lines(ids) ?? [],
-    standing: async (sessionId, projectDir) => (await whenOpen()).standing(sessionId, projectDir),
+    standing: async (...asked) => (await whenOpen()).standing(...asked),
     recall: async (request, signal) => (await whenOpen()).recall(request, signal),
     list: (filter) => memory?.list(filter) ?? [],
     show: async (id, depth) => (await whenOpen()).show(id, depth),

@@ -1,3 +1,4 @@
+import type { Scope } from '../../common/consent.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { ArchiveFormat } from '../core/nodes/archive.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
@@ -42,8 +43,8 @@ export interface Memory {
   prepare(sessionId: string, ends: readonly string[]): void;
   /** Tier-1 lines in the order given; unknown ids are left out. */
   lines(nodeIds: readonly string[]): readonly MemoryLine[];
-  /** Brief of the session (or the last one of its project), and the passive and pinned lines. */
-  standing(sessionId: string, projectDir: string | null): Promise<StandingMemory>;
+  /** Brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
+  standing(sessionId: string, projectDir: string | null, scope?: Scope): Promise<StandingMemory>;
   /** Best first; empty when nothing fits. */
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
 

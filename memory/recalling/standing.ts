@@ -24,9 +24,10 @@ type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & 
 
 /** What a session starts with, and each of its epochs: constant until the next one. */
 export function createStanding({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): Memory['standing'] {
-  function passive(project: string): MemoryNode[] {
+  function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
     return catalogue
       .all()
+      .filter(isNear)
       .filter((node) => node.project === project || (node.pinned_in ?? []).includes(project))
       .filter((node) => node.recall_mode !== 'active' || (node.pinned_in ?? []).includes(project))
       .filter((node) => isCleanOrigin(node.origin) && !isPast(node))
@@ -45,19 +46,22 @@ export function createStanding({ config, nodeFiles, projectOf, clock, book, cata
     return { ...brief, active: brief.active.filter(holds), hints: brief.hints.filter(holds) };
   }
 
-  return async (sessionId, projectDir) => {
+  return async (sessionId, projectDir, scope) => {
+    const alone = scope === 'session';
     const project = projectOf(projectDir);
     const own = await nodeFiles.readBrief(sessionId);
-    const briefs = project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
+    const briefs = alone || project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
     const shown = own ?? lastBrief(briefs, { project, sessionId });
     const start = { project, sessionId, nowMs: clock.now() };
-    const threads = [
-      ...openTasks(taskListsOf(book), start),
-      ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
-    ];
+    const threads = alone
+      ? []
+      : [
+          ...openTasks(taskListsOf(book), start),
+          ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
+        ];
     const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];
-    const pinned = project === '' ? [] : passive(project);
-    const handed = handedOver(catalogue.all(), { project, sessionId, most: config.inject.handoffNodes });
+    const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
+    const handed = alone ? [] : handedOver(catalogue.all(), { project, sessionId, most: config.inject.handoffNodes });
     const maxChars = config.recall.passiveTokens * CHARS_PER_TOKEN;
     return {
       brief: [...(shown === null ? [] : cleanBriefLines(current(shown))), ...open],

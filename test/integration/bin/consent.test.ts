@@ -1,9 +1,11 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type ConsentBook, openConsent } from '../../../bin/consent/index.ts';
+import { type ConsentBook, consentingMemory, openConsent } from '../../../bin/consent/index.ts';
 import { NO_PAUSES, paused, resumed } from '../../../bin/consent/pauses.ts';
 import { writePauses } from '../../../bin/consent/pauses-file.ts';
+import { lateMemory } from '../../../bin/stores/late-memory.ts';
+import type { Memory } from '../../../memory/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const since = '2026-01-01T00:00:00.000Z';
@@ -90,6 +92,22 @@ describe('a pause', () => {
     expect(book.of(repo)).toMatchObject({ captures: false, adds: false });
     expect(book.problems()).toMatchObject([{ file: pausesFile }]);
   });
+});
+
+it('what a session starts with keeps to the scope that the project asks for', async () => {
+  await projectFile(repo, '{"memory": "on", "scope": "session"}');
+  const asked: unknown[] = [];
+  const plain = lateMemory(new Promise<Memory>(() => {}), 'local');
+  const standing: Memory['standing'] = async (...all) => {
+    asked.push(all);
+    return { brief: [], lines: [] };
+  };
+  await consentingMemory({ ...plain, standing }, book).standing('s1', repo);
+  await consentingMemory({ ...plain, standing }, book).standing('s1', temp);
+  expect(asked).toEqual([
+    ['s1', repo, 'session'],
+    ['s1', temp, 'project'],
+  ]);
 });
 
 it('a turn that was withheld once stays so over a restart', async () => {

@@ -62,6 +62,17 @@ describe('a session starts', () => {
     expect(own.lines.filter(({ text }) => text.includes('5433'))).toEqual([]);
   });
 
+  test('with nothing of others where it is to recall its own session only', async () => {
+    const memory = await start();
+    memory.capture([said('s1', 'From now on never push to main.'), said('s1', PORT, 1), said('s1', QUEUE, 2)]);
+    await memory.flush(10_000);
+    expect(textOf(await memory.standing('s2', '/home/dev/shop', 'project'))).toMatch(/5433[\s\S]*push to main/);
+    expect(await memory.standing('s2', '/home/dev/shop', 'session')).toEqual({ brief: [], lines: [] });
+    const own = textOf(await memory.standing('s1', '/home/dev/shop', 'session'));
+    expect(own).toContain('push to main');
+    expect(own).toContain('src/queue/v2.ts');
+  });
+
   test('in another clone of the same remote with the same', async () => {
     const home = await tempDir();
     for (const clone of ['one', 'two']) {
