@@ -37,10 +37,12 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
     return now() - before < TWICE_MS;
   }
 
-  function shownIn(sessionId: string): Set<string> {
-    const texts = shown.get(sessionId) ?? new Set<string>();
-    bounded(shown).set(sessionId, texts);
-    return texts;
+  /** What a session starts with: its system block where the proxy is, else said by the hook of its start. */
+  async function startOf(sessionId: string, projectDir: string): Promise<{ text: string; lines: readonly string[] }> {
+    const { brief, lines } = await memory.standing(sessionId, projectDir);
+    const block = renderSystemBlock({ brief, lines: lines.map(asLine), budgetTokens: inject.systemTokens });
+    const told = lines.filter(({ nodeId }) => block?.nodeIds.includes(nodeId));
+    return { text: block?.text ?? '', lines: told.map(({ text }) => text) };
   }
 
   function goOn(work: Promise<unknown>, what: string, sessionId: string): HookText {
@@ -52,19 +54,23 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
   return {
     async 'hooks/session-start'({ sessionId, projectDir }) {
       if (!consent.of(projectDir).adds || startedJustNow(sessionId)) return NOTHING;
-      const { brief, lines } = await memory.standing(sessionId, projectDir);
-      const block = renderSystemBlock({ brief, lines: lines.map(asLine), budgetTokens: inject.systemTokens });
-      return { text: block?.text ?? '' };
+      const { text } = await startOf(sessionId, projectDir);
+      return { text };
     },
     async 'hooks/prompt'({ sessionId, projectDir, prompt }, left) {
       if (inject.retrieval !== 'hook' || !consent.of(projectDir).adds) return NOTHING;
-      const told = shownIn(sessionId);
+      const known = shown.get(sessionId);
       // What was said in this conversation stands in it, or in its preamble.
       const own = memory.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
-      const hits = await memory.recall(
-        { sessionId, projectDir, prompt, recent: [], visibleTurns: new Set(own), shown: told },
-        AbortSignal.any([left, AbortSignal.timeout(recallMs)]),
-      );
+      const [start, hits] = await Promise.all([
+        known === undefined ? startOf(sessionId, projectDir) : { lines: [] },
+        memory.recall(
+          { sessionId, projectDir, prompt, recent: [], visibleTurns: new Set(own), shown: known ?? new Set() },
+          AbortSignal.any([left, AbortSignal.timeout(recallMs)]),
+        ),
+      ]);
+      const told = known ?? new Set(start.lines);
+      bounded(shown).set(sessionId, told);
       const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !told.has(text));
       const [recalled] = renderRetrieval(lines, {
         mode: 'system-message',

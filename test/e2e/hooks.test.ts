@@ -98,6 +98,9 @@ describe("Claude Code's hooks", () => {
   it('user-prompt-submit: recalls in place of the proxy, each line once, and nothing of its own session', async () => {
     const asking = told('UserPromptSubmit', { prompt: ASKED });
     const ask = (more: object = {}): string => added(run('user-prompt-submit', { ...asking, ...more }, patient()));
+    expect(ask({ session_id: 'told at its start' })).toBe('');
+    await home.run(['memory', 'unpin', pinned.node_id]);
+    await home.run(['memory', 'edit', pinned.node_id, '--set', 'importance=MED']);
     const recalled = ask();
     expect(recalled).toContain('comet-cc recalls');
     expect(recalled).toContain('7411');
@@ -111,6 +114,7 @@ describe("Claude Code's hooks", () => {
     await home.run(['pause', '--project', plan.cwd]);
     expect(ask({ session_id: 'paused' })).toBe('');
     await home.run(['resume']);
+    await home.run(['memory', 'pin', pinned.node_id]);
   });
 
   it('from a plugin folder that lies anywhere: by PATH, by COMET_CC_BIN, and in silence where there is no program', async () => {
