@@ -6,7 +6,8 @@ import type { Journal, JournalTurn } from '../ports/journal.ts';
 import type { TurnText } from '../ports/language-model.ts';
 import type { TurnBook } from './turn-book.ts';
 
-const CACHED_CHARS = 16_000_000;
+/** Recall finds what was said in the index; this is for whoever comes back to a turn of just now. */
+const CACHED_CHARS = 2_000_000;
 
 interface Said {
   readonly text: string;
@@ -32,7 +33,7 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
 
   function drop(ends: readonly string[]): void {
     for (const end of ends) {
-      chars -= cache.get(end)?.text.length ?? 0;
+      chars -= charsOf(cache.get(end));
       cache.delete(end);
     }
   }
@@ -45,7 +46,7 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
       user: turn.userOrigin === undefined ? turn.user : '',
     };
     cache.set(turn.end, said);
-    chars += said.text.length;
+    chars += charsOf(said);
     for (const oldest of cache.keys()) {
       if (chars <= CACHED_CHARS) break;
       drop([oldest]);
@@ -86,6 +87,10 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
       return cache.get(name) ?? null;
     },
   };
+}
+
+function charsOf(said: Said | undefined): number {
+  return said === undefined ? 0 : said.text.length + said.user.length;
 }
 
 /** Taint goes on from part to part; where the one before is not there, it may have been tainted. */

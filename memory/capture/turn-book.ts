@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { grown } from '../core/index/grown.ts';
+import { createTextIds } from '../core/index/text-ids.ts';
 import type { TaskList } from '../core/recall/handoff.ts';
 import { saidDigest } from '../core/turns/past-turn.ts';
 import type { Task } from '../core/turns/task-list.ts';
@@ -39,20 +41,62 @@ export interface TurnBook {
   tasks(): ReadonlyMap<string, readonly Task[]>;
 }
 
+/** What is known of a turn: it is reserved, it is durable, its session counts it (whole turns, each in its first form). */
+const [TAKEN, RECORDED, COUNTED] = [1, 2, 4];
+
 export function createTurnBook(): TurnBook {
-  const taken = new Set<string>();
-  const sessionOfTurn = new Map<string, string>();
+  /** Ends of turns and ids of sessions, by whose numbers the columns go. */
+  const names = createTextIds();
+  let marks = new Uint32Array(1_024);
+  let sessionOfTurn = new Uint32Array(1_024);
+  const sayings = createTextIds();
+  /** By saying, the turn that said it first. */
+  let firstToSay = new Uint32Array(1_024);
   const canonicalOf = new Map<string, string>();
   const formsOf = new Map<string, string[]>();
-  const bySaying = new Map<string, string>();
   /** Imported turns that have not been captured yet, by what they say: their place in the conversation is not known. */
   const unplaced = new Map<string, string[]>();
   const sessions = new Map<string, SessionFacts>();
-  /** What a session counts: whole turns, each in its first form. */
-  const counted = new Set<string>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly end: string; readonly isCopied: boolean }[]>();
   const tasks = createTaskBook();
+
+  function isMarked(end: string, mark: number): boolean {
+    const turn = names.find(end);
+    return turn !== undefined && ((marks[turn] ?? 0) & mark) !== 0;
+  }
+
+  function mark(end: string, mark: number): number {
+    const turn = names.of(end);
+    marks = grown(marks, turn);
+    marks[turn] = (marks[turn] as number) | mark;
+    return turn;
+  }
+
+  /** False where it was not set. */
+  function unmark(end: string, mark: number): boolean {
+    if (!isMarked(end, mark)) return false;
+    const turn = names.of(end);
+    marks[turn] = (marks[turn] as number) & ~mark;
+    return true;
+  }
+
+  const isRecorded = (end: string): boolean => isMarked(end, RECORDED);
+
+  function sessionOf(end: string): string | undefined {
+    return isRecorded(end) ? names.text(sessionOfTurn[names.of(end)] as number) : undefined;
+  }
+
+  function saidFirst(saying: string): string | undefined {
+    const number = sayings.find(saying);
+    return number === undefined ? undefined : names.text(firstToSay[number] as number);
+  }
+
+  function say(saying: string, end: string): void {
+    const number = sayings.of(saying);
+    firstToSay = grown(firstToSay, number);
+    firstToSay[number] = names.of(end);
+  }
 
   function recordParts({ end, parts = [], tail }: JournalTurn): void {
     if (parts.length === 0) return;
@@ -74,29 +118,30 @@ export function createTurnBook(): TurnBook {
       unplaced.set(said, [...waiting, turn.end]);
       return undefined;
     }
-    const [first, ...rest] = waiting.filter((end) => sessionOfTurn.has(end));
+    const [first, ...rest] = waiting.filter(isRecorded);
     unplaced.set(said, rest);
     if (rest.length === 0) unplaced.delete(said);
-    if (first !== undefined) bySaying.set(saying, first);
+    if (first !== undefined) say(saying, first);
     return first;
   }
 
   const canonical = (end: string): string => canonicalOf.get(end) ?? end;
   return {
     take(end) {
-      if (taken.has(end)) return false;
-      taken.add(end);
+      if (isMarked(end, TAKEN)) return false;
+      mark(end, TAKEN);
       return true;
     },
-    release: (end) => void (sessionOfTurn.has(end) || taken.delete(end)),
-    isRecorded: (end) => sessionOfTurn.has(end),
+    release: (end) => void (isRecorded(end) || unmark(end, TAKEN)),
+    isRecorded,
     record(turn, text) {
-      taken.add(turn.end);
-      if (sessionOfTurn.has(turn.end)) return false;
-      sessionOfTurn.set(turn.end, turn.sessionId);
+      if (isRecorded(turn.end)) return false;
+      const number = mark(turn.end, TAKEN | RECORDED);
+      sessionOfTurn = grown(sessionOfTurn, number);
+      sessionOfTurn[number] = names.of(turn.sessionId);
       recordParts(turn);
       const saying = sayingOf(turn, text);
-      const first = bySaying.get(saying) ?? placed(turn, text, saying);
+      const first = saidFirst(saying) ?? placed(turn, text, saying);
       const known = sessions.get(turn.sessionId);
       const isCounted = first === undefined && turn.part === undefined;
       sessions.set(turn.sessionId, {
@@ -105,9 +150,9 @@ export function createTurnBook(): TurnBook {
         lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
         turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
       });
-      if (isCounted) counted.add(turn.end);
+      if (isCounted) mark(turn.end, COUNTED);
       if (first === undefined) {
-        bySaying.set(saying, turn.end);
+        say(saying, turn.end);
         tasks.take(turn, text);
         return true;
       }
@@ -118,17 +163,17 @@ export function createTurnBook(): TurnBook {
     drop(ends) {
       tasks.drop([...ends, ...ends.flatMap((end) => wholesOf.get(end) ?? []).map((whole) => whole.end)]);
       for (const end of ends) {
-        const sessionId = sessionOfTurn.get(end);
+        const sessionId = sessionOf(end);
         const known = sessions.get(sessionId ?? '');
-        sessionOfTurn.delete(end);
-        if (sessionId === undefined || known === undefined || !counted.delete(end)) continue;
+        unmark(end, RECORDED);
+        if (sessionId === undefined || known === undefined || !unmark(end, COUNTED)) continue;
         if (known.turns > 1) sessions.set(sessionId, { ...known, turns: known.turns - 1 });
         else sessions.delete(sessionId);
       }
     },
     canonical,
     forms: (end) => formsOf.get(canonical(end)) ?? [canonical(end)],
-    sessionOf: (end) => sessionOfTurn.get(end),
+    sessionOf,
     partsOf: (end) => partsOf.get(end) ?? [],
     wholesOf: (part) => wholesOf.get(part) ?? [],
     session: (sessionId) => sessions.get(sessionId),

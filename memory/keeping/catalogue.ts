@@ -38,8 +38,8 @@ function later(a: string, b: string): number {
 
 export function createCatalogue(): Catalogue {
   const nodes = new Map<string, MemoryNode>();
-  /** Lists, since most hold one: a set of one takes four times as much. */
-  const byTurn = new Map<string, readonly string[]>();
+  /** Most turns have one node: a list of one takes five times as much. */
+  const byTurn = new Map<string, string | readonly string[]>();
   let sorted: readonly MemoryNode[] | null = null;
   /** By project, until something changes. */
   const tags = new Map<string, readonly string[]>();
@@ -61,11 +61,23 @@ export function createCatalogue(): Catalogue {
       .map(([tag]) => tag);
   }
 
+  function standingFor(end: string): readonly string[] {
+    const ids = byTurn.get(end) ?? [];
+    return typeof ids === 'string' ? [ids] : ids;
+  }
+
+  function stand(end: string, ids: readonly string[]): void {
+    const [first, second] = ids;
+    if (first === undefined) byTurn.delete(end);
+    else byTurn.set(end, second === undefined ? first : ids);
+  }
+
   function forget(id: string): void {
     for (const end of nodes.get(id)?.turns ?? []) {
-      const others = (byTurn.get(end) ?? []).filter((each) => each !== id);
-      if (others.length > 0) byTurn.set(end, others);
-      else byTurn.delete(end);
+      stand(
+        end,
+        standingFor(end).filter((each) => each !== id),
+      );
     }
     nodes.delete(id);
   }
@@ -94,7 +106,7 @@ export function createCatalogue(): Catalogue {
         forget(node.node_id);
         nodes.set(node.node_id, node);
         if (isPointer(node)) continue;
-        for (const end of new Set(node.turns)) byTurn.set(end, [...(byTurn.get(end) ?? []), node.node_id]);
+        for (const end of new Set(node.turns)) stand(end, [...standingFor(end), node.node_id]);
       }
     },
     remove(ids) {
@@ -110,7 +122,7 @@ export function createCatalogue(): Catalogue {
           written_by === BUNDLE && parent !== null && current(parent)?.node_id === id,
       ),
     pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
-    standingFor: (end) => byTurn.get(end) ?? [],
+    standingFor,
     every: () => [...nodes.values()],
     all,
     tags(project) {

@@ -1,5 +1,6 @@
 import type { Hits } from '../../ports/node-index.ts';
 import { bestOf } from './best.ts';
+import { grown } from './grown.ts';
 import { createVectorTable } from './vector-table.ts';
 
 /**
@@ -26,9 +27,11 @@ const MOST_NUMBERS = 20_000_000;
 /** @param rows  that it will be given at once */
 export function createVectorBook(dimensions: number, rows = 0, mostRows = Number.POSITIVE_INFINITY): VectorBook {
   const most = Math.min(mostRows, Math.floor(MOST_NUMBERS / dimensions));
-  const places = new Map<number, number>();
+  /** By slot, plus one; 0 for none. */
+  let places = new Uint32Array(1_024);
   /** By place. */
-  const slots: number[] = [];
+  let slots = new Uint32Array(1_024);
+  let count = 0;
   const vectors = createVectorTable(dimensions, rows);
   /** Written anew by each search. */
   let groups = new Int8Array(0);
@@ -36,37 +39,38 @@ export function createVectorBook(dimensions: number, rows = 0, mostRows = Number
   let whole = rows <= most;
 
   function empty(): void {
-    places.clear();
-    slots.length = 0;
+    places.fill(0);
+    count = 0;
     vectors.clear();
   }
 
   return {
     put(slot, vector) {
       if (!whole || vector === null) return;
-      if (slots.length === most) {
+      if (count === most) {
         whole = false;
         empty();
         return;
       }
-      const place = slots.push(slot) - 1;
-      places.set(slot, place);
-      vectors.set(place, unit(vector));
+      slots = grown(slots, count);
+      places = grown(places, slot);
+      slots[count] = slot;
+      vectors.set(count, unit(vector));
+      count += 1;
+      places[slot] = count;
     },
     remove(slot) {
-      const place = places.get(slot);
-      if (place === undefined) return;
-      const last = slots.length - 1;
-      const moved = slots[last] as number;
-      vectors.copy(last, place);
+      const place = (places[slot] ?? 0) - 1;
+      if (place < 0) return;
+      count -= 1;
+      const moved = slots[count] as number;
+      vectors.copy(count, place);
       slots[place] = moved;
-      places.set(moved, place);
-      slots.length = last;
-      places.delete(slot);
+      places[moved] = place + 1;
+      places[slot] = 0;
     },
     isWhole: () => whole,
     nearest(vector, groupOf, limits) {
-      const count = slots.length;
       const cosines = vectors.products(unit(vector), 0, count);
       if (groups.length < count) groups = new Int8Array(count * 2);
       for (let place = 0; place < count; place += 1) groups[place] = groupOf(slots[place] as number);
