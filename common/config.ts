@@ -159,7 +159,7 @@ export const Config = z.strictObject({
       deadlineMs: count(150).describe('a recall that takes longer is skipped'),
       minCoverage: share(0.65).describe('least share of what a prompt asks that must stand in one place of a memory'),
       minSimilarity: share(0.3).describe('least similarity of what a search shows without a word in common'),
-      minScore: share(0.1).describe('least score, 0 to 1'),
+      minScore: share(0.02).describe('least score of what is found, 0 to 1; of what fits most is above 0.4'),
       maxTokens: count(1_500).describe('ceiling for what one recall gives, tokens; whole lines are left out'),
       passiveLines: count(20).describe('most memories that are always shown'),
       passiveTokens: count(570).describe('ceiling for all of them, tokens'),

@@ -43,7 +43,7 @@ export interface NodeFacts {
 
 export interface RankedNode {
   readonly nodeId: string;
-  /** About 0 to 1 before boosts. */
+  /** 0 to 1 before boosts: 1 would be the best of every lane, and as like the question as can be. */
   readonly score: number;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
   /** Greatest likeness of its rows. */
@@ -77,6 +77,8 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
   addTurns(drafts, turns, rules);
   for (const lane of NODE_LANES) addLane(drafts, lane, found, rules);
   addLinked(drafts);
+  const scale = scaleOf(turns, rules.weights);
+  for (const draft of drafts.all) draft.score *= scale;
   if (raises(rules.boosts)) for (const draft of drafts.all) draft.score *= raiseOf(draft, drafts.factsOf(draft), rules);
   const namesOf = (places: readonly number[]): string[] =>
     places.map((nth) => found.rows.nameOf(turns.turns[nth] as number));
@@ -99,6 +101,11 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
     });
   }
   return given;
+}
+
+/** The best node may be far from the question: the worth of the best turn says how far. */
+function scaleOf({ scores: [best = 1] }: RankedTurns, { turn, fts, summary, trigger }: NodeWeights): number {
+  return Math.min(1, best) / (turn + fts + summary + trigger || 1);
 }
 
 /** Best first. Ties are put in order when they are reached: few are, and what decides them is not at hand. */

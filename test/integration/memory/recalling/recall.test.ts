@@ -215,12 +215,15 @@ describe('a recaller over single nodes', () => {
   });
 
   test('nothing is found below the least score', async () => {
-    const at = async (minScore: number): Promise<number> => {
-      const recaller = await recallerOf([one], { config: { ...defaults, minScore } });
-      return (await recaller.search(QUESTION, { top: 5 })).length;
+    const at = async (minScore: number, question = QUESTION): Promise<number> => {
+      const recaller = await recallerOf([one], { config: { ...defaults, minSimilarity: 0, minScore } });
+      return (await recaller.search(question, { top: 5 })).length;
     };
-    expect(await at(0.1)).toBeGreaterThan(0);
-    expect(await at(5)).toBe(0);
+    expect(await at(0.4)).toBeGreaterThan(0);
+    expect(await at(1)).toBe(0);
+    const far = 'Which lagrangian has quantum chromodynamics?';
+    expect(await at(0, far)).toBeGreaterThan(0);
+    expect(await at(0.4, far)).toBe(0);
   });
 
   test('an index that failed three times in a row is left alone for half a minute', async () => {

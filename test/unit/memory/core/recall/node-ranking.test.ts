@@ -30,12 +30,15 @@ function ranked(hits: Found, facts: Record<string, Partial<NodeFacts>>, boosts: 
 const turnOf = (node: string) => foundTurn(`t-${node}`, { node_id: node, row_id: `${node}:t` });
 const nodeOf = (node: string) => foundTurn('', { node_id: node, row_id: node, kind: 'node' });
 const even = lanes({ raw: [hit(turnOf('a'), 1), hit(turnOf('b'), 1)] });
+/** Of the score of the best. */
+const sharesOf = (nodes: readonly { nodeId: string; score: number }[]) =>
+  nodes.map(({ nodeId, score }) => [nodeId, score / (nodes[0]?.score ?? 0)]);
 const ids = (nodes: readonly { nodeId: string }[]): string[] => nodes.map(({ nodeId }) => nodeId);
 
 test('a node counts by its best turn and by its own lanes; unknown nodes are left out', () => {
   const hits = lanes({ raw: [hit(turnOf('a'), 4), hit(turnOf('gone'), 3)], fts: [hit(nodeOf('b'), 2)] });
   const nodes = ranked(hits, { a: {}, b: {} });
-  expect(nodes.map(({ nodeId, score }) => [nodeId, score])).toEqual([
+  expect(sharesOf(nodes)).toEqual([
     ['a', 1],
     ['b', 0.5],
   ]);
@@ -45,11 +48,22 @@ test('a node counts by its best turn and by its own lanes; unknown nodes are lef
 test('links carry half a score over one hop and a quarter over two', () => {
   const hits = lanes({ raw: [hit(turnOf('a'), 1)] });
   const nodes = ranked(hits, { a: { links: ['b'] }, b: { links: ['c', 'lost'] }, c: { links: ['a'] } });
-  expect(nodes.map(({ nodeId, score, linkedFrom }) => [nodeId, score, linkedFrom])).toEqual([
-    ['a', 1, null],
-    ['b', 0.5, 'a'],
-    ['c', 0.25, 'a'],
+  expect(sharesOf(nodes)).toEqual([
+    ['a', 1],
+    ['b', 0.5],
+    ['c', 0.25],
   ]);
+  expect(nodes.map(({ linkedFrom }) => linkedFrom)).toEqual([null, 'a', 'a']);
+});
+
+test('a score is 1 where every lane has it first and it is as like as can be, and low where the best is far', () => {
+  const [turn, node] = [turnOf('a'), nodeOf('a')];
+  const all = { raw: [hit(turn, 7)], expanded: [hit(turn, 7)], window: [hit(turn, 7)], fts: [hit(node, 7)] };
+  const near = ranked(lanes({ ...all, meaning: [hit(turn, 1)], summary: [hit(node, 1)] }), { a: {} });
+  const far = ranked(lanes({ meaning: [hit(turn, 0.3)], summary: [hit(node, 0.3)] }), { a: {} });
+  expect(near[0]?.score).toBeGreaterThan(0.8);
+  expect(near[0]?.score).toBeLessThanOrEqual(1);
+  expect(far[0]?.score).toBeLessThan(0.1);
 });
 
 test.each<[string, Partial<Boosts>, Partial<NodeFacts>]>([
