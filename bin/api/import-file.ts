@@ -62,8 +62,12 @@ async function readable<T>(file: string, work: (file: string) => Promise<T>): Pr
     return await work(file);
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new CometError(code === 'ENOENT' ? 'not_found' : 'unsafe_file', `${file} cannot be read (${code})`, {
-      cause: error,
-    });
+    throw new CometError(
+      code === 'ENOENT' ? 'not_found' : 'unsafe_file',
+      `${file} cannot be read (${code}); name a file that you may read`,
+      {
+        cause: error,
+      },
+    );
   }
 }

@@ -17,6 +17,7 @@ export function registerExplain(program: Command, context: Context): void {
       if (flags.list) {
         const receipts = await engine.call('receipts/list', {});
         if (flags.json) context.term.json(receipts);
+        else if (receipts.length === 0) context.term.say('no request has come by yet');
         else for (const receipt of receipts) context.term.out(listed(receipt));
         return;
       }

@@ -33,7 +33,8 @@ export function wantsExactWords(query: string): boolean {
 
 export function hitsText(hits: readonly RecallHit[], query: string, nonce: string): string {
   if (hits.length === 0) return 'Nothing in memory fits. Other words may: retrieve_memory, or search_memory by tag.';
-  const body = withinBudget(hits.map(hitTold), nonce);
+  const far = hits.every(({ isFar }) => isFar) ? 'Nothing fits well; this is the nearest there is.\n' : '';
+  const body = `${far}${withinBudget(hits.map(hitTold), nonce)}`;
   if (!wantsExactWords(query)) return body;
   return `${body}\nExact wording matters here: read_memory_node(node_id, 2) before you quote or rely on a value.`;
 }

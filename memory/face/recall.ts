@@ -48,6 +48,8 @@ export interface RecallHit {
   readonly changed?: readonly FileChange[];
   /** An exact value or wording is asked for: only the raw turn has it for certain. Absent where it is not. */
   readonly isExact?: true;
+  /** It does not pass the gate: whoever asks is shown it, and no prompt is given it. Absent where it does. */
+  readonly isFar?: true;
   /** The node is about the file that was asked for. */
   readonly anchored?: true;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;

@@ -158,7 +158,9 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     }
     const found: RecallHit[] = [];
     let left = config.maxTokens * CHARS_PER_TOKEN;
-    for (const { candidate, node, turns } of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
+    for (const { candidate, node, turns, fits } of fitting.toSorted(
+      (one, other) => Number(other.fits) - Number(one.fits),
+    )) {
       if (found.length === limit) break;
       const raw = rawLine(node, turns, { weights, rules, past });
       const changed = freshness?.get(node.node_id)?.changes ?? [];
@@ -169,7 +171,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       left -= line.text.length;
       const { score, lanes } = candidate;
       const quoted = raw === null ? null : { text: raw.text, turn: raw.turn };
-      const hit = { node, score, line, lanes, raw: quoted, ...exact };
+      const hit = { node, score, line, lanes, raw: quoted, ...exact, ...(fits ? {} : { isFar: true as const }) };
       found.push(changed.length === 0 ? hit : { ...hit, changed });
     }
     return found;

@@ -55,10 +55,14 @@ export function registerMemoryLs(memory: Command, context: Context): void {
       const filter = parseFilter(flags, Date.now());
       const nodes = await list();
       if (flags.json) return context.term.json(nodes);
-      if (nodes.length === 0) return context.term.say('nothing is remembered here yet');
+      if (nodes.length === 0) return context.term.say(nothing(filter));
       for (const line of lines(nodes)) context.term.out(line);
       if (nodes.length === filter.limit) context.term.say(`the newest ${filter.limit}; more with --limit`);
     });
+}
+
+function nothing({ limit: _, all: __, ...asked }: OperationInput<'nodes/list'>): string {
+  return Object.keys(asked).length === 0 ? 'nothing is remembered yet' : 'no memory is of that kind';
 }
 
 /** @throws CometError `usage` */

@@ -24,6 +24,7 @@ interface Flags {
 
 const WORD = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
 const MOST_WORDS = 8;
+const FAR = 'not recalled by itself, too little of it fits';
 /** Always there with `--explain`; the others where they found something. */
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
 
@@ -66,7 +67,8 @@ export function registerMemorySearch(memory: Command, context: Context): void {
 /** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */
 export function hitJson(hit: RecallHit, explain: boolean): Record<string, unknown> {
   const lanes = { ...Object.fromEntries(LANES.map((lane) => [lane, null])), ...hit.lanes };
-  const about = { changed: hit.changed ?? [], anchored: hit.anchored ?? false, exact: hit.isExact ?? false };
+  const { changed = [], anchored = false, isExact: exact = false, isFar = false } = hit;
+  const about = { changed, anchored, exact, fits: !isFar };
   return { ...hit.node, score: hit.score, match: hit.raw, ...about, ...(explain ? { lanes } : {}) };
 }
 
@@ -100,9 +102,8 @@ function whyLine(hit: RecallHit, wanted: ReadonlySet<string>, explain: boolean):
     : Object.entries(hit.lanes)
         .map(([lane, { rank }]) => `${lane} #${rank}`)
         .join(', ');
-  const about = hit.anchored ? ['about the file'] : [];
   return [
-    ...about,
+    ...(hit.anchored ? ['about the file'] : hit.isFar ? [FAR] : []),
     words.length === 0 ? 'no word of it, by meaning' : `words: ${words.join(', ')}`,
     ...(lanes === '' ? [] : [lanes]),
   ].join('; ');

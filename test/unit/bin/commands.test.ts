@@ -10,6 +10,7 @@ import { statusLines } from '../../../bin/commands/status.ts';
 import { NO_PAUSES } from '../../../bin/consent/pauses.ts';
 import { NO_COSTS } from '../../../bin/costs.ts';
 import { exitCodeOf } from '../../../bin/exit.ts';
+import { hitsText } from '../../../bin/mcp/texts.ts';
 import { idleModel } from '../../../bin/stores/late-memory.ts';
 import { displayWidth } from '../../../bin/terminal/columns.ts';
 import { contentText } from '../../../bin/terminal/render.ts';
@@ -150,6 +151,14 @@ describe('memory search', () => {
     expect(hitLines(stale, { ...ASKED, explain: false }, { paint: plain, width: 80 }).at(-2)).toBe(
       '  [file changed since: src/db.ts]',
     );
+  });
+
+  it('says what no prompt would be given', () => {
+    const far: RecallHit = { ...HIT, isFar: true };
+    expect([hitJson(HIT, false)['fits'], hitJson(far, false)['fits']]).toEqual([true, false]);
+    expect(hitLines(far, ASKED, { paint: plain, width: 80 })[3]).toContain('not recalled by itself');
+    expect(hitsText([far], 'port', 'n')).toContain('Nothing fits well');
+    expect(hitsText([far, HIT], 'port', 'n')).not.toContain('Nothing fits well');
   });
 
   it('prints the line that matched, and the lanes where asked for', () => {

@@ -226,6 +226,19 @@ describe('a recaller over single nodes', () => {
     expect(await at(0.4, far)).toBe(0);
   });
 
+  test('a search tells what a prompt would be given from what is only near', async () => {
+    const recaller = await recallerOf([one], { config: { ...defaults, minSimilarity: 0 } });
+    const far = 'Which lagrangian has quantum chromodynamics?';
+    for (const [question, fits] of [
+      [QUESTION, true],
+      [far, false],
+    ] as const) {
+      const [hit] = await recaller.search(question, { top: 1 });
+      expect(hit?.isFar).toBe(fits ? undefined : true);
+      expect(await recaller.recall(ask(question), live())).toHaveLength(fits ? 1 : 0);
+    }
+  });
+
   test('an index that failed three times in a row is left alone for half a minute', async () => {
     let [asked, nowMs, broken] = [0, 0, true];
     const sound = await inMemory();
