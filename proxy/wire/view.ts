@@ -48,7 +48,7 @@ export class ViewCache {
   #threads: ConversationView[] = [];
   readonly #most: number;
 
-  constructor(mostMessages = 8_000) {
+  constructor(mostMessages = 4_000) {
     this.#most = mostMessages;
   }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { StoredBrief } from '../../ports/node-files.ts';
+import { copied } from '../text/copied.ts';
 import { isOneLine, parseFrontMatter, readValue, renderFrontMatter, writeValue } from '../text/plain-values.ts';
 
 type StoredClaim = StoredBrief['active'][number];
@@ -40,7 +41,7 @@ export function parseBriefFile(text: string): StoredBrief | string {
     else if (into !== null && line.startsWith('  ')) takeBasis(into, line);
   }
   const { session_id, project, updated_at } = head.data;
-  return { session_id, project, updated_at, ...claims };
+  return copied({ session_id, project, updated_at, ...claims });
 }
 
 function renderClaim({ text, origin, sources }: StoredClaim): string {
