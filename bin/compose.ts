@@ -146,6 +146,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     memory,
     done: createForgottenFile(path.join(paths.journalDir, 'imported')),
     hasModel: config.llm === 'claude' || config.llm === 'openai',
+    takesIn: (projectDir) => consent.of(projectDir).captures,
     now: systemClock.now,
   });
   const conversation = (id: string): ReturnType<typeof conversationCosts> => conversationCosts(ledger, id);

@@ -34,13 +34,15 @@ export interface ClaudeImportDeps {
   /** Versions of transcripts that were taken in to their end. */
   readonly done: Forgotten;
   readonly hasModel: boolean;
+  /** Whether the project of a directory lets memory take anything in now. */
+  readonly takesIn: (projectDir: string) => boolean;
   readonly now: () => number;
 }
 
 type Counts = { -readonly [K in keyof PastReport]: number } & { sessions: number; files_read: number };
 
 /** Takes over what Claude Code has kept itself: transcripts, and its memory files. */
-export function createClaudeImport({ memory, done, hasModel, now }: ClaudeImportDeps): ClaudeImport {
+export function createClaudeImport({ memory, done, hasModel, takesIn, now }: ClaudeImportDeps): ClaudeImport {
   let progress: MemoryStatus['importing'] = null;
 
   async function run(input: Input): Promise<Report> {
@@ -114,11 +116,12 @@ export function createClaudeImport({ memory, done, hasModel, now }: ClaudeImport
 
   async function takeMemoryFiles(
     directories: readonly string[],
-    { claudeDir, dryRun }: Input,
+    { claudeDir, dryRun, projectDir: only }: Input,
     problems: { file: string; message: string }[],
   ): Promise<Report['documents']> {
     const documents = { files: 0, added: 0, unchanged: 0 };
     for (const { file, projectDir } of await claudeMemoryFiles(claudeDir, directories)) {
+      if (!takesIn(projectDir) || (only !== undefined && projectDir === claudeDir)) continue;
       documents.files += 1;
       if (dryRun) continue;
       try {

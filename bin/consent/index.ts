@@ -106,6 +106,11 @@ export async function openConsent({ paths, scope, now, report }: ConsentDeps): P
 
 /** Memory that takes in and recalls what `consent` allows. */
 export function consentingMemory(memory: Memory, consent: ConsentBook): Memory {
+  function allowed<R extends { readonly projectDir: string }>(request: R): R {
+    if (consent.of(request.projectDir).captures) return request;
+    throw new CometError('not_allowed', 'memory takes nothing in here: it is paused, or the project says so');
+  }
+
   return {
     ...memory,
     capture(turns) {
@@ -117,10 +122,8 @@ export function consentingMemory(memory: Memory, consent: ConsentBook): Memory {
         ...request,
         mayKeep: ({ projectDir, startMs, atMs }) => consent.letsImport(projectDir, startMs, atMs),
       }),
-    remember: async (request) => {
-      if (consent.of(request.projectDir).captures) return memory.remember(request);
-      throw new CometError('not_allowed', 'memory takes nothing in here: it is paused, or the project says so');
-    },
+    remember: async (request) => memory.remember(allowed(request)),
+    importDocument: async (request) => memory.importDocument(allowed(request)),
     standing: (sessionId, projectDir, scope = consent.of(projectDir).scope) =>
       memory.standing(sessionId, projectDir, scope),
     recall: (request, signal) => memory.recall({ scope: consent.of(request.projectDir).scope, ...request }, signal),

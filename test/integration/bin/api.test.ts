@@ -35,6 +35,7 @@ const NO_IMPORT = createClaudeImport({
   memory: memoryWith({}),
   done: { load: async () => [], add: async () => {} },
   hasModel: false,
+  takesIn: () => true,
   now: Date.now,
 });
 /** Neither is asked for here. */

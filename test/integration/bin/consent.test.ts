@@ -110,6 +110,23 @@ it('what a session starts with keeps to the scope that the project asks for', as
   ]);
 });
 
+it('a document is refused where a project takes nothing in', async () => {
+  const taken: string[] = [];
+  const plain = lateMemory(new Promise<Memory>(() => {}), 'local');
+  const importDocument: Memory['importDocument'] = async ({ projectDir }) => {
+    taken.push(projectDir);
+    throw new Error('enough');
+  };
+  const memory = consentingMemory({ ...plain, importDocument }, book);
+  await projectFile(repo, '{"memory": "private"}');
+  const document = { file: path.join(repo, 'a.md'), text: 'a' };
+  await expect(memory.importDocument({ ...document, projectDir: repo })).rejects.toThrow(
+    'memory takes nothing in here',
+  );
+  await expect(memory.importDocument({ ...document, projectDir: temp })).rejects.toThrow('enough');
+  expect(taken).toEqual([temp]);
+});
+
 it('a turn that was withheld once stays so over a restart', async () => {
   const key = 'a'.repeat(64);
   book.withhold(key);

@@ -28,12 +28,20 @@ const said: readonly Said[] = SERVICES.map((name, at) => ({
 }));
 const one = { sessionId: 'past-1', cwd, turns: said };
 
-async function start(home: string, options: RigOptions = {}): Promise<DiskRig & { claude: ClaudeImport }> {
+interface Started extends RigOptions {
+  readonly takesIn?: (projectDir: string) => boolean;
+}
+
+async function start(
+  home: string,
+  { takesIn = () => true, ...options }: Started = {},
+): Promise<DiskRig & { claude: ClaudeImport }> {
   const rig = await openOnDisk(home, { watch: null, llm: 'local', ...options });
   open.push(rig.memory);
   const done = createForgottenFile(path.join(home, 'journal', 'imported'));
   const hasModel = options.model !== undefined;
-  return { ...rig, claude: createClaudeImport({ memory: rig.memory, done, hasModel, now: () => T0 + 7_200_000 }) };
+  const now = (): number => T0 + 7_200_000;
+  return { ...rig, claude: createClaudeImport({ memory: rig.memory, done, hasModel, takesIn, now }) };
 }
 
 const take = (claude: ClaudeImport, claudeDir: string, more: object = {}) =>
@@ -254,6 +262,21 @@ describe('an import of past transcripts', () => {
     await memory.flush(20_000);
     const [hit] = await memory.search('amberwort list', { top: 1 });
     expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active' });
+  });
+
+  test('reads memory files of no project that lets nothing in, and of one project only its own', async () => {
+    const [claudeDir, quiet, loud] = [await tempDir(), await tempDir(), await tempDir()];
+    for (const [at, dir] of [quiet, loud, claudeDir].entries()) {
+      writeFileSync(path.join(dir, 'CLAUDE.md'), `The harbour of ${at} is painted in colour ${at}.\n`);
+      if (dir !== claudeDir) writeTranscript(claudeDir, { ...one, sessionId: `past-${at}`, cwd: dir });
+    }
+    const { claude } = await start(await tempDir(), { takesIn: (dir) => dir !== quiet });
+    const files = async (more: object = {}) =>
+      (await take(claude, claudeDir, { dryRun: true, ...more })).documents.files;
+    expect(await files()).toBe(2);
+    expect(await files({ projectDir: quiet })).toBe(0);
+    expect(await files({ projectDir: loud })).toBe(1);
+    expect((await take(claude, claudeDir)).documents).toEqual({ files: 2, added: 2, unchanged: 0 });
   });
 });
 
