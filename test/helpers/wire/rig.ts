@@ -30,14 +30,16 @@ export function earlyCuts(change: Partial<CutRule> = {}): CutRule {
   };
 }
 
-const EARLY: RewriterConfig = {
-  cut: earlyCuts(),
-  retrieval: 'auto',
-  retrievalTokens: 600,
-  systemTokens: 900,
-  preambleTokens: 2_000,
-  memoryDeadlineMs: 5_000,
-};
+export function earlyConfig(cut: Partial<CutRule> = {}): RewriterConfig {
+  return {
+    cut: earlyCuts(cut),
+    retrieval: 'auto',
+    retrievalTokens: 600,
+    systemTokens: 900,
+    preambleTokens: 2_000,
+    memoryDeadlineMs: 5_000,
+  };
+}
 
 export interface WireRequest {
   readonly bytes: Buffer;
@@ -105,7 +107,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       memory,
       plans: createMemoryPlanStore(records),
       receipts: NO_RECEIPTS,
-      config: { ...EARLY, ...options.config },
+      config: { ...earlyConfig(), ...options.config },
       clock: { now: () => clock.nowMs },
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
       log: silentLog,

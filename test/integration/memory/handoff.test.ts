@@ -15,6 +15,7 @@ import { createDisk, openRig, type RigOptions } from '../../helpers/memory-rig.t
 import { tempDirs } from '../../helpers/temp-dir.ts';
 import { type ClientRequest, growConversation, replyFrom, seededPlan } from '../../helpers/transcripts.ts';
 import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
+import { earlyCuts } from '../../helpers/wire/rig.ts';
 
 const tempDir = tempDirs();
 const AT = 1_800_000_000_000;
@@ -215,7 +216,7 @@ test('request 1 of the next session carries it in the system prompt, as the API 
     createRewriter({
       memory,
       plans: createMemoryPlanStore(records),
-      config: { ...Config.parse({}).inject, memoryDeadlineMs: 5_000, cut: { ...NO_CUT } },
+      config: { ...Config.parse({}).inject, memoryDeadlineMs: 5_000, cut: earlyCuts({ triggerTokens: 1_000_000 }) },
       clock: { now: () => AT },
       randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
       log: silentLog,
@@ -246,16 +247,3 @@ test('request 1 of the next session carries it in the system prompt, as the API 
   expect(systems[0]).toContain('Rename the printer flag (to do)');
   expect(new Set(systems).size).toBe(1);
 });
-
-const NO_CUT = {
-  triggerTokens: 1_000_000,
-  keepTurns: 3,
-  keepTokens: 50,
-  minDropShare: 0.2,
-  margin: 0,
-  pressureShare: 0.8,
-  targetTokens: 0,
-  keepRounds: 1_000,
-  keepRoundTokens: 50,
-  roundMargin: 0,
-};

@@ -8,28 +8,14 @@ import type { PlanRecord } from '../../../proxy/wire/plan.ts';
 import type { Receipt } from '../../../proxy/wire/receipt.ts';
 import { createFakeMemory } from '../../helpers/fake-memory.ts';
 import { growConversation, replyFrom, seededPlan } from '../../helpers/transcripts.ts';
+import { earlyConfig } from '../../helpers/wire/rig.ts';
 
 const NOTE = 'comet-cc memory show ID --depth 2';
 const lanes = { raw: { rank: 1, score: 12.5 }, vector: { rank: 3, score: 0.4 } };
 
 const config = (retrieval: RewriterConfig['retrieval']): RewriterConfig => ({
-  cut: {
-    triggerTokens: 100_000,
-    keepTurns: 3,
-    keepTokens: 50,
-    minDropShare: 0.2,
-    margin: 0,
-    pressureShare: 0.8,
-    targetTokens: 0,
-    keepRounds: 1_000,
-    keepRoundTokens: 50,
-    roundMargin: 0,
-  },
+  ...earlyConfig({ triggerTokens: 100_000 }),
   retrieval,
-  retrievalTokens: 600,
-  systemTokens: 900,
-  preambleTokens: 2_000,
-  memoryDeadlineMs: 5_000,
 });
 
 /** Receipts of a conversation whose every prompt recalls one line of the user and one of a tool, oldest first. */

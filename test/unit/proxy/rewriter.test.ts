@@ -5,14 +5,15 @@ import { createJudge } from '../../../bin/standin/index.ts';
 import { silentLog } from '../../../common/log.ts';
 import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
 import type { MessagesRequest } from '../../../proxy/ports.ts';
-import { createRewriter, type RewriterConfig } from '../../../proxy/rewriter.ts';
+import { createRewriter, type RunningRewriter } from '../../../proxy/rewriter.ts';
 import { isThinking } from '../../../proxy/wire/lineage.ts';
 import type { PlanRecord } from '../../../proxy/wire/plan.ts';
 import type { Receipt } from '../../../proxy/wire/receipt.ts';
 import { scanBody } from '../../../proxy/wire/scan.ts';
 import { applyEdits, BRIDGE } from '../../../proxy/wire/splice.ts';
-import { createFakeMemory, type FakeMemory } from '../../helpers/fake-memory.ts';
+import { createFakeMemory } from '../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../helpers/receipt-proof.ts';
+import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../helpers/rewriter-play.ts';
 import {
   type ClientRequest,
   type ConversationPlan,
@@ -21,83 +22,17 @@ import {
   replyFrom,
   seededPlan,
 } from '../../helpers/transcripts.ts';
+import { earlyConfig } from '../../helpers/wire/rig.ts';
 
 type Json = Record<string, unknown>;
 
-const config: RewriterConfig = {
-  cut: {
-    triggerTokens: 300,
-    keepTurns: 3,
-    keepTokens: 50,
-    minDropShare: 0.2,
-    margin: 0,
-    pressureShare: 0.8,
-    targetTokens: 0,
-    keepRounds: 1_000,
-    keepRoundTokens: 50,
-    roundMargin: 0,
-  },
-  retrieval: 'auto',
-  retrievalTokens: 600,
-  systemTokens: 900,
-  preambleTokens: 2_000,
-  memoryDeadlineMs: 5_000,
-};
+const config = earlyConfig({ keepRounds: 1_000 });
 
-async function rewriterOn(memory: FakeMemory, records: PlanRecord[]) {
-  let drawn = 0;
-  const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, records.length.toString(16));
-  const plans = createMemoryPlanStore(records);
-  return createRewriter({ memory, plans, config, clock: { now: () => 0 }, randomHex, log: silentLog });
-}
+const proven = ({ request, body }: Played, rewriter: RunningRewriter): void =>
+  expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
 
-function messagesRequest(request: ClientRequest, path: 'messages' | 'count_tokens' = 'messages'): MessagesRequest {
-  return { requestId: `r${request.index}`, path, headers: request.headers, body: request.bytes, receivedAtMs: 0 };
-}
-
-interface Sent {
-  readonly request: ClientRequest;
-  readonly body: Buffer;
-  readonly rewritten: boolean;
-  /** The epoch it went out in. */
-  readonly planId: string;
-}
-
-/** Plays a conversation through the rewriter against the rules; `restarts` tells before which requests it starts anew. */
-async function play(plan: ConversationPlan, restarts: (index: number) => boolean = () => false) {
-  const memory = createFakeMemory();
-  const records: PlanRecord[] = [];
-  const judge = createJudge();
-  let rewriter = await rewriterOn(memory, records);
-  const sent: Sent[] = [];
-  const steps = await growConversation(plan, async (request) => {
-    if (restarts(request.index)) rewriter = await rewriterOn(memory, records);
-    const { body, rewritten, seen } = await rewriter.rewrite(messagesRequest(request), new AbortController().signal);
-    sent.push({ request, body, rewritten, planId: planIdOf(records) });
-    const verdict = judge.judge({ body, headers: request.headers, atMs: request.atMs });
-    const reply = replyFrom(verdict, request);
-    const refused = reply.refusal !== null;
-    seen({
-      status: refused ? 400 : 200,
-      end: 'complete',
-      errorText: refused ? JSON.stringify(reply.refusal) : '',
-      headers: {},
-      message: refused
-        ? null
-        : {
-            id: 'msg',
-            model: plan.model,
-            content: reply.content,
-            stopReason: reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn',
-            usage: { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1 },
-          },
-    });
-    expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
-    await new Promise(setImmediate); // turns are handed to memory off the path of the request
-    return reply;
-  });
-  return { memory, records, sent, steps, judge, rewriter };
-}
+const played = (plan: ConversationPlan, restarts: (index: number) => boolean = () => false) =>
+  play(plan, { config, restarts, onAnswered: proven });
 
 const isOurs = (block: unknown): boolean => String((block as Json)['text']).startsWith('<comet-cc-memory');
 
@@ -124,7 +59,7 @@ function withoutAttribution(system: unknown): unknown {
 }
 
 /** Index of the first kept message in the request received, and of its counterpart in the one sent. */
-function cutOf({ request, body }: Sent): { received: number; sent: number } {
+function cutOf({ request, body }: Played): { received: number; sent: number } {
   const out = elements(body).parsed;
   const bridge = out.findIndex((message) => JSON.stringify(message) === BRIDGE);
   if (bridge < 0) return { received: 0, sent: 0 };
@@ -138,7 +73,7 @@ function isInjectedSystem(message: Json): boolean {
 }
 
 /** Every kept message is the message received, but for our blocks and stripped thinking. */
-function expectKeptAsReceived(one: Sent): void {
+function expectKeptAsReceived(one: Played): void {
   const cut = cutOf(one);
   const received = (one.request.body['messages'] as Json[]).slice(cut.received);
   const sent = elements(one.body)
@@ -159,12 +94,12 @@ function expectKeptAsReceived(one: Sent): void {
   });
 }
 
-function rawMessage({ request }: Sent, index: number): Buffer {
+function rawMessage({ request }: Played, index: number): Buffer {
   const at = scanBody(request.bytes)?.messages[index] as { start: number; end: number };
   return request.bytes.subarray(at.start, at.end);
 }
 
-function expectNewestPromptPresent({ request, body }: Sent): void {
+function expectNewestPromptPresent({ request, body }: Played): void {
   const messages = request.body['messages'] as Json[];
   const prompt = messages.findLast(
     (message) =>
@@ -177,24 +112,21 @@ function expectNewestPromptPresent({ request, body }: Sent): void {
   expect(found).toBe(true);
 }
 
-const planIdOf = (records: readonly PlanRecord[]): string =>
-  records.findLast((record) => record.kind === 'plan')?.plan.id ?? '';
-
 describe('the rewriter', () => {
   it('is refused nothing, keeps what it does not cut, and never moves a prefix within an epoch (300 conversations)', async () => {
     let cuts = 0;
     let injections = 0;
     await fc.assert(
       fc.asyncProperty(conversationPlans({ bulk: 400 }), fc.nat(20), async (plan, restartAt) => {
-        const { sent, steps, records } = await play(plan, (index) => index > 0 && index % 20 === restartAt);
-        expect(steps.filter((step) => step.reply.refusal !== null).map((step) => step.reply.refusal)).toEqual([]);
+        const { sent, refusals, records } = await played(plan, (index) => index > 0 && index % 20 === restartAt);
+        expect(refusals).toEqual([]);
         for (const one of sent) {
           expectNewestPromptPresent(one);
           expectKeptAsReceived(one);
         }
         for (const [index, one] of sent.entries()) {
           const before = sent[index - 1];
-          if (before === undefined || before.planId !== one.planId) {
+          if (before === undefined || before.plan?.id !== one.plan?.id) {
             expect(one.request.fresh).toBe(true); // an epoch starts at a prompt
             continue;
           }
@@ -212,11 +144,11 @@ describe('the rewriter', () => {
   }, 600_000);
 
   it('sends the same bytes for a retry, for count_tokens, and after a restart', async () => {
-    const { sent, memory, records, rewriter } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
-    const last = sent.at(-1) as Sent;
+    const { sent, memory, records, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.at(-1) as Played;
     expect(cutOf(last).sent).toBeGreaterThan(0);
     const signal = new AbortController().signal;
-    const restarted = await rewriterOn(memory, records);
+    const restarted = await rewriterOn(memory, records, config);
     for (const again of [rewriter, restarted]) {
       expect((await again.rewrite(messagesRequest(last.request), signal)).body.equals(last.body)).toBe(true);
       expect((await again.rewrite(messagesRequest(last.request, 'count_tokens'), signal)).body.equals(last.body)).toBe(
@@ -224,16 +156,16 @@ describe('the rewriter', () => {
       );
       expect(again.replay(messagesRequest(last.request)).body.equals(last.body)).toBe(true);
     }
-    expect(planIdOf(records)).not.toBe('');
+    expect(newestPlan(records)).toBeDefined();
   });
 
   it('writes a receipt for each rewritten request that turns the body received into the one sent', async () => {
-    const { sent, rewriter } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
     const receipts = [...rewriter.receipts()].reverse();
     const rewritten = sent.filter((one) => one.rewritten).slice(-receipts.length);
     expect(receipts.length).toBeGreaterThan(10);
     for (const [index, receipt] of receipts.entries()) {
-      const { request, body } = rewritten[index] as Sent;
+      const { request, body } = rewritten[index] as Played;
       const edits = receipt.edits.map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }));
       expect(applyEdits(request.bytes, edits).equals(body)).toBe(true);
       expect(receipt.received.bytes).toBe(request.bytes.length);
@@ -247,29 +179,29 @@ describe('the rewriter', () => {
     expect(channels).toContain('system');
     expect(last.added.length).toBe(last.added.filter((addition) => body(addition)).length);
     function body({ text }: { text: string }): boolean {
-      return (sent.at(-1) as Sent).body.includes(JSON.stringify(text).slice(1, -1));
+      return (sent.at(-1) as Played).body.includes(JSON.stringify(text).slice(1, -1));
     }
   });
 
   it('brings the earlier plan back when the conversation is rewound to before the cut', async () => {
-    const { sent, rewriter } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
     const firstCut = sent.findIndex((one) => cutOf(one).sent > 0);
-    const before = sent[firstCut - 1] as Sent;
+    const before = sent[firstCut - 1] as Played;
     const again = await rewriter.rewrite(messagesRequest(before.request), new AbortController().signal);
     expect(again.body.equals(before.body)).toBe(true);
   });
 
   it('gives a fork under another session id the plan of its parent', async () => {
-    const { sent, rewriter } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
-    const last = sent.at(-1) as Sent;
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.at(-1) as Played;
     const headers = { ...last.request.headers, 'x-claude-code-session-id': 'another' };
     const fork = await rewriter.rewrite({ ...messagesRequest(last.request), headers }, new AbortController().signal);
     expect(fork.body.equals(last.body)).toBe(true);
   });
 
   it('does not give another session that starts with the same prompt the plan of the first', async () => {
-    const { sent, rewriter, memory } = await play(seededPlan(3, { turns: 1, rounds: 0 }));
-    const first = sent[0] as Sent;
+    const { sent, rewriter, memory } = await played(seededPlan(3, { turns: 1, rounds: 0 }));
+    const first = sent[0] as Played;
     memory.standing = async () => ({ brief: [], lines: [] });
     memory.recall = async () => [];
     const headers = { ...first.request.headers, 'x-claude-code-session-id': 'another' };
@@ -279,8 +211,8 @@ describe('the rewriter', () => {
   });
 
   it('strips all thinking once where a session has lost its plans', async () => {
-    const { sent, memory } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
-    const sessionId = (sent[0] as Sent).request.headers['x-claude-code-session-id'] as string;
+    const { sent, memory } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const sessionId = (sent[0] as Played).request.headers['x-claude-code-session-id'] as string;
     const foreign: PlanRecord = {
       kind: 'plan',
       served: 'f'.repeat(64),
@@ -299,16 +231,16 @@ describe('the rewriter', () => {
         broken: false,
       },
     };
-    const rewriter = await rewriterOn(memory, [foreign]);
-    const last = sent.findLast((one) => one.request.fresh) as Sent;
+    const rewriter = await rewriterOn(memory, [foreign], config);
+    const last = sent.findLast((one) => one.request.fresh) as Played;
     const { body } = await rewriter.rewrite(messagesRequest(last.request), new AbortController().signal);
     expect(body.includes('"signature"')).toBe(false);
     expect(createJudge().judge({ body, headers: last.request.headers, atMs: 0 }).refusal).toBeNull();
   });
 
   it('gives up a plan that upstream refused, and goes on without thinking', async () => {
-    const { sent, rewriter } = await play(seededPlan(3, { turns: 10, bulk: 400 }));
-    const last = sent.findLast((one) => one.request.fresh) as Sent;
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.findLast((one) => one.request.fresh) as Played;
     const signal = new AbortController().signal;
     const outcome = await rewriter.rewrite(messagesRequest(last.request), signal);
     const errorText = 'messages.5.content.0: the thinking block is bound to a different conversation';
@@ -320,7 +252,7 @@ describe('the rewriter', () => {
 
   it('leaves subagents, titles, probes, our own children and what it cannot read as they came', async () => {
     const memory = createFakeMemory();
-    const rewriter = await rewriterOn(memory, []);
+    const rewriter = await rewriterOn(memory, [], config);
     const [step] = await growConversation(seededPlan(5, { turns: 1 }), (request) =>
       replyFrom(createJudge().judge({ body: request.bytes, headers: request.headers, atMs: 0 }), request),
     );
@@ -346,7 +278,7 @@ describe('the rewriter', () => {
   });
 
   it('replays without anything new when memory fails or hangs', async () => {
-    const { sent, records } = await play(seededPlan(3, { turns: 6, bulk: 400 }));
+    const { sent, records } = await played(seededPlan(3, { turns: 6, bulk: 400 }));
     const memory = createFakeMemory();
     memory.recall = () => Promise.reject(new Error('index gone'));
     memory.standing = () => new Promise(() => {});
@@ -358,7 +290,7 @@ describe('the rewriter', () => {
       randomHex: () => 'ab',
       log: silentLog,
     });
-    const last = sent.findLast((one) => one.request.fresh) as Sent;
+    const last = sent.findLast((one) => one.request.fresh) as Played;
     const outcome = await rewriter.rewrite(messagesRequest(last.request), new AbortController().signal);
     expect(
       createJudge({ enforceThinking: false }).judge({ body: outcome.body, headers: last.request.headers, atMs: 0 })

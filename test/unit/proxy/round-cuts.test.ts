@@ -1,102 +1,35 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createJudge } from '../../../bin/standin/index.ts';
-import { silentLog } from '../../../common/log.ts';
-import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
-import type { MessagesRequest } from '../../../proxy/ports.ts';
-import { createRewriter, type RewriterConfig } from '../../../proxy/rewriter.ts';
+import type { RunningRewriter } from '../../../proxy/rewriter.ts';
 import { isThinking } from '../../../proxy/wire/lineage.ts';
 import { modelTraits } from '../../../proxy/wire/models.ts';
-import type { EpochPlan, PlanRecord } from '../../../proxy/wire/plan.ts';
+import type { PlanRecord } from '../../../proxy/wire/plan.ts';
 import { BRIDGE } from '../../../proxy/wire/splice.ts';
 import { createFakeMemory, type FakeMemory } from '../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../helpers/receipt-proof.ts';
-import {
-  type ClientRequest,
-  type ConversationPlan,
-  conversationPlans,
-  growConversation,
-  replyFrom,
-  seededPlan,
-} from '../../helpers/transcripts.ts';
+import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../helpers/rewriter-play.ts';
+import { type ConversationPlan, conversationPlans, seededPlan } from '../../helpers/transcripts.ts';
+import { earlyConfig } from '../../helpers/wire/rig.ts';
 
 type Json = Record<string, unknown>;
 
 const KEEP_ROUNDS = 3;
 const signal = new AbortController().signal;
 
-const config: RewriterConfig = {
-  cut: {
-    triggerTokens: 400,
-    keepTurns: 3,
-    keepTokens: 50,
-    minDropShare: 0.2,
-    margin: 0,
-    pressureShare: 0.8,
-    targetTokens: 0,
-    keepRounds: KEEP_ROUNDS,
-    keepRoundTokens: 50,
-    roundMargin: 0,
-  },
-  retrieval: 'auto',
-  retrievalTokens: 600,
-  systemTokens: 900,
-  preambleTokens: 2_000,
-  memoryDeadlineMs: 5_000,
+const config = earlyConfig({ triggerTokens: 400, keepRounds: KEEP_ROUNDS });
+
+const proven = ({ request, body }: Played, rewriter: RunningRewriter): void => {
+  if (request.index % 5 === 0) expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
 };
 
-async function rewriterOn(memory: FakeMemory, records: PlanRecord[]) {
-  let drawn = 0;
-  const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, records.length.toString(16));
-  const plans = createMemoryPlanStore(records);
-  return createRewriter({ memory, plans, config, clock: { now: () => 0 }, randomHex, log: silentLog });
-}
-
-function messagesRequest(request: ClientRequest, path: 'messages' | 'count_tokens' = 'messages'): MessagesRequest {
-  return { requestId: `r${request.index}`, path, headers: request.headers, body: request.bytes, receivedAtMs: 0 };
-}
-
-interface Sent {
-  readonly request: ClientRequest;
-  readonly body: Buffer;
-  readonly plan: EpochPlan | undefined;
-}
-
-/** Plays a conversation through the rewriter against the rules; `restarts` tells before which requests it starts anew. */
-async function play(plan: ConversationPlan, memory = createFakeMemory(), restarts = (_: number): boolean => false) {
-  const records: PlanRecord[] = [];
-  const judge = createJudge();
-  let rewriter = await rewriterOn(memory, records);
-  const sent: Sent[] = [];
-  const steps = await growConversation(plan, async (request) => {
-    if (restarts(request.index)) rewriter = await rewriterOn(memory, records);
-    const { body, seen } = await rewriter.rewrite(messagesRequest(request), signal);
-    sent.push({ request, body, plan: newestPlan(records) });
-    const reply = replyFrom(judge.judge({ body, headers: request.headers, atMs: request.atMs }), request);
-    if (reply.refusal === null) {
-      const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
-      const usage = { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 1 };
-      const message = { id: 'msg', model: plan.model, content: reply.content, stopReason, usage };
-      seen({ status: 200, end: 'complete', errorText: '', headers: {}, message });
-      if (request.index % 5 === 0) expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
-    }
-    await new Promise(setImmediate); // rounds are handed to memory off the path of the request
-    return reply;
-  });
-  const refusals = steps.flatMap(({ reply }) => (reply.refusal === null ? [] : [reply.refusal.message]));
-  return { memory, records, sent, refusals, rewriter };
-}
-
-function newestPlan(records: readonly PlanRecord[]): EpochPlan | undefined {
-  const record = records.findLast((one) => one.kind === 'plan');
-  return record?.kind === 'plan' ? record.plan : undefined;
-}
+const played = (plan: ConversationPlan, memory?: FakeMemory, restarts = (_: number): boolean => false) =>
+  play(plan, { config, restarts, onAnswered: proven, ...(memory && { memory }) });
 
 const roundCuts = (records: readonly PlanRecord[]): number =>
   records.filter((record) => record.kind === 'plan' && record.plan.rounds.length > 0).length;
 
 /** Index of the first request that goes out with rounds of its turn absorbed. */
-const firstRoundCut = (sent: readonly Sent[]): number => sent.findIndex(({ plan }) => (plan?.rounds.length ?? 0) > 0);
+const firstRoundCut = (sent: readonly Played[]): number => sent.findIndex(({ plan }) => (plan?.rounds.length ?? 0) > 0);
 
 function blocksOf(message: Json): Json[] {
   const { content } = message;
@@ -123,7 +56,7 @@ const isPrompt = (message: Json): boolean =>
   message['role'] === 'user' && blocksOf(message).every((block) => block['type'] !== 'tool_result');
 
 /** What went out is what came in, less whole ranges; the instruction and the newest rounds are in it to the letter. */
-function expectFaithful({ request, body }: Sent): void {
+function expectFaithful({ request, body }: Played): void {
   const received = request.body['messages'] as Json[];
   const theirs = messagesOf(body).filter((message) => !isAdded(message));
   let at = -1;
@@ -148,7 +81,7 @@ function bound(message: Json): string {
   );
 }
 
-function expectStablePrefix(before: Sent | undefined, now: Sent): void {
+function expectStablePrefix(before: Played | undefined, now: Played): void {
   if (before === undefined || before.plan?.id !== now.plan?.id) return;
   const [was, is] = [messagesOf(before.body), messagesOf(now.body)];
   expect(is.slice(0, was.length).map(bound)).toEqual(was.map(bound));
@@ -162,7 +95,7 @@ describe('cuts inside a tool loop', () => {
     let cuts = 0;
     await fc.assert(
       fc.asyncProperty(conversationPlans(LOOP), fc.nat(20), async (plan, restartAt) => {
-        const { sent, refusals, records } = await play(plan, undefined, (index) => index % 21 === restartAt);
+        const { sent, refusals, records } = await played(plan, undefined, (index) => index % 21 === restartAt);
         expect(refusals).toEqual([]);
         for (const [index, one] of sent.entries()) {
           expectFaithful(one);
@@ -185,10 +118,10 @@ describe('cuts inside a tool loop', () => {
   };
 
   it('are cut again and again in one turn, and the plan replays the same after a restart, a retry and a fork', async () => {
-    const { sent, records, memory, rewriter } = await play(long(11));
+    const { sent, records, memory, rewriter } = await played(long(11));
     expect(roundCuts(records)).toBeGreaterThan(1);
-    const last = sent.at(-1) as Sent;
-    const restarted = await rewriterOn(memory, records);
+    const last = sent.at(-1) as Played;
+    const restarted = await rewriterOn(memory, records, config);
     const headers = { ...last.request.headers, 'x-claude-code-session-id': 'another' };
     for (const again of [rewriter, restarted]) {
       expect((await again.rewrite(messagesRequest(last.request), signal)).body.equals(last.body)).toBe(true);
@@ -201,7 +134,7 @@ describe('cuts inside a tool loop', () => {
   });
 
   it('bring the earlier plan back when the conversation is rewound into the loop', async () => {
-    const { sent, rewriter } = await play(long(11));
+    const { sent, rewriter } = await played(long(11));
     const cut = firstRoundCut(sent);
     expect(cut).toBeGreaterThan(4);
     for (const before of sent.slice(cut - 4, cut)) {
@@ -211,7 +144,7 @@ describe('cuts inside a tool loop', () => {
 
   it('wait for every part that nothing stands for', async () => {
     const bareParts = createFakeMemory({ durable: () => false });
-    const { records, memory } = await play(long(11), bareParts);
+    const { records, memory } = await played(long(11), bareParts);
     expect(roundCuts(records)).toBe(0);
     expect([...memory.captured.values()].some((turn) => turn.part !== undefined)).toBe(true);
   });
@@ -228,17 +161,17 @@ describe('cuts inside a tool loop', () => {
       answer: 'Done. '.repeat(80),
     };
     const turns = [first as ConversationPlan['turns'][number], ...Array.from({ length: 6 }, () => quiet)];
-    const { sent, refusals, records } = await play({ ...plan, turns });
+    const { sent, refusals, records } = await played({ ...plan, turns });
     expect(refusals).toEqual([]);
     expect(roundCuts(records)).toBeGreaterThan(0);
     const last = newestPlan(records);
     expect(last?.cut).not.toBeNull();
     expect(last?.rounds).toEqual([]);
-    expect(messagesOf((sent.at(-1) as Sent).body).length).toBeLessThan(20);
+    expect(messagesOf((sent.at(-1) as Played).body).length).toBeLessThan(20);
   });
 
   it('hand each round to memory once, as parts that the whole turn begins with', async () => {
-    const { memory } = await play(long(11));
+    const { memory } = await played(long(11));
     const captured = [...memory.captured.values()];
     const parts = captured.filter((turn) => turn.part !== undefined);
     const whole = captured.find((turn) => turn.part === undefined && turn.parts !== undefined);
