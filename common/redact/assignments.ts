@@ -1,7 +1,8 @@
 import { bitsPerCharacter } from './entropy.ts';
 import type { Span } from './span.ts';
 
-const NAME =
+/** How whoever names a value says that it is secret. */
+export const NAME =
   '(?:passw(?:or)?d|passphrase|secret|token|credential|(?:api|access|account|private|secret|signing|encryption)[_-]?key(?:[_-]?base)?)s?';
 const NAMED = new RegExp(
   String.raw`${NAME}\\?["']?\s{0,4}(:=|=>|[:=])\s{0,4}(?:\\?(["'\x60])([^\s"'\x60\\<>]{8,})|([\w+/=~.-]{8,}))`,
@@ -48,7 +49,7 @@ function isBareSecret(value: string, whole: string, sign: string | undefined): b
   return isSetting ? looksSecret(value) : value.length >= 16 && looksSecret(value) && /\d\D*\d/.test(value);
 }
 
-function looksSecret(value: string): boolean {
+export function looksSecret(value: string): boolean {
   const isMixed = /[A-Za-z]/.test(value) && (/\d/.test(value) || isRandom(value));
   return isMixed && !/\s/.test(value) && !/^[./~]/.test(value) && !isPlaceholder(value);
 }

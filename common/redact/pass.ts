@@ -1,4 +1,5 @@
 import { findAssignments, isSecretMember } from './assignments.ts';
+import { findCommandSecrets } from './commands.ts';
 import { escapedOffsets, stringLiterals } from './json.ts';
 import { findJwts, findPrivate, findPrivateKeys, findUrlPasswords } from './scanners.ts';
 import { findSettings } from './settings.ts';
@@ -55,7 +56,15 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
   return replace(json, replacements);
 }
 
-const FINDERS = [findPrivateKeys, findTokens, findJwts, findUrlPasswords, findAssignments, findSettings] as const;
+const FINDERS = [
+  findPrivateKeys,
+  findTokens,
+  findJwts,
+  findUrlPasswords,
+  findAssignments,
+  findCommandSecrets,
+  findSettings,
+] as const;
 
 function* findSecrets(
   text: string,

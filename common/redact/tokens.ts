@@ -37,6 +37,7 @@ const RULES: readonly Rule[] = [
   { type: 'docker-token', pattern: edged(String.raw`dckr_(?:pat|oat)_[\w-]{20,}`) },
   { type: 'digitalocean-token', pattern: edged('do[opr]_v1_[a-f0-9]{60,}[A-Za-z0-9]*') },
   { type: 'age-key', pattern: edged('AGE-SECRET-KEY-1[A-Z0-9]{50,}[A-Za-z0-9]*') },
+  { type: 'api-token', pattern: edged(String.raw`(?:gsk_|ntn_|xai-|hv[sb]\.)[\w-]{24,}`) },
   { type: 'bearer', pattern: edged(String.raw`bearer(?:\s{1,4}|%20|\+)([\w.~+/=-]{16,})`, 'gi'), accepts: hasDigit },
   { type: 'basic-auth', pattern: edged(String.raw`basic\s{1,4}([A-Za-z0-9+/=_-]{6,})`, 'gi'), accepts: isBasicPair },
 ];

@@ -58,6 +58,27 @@ const FORMATS: Readonly<Record<string, fc.Arbitrary<readonly [secret: string, te
     const s = Buffer.from(`user:${p}`).toString('base64');
     return [s, `Authorization: Basic ${s}`] as const;
   }),
+  others: fc
+    .constantFrom('gsk_', 'ntn_', 'xai-', 'hvs.')
+    .chain((p) => prefixed(p, 32))
+    .map((s) => [s, s]),
+  command: fc
+    .tuple(
+      fc.constantFrom(
+        'deploy --api-key ',
+        'docker login -u me -p ',
+        'docker login --password ',
+        'curl -sS -u admin:',
+        'curl --user admin:',
+        'mysql -u root -p',
+        'machine db.example login me password ',
+        'the password is ',
+        'My API key is: ',
+      ),
+      letters(ALNUM, 14),
+    )
+    .map(([command, body]) => [`q7${body}`, `${command}q7${body}`]),
+  npmAuth: letters(ALNUM, 22).map((body) => [`a1${body}`, `_auth=a1${body}`]),
   pem: letters(ALNUM, 64).map((s) => [s, `${PEM}BEGIN RSA PRIVATE KEY${PEM}\n${s}\n${PEM}END RSA PRIVATE KEY${PEM}`]),
   connection: fc
     .tuple(
@@ -269,6 +290,10 @@ describe('what is no secret', () => {
     'GIT_COMMIT=0123456789abcdef0123456789abcdef01234567 SRI_HASH=sha512-x KEY=value API_KEY=$API_KEY',
     'PATH_KEY=/usr/local/share/keys1 SESSION_DIR=.config/session1234567 export const MAX_KEYS=1024',
     'DB_PASSWORD=process.env.DB_PASSWORD PASSWORD=$(pass show db)',
+    'docker run -u 1000:1000 -p 127.0.0.1:8080:80 base-url:https://host1.example data-uid:abcdef123456',
+    'login --password "$PASS1234" --token <token-1234> -u me:$PASSWORD1 mysql client-protocol41 is used',
+    'The token is expired since 2026-11-22, the API key is required, the password is /run/secrets/db1.txt',
+    'git push -u origin HEAD:refs/heads/feature-12 then the login form has -page-12345678 and password fields 12345678',
     'tokens: 1234, max_tokens: 4096, secretName: "db-creds"',
   ])('%s', (text) => expect(redactor.text(text)).toBe(text));
 

@@ -1,0 +1,38 @@
+import { looksSecret, NAME } from './assignments.ts';
+import type { Span } from './span.ts';
+
+const VALUE = String.raw`([^\s"'\x60\\<>[\]{}(),;|&]{8,})`;
+const QUOTE = String.raw`\\?["']?`;
+
+const IS = ' is(?<=(?:[Pp]assw(?:or)?d|[Pp]assphrase|(?:[Aa][Pp][Ii]|[Aa]ccess|[Ss]ecret)[ -]?[Kk]ey|[Tt]oken) is)';
+
+/**
+ * The value is the last group, and ends the match. Runs before it are bounded, so that each rule is linear; each begins
+ * with plain characters, so that text without them costs next to nothing.
+ */
+const RULES: readonly RegExp[] = [
+  // deploy --api-key …, login --password …
+  new RegExp(String.raw`--(?:[a-z]{1,20}-){0,3}${NAME}\s{1,4}${QUOTE}${VALUE}`, 'g'),
+  // curl -u name:…
+  new RegExp(String.raw`-(?:u|-user|-proxy-user)[ =]${QUOTE}[\w.@%+-]{1,64}:${VALUE}`, 'g'),
+  // mysql -p…
+  new RegExp(String.raw`mysql\w{0,8} [^\n]{0,100}?\s-p\s?${QUOTE}${VALUE}`, 'g'),
+  // docker login -p …, and in .netrc: login … password …
+  new RegExp(String.raw`login\s[^\n]{0,100}?\s(?:-p|password)\s{1,4}${QUOTE}${VALUE}`, 'g'),
+  // the password is …
+  new RegExp(`${IS}:? {1,4}${QUOTE}${VALUE}`, 'g'),
+  // npm's _auth=…
+  new RegExp(String.raw`_auth\s{0,4}=\s{0,4}${QUOTE}([\w+/=-]{12,})`, 'g'),
+];
+
+/** Values that commands, their files and sentences name as secret without a sign between. */
+export function findCommandSecrets(text: string): Span[] {
+  return RULES.flatMap((rule) => {
+    if (text.search(rule) < 0) return [];
+    return [...text.matchAll(rule)].flatMap((match): Span[] => {
+      const value = (match[1] ?? '').replace(/[.:!?]+$/, '');
+      const start = match.index + match[0].length - (match[1] ?? '').length;
+      return looksSecret(value) && /\d/.test(value) ? [{ start, end: start + value.length, type: 'secret' }] : [];
+    });
+  });
+}
