@@ -10,6 +10,8 @@ export interface HookInput {
   readonly event: string;
   readonly source: string;
   readonly prompt: string;
+  /** File, which may lag behind; '' where it is not told. */
+  readonly transcript: string;
 }
 
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
@@ -94,6 +96,7 @@ function parseInput(text: string): HookInput | null {
     event: field('hook_event_name'),
     source: field('source'),
     prompt: field('prompt'),
+    transcript: field('transcript_path'),
   };
   return input.sessionId === '' || input.projectDir === '' ? null : input;
 }

@@ -57,7 +57,7 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
       const { text } = await startOf(sessionId, projectDir);
       return { text };
     },
-    async 'hooks/prompt'({ sessionId, projectDir, prompt }, left) {
+    async 'hooks/prompt'({ sessionId, projectDir, prompt, recent }, left) {
       if (inject.retrieval !== 'hook' || !consent.of(projectDir).adds) return NOTHING;
       const known = shown.get(sessionId);
       // What was said in this conversation stands in it, or in its preamble.
@@ -65,7 +65,7 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
       const [start, hits] = await Promise.all([
         known === undefined ? startOf(sessionId, projectDir) : { lines: [] },
         memory.recall(
-          { sessionId, projectDir, prompt, recent: [], visibleTurns: new Set(own), shown: known ?? new Set() },
+          { sessionId, projectDir, prompt, recent, visibleTurns: new Set(own), shown: known ?? new Set() },
           AbortSignal.any([left, AbortSignal.timeout(recallMs)]),
         ),
       ]);

@@ -108,7 +108,13 @@ export const operationInputs = {
   'sessions/brief': z.strictObject({ sessionId: id }),
   'sessions/restore': z.strictObject({ sessionId: id }),
   'hooks/session-start': z.strictObject({ sessionId: id, projectDir: path }),
-  'hooks/prompt': z.strictObject({ sessionId: id, projectDir: path, prompt: z.string().max(20_000) }),
+  'hooks/prompt': z.strictObject({
+    sessionId: id,
+    projectDir: path,
+    prompt: z.string().max(20_000),
+    /** What was said before it, oldest first. */
+    recent: z.array(text).max(8).default([]),
+  }),
   'hooks/compact': z.strictObject({ sessionId: id, done: z.boolean() }),
   'hooks/session-end': z.strictObject({ sessionId: id }),
   explain: z.strictObject({ request: id }),

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
@@ -106,6 +106,18 @@ describe("Claude Code's hooks", () => {
     expect(recalled).toContain('7411');
     expect(ask()).toBe('');
     expect(ask({ session_id: plan.sessionId })).toBe('');
+    const transcript = path.join(home.user, 'transcript.jsonl');
+    const lines = ['Which of the two?', 'Shall I open the port of the parcel gateway?'].map((content, at) =>
+      JSON.stringify({
+        type: at === 0 ? 'user' : 'assistant',
+        message: { content: at === 0 ? content : [{ type: 'text', text: content }] },
+      }),
+    );
+    writeFileSync(transcript, `{"cut off\n${lines.join('\n')}\n`);
+    const agreed = { session_id: 'agreeing', prompt: 'yes, do it' };
+    expect(ask(agreed)).toBe('');
+    expect(ask({ ...agreed, transcript_path: '/nowhere' })).toBe('');
+    expect(ask({ ...agreed, transcript_path: transcript })).toContain('7411');
     const before = standin.requests.length;
     const next = seededPlan(8, { turns: 1, models: ['claude-opus-4-8'], rounds: 0 });
     const turns = next.turns.map((turn) => ({ ...turn, prompt: ASKED }));
