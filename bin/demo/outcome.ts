@@ -117,7 +117,8 @@ export async function outcomeOf(stage: Stage, evidence: Evidence): Promise<Outco
     ledger: { received: tokens.original, sent: tokens.sent, saved_usd: savings.total.net_saved_usd },
     receipts,
     restored,
-    nodes: nodes.length,
+    // As many as memory ls shows: what tools did in a turn stands below its node.
+    nodes: nodes.filter(({ parent_node_id }) => parent_node_id === null).length,
     epochs,
     cuts,
     questions,
