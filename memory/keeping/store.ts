@@ -1,11 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import { asUsers, isOwn, keptByHand } from '../core/nodes/by-hand.ts';
 import { contentDigest } from '../core/nodes/digest.ts';
+import { heldNode } from '../core/nodes/held-node.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
 import { isPointer } from '../core/nodes/replace.ts';
 import { isStandIn } from '../core/nodes/stand-in.ts';
 import { isCall } from '../core/nodes/tool-bundle.ts';
-import { copied } from '../core/text/copied.ts';
 import type { MemoryDeps } from '../deps.ts';
 import type { Problem } from '../ports/journal.ts';
 import type { TurnText } from '../ports/language-model.ts';
@@ -69,7 +69,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
     if (nodes.length === 0) return;
     // Made of parts of turns, which would stay in memory with them.
-    const own = nodes.map(copied);
+    const own = nodes.map(heldNode);
     await nodeFiles.save(own);
     take(own, texts);
   }

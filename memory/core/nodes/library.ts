@@ -61,7 +61,9 @@ export function readNodeFile(file: string, text: string | null, { before, saved 
     const digest = createHash('sha256')
       .update(JSON.stringify([session_id, project, raw]))
       .digest('base64');
-    return { id: copied(id), line, digest, parsed: known.get(digest) ?? held(parseSection(raw, document.head), saved) };
+    const parsed = known.get(digest) ?? held(parseSection(raw, document.head), saved);
+    const own = parsed.kind === 'node' ? parsed.node.node_id : null;
+    return { id: own === id ? own : copied(id), line, digest, parsed };
   });
   return { file, problem: null, sections };
 }
