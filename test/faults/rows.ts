@@ -157,7 +157,7 @@ export const ROWS: readonly Row[] = [
     promise: 'flat memory and descriptors',
     file: null,
     command: 'npm run soak',
-    note: 'minutes of it, at rest before and after; what stays of each turn kept is allowed for',
+    note: 'minutes of it, at rest before and after; where hours are asked for, 4 KB of memory stay of each turn kept',
   },
 ];
 
