@@ -125,7 +125,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   function agrees(read: MemoryNode): boolean {
     const known = catalogue.get(read.node_id);
     if (known === undefined) return false;
-    if (agreed.get(read) === known) return true;
+    if (read === known || agreed.get(read) === known) return true;
     if (!isDeepStrictEqual(read, known)) return false;
     agreed.set(read, known);
     return true;
