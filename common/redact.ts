@@ -6,6 +6,8 @@ import { drained, unhurried } from './redact/pace.ts';
 import { type Marker, type Pass, redactLiterals, redactText } from './redact/pass.ts';
 import type { Span } from './redact/span.ts';
 
+export { privateTexts } from './redact/scanners.ts';
+
 /** Another's rules for secrets. It takes turns with everybody else on the thread. */
 export type SecretScanner = (text: string) => Promise<readonly Span[]>;
 

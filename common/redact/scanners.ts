@@ -125,3 +125,8 @@ export function findPrivate(text: string, depth: number): { readonly spans: Span
   if (open > 0 && start < text.length) spans.push({ start, end: text.length, type: 'private' });
   return { spans, depth: open };
 }
+
+/** What stands between private tags, without them. */
+export function privateTexts(text: string): string[] {
+  return findPrivate(text, 0).spans.map(({ start, end }) => text.slice(start, end).replace(PRIVATE_TAG, '\n'));
+}

@@ -3,9 +3,13 @@ import type { Redactor } from '../../common/redact.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { TurnText } from '../ports/language-model.ts';
 import { elide } from '../prompts/transcript.ts';
+import { createPrivateWords, type PrivateWords } from './private-words.ts';
 
 /** Tool traffic kept beside a buffered turn: the compacter reads whole turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
+
+/** Of one install: what is private in a session is so in all its turns. */
+const privateWords = new WeakMap<Redactor, PrivateWords>();
 
 /** The turn as it may be written: secrets marked, digests of what is written. */
 export async function redactTurn(
@@ -13,9 +17,12 @@ export async function redactTurn(
   redactor: Redactor,
 ): Promise<CapturedTurn & { readonly redacted: boolean }> {
   let redacted = false;
+  const words = privateWords.get(redactor) ?? createPrivateWords();
+  privateWords.set(redactor, words);
+  words.hear(turn);
   const messages: CapturedMessage[] = [];
   for (const message of turn.messages) {
-    const found = await redactor.full.json(message.content);
+    const found = await redactor.full.json(words.tagged(turn.sessionId, message.content));
     redacted ||= found.redacted;
     messages.push(found.redacted ? rewritten(message, found.text) : message);
   }
