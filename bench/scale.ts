@@ -80,9 +80,11 @@ function print(): void {
     console.log(
       `  found in the first 10: ${percent(run.found_at_10)}; nearest vectors by ${run.near_at_10.by} against flat: ${run.near_at_10.recall.toFixed(3)}`,
     );
-    console.log(`  ingest ${ingest.turns_per_second.toFixed(0)} turns/s, resident at most ${mb(ingest.peak_mb)}`);
+    console.log(`  ingest ${ingest.turns_per_second.toFixed(0)} turns/s`);
     console.log(`  opened in ${run.open_ms.toFixed(0)} ms, ${mb(run.disk_mb)} in ${run.files} files`);
-    console.log(`  resident ${mb(rss.resting)}, at most ${mb(rss.peak)}`);
+    const most = Math.max(ingest.peak_mb, rss.peak);
+    const each = `${mb(ingest.peak_mb)} filling, ${mb(rss.peak)} opening and asked, ${mb(rss.resting)} resting`;
+    console.log(`  resident at most ${mb(most)}: ${each}`);
   }
   if (steady === null) return;
   const { search_ms: search, disk_mb: disk } = steady;
