@@ -84,9 +84,11 @@ function journalOf(corpus: Corpus): Journal {
   };
 }
 
+/** Files that did not change give the very same nodes, as the real ones do. */
 function nodeFilesOf(corpus: Corpus): NodeFiles {
+  const nodes = corpus.nodes();
   return {
-    load: async () => ({ nodes: corpus.nodes(), problems: [] }),
+    load: async () => ({ nodes, problems: [] }),
     save: refused,
     drop: refused,
     remove: refused,
