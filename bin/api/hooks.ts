@@ -69,7 +69,8 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
           AbortSignal.any([left, AbortSignal.timeout(recallMs)]),
         ),
       ]);
-      const told = known ?? new Set(start.lines);
+      // Installed twice, by settings and as a plugin, the hook asks twice at once.
+      const told = shown.get(sessionId) ?? new Set(start.lines);
       bounded(shown).set(sessionId, told);
       const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !told.has(text));
       const [recalled] = renderRetrieval(lines, {
