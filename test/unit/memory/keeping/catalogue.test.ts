@@ -1,0 +1,19 @@
+import { expect, test } from 'vitest';
+import { createCatalogue } from '../../../../memory/keeping/catalogue.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+
+test('a turn is stood for by one node, by several in their order, by none once they are gone', () => {
+  const catalogue = createCatalogue();
+  expect(catalogue.standingFor('t')).toEqual([]);
+  catalogue.put([makeNode({ node_id: 'a', turns: ['t', 't'] })]);
+  expect(catalogue.standingFor('t')).toEqual(['a']);
+  catalogue.put([makeNode({ node_id: 'b', turns: ['t', 'u'] })]);
+  catalogue.put([makeNode({ node_id: 'c', turns: ['t'] })]);
+  expect(catalogue.standingFor('t')).toEqual(['a', 'b', 'c']);
+  catalogue.put([makeNode({ node_id: 'a', turns: ['u'] })]);
+  expect(catalogue.standingFor('t')).toEqual(['b', 'c']);
+  expect(catalogue.standingFor('u')).toEqual(['b', 'a']);
+  catalogue.remove(['b', 'c']);
+  expect(catalogue.standingFor('t')).toEqual([]);
+  expect(catalogue.standingFor('u')).toEqual(['a']);
+});
