@@ -4,7 +4,7 @@ import { anchorsOf } from '../text/terms.ts';
 import { tokenize } from '../text/tokens.ts';
 import type { Fact, MemoryNode } from './node.ts';
 import { revisesStatement, type Stated, stated } from './revision-cue.ts';
-import { type Marks, marksOf, mayRevise } from './revision-marks.ts';
+import { type Gist, gistOf, mayRevise } from './revision-gist.ts';
 import { currentSummary, isClosed, isPast, saysFact, summaryParts } from './validity.ts';
 
 /** A statement of a node that someone says is no longer so. */
@@ -30,11 +30,11 @@ interface Statement {
   readonly fact: number | null;
 }
 
-/** Statements take some kilobytes a node: those of few nodes are kept, and marks of each. */
+/** Statements take some kilobytes a node: those of few nodes are kept, and a gist of each. */
 const LATELY = 64;
 let lately = new WeakMap<MemoryNode, readonly Statement[]>();
 let latelyCount = 0;
-const marks = new WeakMap<MemoryNode, Marks>();
+const gists = new WeakMap<MemoryNode, Gist>();
 
 /** What of a node is still so. */
 function openStatements(node: MemoryNode): readonly Statement[] {
@@ -86,12 +86,12 @@ export function revisingTopics(node: MemoryNode): string[] {
 
 /** False only where `next` revises nothing in `former`; next to nothing where both were asked for before. */
 export function mayConcern(next: MemoryNode, former: MemoryNode): boolean {
-  return mayRevise(marksFor(next), marksFor(former));
+  return mayRevise(gistFor(next), gistFor(former));
 }
 
-function marksFor(node: MemoryNode): Marks {
-  const known = marks.get(node) ?? marksOf(openStatements(node).map((statement) => statement.stated));
-  marks.set(node, known);
+function gistFor(node: MemoryNode): Gist {
+  const known = gists.get(node) ?? gistOf(openStatements(node).map((statement) => statement.stated));
+  gists.set(node, known);
   return known;
 }
 
