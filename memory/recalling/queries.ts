@@ -63,11 +63,12 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
 
   function list(filter: NodeFilter): readonly MemoryNode[] {
     const project = filter.projectDir === undefined ? undefined : projectOf(filter.projectDir);
+    const tag = filter.tag?.toLowerCase();
     const fits = (node: MemoryNode): boolean =>
       (filter.quarantine === true || filter.all === true || !isBundled(node)) &&
       (filter.sessionId === undefined || node.session_id === filter.sessionId) &&
       (project === undefined || node.project === project) &&
-      (filter.tag === undefined || node.topic_tags.includes(filter.tag)) &&
+      (tag === undefined || node.topic_tags.some((each) => each.toLowerCase() === tag)) &&
       (filter.importance === undefined || node.importance === filter.importance) &&
       (filter.sinceMs === undefined || Date.parse(node.created_at) >= filter.sinceMs) &&
       (filter.quarantine === undefined || isQuarantined(node) === filter.quarantine);

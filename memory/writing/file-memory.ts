@@ -140,13 +140,15 @@ export function createFileMemory({ sources, projectOf, redactor, catalogue }: Pa
       const projects = new Set(all.map((node) => node.project));
       const directory = ancestors(file).find((each) => projects.has(projectOf(each))) ?? null;
       const root = sources?.rootOf(directory) ?? null;
-      const place = root === null ? null : (sources?.placeOf(file, root, root) ?? null);
-      if (directory === null || place === null) return null;
+      if (directory === null || root === null) return null;
+      // The project's own folder has no name below itself.
+      const place = path.resolve(file) === root ? '' : sources?.placeOf(file, root, root);
+      if (typeof place !== 'string') return null;
       const project = projectOf(directory);
       const isAbout = (node: MemoryNode): boolean =>
         node.project === project &&
         node.source_links.length > 0 &&
-        marksFor(node).some((mark) => mark.path === place || mark.path.startsWith(`${place}/`));
+        marksFor(node).some((mark) => place === '' || mark.path === place || mark.path.startsWith(`${place}/`));
       return { directory, path: place, nodes: all.filter(isAbout) };
     },
   };

@@ -69,7 +69,7 @@ describe('comet-cc mcp', () => {
     expect(await call('read_memory_node', { node_id: node.node_id, depth: 0 })).toContain(node.trigger.slice(0, 40));
     expect(await call('read_memory_node', { node_id: node.node_id })).toContain('importance');
     const [tag = ''] = node.topic_tags.filter((each) => !each.includes(':'));
-    expect(await call('search_memory', { tag })).toContain(node.node_id);
+    expect(await call('search_memory', { tag: tag.toUpperCase() })).toContain(node.node_id);
     expect(await call('search_memory', { tag: 'no such tag' })).toContain(tag);
     expect(await call('read_memory_node', { node_id: 'mem_1999' })).toMatch(/^ERROR comet-cc: /);
   });

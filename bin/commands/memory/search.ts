@@ -104,7 +104,7 @@ function whyLine(hit: RecallHit, wanted: ReadonlySet<string>, explain: boolean):
         .join(', ');
   return [
     ...(hit.anchored ? ['about the file'] : hit.isFar ? [FAR] : []),
-    words.length === 0 ? 'no word of it, by meaning' : `words: ${words.join(', ')}`,
+    ...(words.length > 0 ? [`words: ${words.join(', ')}`] : wanted.size > 0 ? ['no word of it, by meaning'] : []),
     ...(lanes === '' ? [] : [lanes]),
   ].join('; ');
 }

@@ -138,6 +138,7 @@ test('a file can be asked about, with words or without, by folder, and after it 
     ['file:src/db.ts', true],
     ['file:src/mail.ts', true],
   ]);
+  expect((await about('.')).sort()).toEqual((await about('src')).sort());
   expect(await about('src/db.ts', 'staging mail relay')).toEqual([
     ['file:src/db.ts', true],
     ['file:src/mail.ts', false],

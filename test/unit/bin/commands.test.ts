@@ -148,6 +148,8 @@ describe('memory search', () => {
     const stale: RecallHit = { ...HIT, changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true };
     expect(hitJson(stale, false)).toMatchObject({ changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true });
     expect(hitJson(HIT, false)).toMatchObject({ changed: [], anchored: false });
+    const unasked = { ...ASKED, query: '', explain: false };
+    expect(hitLines(stale, unasked, { paint: plain, width: 80 }).at(-1)).toBe('  about the file; fts #1, summary #2');
     expect(hitLines(stale, { ...ASKED, explain: false }, { paint: plain, width: 80 }).at(-2)).toBe(
       '  [file changed since: src/db.ts]',
     );
