@@ -50,6 +50,11 @@ describe('memory by hand', () => {
     expect(await home.json(['memory', 'import', 'in.jsonl', '--json'])).toMatchObject({ added: 2, replaced: 0 });
     const { stdout: md } = await home.run(['memory', 'export']);
     await home.run(['memory', 'export', '--format', 'jsonl', '--out', 'out.jsonl']);
+    expect(await home.run(['memory', 'export', '--out', '/nowhere/out.md'])).toMatchObject({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^comet-cc: \/nowhere\/out\.md cannot be written \(ENOENT\); name a file .*\n$/),
+    });
     expect(await readFile(path.join(home.user, 'out.jsonl'), 'utf8')).toContain(first.summary);
     await writeFile(path.join(home.user, 'in.md'), md);
     expect(await home.json(['memory', 'import', 'in.md', '--json'])).toMatchObject({ added: 0, unchanged: 2 });

@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
+import { CometError } from '../../../common/errors.ts';
 import { writeFileAtomic } from '../../../common/files.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
@@ -18,7 +19,10 @@ export function registerMemoryExport(memory: Command, context: Context): void {
       const { format } = flags;
       const text = await engineOf(context.paths).call('memory/export', { format }, { timeoutMs: LONGEST_MS });
       if (flags.out === undefined) return void process.stdout.write(context.term.isTerminal ? printable(text) : text);
-      await writeFileAtomic(path.resolve(flags.out), text);
+      await writeFileAtomic(path.resolve(flags.out), text).catch((cause: NodeJS.ErrnoException) => {
+        const why = `${flags.out} cannot be written (${cause.code}); name a file in a folder that is there and yours`;
+        throw new CometError('unsafe_file', why, { cause });
+      });
       context.term.say(`wrote ${flags.out}`);
     });
 }
