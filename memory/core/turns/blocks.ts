@@ -27,7 +27,17 @@ export function contentText(content: unknown): string {
 /** The text without what Claude Code put in, and without what we injected ourselves. */
 export function withoutInjected(text: string): string {
   const said = CLIENTS_OWN.reduce((left, tag) => cutSpans(left, `<${tag}>`, `</${tag}>`), text);
-  return withoutOwn(said).trim();
+  return withoutOwn(withoutMarkup(said)).trim();
+}
+
+/** A slash command as it was typed, and without the note of an interruption. */
+function withoutMarkup(text: string): string {
+  if (!text.includes('<command-') && !text.includes('[Request interrupted')) return text;
+  return text
+    .replace(/<command-message>[^<]*<\/command-message>\s?/g, '')
+    .replace(/<command-name>([^<]*)<\/command-name>\s?/g, '$1 ')
+    .replace(/<command-args>([^<]*)<\/command-args>/g, '$1')
+    .replace(/\[Request interrupted by user(?: for tool use)?\]/g, '');
 }
 
 /** `text` without every `open … close` span; one that is not closed reaches to the end. */

@@ -20,6 +20,18 @@ describe('what a model is shown of a turn', () => {
     expect(asBlock.user).toBe(readTurn(turnOf('hello', [])).user);
   });
 
+  test('a slash command reads as it was typed, and an interruption as nothing', () => {
+    const tags = (name: string, args = '') =>
+      `<command-message>${name.slice(1)} is running…</command-message>\n<command-name>${name}</command-name>\n<command-args>${args}</command-args>`;
+    expect(readTurn(turnOf(tags('/review', 'pull request 41'), [])).user).toBe('/review pull request 41');
+    expect(readTurn(turnOf(`${tags('/clear')}\nGo on with the <b>tests</b>.`, [])).user).toBe(
+      '/clear \nGo on with the <b>tests</b>.',
+    );
+    expect(readTurn(turnOf('[Request interrupted by user for tool use]', [])).user).toBe('');
+    const hostile = '<command-name>'.repeat(50_000);
+    expect(readTurn(turnOf(hostile, [])).user).toBe(hostile);
+  });
+
   test('the result of a tool inside the project is local and taints nothing', () => {
     const rounds = toolRound('Read', { file_path: `${PROJECT}/src/db.ts` }, 'const port = 5433');
     const turn = readTurn(turnOf('look', [...rounds, say('The port is 5433.')]));
