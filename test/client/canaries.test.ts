@@ -37,7 +37,11 @@ const text = (said: string): Answer => ({ kind: 'message', blocks: [{ type: 'tex
 const uses = (block: AnswerBlock): Answer => ({ kind: 'message', blocks: [block] });
 const asides: Aside[] = [
   { when: PRINT, answer: () => uses({ type: 'tool_use', name: 'Bash', input: { command: 'cat deployment.txt' } }) },
-  { when: REPEAT, answer: () => text(`They are: ${answers?.map((each) => each.text).join(' and ')}`) },
+  {
+    when: REPEAT,
+    answer: () =>
+      text(`They are: ${answers?.map((each) => each.text).join(' and ')}, and you spoke of the ${PRIVATE[0]}.`),
+  },
 ];
 
 const prompt = (step: number): string => {
