@@ -1,4 +1,4 @@
-import { mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { mkdir, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
@@ -17,6 +17,8 @@ const Edit = z.strictObject({
   after: z.string(),
   mode: z.int(),
   variables: z.record(z.string(), z.string()),
+  /** The uppermost folder that was made for the file. */
+  made: z.string().optional(),
 });
 type Edit = z.infer<typeof Edit>;
 const Edits = z.partialRecord(z.enum(EDITORS as [EditorName, ...EditorName[]]), Edit);
@@ -48,8 +50,9 @@ export async function setUpEditor(
   const after = withVariables(before ?? '', variables);
   if (after === text) return false;
   const mode = known?.mode ?? (text === null ? OWNER_ONLY : (await stat(target)).mode & 0o777);
-  await writeEdits(paths, { ...edits, [editor]: { file: target, before, after, mode, variables } });
-  await mkdir(path.dirname(target), { recursive: true });
+  const made = (await mkdir(path.dirname(target), { recursive: true })) ?? known?.made;
+  const edit: Edit = { file: target, before, after, mode, variables, ...(made === undefined ? {} : { made }) };
+  await writeEdits(paths, { ...edits, [editor]: edit });
   // The proxy's token is in there now: nobody else may read it.
   await writeFileAtomic(target, after, { mode: mode & OWNER_ONLY });
   return true;
@@ -63,12 +66,25 @@ export async function revertEditor(paths: Paths, editor: EditorName): Promise<st
   const text = await readFileIfPresent(edit.file);
   if (text !== null) {
     const former = formerText(edit, text);
-    if (former === null) await rm(edit.file);
+    if (former === null) await removeWithFolders(edit);
     else await writeFileAtomic(edit.file, former, { mode: edit.mode });
   }
   if (Object.keys(rest).length === 0) await rm(paths.editorsFile, { force: true });
   else await writeEdits(paths, rest);
   return edit.file;
+}
+
+/** Folders that were made for the file go with it, as far as nothing else is in them. */
+async function removeWithFolders({ file, made }: Edit): Promise<void> {
+  await rm(file);
+  if (made === undefined) return;
+  for (let at = path.dirname(file); `${at}${path.sep}`.startsWith(`${made}${path.sep}`); at = path.dirname(at)) {
+    const isGone = await rmdir(at).then(
+      () => true,
+      () => false,
+    );
+    if (!isGone) return;
+  }
 }
 
 export interface EditorState {

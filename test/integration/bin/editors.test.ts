@@ -38,6 +38,18 @@ async function given(text: string, mode = 0o644): Promise<void> {
 const text = (): Promise<string> => readFile(file, 'utf8');
 
 describe('an editor', () => {
+  test('that has no settings yet has none afterwards, and no folder that was made for them', async () => {
+    const dir = path.dirname(path.dirname(path.dirname(file)));
+    for (const there of [dir, path.dirname(file)]) {
+      await mkdir(there, { recursive: true });
+      expect(await setUpEditor(paths, 'vscode', file, variables)).toBe(true);
+      expect(await setUpEditor(paths, 'vscode', file, { ...variables, MORE: '1' })).toBe(true);
+      expect(await revertEditor(paths, 'vscode')).toBe(file);
+      expect(existsSync(path.join(dir, 'Code'))).toBe(there !== dir);
+      expect([existsSync(there), existsSync(file)]).toEqual([true, false]);
+    }
+  });
+
   test.each([
     ['settings with comments', COMMENTED],
     ['settings on one line', '{"editor.fontSize": 14}'],
