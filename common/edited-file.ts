@@ -33,7 +33,8 @@ export async function undoEdit({ file, backup, mode, without }: Undoing): Promis
     if (text !== null && left(text) !== text) await put(kept, left(text));
   }
   if (after !== now) await put(file, after, mode ?? (await stat(file)).mode & 0o777);
-  if (after === null && now !== null) await removeEmpty(path.dirname(file));
+  // What is above Claude Code's folder is the user's, with something in it or not.
+  if (after === null && now !== null) await removeEmpty(path.dirname(file), path.dirname(file));
   if (typeof backup === 'string') await rm(backup, { force: true });
   return after !== now;
 }

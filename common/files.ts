@@ -69,15 +69,15 @@ export async function createExclusive(file: string, data: string | Uint8Array): 
   }
 }
 
-/** Removes `dir` and what is above it as far as nothing is in there; the user's home and all above it stay. */
-export async function removeEmpty(dir: string): Promise<void> {
+/** Removes `dir` and what is above it, up to `top`, as far as nothing is in there; the user's home and all above it stay. */
+export async function removeEmpty(dir: string, top = path.parse(dir).root): Promise<void> {
   const home = os.homedir();
   for (let at = path.resolve(dir); !`${home}${path.sep}`.startsWith(`${at}${path.sep}`); at = path.dirname(at)) {
     const removed = await rmdir(at).then(
       () => true,
       () => false,
     );
-    if (!removed || path.dirname(at) === at) return;
+    if (!removed || at === top || path.dirname(at) === at) return;
   }
 }
 

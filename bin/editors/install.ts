@@ -1,8 +1,8 @@
-import { mkdir, realpath, rm, rmdir, stat } from 'node:fs/promises';
+import { mkdir, realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, removeEmpty, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { astrayVariables, withoutVariables, withVariables } from './settings-text.ts';
@@ -77,14 +77,7 @@ export async function revertEditor(paths: Paths, editor: EditorName): Promise<st
 /** Folders that were made for the file go with it, as far as nothing else is in them. */
 async function removeWithFolders({ file, made }: Edit): Promise<void> {
   await rm(file);
-  if (made === undefined) return;
-  for (let at = path.dirname(file); `${at}${path.sep}`.startsWith(`${made}${path.sep}`); at = path.dirname(at)) {
-    const isGone = await rmdir(at).then(
-      () => true,
-      () => false,
-    );
-    if (!isGone) return;
-  }
+  if (made !== undefined) await removeEmpty(path.dirname(file), made);
 }
 
 export interface EditorState {

@@ -52,6 +52,15 @@ describe('hooks in a settings file', () => {
     expect(await readdir(dir)).not.toContain('.claude');
   });
 
+  it('leave an empty project where it is', async () => {
+    const project = path.join(dir, 'project');
+    await mkdir(project);
+    const local = path.join(project, '.claude', 'settings.local.json');
+    await installHooks(paths, local, commands);
+    await uninstallHooks(paths, []);
+    expect(await readdir(project)).toEqual([]);
+  });
+
   it('are taken out of what the user changed since, and no more than they', async () => {
     await settings(MINE);
     await installHooks(paths, file, commands);
