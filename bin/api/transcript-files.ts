@@ -72,7 +72,7 @@ export interface MemoryFile {
 
 /** @throws what reading the file throws */
 export async function readTranscript(file: string): Promise<Transcript> {
-  const reader = createTranscriptReader(path.basename(file, '.jsonl'));
+  const reader = createTranscriptReader(path.basename(file, '.jsonl'), Math.floor((await stat(file)).mtimeMs));
   const lines = createInterface({ input: createReadStream(file, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
   for await (const line of lines) reader.line(line);
   return { turns: reader.turns(), skipped: reader.skipped() };

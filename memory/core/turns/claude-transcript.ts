@@ -38,8 +38,11 @@ type Line = Readonly<Record<string, unknown>>;
 
 const THINKING = new Set(['thinking', 'redacted_thinking']);
 
-/** @param sessionId  of the whole: lines that a fork took over may name another one */
-export function createTranscriptReader(sessionId: string): TranscriptReader {
+/**
+ * @param sessionId  of the whole: lines that a fork took over may name another one
+ * @param writtenMs  when the file was written: the time of lines that have none, nor any before them
+ */
+export function createTranscriptReader(sessionId: string, writtenMs: number): TranscriptReader {
   const turns: OpenTurn[] = [];
   /** Turn that each line stands in or after. */
   const places = new Map<string, number>();
@@ -56,7 +59,7 @@ export function createTranscriptReader(sessionId: string): TranscriptReader {
   }
 
   function open(line: Line, after: number): number {
-    const atMs = timeOf(line) ?? turns.at(-1)?.atMs ?? 0;
+    const atMs = timeOf(line) ?? turns.at(-1)?.atMs ?? writtenMs;
     const cwd = stringOf(line['cwd']);
     turns.push({
       sessionId,

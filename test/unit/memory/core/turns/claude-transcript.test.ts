@@ -20,8 +20,10 @@ const session = {
   ],
 };
 
+const WRITTEN = T0 + 3_600_000;
+
 function read(lines: readonly string[]) {
-  const reader = createTranscriptReader('s1');
+  const reader = createTranscriptReader('s1', WRITTEN);
   for (const line of lines) reader.line(line);
   return { turns: reader.turns(), skipped: reader.skipped() };
 }
@@ -49,6 +51,11 @@ describe('a transcript of Claude Code', () => {
     ]);
     expect(turns.every(isComplete)).toBe(true);
     expect(skipped).toEqual({ broken: 0, other: 3, side: 0, summary: 0 });
+  });
+
+  test('takes turns without a time to be as old as the file', () => {
+    const line = '{"type":"user","uuid":"a","message":{"role":"user","content":"Which port?"}}';
+    expect(read([line]).turns[0]).toMatchObject({ startMs: WRITTEN, atMs: WRITTEN });
   });
 
   test('counts what is no turn, and reads on after it', () => {
