@@ -1,14 +1,16 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { Context } from '../context.ts';
-import { EDITORS, type EditorName, editorSettingsFile, jetbrainsSteps } from '../editors/editors.ts';
+import { EDITORS, type EditorName, editorSettingsFile } from '../editors/editors.ts';
 
 interface Flags {
   readonly yes?: boolean;
   readonly json?: boolean;
 }
 
-const NAMES = [...EDITORS, 'jetbrains'].join(', ');
+/** Its plugin keeps its settings where no file is documented, and starts the `claude` that has settings of its own. */
+const JETBRAINS = 'jetbrains';
+const NAMES = [...EDITORS, JETBRAINS].join(', ');
 
 export function registerEditor(program: Command, context: Context): void {
   const editor = program
@@ -33,12 +35,7 @@ export function registerEditor(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc editor uninstall cursor')
     .action(async (name: string, flags: Flags) => {
-      if (name === 'jetbrains') {
-        reportJetbrains(context, flags);
-        return;
-      }
-      const { revertEditor } = await import('../editors/install.ts');
-      const file = await revertEditor(context.paths, parseEditor(name));
+      const file = await revert(name, context);
       if (flags.json) return context.term.json({ editor: name, file });
       context.term.out(file === null ? `${name} was not set up` : `${file} is as it was`);
     });
@@ -49,7 +46,12 @@ export function registerEditor(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc editor status')
     .action(async (flags: Flags) => {
       const { editorStates } = await import('../editors/install.ts');
-      const states = await editorStates(context.paths, null);
+      const { inspectEdit } = await import('../../certs/index.ts');
+      const claudes = await inspectEdit(context.paths, {});
+      const states = [
+        ...(await editorStates(context.paths, null)),
+        ...(claudes === null ? [] : [{ editor: JETBRAINS, ...claudes }]),
+      ];
       if (flags.json) return context.term.json(states);
       if (states.length === 0) context.term.say('no editor was set up');
       for (const { editor: one, file, astray } of states) {
@@ -60,18 +62,24 @@ export function registerEditor(program: Command, context: Context): void {
 }
 
 async function install(name: string, flags: Flags, context: Context): Promise<void> {
-  if (name === 'jetbrains') {
-    reportJetbrains(context, flags);
-    return;
-  }
-  const editor = parseEditor(name);
+  const editor = name === JETBRAINS ? null : parseEditor(name);
   const { clientEnvironment } = await import('../environment.ts');
   const { prepareAccess } = await import('../daemon/prepare.ts');
   const { guardStatus } = await import('../daemon/control.ts');
-  const { setUpEditor } = await import('../editors/install.ts');
-  const { env, paths, term } = context;
+  const { env, paths } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);
+  if (editor === null) await setUpJetbrains(variables, flags, context);
+  else await setUp(editor, variables, flags, context);
+}
+
+async function setUp(
+  editor: EditorName,
+  variables: Readonly<Record<string, string>>,
+  flags: Flags,
+  { env, paths, term }: Context,
+): Promise<void> {
+  const { setUpEditor } = await import('../editors/install.ts');
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
     const { confirmed } = await import('../terminal/ask.ts');
@@ -86,10 +94,29 @@ async function install(name: string, flags: Flags, context: Context): Promise<vo
   if (changed) term.out('start the editor anew; the daemon has to run for it: comet-cc service install');
 }
 
-function reportJetbrains({ term }: Context, flags: Flags): void {
-  const steps = jetbrainsSteps('comet-cc run claude');
-  if (flags.json) term.json({ editor: 'jetbrains', file: null, steps });
-  else for (const line of steps) term.out(line);
+async function setUpJetbrains(
+  variables: Readonly<Record<string, string>>,
+  flags: Flags,
+  context: Context,
+): Promise<void> {
+  const { setSettings } = await import('../set-settings.ts');
+  const { term } = context;
+  if (!flags.json) {
+    term.say("The plugin of JetBrains IDEs starts claude, which takes the proxy from Claude Code's own settings:");
+    term.say('for every session, not for those of the IDE alone. For those alone, set in the IDE instead:');
+    term.say('Settings > Tools > Claude Code [Beta] > Claude command: comet-cc run claude');
+  }
+  const { file, changed } = await setSettings(context, variables, flags);
+  if (flags.json) term.json({ editor: JETBRAINS, file, changed: changed.length > 0 });
+  else
+    term.out(`comet-cc editor uninstall ${JETBRAINS} puts it back; to keep the daemon there: comet-cc service install`);
+}
+
+/** The file that is as it was; null where none was changed. */
+async function revert(name: string, { paths }: Context): Promise<string | null> {
+  const { revertSettings } = await import('../../certs/index.ts');
+  const { revertEditor } = await import('../editors/install.ts');
+  return name === JETBRAINS ? revertSettings(paths) : revertEditor(paths, parseEditor(name));
 }
 
 /** @throws CometError `usage` */

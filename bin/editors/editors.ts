@@ -24,14 +24,3 @@ export function editorSettingsFile(editor: EditorName, platform: NodeJS.Platform
   const root = roots[platform] ?? (env['XDG_CONFIG_HOME'] || path.join(home, '.config'));
   return path.join(root, FOLDERS[editor], 'User', 'settings.json');
 }
-
-/** What to do by hand in the IDEs of JetBrains: their plugin keeps its settings where no file is documented. */
-export function jetbrainsSteps(command: string): string[] {
-  return [
-    'The Claude Code plugin of JetBrains IDEs is set up in the IDE itself:',
-    '  1. Settings > Tools > Claude Code [Beta]',
-    `  2. Claude command: ${command}`,
-    '  3. OK, then start Claude Code anew from the IDE.',
-    'To undo it, put the former command back (mostly: claude). Nothing was changed on this machine.',
-  ];
-}

@@ -1,0 +1,49 @@
+import { CometError } from '../common/errors.ts';
+import type { Context } from './context.ts';
+
+export interface SettingsDone {
+  readonly file: string;
+  readonly backup: string | null;
+  readonly changed: readonly string[];
+}
+
+/**
+ * Leads every session of Claude Code here, by its own settings; asks first.
+ *
+ * @throws CometError `trust_failed` where the user says no
+ */
+export async function setSettings(
+  context: Context,
+  variables: Readonly<Record<string, string>>,
+  flags: { readonly yes?: boolean; readonly json?: boolean },
+): Promise<SettingsDone> {
+  const { editSettings, planSettings } = await import('../certs/index.ts');
+  const { confirmed } = await import('./terminal/ask.ts');
+  const { userSettingsFile } = await import('./claude-settings.ts');
+  const { term } = context;
+  const plan = await planSettings(userSettingsFile(context.env), variables);
+  const changed = plan.changes.filter(({ from, to }) => from !== to).map(({ name }) => name);
+  if (changed.length === 0) {
+    if (!flags.json) term.out(`settings      ${plan.file} has it already`);
+    return { file: plan.file, backup: null, changed };
+  }
+  for (const { name, from, to } of plan.changes) {
+    if (from !== to)
+      term.say(`${plan.file}: env.${name} = ${masked(to)}${from === undefined ? '' : ', instead of yours'}`);
+  }
+  if (!flags.yes && !(await confirmed('Change the file like this?'))) {
+    throw new CometError('trust_failed', `${plan.file} was left as it is`);
+  }
+  const { backup } = await editSettings(context.paths, plan);
+  if (!flags.json) {
+    term.out(`settings      ${plan.file} changed: ${changed.join(', ')}`);
+    if (backup !== null) term.out(`              the former file is ${backup}`);
+    term.out('              the daemon has to run for it: comet-cc start');
+  }
+  return { file: plan.file, backup, changed };
+}
+
+/** The token is for programs, not for a screen that others may see. */
+function masked(value: string): string {
+  return value.replace(/(\/\/[^:/@]+:)[^@]+@/, '$1…@');
+}
