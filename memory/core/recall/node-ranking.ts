@@ -1,6 +1,6 @@
 import type { Origin } from '../../../common/turn.ts';
 import type { LaneScore } from '../../face/recall.ts';
-import type { Found, Lane } from '../../ports/node-index.ts';
+import type { Found, Hits, Lane } from '../../ports/node-index.ts';
 import { FACT_LANES, OWN_LANES } from './found-turns.ts';
 import { inOrder, type RankedTurns } from './turn-ranking.ts';
 
@@ -43,7 +43,7 @@ export interface NodeFacts {
 
 export interface RankedNode {
   readonly nodeId: string;
-  /** 0 to 1 before boosts: 1 would be the best of every lane, and as like the question as can be. */
+  /** 0 to 1 before boosts: of the best what it is worth, of others their share of that. */
   readonly score: number;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
   /** Greatest likeness of its rows. */
@@ -77,7 +77,9 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
   addTurns(drafts, turns, rules);
   for (const lane of NODE_LANES) addLane(drafts, lane, found, rules);
   addLinked(drafts);
-  const scale = scaleOf(turns, rules.weights);
+  let best = 0;
+  for (const draft of drafts.all) if (draft.score > best && drafts.factsOf(draft) !== null) best = draft.score;
+  const scale = best === 0 ? 0 : worthOf(turns, found, rules.weights) / best;
   for (const draft of drafts.all) draft.score *= scale;
   if (raises(rules.boosts)) for (const draft of drafts.all) draft.score *= raiseOf(draft, drafts.factsOf(draft), rules);
   const namesOf = (places: readonly number[]): string[] =>
@@ -103,9 +105,15 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
   return given;
 }
 
-/** The best node may be far from the question: the worth of the best turn says how far. */
-function scaleOf({ scores: [best = 1] }: RankedTurns, { turn, fts, summary, trigger }: NodeWeights): number {
-  return Math.min(1, best) / (turn + fts + summary + trigger || 1);
+/** The best node may be far from the question: what the best turn is worth, or the best node by itself, says how far. */
+function worthOf({ scores: [bestTurn = 0] }: RankedTurns, { lanes }: Found, weights: NodeWeights): number {
+  const { fts, summary, trigger } = weights;
+  const own = fts * Math.sign(top(lanes.fts)) + summary * top(lanes.summary) + trigger * top(lanes.trigger);
+  return Math.min(1, Math.max(bestTurn, own / (fts + summary + trigger || 1)));
+}
+
+function top({ scores: [best = 0] }: Hits): number {
+  return Math.max(0, best);
 }
 
 /** Best first. Ties are put in order when they are reached: few are, and what decides them is not at hand. */
