@@ -13,11 +13,12 @@ import { askedAmongTunnels, keepBusy } from './soak/traffic.ts';
  */
 
 const MOST = { guardMb: 10, engineMb: 10, guardFds: 0, engineFds: 0, indexMb: 10 } as const;
-const WARM_UP = 0.5;
+/** Of the busy time: caches are full then, and code is compiled. */
+const WARM_UP = 0.6;
 /** Longer than the index waits before it tidies at rest. */
 const REST_MS = 45_000;
 const COLLECT_EVERY = 10;
-const MINUTES = 4;
+const MINUTES = 5;
 const BETWEEN_MS = 1_000;
 const TOLD_MS = 60_000;
 /** Idle connections to the stand-in are gone well before a rest is over. */
