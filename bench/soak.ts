@@ -8,8 +8,8 @@ import { askedAmongTunnels, keepBusy } from './soak/traffic.ts';
 /**
  * `npm run soak -- --hours N | --minutes N`: one daemon under mixed load, at rest for 45 seconds after warming up
  * and again at the end, where the engine's garbage is collected through its inspector. What the least reading of the
- * second rest is above the least of the first is growth: under load readings follow the load and the collector. With `--hours` a reading each minute shows
- * how it goes. Ends with 1 where something grew, or a request failed.
+ * second rest is above the least of the first is growth: under load readings follow the load and the collector. With
+ * `--hours` a reading each minute shows how it goes. Ends with 1 where something grew, or a request failed.
  */
 
 const MOST = { guardMb: 10, engineMb: 10, guardFds: 0, engineFds: 0, indexMb: 10 } as const;
