@@ -71,12 +71,13 @@ export function createHandlers(deps: HandlerDeps): Handlers {
   }
 
   /** @throws CometError `not_allowed` for a memory that a program there may not be told of; as `show` */
-  async function reach(ids: readonly string[], within: string | undefined): Promise<void> {
+  async function reach(ids: readonly string[], within: string | undefined, toRead = false): Promise<void> {
     const { projectDir } = ranging(within);
     if (projectDir === undefined) return;
     for (const id of ids) {
-      const { node_id, project } = await memory.show(id, 0);
-      if (project === projectOf(projectDir)) continue;
+      const { node_id, project, pinned_in = [] } = await memory.show(id, 0);
+      const asking = projectOf(projectDir);
+      if (project === asking || (toRead && pinned_in.includes(asking))) continue;
       throw new CometError(
         'not_allowed',
         `${node_id} is of another project; the user can read it: comet-cc memory show`,
@@ -106,7 +107,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
       return memory.list(defined({ ...filter, ...ranging(within) }));
     },
     'nodes/show': async ({ id, depth, within }) => {
-      await reach([id], within);
+      await reach([id], within, true);
       return memory.show(id, depth);
     },
     'nodes/search': ({ query, within, ...options }) =>

@@ -105,6 +105,9 @@ describe('comet-cc mcp', () => {
     }
     await expect(stranger.read(`memory://node/${node_id}`)).rejects.toThrow('another project');
     expect(await home.json(['memory', 'show', node_id, '--json'])).toMatchObject({ node_id });
+    expect((await home.run(['memory', 'pin', node_id, '--project', elsewhere])).code).toBe(0);
+    expect(await call('read_memory_node', { node_id }, stranger)).toContain(node_id);
+    expect(await call('forget', { node_id }, stranger)).toMatch(/^ERROR comet-cc: .* another project/);
     await home.run(['pause', '--project', elsewhere]);
     expect(await call('forget', { node_id }, stranger)).toMatch(/^ERROR comet-cc: memory is off/);
     for (const name of ['get_memory_index', 'remember']) {
