@@ -105,6 +105,8 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
         skipped.broken += 1;
         return;
       }
+      // Where it compacts, Claude Code may write what came last once more.
+      if (places.has(stringOf(line['uuid']))) return;
       const reason = reasonToSkip(line);
       if (reason === null) return enter(line, line['type'] as Entry['role'], line['message'] as Line);
       skipped[reason] += 1;

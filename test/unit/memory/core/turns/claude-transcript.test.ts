@@ -53,6 +53,13 @@ describe('a transcript of Claude Code', () => {
     expect(skipped).toEqual({ broken: 0, other: 3, side: 0, summary: 0 });
   });
 
+  test('takes what is written once more for what was said once', () => {
+    const lines = transcriptLines(session);
+    for (let from = 0; from < lines.length; from += 1) {
+      expect(read([...lines, ...lines.slice(from)])).toMatchObject({ turns: read(lines).turns });
+    }
+  });
+
   test('takes turns without a time to be as old as the file', () => {
     const line = '{"type":"user","uuid":"a","message":{"role":"user","content":"Which port?"}}';
     expect(read([line]).turns[0]).toMatchObject({ startMs: WRITTEN, atMs: WRITTEN });
