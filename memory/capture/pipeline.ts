@@ -88,15 +88,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     if (known !== undefined) return known;
     const onError = (error: unknown): void => log.error('a turn was not taken into memory', { sessionId: id, error });
     const serial = createSerial(onError);
-    const session: Session = {
-      id,
-      serial,
-      project: '',
-      buffer: [],
-      hydration: null,
-      sensing: false,
-      idle: null,
-    };
+    const session: Session = { id, serial, project: '', buffer: [], hydration: null, sensing: false, idle: null };
     sessions.set(id, session);
     return session;
   }

@@ -1,6 +1,6 @@
-import type { Origin } from '../../../common/turn.ts';
 import type { LaneScore } from '../../face/recall.ts';
 import type { Found, Hits, Lane } from '../../ports/node-index.ts';
+import { type Boosts, type Raised, raiseOf, raises } from './boosts.ts';
 import { FACT_LANES, OWN_LANES } from './found-turns.ts';
 import { inOrder, type RankedTurns } from './turn-ranking.ts';
 
@@ -19,26 +19,9 @@ const HOP_SHARES = [0.5, 0.25];
 /** So many of the best nodes pass their score on. */
 const LINKING = 20;
 
-/** Shares by which a signal at its best raises a score. */
-export interface Boosts {
-  readonly recency: number;
-  /** It was recalled before. */
-  readonly proof: number;
-  /** By origin: the user's own words most. */
-  readonly trust: number;
-  /** Of the project that asks. */
-  readonly project: number;
-  /** Other candidates link to it. */
-  readonly references: number;
-}
-
 /** What is known of a node beside its words. */
-export interface NodeFacts {
+export interface NodeFacts extends Raised {
   readonly links: readonly string[];
-  readonly origin: Origin;
-  readonly project: string;
-  readonly atMs: number;
-  readonly recalled: number;
 }
 
 export interface RankedNode {
@@ -81,7 +64,8 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
   for (const draft of drafts.all) if (draft.score > best && drafts.factsOf(draft) !== null) best = draft.score;
   const scale = best === 0 ? 0 : worthOf(turns, found, rules.weights) / best;
   for (const draft of drafts.all) draft.score *= scale;
-  if (raises(rules.boosts)) for (const draft of drafts.all) draft.score *= raiseOf(draft, drafts.factsOf(draft), rules);
+  if (raises(rules.boosts))
+    for (const draft of drafts.all) draft.score *= raiseOf(draft.references, drafts.factsOf(draft), rules);
   const namesOf = (places: readonly number[]): string[] =>
     places.map((nth) => found.rows.nameOf(turns.turns[nth] as number));
   // Ids of nodes are random, names of turns are not: with the same turns every index gives the same order.
@@ -263,27 +247,6 @@ function bestKnown(all: readonly Draft[], factsOf: Drafts['factsOf']): Draft[] {
     if (factsOf(draft) !== null) known.push(draft);
   }
   return known;
-}
-
-const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assistant: 0.7, tool: 0.3, external: 0 };
-const HALF_LIFE_MS = 30 * 86_400_000;
-const PROVEN_RECALLS = 5;
-const REFERRED_OFTEN = 2;
-
-function raises(boosts: Boosts): boolean {
-  return Object.values(boosts).some((boost) => boost !== 0);
-}
-
-function raiseOf({ references }: Draft, facts: NodeFacts | null, { boosts, project, nowMs }: NodeRules): number {
-  if (facts === null) return 1;
-  const { origin, atMs, recalled } = facts;
-  return (
-    (1 + boosts.recency * 2 ** (-Math.max(0, nowMs - atMs) / HALF_LIFE_MS)) *
-    (1 + boosts.proof * (recalled / (recalled + PROVEN_RECALLS))) *
-    (1 + boosts.trust * ORIGIN_TRUST[origin]) *
-    (1 + (facts.project === project && project !== '' ? boosts.project : 0)) *
-    (1 + boosts.references * (references / (references + REFERRED_OFTEN)))
-  );
 }
 
 /** What led to a node, and the greatest likeness of its rows. */

@@ -1,10 +1,6 @@
 import { expect, test } from 'vitest';
-import {
-  type Boosts,
-  type NodeFacts,
-  type NodeRules,
-  rankNodes,
-} from '../../../../../memory/core/recall/node-ranking.ts';
+import type { Boosts } from '../../../../../memory/core/recall/boosts.ts';
+import { type NodeFacts, type NodeRules, rankNodes } from '../../../../../memory/core/recall/node-ranking.ts';
 import { rankTurns, TURN_WEIGHTS } from '../../../../../memory/core/recall/turn-ranking.ts';
 import type { Found } from '../../../../../memory/ports/node-index.ts';
 import { foundTurn, hit, lanes } from '../../../../helpers/lane-hits.ts';
