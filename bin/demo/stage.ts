@@ -1,5 +1,4 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { Clock } from '../../common/clock.ts';
@@ -69,7 +68,7 @@ async function startHere(paths: HomePaths, standin: Standin, { env, term }: Stag
   const own = {
     ...withoutUsers(env),
     COMET_CC_HOME: paths.home,
-    COMET_CC_PORT: String(await freePort()),
+    COMET_CC_PORT: '0',
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_LLM: 'local',
     // The demo shows what is recalled; how busy this machine is just now is another matter.
@@ -90,18 +89,4 @@ function withoutUsers(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return Object.fromEntries(
     Object.entries(env).filter(([name]) => !dropped.has(name) && !name.startsWith('COMET_CC_')),
   );
-}
-
-/** A port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
 }

@@ -88,17 +88,27 @@ export async function createTestHome(env: Readonly<Record<string, string>> = {})
   };
 }
 
-/** A port that was free a moment ago. */
+/** Ports of this worker, below those that systems give to outgoing connections: nobody takes one before it is used. */
+const OWN_PORTS = 4_000;
+const FIRST_PORT = 10_000 + (Number(process.env['VITEST_POOL_ID'] ?? 0) % 5) * OWN_PORTS;
+let taken = Math.floor(Math.random() * OWN_PORTS);
+
+/** A port that stays free until the caller uses it. */
 export async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, '127.0.0.1', resolve);
+  for (let tries = 0; tries < OWN_PORTS; tries += 1) {
+    taken = (taken + 1) % OWN_PORTS;
+    const port = FIRST_PORT + taken;
+    if (await isFree(port)) return port;
+  }
+  throw new Error(`no port from ${FIRST_PORT} on is free`);
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = net.createServer();
+    server.once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
   });
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => {
-    server.close(resolve);
-  });
-  return port;
 }
 
 /** Somebody else's server on a port. */
