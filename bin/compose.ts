@@ -136,6 +136,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
       route: createRoute(config.upstreamProxy === 'off' ? '' : config.upstreamProxy, noProxy(env)),
     },
     targetHost: TARGET_HOST,
+    rewriteDeadlineMs: config.trim.deadlineMs,
     secret,
     log,
     clock: systemClock,

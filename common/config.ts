@@ -117,6 +117,11 @@ export const Config = z.strictObject({
         .enum(['auto', 'aggressive', 'gentle', 'off'])
         .default('auto')
         .describe('auto cuts when it pays, aggressive whenever it may, gentle later and less'),
+      deadlineMs: z
+        .int()
+        .positive()
+        .default(400)
+        .describe('a request that takes longer to work out is sent as its conversation stood'),
       triggerTokens: count(10_000).describe('history above this, in tokens, is worth a cut'),
       keepTurns: z.int().min(3).default(3).describe('newest complete turns that stay verbatim'),
       keepTokens: count(6_000).describe('newest tokens that stay verbatim'),

@@ -19,7 +19,7 @@ export interface ProxyDeps {
   readonly log: ProxyLog;
   readonly clock: Clock;
   /** A rewriter that takes longer is skipped. */
-  readonly rewriteDeadlineMs?: number;
+  readonly rewriteDeadlineMs: number;
   readonly bodyCapBytes?: number;
   readonly teeCapBytes?: number;
   readonly handshakeMs?: number;
@@ -49,7 +49,6 @@ export function createProxy(deps: ProxyDeps): Proxy {
     ...deps,
     upstream,
     origin: deps.upstream.origin,
-    rewriteDeadlineMs: deps.rewriteDeadlineMs ?? 400,
     bodyCapBytes: deps.bodyCapBytes ?? CAP_BYTES,
     teeCapBytes: deps.teeCapBytes ?? CAP_BYTES,
   };

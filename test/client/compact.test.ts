@@ -29,6 +29,7 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
   const steps = async (client: ClaudeProcess, numbers: readonly number[]): Promise<string> => {
     let id = '';
     for (const step of numbers) {
+      await rig.settled();
       const answer = await client.ask(`Step ${step}: count the settings of module ${step}.`);
       expect(answer).toMatchObject({ isError: false, text: expect.stringContaining(`Step ${step} is done`) });
       id = answer.sessionId;

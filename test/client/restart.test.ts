@@ -63,6 +63,7 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
   };
   const next = async (): Promise<void> => {
     step += 1;
+    await rig.settled();
     const answer = await client.ask(prompt(step));
     expect(answer).toMatchObject({ isError: false, text: expect.stringContaining(`Step ${step} is done`) });
     sessionId = answer.sessionId;
@@ -87,15 +88,6 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
   const refused = (): number => rig.standin.refused.length;
   const sent = (): ServedRequest[] => mainRequests(rig.standin, sessionId);
 
-  /** A memory too late for a request on a busy machine is left out of it: such a pair says nothing, the next one does. */
-  const inTime = async (attempt: () => Promise<() => void>, tries = 5): Promise<void> => {
-    const late = (): number => rig.logged('warn').filter((line) => /memory was late|memory skipped/.test(line)).length;
-    const before = late();
-    const check = await attempt();
-    if (late() > before && tries > 1) await inTime(attempt, tries - 1);
-    else check();
-  };
-
   /** Kills the engine; resolves when the guard has another one. */
   const killEngine = async (): Promise<void> => {
     const { engine } = await rig.status();
@@ -111,29 +103,25 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
     timeout: 3 * MINUTES,
   }, async () => {
     await client.end();
-    await inTime(async () => {
-      const [before, first, refusals] = [newest(), sent().length, refused()];
-      const goBack = rig.keepClient();
-      client = resume();
-      await next();
-      await client.end();
+    const [before, first, refusals] = [newest(), sent().length, refused()];
+    const goBack = rig.keepClient();
+    client = resume();
+    await next();
+    await client.end();
 
-      goBack();
-      step -= 1;
-      const second = sent().length;
-      const { pid } = await rig.status();
-      expect(await rig.home.run(['restart'])).toMatchObject({ code: 0 });
-      expect((await rig.status()).pid).not.toBe(pid);
-      client = resume();
-      await next();
-      await client.end();
-      const [without, after] = [sent()[first], sent()[second]] as [ServedRequest, ServedRequest];
-      return () => {
-        expect(after.bytes.toString()).toBe(without.bytes.toString());
-        expectSamePrefix(before, after);
-        expect(refused()).toBe(refusals);
-      };
-    });
+    goBack();
+    step -= 1;
+    const second = sent().length;
+    const { pid } = await rig.status();
+    expect(await rig.home.run(['restart'])).toMatchObject({ code: 0 });
+    expect((await rig.status()).pid).not.toBe(pid);
+    client = resume();
+    await next();
+    await client.end();
+    const [without, after] = [sent()[first], sent()[second]] as [ServedRequest, ServedRequest];
+    expect(after.bytes.toString()).toBe(without.bytes.toString());
+    expectSamePrefix(before, after);
+    expect(refused()).toBe(refusals);
     client = resume();
   });
 

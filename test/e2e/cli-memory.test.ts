@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
-import { createTestHome, type TestHome } from '../helpers/cli.ts';
+import { createTestHome, PATIENT, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
 
@@ -45,7 +45,7 @@ beforeAll(async () => {
     send(response, 200, { results: documents.map((_, index) => ({ index, relevance_score: index })) });
   });
   home = await createTestHome({
-    COMET_CC_RECALL_DEADLINE_MS: '5000',
+    ...PATIENT,
     COMET_CC_RERANK_MODE: 'search',
     COMET_CC_RERANK_BASE_URL: reranker.baseUrl,
     COMET_CC_RERANK_TIMEOUT_MS: '10000',

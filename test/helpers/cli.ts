@@ -44,6 +44,9 @@ interface CliOptions {
   readonly cwd?: string;
 }
 
+/** The tests share their cores: a request that memory is late for would go without it. */
+export const PATIENT = { COMET_CC_TRIM_DEADLINE_MS: '20000', COMET_CC_RECALL_DEADLINE_MS: '15000' } as const;
+
 /**
  * The built program in a home of its own, with nothing of the caller's environment but PATH: a free port, no model,
  * an upstream on loopback that refuses connections unless `env` names another.

@@ -13,7 +13,7 @@ export function clientBrain(project: string, asides: readonly Aside[] = []): Bra
   const converse: Brain = (request) => {
     const said = lastUserMessage(request);
     const aside = asides.find(({ when }) => said.includes(when));
-    return aside ? aside.answer(request) : work(request, project, newestPrompt(request.body ?? {}));
+    return aside ? aside.answer(request) : work(request, project, unremembered(newestPrompt(request.body ?? {})));
   };
   return structuredBrain((request, schema) => archive(request, schema), converse);
 }
@@ -37,7 +37,12 @@ export function lookUp(when: string, pattern: RegExp): Aside {
 
 function lastUserMessage({ body }: ServedRequest): string {
   const messages = (body?.['messages'] ?? []) as { role: string }[];
-  return JSON.stringify(messages.findLast(({ role }) => role === 'user') ?? {});
+  return unremembered(JSON.stringify(messages.findLast(({ role }) => role === 'user') ?? {}));
+}
+
+/** What is recalled of an old prompt is no new one. */
+function unremembered(text: string): string {
+  return text.replace(/<comet-cc-memory\b.*?<\/comet-cc-memory[^>]*>/gs, '');
 }
 
 export const stepFile = (step: number): string => `module-${step}.ts`;

@@ -9,7 +9,7 @@ import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';
-import { CLI, createTestHome, type TestHome } from './cli.ts';
+import { CLI, createTestHome, PATIENT, type TestHome } from './cli.ts';
 import { type Aside, clientBrain } from './client-brain.ts';
 
 /** Lets the client use its tools without asking. */
@@ -27,6 +27,8 @@ export interface ClientRig {
   /** Claude Code alone, as without comet-cc. */
   alone(args: readonly string[]): ClaudeProcess;
   status(): Promise<Status>;
+  /** Waits until memory is made of all that was said: what the next request may cut is then no matter of speed. */
+  settled(): Promise<void>;
   nodes(): Promise<readonly MemoryNode[]>;
   /** Newest first. */
   receipts(): Promise<readonly Receipt[]>;
@@ -46,6 +48,7 @@ export interface Status {
   readonly tokens: { readonly original: number; readonly sent: number; readonly net_saved: number };
   readonly tunnels: { readonly total: number; readonly failed_open: number };
   readonly llm: { readonly backend: string; readonly last_error: string };
+  readonly queue: Readonly<Record<'sensor' | 'compacter' | 'indexer', number>>;
 }
 
 export interface ClientRigOptions {
@@ -65,8 +68,7 @@ const EARLY = {
   COMET_CC_TRIM_KEEP_TOKENS: '1000',
   COMET_CC_TRIM_MIN_DROP_SHARE: '0.35',
   COMET_CC_COMPACTION_MAX_L1_BUFFER: '4',
-  // The tests share their cores; a rewrite as a whole has 400 ms.
-  COMET_CC_RECALL_DEADLINE_MS: '350',
+  ...PATIENT,
 };
 
 /**
@@ -101,6 +103,7 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
   };
   const home = await createTestHome(env);
   await home.json(['start', '--json']);
+  const status = async (): Promise<Status> => (await home.json(['status', '--json'])) as Status;
   const start = (command: readonly string[], args: readonly string[]): ClaudeProcess =>
     startClaude([...command, ...TALKS, ...args], { env: home.env, cwd: project });
   return {
@@ -109,7 +112,10 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
     project,
     remembered: (args) => start([process.execPath, CLI, 'run', options.claude], args),
     alone: (args) => start([options.claude], args),
-    status: async () => (await home.json(['status', '--json'])) as Status,
+    status,
+    async settled() {
+      while (Object.values((await status()).queue).some((waiting) => waiting > 0));
+    },
     nodes: async () => (await home.json(['memory', 'ls', '--all', '--limit', '1000', '--json'])) as MemoryNode[],
     receipts: async () => (await home.json(['explain', '--list', '--json'])) as Receipt[],
     keepClient: () => keepClient(home.user),

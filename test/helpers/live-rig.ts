@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { type Brain, createStandin, type Standin } from '../../bin/standin/index.ts';
 import { createAssembler } from '../../proxy/assemble.ts';
 import { createSseDecoder } from '../../proxy/sse.ts';
-import { createTestHome, type TestHome } from './cli.ts';
+import { createTestHome, PATIENT, type TestHome } from './cli.ts';
 import { type ClientRequest, type Json, makeRequest, seededPlan } from './transcripts.ts';
 import { ask, type Reply, type Via } from './wire.ts';
 
@@ -64,6 +64,7 @@ export async function createLiveRig(
     COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
     COMET_CC_TRIM_KEEP_TOKENS: '500',
+    ...PATIENT,
     ...env,
   });
   await home.json(['start', '--json']);
