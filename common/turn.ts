@@ -50,6 +50,8 @@ export interface CapturedTurn {
   readonly part?: TurnPart;
   /** Of a turn: the parts it begins with, each by its `end` and how many messages of the turn it holds. */
   readonly parts?: readonly { readonly end: string; readonly messages: number }[];
+  /** What the user marked as private earlier in the conversation; never written. */
+  readonly earlierPrivate?: readonly string[];
   /** Set where it was not captured but taken over later: from Claude Code's transcripts, or from a file. */
   readonly imported?: 'claude' | 'file';
 }

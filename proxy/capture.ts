@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { privateTexts } from '../common/redact.ts';
 import type { CapturedMessage, CapturedTurn, Role } from '../common/turn.ts';
 import type { AssistantMessage } from './ports.ts';
 import { extendLineage, messageHash } from './wire/lineage.ts';
+import { messageText } from './wire/prompt.ts';
 import { type PartSpan, splitParts, splitRounds } from './wire/rounds.ts';
 import { scanObject } from './wire/scan.ts';
 import { splitTurns, type TurnSpan } from './wire/turns.ts';
@@ -61,7 +63,17 @@ function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'pa
 
 function common(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
   const before = view.lineage[span.start - 1] ?? '';
-  return { key: span.key, before, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
+  const whose = { sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
+  return { key: span.key, before, ...whose, ...privateBefore(view, span.start) };
+}
+
+/** A restarted engine, a resumed or a forked session never heard the turns before. */
+function privateBefore(view: ConversationView, end: number): Pick<CapturedTurn, 'earlierPrivate'> {
+  const bytes = view.body.subarray(0, view.scan.messages[end]?.start ?? 0);
+  if (!/<[\s/]{0,17}private/i.test(bytes.toString('latin1'))) return {};
+  const said = view.infos.slice(0, end).flatMap(({ role }, at) => (role === 'user' ? messageText(view, at) : []));
+  const found = said.flatMap(privateTexts);
+  return found.length === 0 ? {} : { earlierPrivate: found };
 }
 
 function receivedMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {

@@ -15,7 +15,7 @@ const privateWords = new WeakMap<Redactor, PrivateWords>();
 export async function redactTurn(
   turn: CapturedTurn,
   redactor: Redactor,
-): Promise<CapturedTurn & { readonly redacted: boolean }> {
+): Promise<Omit<CapturedTurn, 'earlierPrivate'> & { readonly redacted: boolean }> {
   let redacted = false;
   const words = privateWords.get(redactor) ?? createPrivateWords();
   privateWords.set(redactor, words);
@@ -26,7 +26,8 @@ export async function redactTurn(
     redacted ||= found.redacted;
     messages.push(found.redacted ? rewritten(message, found.text) : message);
   }
-  return { ...turn, messages, redacted };
+  const { earlierPrivate: _, ...rest } = turn;
+  return { ...rest, messages, redacted };
 }
 
 /** The digest of what was there before would let a short secret be guessed. */

@@ -8,11 +8,11 @@ const LEAST_CHARS = 8;
 const WORD_CHARS = 6;
 
 /**
- * What the user marked as private in a session, as long as this process lives: the same words are private where the
- * assistant says them again, or a tool is given them.
+ * What the user marked as private in a session: the same words are private where the assistant says them again, or a
+ * tool is given them. It is held in this process alone; turns bring along what their conversation has of it.
  */
 export interface PrivateWords {
-  hear(turn: Pick<CapturedTurn, 'sessionId' | 'messages'>): void;
+  hear(turn: Pick<CapturedTurn, 'sessionId' | 'messages' | 'earlierPrivate'>): void;
   /** The JSON of a message's content, what was heard in its session between tags. The very same string where nothing was. */
   tagged(sessionId: string, content: string): string;
 }
@@ -21,9 +21,10 @@ export function createPrivateWords(): PrivateWords {
   const heard = new Map<string, Set<string>>();
 
   return {
-    hear({ sessionId, messages }) {
+    hear({ sessionId, messages, earlierPrivate = [] }) {
       const said = messages.filter(({ role }) => role === 'user').flatMap(blocksOf);
-      const found = privateTexts(said.map((block) => stringOf(block['text'])).join('\n')).flatMap(piecesOf);
+      const now = privateTexts(said.map((block) => stringOf(block['text'])).join('\n'));
+      const found = [...earlierPrivate, ...now].flatMap(piecesOf);
       if (found.length === 0) return;
       // What was used last is kept longest.
       const pieces = [...(heard.get(sessionId) ?? []), ...found].slice(-PIECES);

@@ -34,3 +34,18 @@ test('what is private is kept nowhere, by whomever it is said again in the sessi
   await memory.close();
   expect(filesBelow(home).filter((file) => readFileSync(file).includes('Oldenburg'))).toEqual([]);
 });
+
+test('what was private before this engine, or before a fork, is known from what its turns bring along', async () => {
+  const home = await tempDir();
+  const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
+  open.push(memory);
+  const forked = talk('And the code?', 'It is plumtree-77. We decided on the harbour crane.');
+  memory.capture([{ ...forked, earlierPrivate: ['The vault code is plumtree-77.'] }]);
+  memory.capture([talk('Which buyer?', 'The code plumtree-77 is for the buyer.')]);
+  await memory.flush(20_000);
+  const raw = JSON.stringify(await memory.restore('s1'));
+  expect(raw).toContain('harbour crane');
+  expect(raw).toContain('for the buyer');
+  await memory.close();
+  expect(filesBelow(home).filter((file) => readFileSync(file).includes('plumtree-77'))).toEqual([]);
+});
