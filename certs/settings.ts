@@ -1,7 +1,8 @@
-import { mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import { makeFolder } from '../common/made-folders.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Edit } from './schemas.ts';
 
@@ -58,7 +59,7 @@ export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promis
   const edit = earlier === null ? await firstEdit(plan) : await secondEdit(earlier, plan);
   await ensureDir(paths.home);
   await writeFileAtomic(editFile(paths), `${JSON.stringify(edit, null, 2)}\n`);
-  if (plan.before === null) await mkdir(path.dirname(plan.file), { recursive: true, mode: 0o700 });
+  if (plan.before === null) await makeFolder(paths, path.dirname(plan.file), 0o700);
   // The proxy's token is in there now: nobody else may read it.
   await writeFileAtomic(plan.file, plan.after, { mode: edit.mode & OWNER_ONLY });
   return { backup: edit.backup };
@@ -128,7 +129,7 @@ export async function revertSettings(paths: HomePaths): Promise<string | null> {
   if (edit === null) return null;
   const { undoEdit } = await import('../common/edited-file.ts');
   const { withoutEnv } = await import('./settings-text.ts');
-  await undoEdit({ ...edit, without: (text, original) => withoutEnv(text, edit, original) });
+  await undoEdit({ ...edit, paths, without: (text, original) => withoutEnv(text, edit, original) });
   await rm(editFile(paths));
   return edit.file;
 }

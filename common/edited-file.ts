@@ -1,9 +1,12 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { BACKUP_MARK, readFileIfPresent, removeEmpty, writeFileAtomic } from './files.ts';
+import { BACKUP_MARK, readFileIfPresent, writeFileAtomic } from './files.ts';
 import { leftOf } from './json-splice.ts';
+import { removeMadeFolder } from './made-folders.ts';
+import type { HomePaths } from './paths.ts';
 
 export interface Undoing {
+  readonly paths: HomePaths;
   readonly file: string;
   /** Where the text from before is; null where there was no file, left out where that is not known. */
   readonly backup?: string | null;
@@ -20,7 +23,7 @@ export interface Undoing {
  * @returns whether the file was changed
  * @throws what `without` throws; then nothing is changed
  */
-export async function undoEdit({ file, backup, mode, without }: Undoing): Promise<boolean> {
+export async function undoEdit({ paths, file, backup, mode, without }: Undoing): Promise<boolean> {
   const now = await readFileIfPresent(file);
   const original = await readBackup(backup);
   const left = (text: string): string | null => {
@@ -33,8 +36,7 @@ export async function undoEdit({ file, backup, mode, without }: Undoing): Promis
     if (text !== null && left(text) !== text) await put(kept, left(text));
   }
   if (after !== now) await put(file, after, mode ?? (await stat(file)).mode & 0o777);
-  // What is above Claude Code's folder is the user's, with something in it or not.
-  if (after === null && now !== null) await removeEmpty(path.dirname(file), path.dirname(file));
+  if (after === null && now !== null) await removeMadeFolder(paths, path.dirname(file));
   if (typeof backup === 'string') await rm(backup, { force: true });
   return after !== now;
 }

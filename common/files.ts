@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { lstatSync } from 'node:fs';
-import { chmod, link, lstat, mkdir, open, readFile, rename, rm, rmdir, stat } from 'node:fs/promises';
-import os from 'node:os';
+import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from './errors.ts';
 import { PLATFORM } from './platform.ts';
@@ -66,18 +65,6 @@ export async function createExclusive(file: string, data: string | Uint8Array): 
   } catch (error) {
     if (codeOf(error) === 'EEXIST') return false;
     throw error;
-  }
-}
-
-/** Removes `dir` and what is above it, up to `top`, as far as nothing is in there; the user's home and all above it stay. */
-export async function removeEmpty(dir: string, top = path.parse(dir).root): Promise<void> {
-  const home = os.homedir();
-  for (let at = path.resolve(dir); !`${home}${path.sep}`.startsWith(`${at}${path.sep}`); at = path.dirname(at)) {
-    const removed = await rmdir(at).then(
-      () => true,
-      () => false,
-    );
-    if (!removed || at === top || path.dirname(at) === at) return;
   }
 }
 

@@ -10,6 +10,8 @@ export interface HomePaths {
   readonly pausesFile: string;
   /** What was changed in the settings of editors. */
   readonly editorsFile: string;
+  /** Folders that were made outside of the home. */
+  readonly foldersFile: string;
   readonly certsDir: string;
   readonly journalDir: string;
   readonly nodesDir: string;
@@ -44,6 +46,7 @@ export function homePaths(home: string, platform: Platform = PLATFORM): HomePath
     configFile: at('config.json'),
     pausesFile: at('paused.json'),
     editorsFile: at('editors.json'),
+    foldersFile: at('folders-made.json'),
     certsDir: at('certs'),
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),

@@ -19,7 +19,7 @@ export function registerService(program: Command, context: Context): void {
       const { installService } = await import('../service/install.ts');
       const plan = await planned(context);
       const running = await guardStatus(context.paths.guardSocket);
-      await installService(plan, term.out);
+      await installService(context.paths, plan, term.out);
       const { rememberProxy } = await import('../user-proxy.ts');
       await rememberProxy(context.paths, context.env);
       if (running === null) return term.out(`${plan.manager} starts comet-cc from now on`);
@@ -32,7 +32,7 @@ export function registerService(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc service uninstall')
     .action(async () => {
       const { uninstallService } = await import('../service/install.ts');
-      if (!(await uninstallService(await planned(context), term.out))) term.out('nothing was installed');
+      if (!(await uninstallService(context.paths, await planned(context), term.out))) term.out('nothing was installed');
     });
 
   service

@@ -1,8 +1,10 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
-import { readFileIfPresent, removeEmpty, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { makeFolder, removeMadeFolder } from '../../common/made-folders.ts';
+import type { Context } from '../context.ts';
 
 const OURS = /_comet_cc/;
 const USER_MODE = { mode: 0o644 };
@@ -17,7 +19,7 @@ function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
 }
 
 /** @throws CometError `usage` for zsh, `unsafe_file` where a stranger's file stands there */
-export async function writeCompletion(shell: string, script: string, env: NodeJS.ProcessEnv): Promise<string> {
+export async function writeCompletion({ env, paths }: Context, shell: string, script: string): Promise<string> {
   const file = completionFile(shell, env);
   if (file === null) {
     throw new CometError('usage', `${shell} has no place for it; add to ~/.zshrc: eval "$(comet-cc completion zsh)"`);
@@ -26,7 +28,7 @@ export async function writeCompletion(shell: string, script: string, env: NodeJS
   if (before !== null && !OURS.test(before)) {
     throw new CometError('unsafe_file', `${file} was not made by comet-cc, so it is left alone; move it away`);
   }
-  await mkdir(path.dirname(file), { recursive: true });
+  await makeFolder(paths, path.dirname(file));
   await writeFileAtomic(file, `${script}\n`, USER_MODE);
   return file;
 }
@@ -40,7 +42,7 @@ export async function completionFiles(env: NodeJS.ProcessEnv): Promise<string[]>
   return ours;
 }
 
-export async function removeCompletion(file: string): Promise<void> {
+export async function removeCompletion({ paths }: Context, file: string): Promise<void> {
   await rm(file, { force: true });
-  await removeEmpty(path.dirname(file));
+  await removeMadeFolder(paths, path.dirname(file));
 }

@@ -1,24 +1,23 @@
-import { mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { readFileIfPresent, removeEmpty, writeFileAtomic } from '../../common/files.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { makeFolder, removeMadeFolder } from '../../common/made-folders.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { astrayVariables, withoutVariables, withVariables } from './settings-text.ts';
 
-type Paths = Pick<HomePaths, 'editorsFile'>;
+type Paths = Pick<HomePaths, 'home' | 'editorsFile' | 'foldersFile'>;
 type Variables = Readonly<Record<string, string>>;
 
-const Edit = z.strictObject({
+const Edit = z.object({
   file: z.string(),
   /** Null where there was no file. */
   before: z.string().nullable(),
   after: z.string(),
   mode: z.int(),
   variables: z.record(z.string(), z.string()),
-  /** The uppermost folder that was made for the file. */
-  made: z.string().optional(),
 });
 type Edit = z.infer<typeof Edit>;
 const Edits = z.partialRecord(z.enum(EDITORS as [EditorName, ...EditorName[]]), Edit);
@@ -50,8 +49,8 @@ export async function setUpEditor(
   const after = withVariables(before ?? '', variables);
   if (after === text) return false;
   const mode = known?.mode ?? (text === null ? OWNER_ONLY : (await stat(target)).mode & 0o777);
-  const made = (await mkdir(path.dirname(target), { recursive: true })) ?? known?.made;
-  const edit: Edit = { file: target, before, after, mode, variables, ...(made === undefined ? {} : { made }) };
+  const edit: Edit = { file: target, before, after, mode, variables };
+  await makeFolder(paths, path.dirname(target));
   await writeEdits(paths, { ...edits, [editor]: edit });
   // The proxy's token is in there now: nobody else may read it.
   await writeFileAtomic(target, after, { mode: mode & OWNER_ONLY });
@@ -66,18 +65,15 @@ export async function revertEditor(paths: Paths, editor: EditorName): Promise<st
   const text = await readFileIfPresent(edit.file);
   if (text !== null) {
     const former = formerText(edit, text);
-    if (former === null) await removeWithFolders(edit);
-    else await writeFileAtomic(edit.file, former, { mode: edit.mode });
+    if (former !== null) await writeFileAtomic(edit.file, former, { mode: edit.mode });
+    else {
+      await rm(edit.file);
+      await removeMadeFolder(paths, path.dirname(edit.file));
+    }
   }
   if (Object.keys(rest).length === 0) await rm(paths.editorsFile, { force: true });
   else await writeEdits(paths, rest);
   return edit.file;
-}
-
-/** Folders that were made for the file go with it, as far as nothing else is in them. */
-async function removeWithFolders({ file, made }: Edit): Promise<void> {
-  await rm(file);
-  if (made !== undefined) await removeEmpty(path.dirname(file), made);
 }
 
 export interface EditorState {

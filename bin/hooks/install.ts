@@ -1,9 +1,10 @@
-import { mkdir, realpath, rm, stat } from 'node:fs/promises';
+import { realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { undoEdit } from '../../common/edited-file.ts';
 import { CometError } from '../../common/errors.ts';
 import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { makeFolder } from '../../common/made-folders.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './entries.ts';
 
@@ -51,7 +52,7 @@ export async function installHooks(
   const edit = earlier ?? { file, backup: before === null ? null : await backUp(file, before) };
   await ensureDir(paths.home);
   await writeEdits(paths, [...edits.filter((each) => each.file !== file), edit]);
-  if (before === null) await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+  if (before === null) await makeFolder(paths, path.dirname(file), 0o700);
   await writeFileAtomic(file, after, { mode: before === null ? OWNER_ONLY : await modeOf(file) });
   return { file, plain, changed: true, backup: edit.backup };
 }
@@ -69,8 +70,8 @@ export async function uninstallHooks(paths: HomePaths, settings: readonly string
   const changed: string[] = [];
   for (const file of new Set([...edits.map((edit) => edit.file), ...named])) {
     const edit = edits.find((each) => each.file === file);
-    if (await undoEdit({ file, backup: edit?.backup, without: (text, original) => withoutHooks(text, file, original) }))
-      changed.push(file);
+    const without = (text: string, original: string | null): string => withoutHooks(text, file, original);
+    if (await undoEdit({ paths, file, backup: edit?.backup, without })) changed.push(file);
     if (edit === undefined) continue;
     edits.splice(edits.indexOf(edit), 1);
     await writeEdits(paths, edits);

@@ -1,9 +1,11 @@
 import { execFile } from 'node:child_process';
-import { mkdir, readFile, rm } from 'node:fs/promises';
+import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { CometError } from '../../common/errors.ts';
-import { removeEmpty, writeFileAtomic } from '../../common/files.ts';
+import { writeFileAtomic } from '../../common/files.ts';
+import { makeFolder, removeMadeFolder } from '../../common/made-folders.ts';
+import type { HomePaths } from '../../common/paths.ts';
 import { oneLine } from '../terminal/format.ts';
 import type { CommandLine, ServicePlan } from './plan.ts';
 import { MARK } from './render.ts';
@@ -35,16 +37,16 @@ export async function serviceState(plan: ServicePlan): Promise<ServiceState> {
  *
  * @throws CometError `service_failed`, `unsafe_file` when a stranger's file stands there
  */
-export async function installService(plan: ServicePlan, told: Told): Promise<void> {
+export async function installService(paths: HomePaths, plan: ServicePlan, told: Told): Promise<void> {
   await mustAnswer(plan);
   const before = await standing(plan);
-  await mkdir(path.dirname(plan.file), { recursive: true });
+  await makeFolder(paths, path.dirname(plan.file));
   await writeFileAtomic(plan.file, plan.content);
   told(`wrote ${plan.file}`);
   try {
     for (const command of plan.install) await run(command, told);
   } catch (error) {
-    if (before === null) await rm(plan.file, { force: true });
+    if (before === null) await removeFile(paths, plan);
     else await writeFileAtomic(plan.file, before);
     throw error;
   }
@@ -54,16 +56,20 @@ export async function installService(plan: ServicePlan, told: Told): Promise<voi
  * @returns false when nothing was installed
  * @throws CometError as `installService`
  */
-export async function uninstallService(plan: ServicePlan, told: Told): Promise<boolean> {
+export async function uninstallService(paths: HomePaths, plan: ServicePlan, told: Told): Promise<boolean> {
   if ((await standing(plan)) === null) return false;
   await mustAnswer(plan);
   // One that the manager has forgotten already must still be removable.
   for (const command of plan.remove) await run(command, told).catch((error: Error) => told(error.message));
-  await rm(plan.file);
-  await removeEmpty(path.dirname(plan.file));
+  await removeFile(paths, plan);
   told(`removed ${plan.file}`);
   for (const command of plan.afterwards) await run(command, told);
   return true;
+}
+
+async function removeFile(paths: HomePaths, { file }: ServicePlan): Promise<void> {
+  await rm(file, { force: true });
+  await removeMadeFolder(paths, path.dirname(file));
 }
 
 async function mustAnswer(plan: ServicePlan): Promise<void> {

@@ -43,7 +43,7 @@ export function uninstallSteps(context: Context, { keepMemory, told }: Uninstall
       },
       async undo() {
         const plan = await plannedService(context);
-        if (plan !== null) await uninstallService(plan, told);
+        if (plan !== null) await uninstallService(paths, plan, told);
       },
     },
     {
@@ -87,7 +87,7 @@ export function uninstallSteps(context: Context, { keepMemory, told }: Uninstall
       id: 'completion',
       present: () => completionFiles(env),
       async undo() {
-        for (const file of await completionFiles(env)) await removeCompletion(file);
+        for (const file of await completionFiles(env)) await removeCompletion(context, file);
       },
     },
     {

@@ -1,4 +1,4 @@
-import { chmod, lstat, mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
+import { chmod, lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { homeEntries, homePaths } from '../../common/paths.ts';
@@ -47,6 +47,9 @@ const EDITS = [
   ['hooks', 'install'],
 ];
 
+/** The user's, with nothing in them, and partly with more that is missing below them. */
+const EMPTY = ['.claude', '.config/Code', '.config/systemd/user', '.local/share'];
+
 async function installEverything(env: Record<string, string>, edits = EDITS): Promise<void> {
   await longTalk(rig, openTerminal(rig), { topic: 'the harbour' });
   await rig.flush();
@@ -66,9 +69,13 @@ async function installEverything(env: Record<string, string>, edits = EDITS): Pr
 
 describe.skipIf(process.platform !== 'linux')('uninstall', () => {
   it.each([
-    ['hooks last', EDITS],
-    ['hooks first', EDITS.toReversed()],
-  ])('leaves the user’s home as it was, byte for byte, and nothing of its own: %s', async (_, edits) => {
+    ['hooks last', EDITS, []],
+    ['hooks first, into folders that are empty', EDITS.toReversed(), EMPTY],
+  ])('leaves the user’s home as it was, byte for byte, and nothing of its own: %s', async (_, edits, empty) => {
+    for (const folder of empty) {
+      await rm(path.join(rig.home.user, folder), { recursive: true, force: true });
+      await mkdir(path.join(rig.home.user, folder), { recursive: true });
+    }
     const before = await tree(rig.home.user);
     const env = await agreeableSystemctl();
     await installEverything(env, edits);

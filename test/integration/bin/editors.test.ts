@@ -4,6 +4,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { editorSettingsFile } from '../../../bin/editors/editors.ts';
 import { editorStates, revertEditor, setUpEditor } from '../../../bin/editors/install.ts';
+import { type HomePaths, homePaths } from '../../../common/paths.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -20,12 +21,12 @@ const COMMENTED = `// mine
 }
 `;
 
-let paths: { readonly editorsFile: string };
+let paths: HomePaths;
 let file: string;
 
 beforeEach(async () => {
   const dir = await tempDir();
-  paths = { editorsFile: path.join(dir, 'editors.json') };
+  paths = homePaths(dir);
   file = path.join(dir, 'Code', 'User', 'settings.json');
 });
 

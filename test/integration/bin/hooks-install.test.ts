@@ -52,6 +52,13 @@ describe('hooks in a settings file', () => {
     expect(await readdir(dir)).not.toContain('.claude');
   });
 
+  it('leave a folder that was there, with nothing in it', async () => {
+    await mkdir(path.dirname(file));
+    await installHooks(paths, file, commands);
+    await uninstallHooks(paths, []);
+    expect(await readdir(path.dirname(file))).toEqual([]);
+  });
+
   it('leave an empty project where it is', async () => {
     const project = path.join(dir, 'project');
     await mkdir(project);
