@@ -38,6 +38,7 @@ try {
     engineEnv: env,
     version: readVersion(),
     route: createRoute(proxyUrl(), env['no_proxy'] ?? env['NO_PROXY'] ?? ''),
+    timings: { holdMs: Number(env['COMET_CC_HOLD_MS'] || 2_000) },
     onTrouble: (message) => write(Buffer.from(`comet-cc: ${message}\n`)),
     onOutput: write,
     onHealthy: () => tell({ type: 'healthy', port: guard.status().port }),

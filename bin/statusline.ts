@@ -6,15 +6,16 @@ import type { Context } from './context.ts';
 
 const LONGEST_ID = 200;
 const LONGEST_PATH = 4_096;
-/** Claude Code runs it after every message and shows what it says: late is worse than nothing. */
+/** Claude Code runs it after every message and shows what it says: late is worse than nothing, unless told to wait. */
 const LATE_MS = 100;
 const STDIN_MS = 50;
 
 /** One line on stdout, from Claude Code's JSON on stdin; never fails. */
 export async function printStatusline({ paths, env, term }: Pick<Context, 'paths' | 'env' | 'term'>): Promise<void> {
-  const asked = readStatusline(await stdin());
+  const patienceMs = Number(env['COMET_CC_HOOK_MS']);
+  const asked = readStatusline(await stdin(patienceMs || STDIN_MS));
   const view = await engineClient(paths.engineSocket)
-    .call('statusline', asked, { timeoutMs: LATE_MS })
+    .call('statusline', asked, { timeoutMs: patienceMs || LATE_MS })
     .catch((): StatuslineView | null => null);
   // Claude Code shows colours although it reads from a pipe.
   term.out(statuslineText(view, !env['NO_COLOR']));
@@ -70,12 +71,12 @@ function parsed(text: string): unknown {
   }
 }
 
-async function stdin(): Promise<string> {
+async function stdin(timeoutMs: number): Promise<string> {
   if (process.stdin.isTTY) return '';
   const chunks: Buffer[] = [];
   return await new Promise((resolve) => {
     const done = (): void => resolve(Buffer.concat(chunks).toString('utf8'));
-    const late = setTimeout(done, STDIN_MS);
+    const late = setTimeout(done, timeoutMs);
     process.stdin.on('data', (chunk: Buffer) => chunks.push(chunk));
     process.stdin.once('error', done).once('end', () => {
       clearTimeout(late);

@@ -28,6 +28,9 @@ export const Config = z.strictObject({
   upstream: upstreamOrigin.default('https://api.anthropic.com').describe('origin that requests are forwarded to'),
   upstreamCa: z.string().default('').describe('extra PEM file to trust for the upstream'),
   upstreamProxy: upstreamProxy.default('').describe('proxy towards the upstream; off for none, empty for HTTPS_PROXY'),
+  holdMs: count(2_000).describe(
+    'a new connection waits so long for an engine that restarts or is late, then passes it by',
+  ),
   claudeBin: z.string().min(1).default('claude').describe('Claude Code, as a name on PATH or a path'),
   llm: z.enum(['claude', 'openai', 'local', 'off']).default('claude').describe('who reads and compacts turns'),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('least level that is logged'),

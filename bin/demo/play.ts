@@ -16,8 +16,8 @@ export interface Played {
 }
 
 const REQUEST_MS = 20_000;
-const SETTLE_MS = 3_000;
-const FLUSH_MS = 15_000;
+const SETTLE_MS = 30_000;
+const FLUSH_MS = 25_000;
 
 export function createStoryClock(): StoryClock {
   let nowMs = Date.UTC(2026, 10, 2, 8);

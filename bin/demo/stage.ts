@@ -72,7 +72,9 @@ async function startHere(paths: HomePaths, standin: Standin, { env, term }: Stag
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_LLM: 'local',
     // The demo shows what is recalled; how busy this machine is just now is another matter.
-    COMET_CC_RECALL_DEADLINE_MS: '1500',
+    COMET_CC_RECALL_DEADLINE_MS: '15000',
+    COMET_CC_TRIM_DEADLINE_MS: '20000',
+    COMET_CC_HOLD_MS: '20000',
     // The store's native part leaves empty folders where temporary files go.
     TMPDIR: temp,
   };

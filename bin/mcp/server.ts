@@ -27,7 +27,7 @@ const INSTRUCTIONS = [
 ].join(' ');
 const TOP = 5;
 const LISTED = 20;
-const ROOTS_MS = 1_000;
+const ROOTS_MS = 5_000;
 /** The first look at a detail may wait for a model. */
 const DETAIL_MS = 150_000;
 const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;

@@ -5,7 +5,6 @@ import { type Aside, stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';
 
 const claude = findClaude();
-const MINUTES = 60_000;
 const OPUS = ['--model', 'claude-opus-5-5', ...TOOLS];
 
 const summarises: Aside = {
@@ -59,11 +58,11 @@ describe.skipIf(claude === null)(`/compact and forks${claude === null ? `: ${CLA
     rig = await createClientRig({ claude: claude as string, asides: [summarises], files: stepFiles(14) });
     alone = await walk(rig.alone);
     remembered = await walk(rig.remembered);
-  }, 3 * MINUTES);
+  });
 
   afterAll(async () => {
     await rig?.close();
-  }, MINUTES);
+  });
 
   it('trims before the compaction and again after it', () => {
     const sent = mainRequests(rig.standin, remembered.sessionId);

@@ -5,7 +5,6 @@ import type { Aside } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';
 
 const claude = findClaude();
-const MINUTES = 60_000;
 const OPUS = ['--model', 'claude-opus-4-8'];
 const DECIDED = 'We decided that the ferry scanner of Halvorsen always listens on port 7412.';
 const TOLD = 'The parcel gateway of Halvorsen listens on port 7411.';
@@ -33,17 +32,16 @@ describe.skipIf(claude === null)(`hooks in Claude Code${claude === null ? `: ${C
       const client = rig.remembered(OPUS);
       await client.ask(said);
       expect(await client.end()).toBe(0);
-      await rig.home.run(['flush', '--timeout', '60']);
+      await rig.home.run(['flush']);
     }
-  }, 2 * MINUTES);
+  });
 
   afterAll(async () => {
     await rig?.close();
-  }, MINUTES);
+  });
 
   it.each(['remembered', 'alone'] as const)(
     'a session that is %s is told each memory once, at its start or for the prompt that it fits',
-    { timeout: MINUTES },
     async (way) => {
       const nodes = (await rig.home.json(['memory', 'ls', '--json'])) as MemoryNode[];
       const ids = ['7412', '7411'].map((port) => nodes.find(({ summary }) => summary.includes(port))?.node_id);
@@ -60,7 +58,7 @@ describe.skipIf(claude === null)(`hooks in Claude Code${claude === null ? `: ${C
     },
   );
 
-  it('Bash gets back the proxy and the CA that the user had', { timeout: MINUTES }, async () => {
+  it('Bash gets back the proxy and the CA that the user had', async () => {
     const client = rig.remembered([...TOOLS, ...OPUS]);
     const { sessionId } = await client.ask(SHOW);
     await client.end();

@@ -1,11 +1,10 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Answer } from '../../bin/standin/index.ts';
 import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import { type Aside, stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig } from '../helpers/client-rig.ts';
 
 const claude = findClaude();
-const MINUTES = 60_000;
 const OPUS = ['--model', 'claude-opus-4-8', '--allowedTools', 'Read Bash Agent'];
 const DELEGATE = 'Have somebody count the boats.';
 const ERRAND = 'Count every boat in the harbour of Halvorsen.';
@@ -62,7 +61,7 @@ describe.skipIf(claude === null)(
     const imported = async (...more: string[]): Promise<Report> =>
       (await rig.home.json(['memory', 'import', 'claude', '--json', ...more])) as Report;
     const restored = (id: string): Promise<unknown> => rig.home.json(['memory', 'restore', id, '--json']);
-    const flushed = async (): Promise<void> => void (await rig.home.run(['flush', '--timeout', '60']));
+    const flushed = async (): Promise<void> => void (await rig.home.run(['flush']));
     /** Turns that nodes of a session stand for. */
     const covered = async (id: string): Promise<string[]> =>
       (await rig.nodes())
@@ -87,30 +86,23 @@ describe.skipIf(claude === null)(
       await step(through, 7);
       await through.end();
       await flushed();
-    }, 4 * MINUTES);
+    });
 
     afterAll(async () => {
       await rig?.close();
-    }, MINUTES);
+    });
 
-    it('takes in what a dry run counted, and nothing twice, though the engine is killed in the middle', {
-      timeout: MINUTES,
-    }, async () => {
+    it('takes in what a dry run counted, and nothing twice, though the engine is killed in the middle', async () => {
       const before = await covered(captured);
       const dry = await imported('--dry-run');
       expect(dry).toMatchObject({ turns: 8, added: 5, known: 3, problems: [], lines_skipped: { summary: 2 } });
       expect(await covered(past)).toEqual([]);
       const first = rig.home.run(['memory', 'import', 'claude', '--json']);
       const { engine } = await rig.status();
-      await vi.waitFor(async () => expect((await covered(past)).length).toBeGreaterThan(0), { timeout: 20_000 });
+      await expect.poll(async () => (await covered(past)).length).toBeGreaterThan(0);
       process.kill(engine.pid, 'SIGKILL');
       await first;
-      await vi.waitFor(
-        async () => expect((await rig.status()).engine).toMatchObject({ state: 'healthy', restarts: 1 }),
-        {
-          timeout: 20_000,
-        },
-      );
+      await expect.poll(async () => (await rig.status()).engine).toMatchObject({ state: 'healthy', restarts: 1 });
       expect((await imported()).problems).toEqual([]);
       expect(await imported('--again')).toMatchObject({ turns: 8, added: 0, known: 8, problems: [] });
       await flushed();
@@ -119,9 +111,7 @@ describe.skipIf(claude === null)(
       expect(await covered(past)).toHaveLength(SAID.length);
     });
 
-    it('keeps turns verbatim, and nothing of summaries or of what a subagent was asked', {
-      timeout: MINUTES,
-    }, async () => {
+    it('keeps turns verbatim, and nothing of summaries or of what a subagent was asked', async () => {
       const raw = await restored(past);
       expect(prompts(raw)).toEqual(SAID);
       const all = JSON.stringify(raw);
@@ -132,7 +122,7 @@ describe.skipIf(claude === null)(
       expect(prompts(await restored(captured))).toEqual(['Step 5: count', 'Step 6: count', 'Step 7: count']);
     });
 
-    it('knows a past session that goes on through the proxy', { timeout: 2 * MINUTES }, async () => {
+    it('knows a past session that goes on through the proxy', async () => {
       const client = rig.remembered([...OPUS, '--resume', past]);
       expect(await steps(client, [8, 9])).toBe(past);
       await client.end();
@@ -150,7 +140,7 @@ describe.skipIf(claude === null)(
 );
 
 describe.skipIf(claude === null)(`import with the model${claude === null ? `: ${CLAUDE_MISSING}` : ''}`, () => {
-  it('stops at the budget, says so, and goes on with the rest the next time', { timeout: 3 * MINUTES }, async () => {
+  it('stops at the budget, says so, and goes on with the rest the next time', async () => {
     const rig = await createClientRig({ claude: claude as string });
     try {
       const alone = rig.alone(OPUS);

@@ -10,7 +10,6 @@ import type { Aside } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig } from '../helpers/client-rig.ts';
 
 const claude = findClaude();
-const MINUTES = 60_000;
 const OPUS = ['--model', 'claude-opus-4-8'];
 
 const SUMMARISES: Aside = {
@@ -62,79 +61,66 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
     mkdirSync(bin);
     symlinkSync(CLI, path.join(bin, 'comet-cc'));
     rig.home.env['PATH'] = `${bin}:${rig.home.env['PATH']}`;
-  }, MINUTES);
+  });
 
   afterAll(async () => {
     await rig?.close();
-  }, MINUTES);
+  });
 
-  it(
-    'claude mcp add comet-cc -- comet-cc mcp: the model calls the tools of memory',
-    async () => {
-      client('mcp', 'add', 'comet-cc', '--', 'comet-cc', 'mcp');
-      const note = 'The parcel gateway listens on port 7411.';
-      asked = throughout(usesTool('Note the port', 'mcp__comet-cc__remember', { text: note }));
-      const first = rig.remembered([...OPUS, '--allowedTools', 'mcp__comet-cc']);
-      expect((await first.ask('Note the port of the gateway')).text).toContain('Noted as mem_');
-      await first.end();
-      asked = throughout(
-        usesTool('Which port', 'mcp__comet-cc__retrieve_memory', { summary_query: 'port of the parcel gateway' }),
-      );
-      const second = rig.remembered([...OPUS, '--allowedTools', 'mcp__comet-cc']);
-      const { text } = await second.ask('Which port was it?');
-      expect(text).toContain('comet-cc-memory fence=');
-      expect(text).toContain(note);
-      expect(text).toContain('read_memory_node(node_id, 2)');
-      expect(await second.end()).toBe(0);
-      client('mcp', 'remove', 'comet-cc');
-    },
-    MINUTES,
-  );
+  it('claude mcp add comet-cc -- comet-cc mcp: the model calls the tools of memory', async () => {
+    client('mcp', 'add', 'comet-cc', '--', 'comet-cc', 'mcp');
+    const note = 'The parcel gateway listens on port 7411.';
+    asked = throughout(usesTool('Note the port', 'mcp__comet-cc__remember', { text: note }));
+    const first = rig.remembered([...OPUS, '--allowedTools', 'mcp__comet-cc']);
+    expect((await first.ask('Note the port of the gateway')).text).toContain('Noted as mem_');
+    await first.end();
+    asked = throughout(
+      usesTool('Which port', 'mcp__comet-cc__retrieve_memory', { summary_query: 'port of the parcel gateway' }),
+    );
+    const second = rig.remembered([...OPUS, '--allowedTools', 'mcp__comet-cc']);
+    const { text } = await second.ask('Which port was it?');
+    expect(text).toContain('comet-cc-memory fence=');
+    expect(text).toContain(note);
+    expect(text).toContain('read_memory_node(node_id, 2)');
+    expect(await second.end()).toBe(0);
+    client('mcp', 'remove', 'comet-cc');
+  });
 
-  it(
-    'hooks install: compactions make memory, and the end of a session closes it',
-    async () => {
-      expect((await rig.home.run(['hooks', 'install'])).code).toBe(0);
-      asked = [SUMMARISES];
-      const session = rig.remembered(OPUS);
-      const { sessionId } = await session.ask('The invoices are rounded to the nearest cent.');
-      await session.ask('Only the total of each is rounded.');
-      await session.ask('/compact');
-      expect(await session.end()).toBe(0);
-      const closed = async (): Promise<string | null | undefined> =>
-        ((await rig.home.json(['session', 'ls', '--json'])) as SessionView[]).find(
-          (one) => one.session_id === sessionId,
-        )?.closed_at;
-      await expect.poll(closed, { timeout: 20_000 }).toEqual(expect.any(String));
-      for (const told of ['the client compacts', 'a new lineage begins']) {
-        expect(rig.logged('info').filter((line) => line.includes(sessionId) && line.includes(told))).toHaveLength(1);
-      }
-    },
-    MINUTES,
-  );
+  it('hooks install: compactions make memory, and the end of a session closes it', async () => {
+    expect((await rig.home.run(['hooks', 'install'])).code).toBe(0);
+    asked = [SUMMARISES];
+    const session = rig.remembered(OPUS);
+    const { sessionId } = await session.ask('The invoices are rounded to the nearest cent.');
+    await session.ask('Only the total of each is rounded.');
+    await session.ask('/compact');
+    expect(await session.end()).toBe(0);
+    const closed = async (): Promise<string | null | undefined> =>
+      ((await rig.home.json(['session', 'ls', '--json'])) as SessionView[]).find((one) => one.session_id === sessionId)
+        ?.closed_at;
+    await expect.poll(closed).toEqual(expect.any(String));
+    for (const told of ['the client compacts', 'a new lineage begins']) {
+      expect(rig.logged('info').filter((line) => line.includes(sessionId) && line.includes(told))).toHaveLength(1);
+    }
+  });
 
-  it(
-    'a session past the proxy starts with what others left, and one through it is told once',
-    async () => {
-      const pinned = (await rig.home.json(['memory', 'ls', '--json'])) as { node_id: string; summary: string }[];
-      const invoices = pinned.find(({ summary }) => summary.includes('invoices'));
-      expect(await rig.home.run(['memory', 'pin', invoices?.node_id ?? ''])).toMatchObject({ code: 0 });
-      const past = rig.alone(OPUS);
-      const { sessionId } = await past.ask('Good morning.');
-      await past.end();
-      const through = rig.remembered(OPUS);
-      const { sessionId: other } = await through.ask('Good morning.');
-      await through.end();
-      const told = (id: string): number => {
-        const sent = rig.standin.requests.find((one) => one.sessionId === id && one.class === 'main');
-        return (sent?.bytes.toString() ?? '').split(`[${invoices?.node_id}]`).length - 1;
-      };
-      expect(told(sessionId)).toBe(1);
-      expect(told(other)).toBe(1);
-      expect((await rig.home.run(['hooks', 'uninstall'])).code).toBe(0);
-    },
-    MINUTES,
-  );
+  it('a session past the proxy starts with what others left, and one through it is told once', async () => {
+    const pinned = (await rig.home.json(['memory', 'ls', '--json'])) as { node_id: string; summary: string }[];
+    const invoices = pinned.find(({ summary }) => summary.includes('invoices'));
+    expect(await rig.home.run(['memory', 'pin', invoices?.node_id ?? ''])).toMatchObject({ code: 0 });
+    const past = rig.alone(OPUS);
+    const { sessionId } = await past.ask('Good morning.');
+    await past.end();
+    const through = rig.remembered(OPUS);
+    const { sessionId: other } = await through.ask('Good morning.');
+    await through.end();
+    const told = (id: string): number => {
+      const sent = rig.standin.requests.find((one) => one.sessionId === id && one.class === 'main');
+      return (sent?.bytes.toString() ?? '').split(`[${invoices?.node_id}]`).length - 1;
+    };
+    expect(told(sessionId)).toBe(1);
+    expect(told(other)).toBe(1);
+    expect((await rig.home.run(['hooks', 'uninstall'])).code).toBe(0);
+  });
 
   it.each(['--plugin-dir', 'plugin install'])(
     '%s: hooks, skill and tools of the plugin, from a folder that it was copied to',
@@ -164,7 +150,6 @@ describe.skipIf(claude === null)(`what Claude Code is given${claude === null ? `
       for (const folder of [market, plugin])
         expect(client('plugin', 'validate', folder)).toContain('Validation passed');
     },
-    MINUTES,
   );
 
   it('reports no fault of its own, and nothing was refused', () => {

@@ -6,7 +6,6 @@ import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers
 import { isTrueOfSent } from '../helpers/receipt-proof.ts';
 
 const claude = findClaude();
-const MINUTES = 60_000;
 const FILES = 24;
 const PROMPT = 'Read every module one after the other and keep in mind that Halvorsen listens on port 7423.';
 const AGAIN = 'Which number stands last in module-1.ts?';
@@ -53,15 +52,13 @@ describe.skipIf(claude === null)(
         newestPrompt(request.body ?? {}).includes(AGAIN) ? readAgain(request) : readOn(request);
       const asides = ['"tool_result"', PROMPT, AGAIN].map((when) => ({ when, answer }));
       rig = await createClientRig({ claude: claude as string, asides, files: stepFiles(FILES), env });
-    }, MINUTES);
+    });
 
     afterAll(async () => {
       await rig?.close();
-    }, MINUTES);
+    });
 
-    it('loses its oldest rounds, keeps its prompt, ends as it would have, and can look at again what went', {
-      timeout: 3 * MINUTES,
-    }, async () => {
+    it('loses its oldest rounds, keeps its prompt, ends as it would have, and can look at again what went', async () => {
       const client = rig.remembered([...TOOLS, '--model', 'claude-opus-5-5']);
       const answer = await client.ask(PROMPT);
       expect(answer).toMatchObject({ isError: false, text: 'All modules are read.' });

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { appendFile, mkdir, readdir, readFile, rename, rm, truncate, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
 import {
   createLiveRig,
   type LiveRig,
@@ -11,9 +11,6 @@ import {
   openTerminal,
   type Terminal,
 } from '../helpers/live-rig.ts';
-
-// Each test talks to real processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 150_000, hookTimeout: 60_000 });
 
 let rig: LiveRig;
 
@@ -180,7 +177,7 @@ describe('an engine that is killed', () => {
     if (moment === 'say') await rig.flush();
     const { pid } = (await rig.status()).engine;
     const before = stamp(inHome(folder));
-    const work = moment === 'say' ? terminal.say('and now the cut') : rig.home.run(['flush', '--timeout', '60']);
+    const work = moment === 'say' ? terminal.say('and now the cut') : rig.home.run(['flush']);
     // Every look is at once followed by the kill: nothing of ours lies between.
     while (stamp(inHome(folder)) === before) await new Promise(setImmediate);
     process.kill(pid, 'SIGKILL');

@@ -1,11 +1,8 @@
 import { once } from 'node:events';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLiveRig, type LiveRig, longTalk, openTerminal, type Terminal } from '../helpers/live-rig.ts';
 import type { ClientRequest } from '../helpers/transcripts.ts';
 import { openRequest, type Reply, secureThrough } from '../helpers/wire.ts';
-
-// Each test talks to real processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 120_000 });
 
 let rig: LiveRig;
 /** A conversation with a plan in force, and one that never had any. */

@@ -2,16 +2,15 @@ import { chmod, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promise
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLiveRig, type LiveRig, type LiveStatus, openTerminal } from '../helpers/live-rig.ts';
 import { ANSWERS, type StubClaude, stubClaude } from '../helpers/stub-claude.ts';
-
-// Each test talks to real processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const SAID = {
   result: (text: string) => `print(result({ is_error: true, result: ${JSON.stringify(text)} })); process.exit(1);`,
 };
+/** So long may a model take: longer than a request does on a busy machine. */
+const MODEL_MS = 8_000;
 const FILLER = 'The notes for this service follow the usual pattern. '.repeat(30);
 
 /** What `claude` does, and what a user reads about it. */
@@ -19,7 +18,7 @@ const FAULTS: readonly (readonly [string, string | null, RegExp])[] = [
   ['is missing', null, /not found; install Claude Code or set COMET_CC_CLAUDE_BIN/],
   ['is logged out', SAID.result('Invalid API key · Please run /login'), /logged.in.*\/login/i],
   ['is rate-limited', SAID.result("You've hit your session limit · resets 5pm"), /rate.limited.*resets 5pm/i],
-  ['hangs', 'setInterval(() => {}, 1000); process.on("SIGTERM", () => {});', /timeout.*killed after 3000 ms/],
+  ['hangs', 'setInterval(() => {}, 1000); process.on("SIGTERM", () => {});', /timeout.*killed after 8000 ms/],
   ['floods stdout', 'for (;;) fs.writeSync(1, "x".repeat(65536));', /flooded.*killed after/],
   ['prints nonsense', 'process.stdout.write("\\u0000{]");', /failed/],
 ];
@@ -35,8 +34,8 @@ describe('while claude', () => {
     rig = await createLiveRig({
       COMET_CC_LLM: 'claude',
       COMET_CC_CLAUDE_BIN: bin,
-      COMET_CC_MODELS_SENSOR_TIMEOUT_MS: '3000',
-      COMET_CC_MODELS_COMPACTER_TIMEOUT_MS: '3000',
+      COMET_CC_MODELS_SENSOR_TIMEOUT_MS: String(MODEL_MS),
+      COMET_CC_MODELS_COMPACTER_TIMEOUT_MS: String(MODEL_MS),
     });
   });
 
@@ -79,8 +78,8 @@ describe('while claude', () => {
         await terminal.say(`The service ${turn} listens on port ${4711 + turn}. ${FILLER}`);
         slowestMs = Math.max(slowestMs, performance.now() - startMs);
       }
-      // The models are given 3 s; nobody may have waited for one, nor for what comes after it.
-      expect(slowestMs).toBeLessThan(2_900);
+      // Nobody may have waited for a model, nor for what comes after it.
+      expect(slowestMs).toBeLessThan(MODEL_MS);
       await rig.flush();
       const status = await statusUntil(({ llm, nodes }) => says.test(llm.last_error) && nodes > before.nodes);
       expect(status.engine).toMatchObject({ state: 'healthy', restarts: 0 });

@@ -2,11 +2,8 @@ import { execFile } from 'node:child_process';
 import { mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createStranger, createTestHome, freePort, type TestHome } from '../helpers/cli.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 interface Status {
   readonly running: boolean;
@@ -44,7 +41,7 @@ describe('start, stop, restart', () => {
     expect(starts.map(({ code, stderr }) => ({ code, stderr }))).toEqual(Array(RACERS).fill({ code: 0, stderr: '' }));
     const pids = starts.map(({ stdout }) => (JSON.parse(stdout) as Status).pid);
     expect(new Set(pids).size).toBe(1);
-  }, 120_000);
+  });
 
   it('leaves one daemon when racing starts may pick any port', async () => {
     const env = { COMET_CC_PORT: '0' };

@@ -1,10 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { dreamNodes } from '../helpers/dream-nodes.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let home: TestHome;
 const exported = async (): Promise<string> => (await home.run(['memory', 'export', '--format', 'jsonl'])).stdout;
@@ -15,7 +13,7 @@ beforeAll(async () => {
   const nodes = dreamNodes().map((node) => JSON.stringify({ node: { ...node, project: home.user } }));
   await writeFile(path.join(home.user, 'in.jsonl'), ['{"comet-cc-export":1}', ...nodes].join('\n'));
   await home.json(['memory', 'import', 'in.jsonl', '--json']);
-  expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
+  expect((await home.run(['flush'])).code).toBe(0);
 });
 afterAll(() => home.close());
 

@@ -1,11 +1,8 @@
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { makeNode } from '../helpers/nodes.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 interface Node {
   readonly node_id: string;
@@ -108,18 +105,14 @@ describe('memory by hand', () => {
   it('a hand edit is followed, a broken one named by status and doctor', async () => {
     const file = await nodeFile();
     await writeFile(file, (await readFile(file, 'utf8')).replace('make ship', 'make fly'));
-    await vi.waitFor(async () => expect((await show(second.node_id)).summary).toContain('make fly'), {
-      timeout: 20_000,
-    });
+    await expect.poll(async () => (await show(second.node_id)).summary).toContain('make fly');
     const sound = await readFile(file, 'utf8');
     await writeFile(file, sound.replace('importance: MED', 'importance: HUGE'));
-    await vi.waitFor(async () => expect((await home.run(['status'])).stdout).toContain('importance'), {
-      timeout: 20_000,
-    });
+    await expect.poll(async () => (await home.run(['status'])).stdout).toContain('importance');
     const doctor = await home.run(['doctor']);
     expect(doctor.stdout).toMatch(new RegExp(`FAIL store.*${path.basename(file)}: line \\d+: mem_\\w+: importance`));
     await writeFile(file, sound);
-    expect((await home.run(['flush', '--timeout', '20'])).code).toBe(0);
+    expect((await home.run(['flush'])).code).toBe(0);
     expect((await home.run(['doctor'])).stdout).toMatch(/ok {3}store/);
   });
 

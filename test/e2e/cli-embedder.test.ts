@@ -1,12 +1,9 @@
 import { readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { installStandIns } from '../helpers/model-packages.ts';
 import { makeNode } from '../helpers/nodes.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 let home: TestHome;
 
@@ -46,7 +43,7 @@ it('memory is found under every embedder, and each change leaves one index', asy
   for (const embedder of ['static', 'minilm', 'static']) {
     await restart(embedder);
     expect(await best('staging database port')).toContain('5433');
-    await vi.waitFor(async () => expect(await indexes()).toEqual([expect.stringContaining(embedder)]), 20_000);
+    await expect.poll(() => indexes()).toEqual([expect.stringContaining(embedder)]);
     expect(await best('staging database port')).toContain('5433');
     expect(await status()).toMatchObject({ reindex: null, problems: [] });
   }

@@ -1,13 +1,11 @@
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importClaude } from '../../bin/commands/memory/import-claude.ts';
 import type { Context } from '../../bin/context.ts';
 import { createTerm } from '../../bin/terminal/term.ts';
 import { homePaths } from '../../common/paths.ts';
 import { writeTranscript } from '../helpers/claude-home.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
-
-vi.setConfig({ testTimeout: 180_000, hookTimeout: 60_000 });
 
 const SESSIONS = 6;
 const TURNS = 30;
@@ -64,17 +62,14 @@ describe('memory import claude', () => {
       (await home.json(['status', '--json'])) as { nodes: number; engine: { pid: number | null; state: string } };
     const first = home.run(['memory', 'import', 'claude', '--json'], { env });
     const { pid } = (await status()).engine;
-    await vi.waitFor(async () => expect((await status()).nodes).toBeGreaterThan(0), { timeout: 60_000 });
+    await expect.poll(async () => (await status()).nodes).toBeGreaterThan(0);
     process.kill(pid as number, 'SIGKILL');
     await first;
-    await vi.waitFor(
-      async () => {
-        const { engine } = await status();
-        expect(engine.state).toBe('healthy');
-        expect(engine.pid).not.toBe(pid);
-      },
-      { timeout: 60_000 },
-    );
+    const isBack = async (): Promise<boolean> => {
+      const { engine } = await status();
+      return engine.state === 'healthy' && engine.pid !== pid;
+    };
+    await expect.poll(isBack).toBe(true);
 
     expect((await imported()).problems).toEqual([]);
     expect(await imported()).toMatchObject({ added: 0, problems: [] });

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
-import { createTestHome, PATIENT, type TestHome } from '../helpers/cli.ts';
+import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 interface Node {
   readonly node_id: string;
@@ -45,7 +42,6 @@ beforeAll(async () => {
     send(response, 200, { results: documents.map((_, index) => ({ index, relevance_score: index })) });
   });
   home = await createTestHome({
-    ...PATIENT,
     COMET_CC_RERANK_MODE: 'search',
     COMET_CC_RERANK_BASE_URL: reranker.baseUrl,
     COMET_CC_RERANK_TIMEOUT_MS: '10000',
@@ -70,10 +66,10 @@ beforeAll(async () => {
   const upstream = await daemonUpstream(home);
   steps = await growConversation(plan, async (request) => {
     // A person takes longer from one prompt to the next than the store needs; this client does not.
-    if (request.turn === TURNS - 2) expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
+    if (request.turn === TURNS - 2) expect((await home.run(['flush'])).code).toBe(0);
     return await upstream(request);
   });
-  expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
+  expect((await home.run(['flush'])).code).toBe(0);
   nodes = (await home.json(['memory', 'ls', '--json'])) as Node[];
 });
 

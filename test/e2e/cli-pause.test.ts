@@ -1,10 +1,7 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 let rig: LiveRig;
 

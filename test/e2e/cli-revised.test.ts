@@ -1,10 +1,8 @@
-import { afterAll, beforeAll, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { growConversation, seededPlan } from '../helpers/transcripts.ts';
-
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 let standin: Standin;
 let home: TestHome;
@@ -29,7 +27,7 @@ async function sent(seed: number, prompts: readonly string[]): Promise<string> {
   const steps = await growConversation({ ...plan, cwd, turns }, await daemonUpstream(home));
   expect(steps.every(({ reply }) => reply.refusal === null)).toBe(true);
   const bytes = standin.requests.at(-1)?.bytes.toString('utf8') as string;
-  expect((await home.run(['flush', '--timeout', '25'])).code).toBe(0);
+  expect((await home.run(['flush'])).code).toBe(0);
   return bytes;
 }
 

@@ -1,10 +1,7 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStranger, createTestHome, type TestHome } from '../helpers/cli.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 const PRINT_ENV = ['node', '-e', 'console.log(JSON.stringify({ env: process.env, argv: process.argv.slice(1) }))'];
 

@@ -1,12 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let standin: Standin;
 let home: TestHome;
@@ -29,9 +26,7 @@ describe('a session at the command line', () => {
   it('goes on, is closed for good over a restart, and is shown whole by the start of its id', async () => {
     const start = plan.sessionId.slice(0, 8);
     await expect
-      .poll(async () => ((await home.json(['session', 'ls', '--json'])) as { turns: number }[])[0]?.turns, {
-        timeout: 30_000,
-      })
+      .poll(async () => ((await home.json(['session', 'ls', '--json'])) as { turns: number }[])[0]?.turns)
       .toBe(3);
     expect(await home.json(['session', 'show', start, '--json'])).toMatchObject({ status: 'active', closed_at: null });
     const closed = await home.run(['session', 'close', start]);

@@ -1,8 +1,6 @@
 import { execFile } from 'node:child_process';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
-
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 let home: TestHome;
 

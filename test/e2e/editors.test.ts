@@ -1,12 +1,9 @@
 import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { editorSettingsFile } from '../../bin/editors/editors.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 });
 
 /** As the editors themselves write them: VS Code after a year of use, Cursor as it comes. */
 const RECORDED = {

@@ -1,12 +1,9 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
 import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import { createLiveRig, type LiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { openMcp } from '../helpers/mcp-client.ts';
-
-// Many short processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 120_000 });
 
 /** Sets a title, clears the screen, types for the user, hides and turns around what follows; and markup for a page. */
 const EVIL =

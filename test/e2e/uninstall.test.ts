@@ -1,11 +1,8 @@
 import { chmod, lstat, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { homeEntries, homePaths } from '../../common/paths.ts';
 import { createLiveRig, type LiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
-
-// Each test starts several processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 120_000, hookTimeout: 60_000 });
 
 const EDITOR_SETTINGS = '{\n  // mine\n  "editor.fontSize": 13,\n}\n';
 const SETTINGS = '{\n  "model": "opus",\n  "env": { "EDITOR": "vi" }\n}\n';

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { startFaultRig } from '../helpers/fault-rig.ts';
 import {
   createLiveRig,
@@ -11,9 +11,6 @@ import {
   type Terminal,
 } from '../helpers/live-rig.ts';
 import { CAN_LIMIT, limit, mountSmallDisk, type SmallDisk } from '../helpers/small-disk.ts';
-
-// Each test talks to real processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 150_000, hookTimeout: 60_000 });
 
 const CAN_MOUNT = (() => {
   const disk = mountSmallDisk(1);

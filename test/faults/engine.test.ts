@@ -1,8 +1,6 @@
-import { afterEach, describe, expect, it, vi } from 'vitest';
+import { afterEach, describe, expect, it } from 'vitest';
+import { busyness } from '../helpers/busyness.ts';
 import { type FaultRig, startFaultRig } from '../helpers/fault-rig.ts';
-
-// Each test talks to real processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 /** What no decoder gives back as it came. */
 const ODD = '{"n":12345678901234567890,"s":"\\ud800", "model":"x"}';
@@ -16,6 +14,12 @@ async function killed(signal: NodeJS.Signals): Promise<number> {
   return pid;
 }
 
+async function timed(work: () => Promise<unknown>): Promise<number> {
+  const startedAt = performance.now();
+  await work();
+  return performance.now() - startedAt;
+}
+
 describe('an engine in trouble', () => {
   it('row 01: a rewriter that throws costs memory; the request goes out as it came', async () => {
     rig = await startFaultRig({ COMET_FAULT: 'rewrite:throw' });
@@ -24,13 +28,11 @@ describe('an engine in trouble', () => {
   });
 
   it('row 02: a rewriter that hangs is given up on within its deadline; the request goes out as it came', async () => {
-    rig = await startFaultRig({ COMET_FAULT: 'rewrite:hang@2' });
+    rig = await startFaultRig({ COMET_FAULT: 'rewrite:hang@2', COMET_CC_TRIM_DEADLINE_MS: '400' });
     await rig.intercepted(ODD);
-    const startedAt = performance.now();
-    expect((await rig.intercepted(ODD)).body.toString()).toBe(ODD);
-    const tookMs = performance.now() - startedAt;
+    const tookMs = await timed(async () => expect((await rig.intercepted(ODD)).body.toString()).toBe(ODD));
     expect(tookMs).toBeGreaterThan(390);
-    expect(tookMs).toBeLessThan(2_000);
+    expect(tookMs).toBeLessThan(2_000 * busyness());
     expect((await rig.status()).requests).toMatchObject({ total: 2, failed_open: 1 });
   });
 
@@ -90,11 +92,10 @@ describe('an engine in trouble', () => {
   });
 
   it('row 09: in a crash loop it is left alone, everything is tunnelled at once, and doctor says so', async () => {
-    rig = await startFaultRig({ COMET_FAULT: 'start:exit' });
+    rig = await startFaultRig({ COMET_FAULT: 'start:exit', COMET_CC_HOLD_MS: '100000' });
     expect(rig.started).toMatchObject({ code: 1, stderr: expect.stringContaining('ends again and again') });
-    const startedAt = performance.now();
-    expect((await rig.tunnelled(ODD)).body.toString()).toBe(ODD);
-    expect(performance.now() - startedAt).toBeLessThan(1_500);
+    const tookMs = await timed(async () => expect((await rig.tunnelled(ODD)).body.toString()).toBe(ODD));
+    expect(tookMs).toBeLessThan(50_000);
     const doctor = await rig.home.run(['doctor']);
     expect(doctor.code).toBe(1);
     expect(doctor.stdout).toContain('crash loop');

@@ -4,15 +4,13 @@ import { existsSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
-import { expect, it, vi } from 'vitest';
+import { expect, it } from 'vitest';
+import { busyness } from '../helpers/busyness.ts';
 import { createTestHome } from '../helpers/cli.ts';
 import { startFaultRig } from '../helpers/fault-rig.ts';
 import { control } from '../helpers/guard-rig.ts';
 import { createLiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
 import { ANSWERS, stubClaude } from '../helpers/stub-claude.ts';
-
-// Each test talks to real processes, which a busy machine takes its time for.
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
 
 it('row 14: stop believes the socket, and touches no process whose id it is told', async () => {
   const home = await createTestHome();
@@ -56,11 +54,11 @@ it('row 16: a second SIGTERM ends a draining daemon at once, and its store opens
       const { engine } = (await control(socket, '{"op":"status"}')) as { engine: { state: string } };
       return engine.state;
     };
-    await expect.poll(engineState, { timeout: 10_000 }).toBe('stopped');
+    await expect.poll(engineState).toBe('stopped');
     const startedAt = performance.now();
     process.kill(pid, 'SIGTERM');
     await expect.poll(() => existsSync(socket), { interval: 10 }).toBe(false);
-    expect(performance.now() - startedAt).toBeLessThan(1_000);
+    expect(performance.now() - startedAt).toBeLessThan(1_000 * busyness());
     await expect(stream.whole).rejects.toThrow();
     await rig.home.json(['start', '--json']);
     // The store may still be opening when the daemon is there.

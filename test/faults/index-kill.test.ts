@@ -58,4 +58,4 @@ it('row 56: killed while it is tidied, the index opens as it was, with every row
   } finally {
     await rm(out, { recursive: true, force: true });
   }
-}, 120_000);
+});

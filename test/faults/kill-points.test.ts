@@ -20,8 +20,6 @@ const { disk } = await vi.hoisted(async () => {
   return { disk: createMortalDisk() };
 });
 vi.mock('node:fs/promises', async (original) => disk.mortal(await original()));
-vi.setConfig({ testTimeout: 120_000 });
-
 /** A memory disk where there is one: each death has a home of its own, and thousands of syncs. */
 const root = mkdtempSync(path.join(existsSync('/dev/shm') ? '/dev/shm' : os.tmpdir(), 'comet-kill-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));

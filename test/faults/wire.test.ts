@@ -12,8 +12,6 @@ import { createLiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { removeRigCerts, startRig } from '../helpers/proxy-rig.ts';
 import { ask, askOn, CLIENT, openRequest, secureThrough } from '../helpers/wire.ts';
 
-vi.setConfig({ testTimeout: 90_000, hookTimeout: 60_000 });
-
 afterEach(() => {
   vi.useRealTimers();
 });

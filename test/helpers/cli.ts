@@ -44,12 +44,18 @@ interface CliOptions {
   readonly cwd?: string;
 }
 
-/** The tests share their cores: a request that memory is late for would go without it. */
-export const PATIENT = { COMET_CC_TRIM_DEADLINE_MS: '20000', COMET_CC_RECALL_DEADLINE_MS: '15000' } as const;
+/** The tests share their cores: a request, hook or line that memory is late for would go without it. */
+const PATIENT = {
+  COMET_CC_TRIM_DEADLINE_MS: '120000',
+  COMET_CC_RECALL_DEADLINE_MS: '100000',
+  COMET_CC_EMBEDDING_QUERY_MS: '60000',
+  COMET_CC_HOLD_MS: '60000',
+  COMET_CC_HOOK_MS: '60000',
+};
 
 /**
  * The built program in a home of its own, with nothing of the caller's environment but PATH: a free port, no model,
- * an upstream on loopback that refuses connections unless `env` names another.
+ * an upstream on loopback that refuses connections unless `env` names another, and more patience than a user has.
  */
 export async function createTestHome(env: Readonly<Record<string, string>> = {}): Promise<TestHome> {
   if (!existsSync(CLI)) throw new Error('dist/bin/comet-cc.js is missing; run npm run build');
@@ -64,6 +70,7 @@ export async function createTestHome(env: Readonly<Record<string, string>> = {})
     COMET_CC_PORT: String(await freePort()),
     COMET_CC_UPSTREAM: 'http://127.0.0.1:9',
     COMET_CC_LLM: 'local',
+    ...PATIENT,
     ...env,
   };
   const start = (args: readonly string[], options: CliOptions = {}): RunningCli => {

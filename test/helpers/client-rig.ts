@@ -9,7 +9,7 @@ import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import type { Receipt } from '../../proxy/wire/receipt.ts';
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';
-import { CLI, createTestHome, PATIENT, type TestHome } from './cli.ts';
+import { CLI, createTestHome, type TestHome } from './cli.ts';
 import { type Aside, clientBrain } from './client-brain.ts';
 
 /** Lets the client use its tools without asking. */
@@ -68,7 +68,6 @@ const EARLY = {
   COMET_CC_TRIM_KEEP_TOKENS: '1000',
   COMET_CC_TRIM_MIN_DROP_SHARE: '0.35',
   COMET_CC_COMPACTION_MAX_L1_BUFFER: '4',
-  ...PATIENT,
 };
 
 /**

@@ -43,6 +43,8 @@ export async function startFaultRig(env: Readonly<Record<string, string>> = {}, 
   const home: TestHome = await createTestHome({
     COMET_CC_UPSTREAM: standIn.origin,
     COMET_CC_UPSTREAM_CA: theirs.caFile,
+    // Many of its faults are an engine that nothing waits for any longer.
+    COMET_CC_HOLD_MS: '2000',
     ...env,
   });
   const started = await home.run(['start']);

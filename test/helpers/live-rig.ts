@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { type Brain, createStandin, type Standin } from '../../bin/standin/index.ts';
 import { createAssembler } from '../../proxy/assemble.ts';
 import { createSseDecoder } from '../../proxy/sse.ts';
-import { createTestHome, PATIENT, type TestHome } from './cli.ts';
+import { createTestHome, type TestHome } from './cli.ts';
 import { type ClientRequest, type Json, makeRequest, seededPlan } from './transcripts.ts';
 import { ask, type Reply, type Via } from './wire.ts';
 
@@ -64,7 +64,6 @@ export async function createLiveRig(
     COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
     COMET_CC_TRIM_KEEP_TOKENS: '500',
-    ...PATIENT,
     ...env,
   });
   await home.json(['start', '--json']);
@@ -81,7 +80,7 @@ export async function createLiveRig(
     send: (bytes, headers) => ask(via, ca, { headers: Object.entries(headers).flat(), body: bytes }),
     status: async () => (await home.json(['status', '--json'])) as LiveStatus,
     async flush() {
-      const { code, stderr } = await home.run(['flush', '--timeout', '60']);
+      const { code, stderr } = await home.run(['flush']);
       if (code !== 0) throw new Error(`flush ended with ${code}: ${stderr}`);
     },
     async filesWith(text) {

@@ -113,5 +113,5 @@ describe("hooks and variables in one file of Claude Code's settings", () => {
     );
     expect(existsSync(bench.paths.home) ? await readdir(bench.paths.home) : []).toEqual([]);
     await rm(dir, { recursive: true });
-  }, 120_000);
+  });
 });

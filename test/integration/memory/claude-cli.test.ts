@@ -171,7 +171,8 @@ setInterval(() => {}, 1000);`;
 
   test('is killed at its timeout, grandchildren too, though they ignore SIGTERM', async () => {
     const made = stub(HANGS);
-    const model = made.model({ models: { ...models, sensorTimeoutMs: 1_500 } });
+    // Long enough for both of them to have started.
+    const model = made.model({ models: { ...models, sensorTimeoutMs: 8_000 } });
     await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_timeout' });
     expect(isGone(made.calls()[0]?.pid ?? 0)).toBe(true);
     const file = path.join(made.dir, 'grand.pid');

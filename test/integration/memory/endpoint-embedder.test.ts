@@ -36,7 +36,7 @@ async function serve(answer: Answer = openAiAnswer): Promise<ChatServer> {
 }
 
 function optionsFor(baseUrl: string, more: Partial<EndpointEmbedderOptions> = {}): EndpointEmbedderOptions {
-  const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, cwd: '/', model: 'm', timeoutMs: 5_000 };
+  const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, cwd: '/', model: 'm', timeoutMs: 60_000 };
   return { ...base, redact: (text) => text.replaceAll('hunter2', '[redacted]'), ...more };
 }
 
@@ -86,7 +86,8 @@ describe('an embedding endpoint', () => {
     ['never answers', () => {}, 'no answer (timeout)'],
   ])('that %s is named with its reason, and without its key', async (_, answer, reason) => {
     const { baseUrl } = await serve(answer);
-    const options = optionsFor(baseUrl, { keyEnv: 'K', env: { K: 'k-123' }, timeoutMs: 300 });
+    const timeoutMs = reason.includes('timeout') ? 300 : 60_000;
+    const options = optionsFor(baseUrl, { keyEnv: 'K', env: { K: 'k-123' }, timeoutMs });
     const embedder = createEndpointEmbedder({ ...options, dimensions: DIMENSIONS });
     const error = await embedder.embed(['one', 'two']).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ code: 'index_failed', message: expect.stringContaining(reason) });

@@ -33,7 +33,7 @@ async function serve(answer: Answer = bestFirst): Promise<ChatServer> {
 }
 
 function optionsFor(baseUrl: string, more: Partial<EndpointRerankerOptions> = {}): EndpointRerankerOptions {
-  const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, cwd: '/', model: 'm', timeoutMs: 5_000 };
+  const base = { baseUrl, keyEnv: '', keyCommand: '', env: {}, cwd: '/', model: 'm', timeoutMs: 60_000 };
   return { ...base, redact: (text) => text.replaceAll('hunter2', '[redacted]'), ...more };
 }
 
@@ -73,7 +73,8 @@ describe('a reranking endpoint', () => {
     ['never answers', () => {}, 'no answer (timeout)'],
   ])('that %s is named with its reason, and without its key', async (_, answer, reason) => {
     const { baseUrl } = await serve(answer);
-    const options = optionsFor(baseUrl, { keyEnv: 'K', env: { K: 'k-123' }, timeoutMs: 300 });
+    const timeoutMs = reason.includes('timeout') ? 300 : 60_000;
+    const options = optionsFor(baseUrl, { keyEnv: 'K', env: { K: 'k-123' }, timeoutMs });
     const error = await createEndpointReranker(options)
       .score('q', ['a', 'b'], live())
       .catch((thrown: unknown) => thrown);

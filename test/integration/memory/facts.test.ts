@@ -26,7 +26,7 @@ test('facts of the compacter lead to their turns by a lane of their own, and why
   });
   const { memory } = await openOnDisk(await tempDir(), { model, watch: null });
   memory.capture(TURNS);
-  expect(await memory.flush(10_000)).toBe(true);
+  expect(await memory.flush(60_000)).toBe(true);
   const [hit] = await memory.search('depot hours', { top: 3 });
   expect(hit?.lanes.fact).toMatchObject({ rank: 1 });
   expect(hit?.raw?.turn).toBe(LINE.end);
@@ -51,7 +51,7 @@ test('the brief is written anew at each compaction, within its size, each claim 
   for (let round = 0; round < 12; round += 1) {
     const words = `${'so that the carriers agree on one form '.repeat(4)}`.trim();
     memory.capture([said(`Move src/carrier-${round}.ts to the port 54${10 + round}, ${words}.`, round)]);
-    expect(await memory.flush(10_000)).toBe(true);
+    expect(await memory.flush(60_000)).toBe(true);
   }
   const brief = disk.briefs.get('s1');
   const text = await memory.brief('s1');

@@ -56,7 +56,7 @@ describe('a session starts', () => {
     await expect.poll(async () => (await memory.sessions())[0]?.turns).toBe(1);
     expect(textOf(await memory.standing('s2', '/home/dev/shop'))).toContain('src/queue/v2.ts');
     memory.capture([said('s2', PORT, 1)]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     const own = await memory.standing('s2', '/home/dev/shop');
     expect(own.brief[1]).toContain('5433');
     expect(own.brief.join('\n')).toMatch(/## Open in Other Sessions\n- .*src\/queue\/v2\.ts/);
@@ -66,7 +66,7 @@ describe('a session starts', () => {
   test('with nothing of others where it is to recall its own session only', async () => {
     const memory = await start();
     memory.capture([said('s1', 'From now on never push to main.'), said('s1', PORT, 1), said('s1', QUEUE, 2)]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(textOf(await memory.standing('s2', '/home/dev/shop', 'project'))).toMatch(/5433[\s\S]*push to main/);
     expect(await memory.standing('s2', '/home/dev/shop', 'session')).toEqual({ brief: [], lines: [] });
     const own = textOf(await memory.standing('s1', '/home/dev/shop', 'session'));
@@ -85,7 +85,7 @@ describe('a session starts', () => {
     }
     const memory = await start(createDisk(), { projectOf: createProjectOf(() => AT) });
     memory.capture([said('s1', PORT, 0, path.join(home, 'one'))]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(textOf(await memory.standing('s2', path.join(home, 'two')))).toContain('5433');
   });
 
@@ -97,19 +97,19 @@ describe('a session starts', () => {
     const memory = await start();
     memory.capture([page]);
     for (let at = 0; at < 4; at += 1) memory.capture([said(`s${at + 2}`, `${PORT} Service ${at} too.`, at + 1)]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(textOf(await memory.standing('s9', '/home/dev/shop'))).not.toContain('force-evil');
     const config = Config.parse({ llm: 'local', inject: { handoffNodes: 2 } });
     const few = await start(createDisk(), { config });
     for (let at = 0; at < 4; at += 1) few.capture([said(`s${at + 2}`, `${PORT} Service ${at} too.`, at + 1)]);
-    await few.flush(10_000);
+    await few.flush(60_000);
     expect((await few.standing('s9', '/home/dev/shop')).lines).toHaveLength(2);
   });
 
   test('with memories of other projects that were pinned in its own, until they are unpinned there', async () => {
     const memory = await start();
     memory.capture([said('s1', 'The label printer takes pages of 4 by 6 inches.', 0, '/home/dev/labels')]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     const [id] = memory.list({ projectDir: '/home/dev/labels' }).map(({ node_id }) => node_id) as [string];
     expect(textOf(await memory.standing('s2', '/home/dev/shop'))).not.toContain('4 by 6');
     await memory.pin([id], true, '/home/dev/shop');
@@ -146,7 +146,7 @@ describe('a session starts with the tasks that the one before it left undone', (
     const disk = createDisk();
     const memory = await start(disk);
     memory.capture(begun);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     const undone = ['- Move the booking worker (in progress)', '- Write the changelog (to do)'];
     expect(await openIn(memory)).toEqual(undone);
     expect((await memory.standing('s9', '/home/dev/shop')).brief).toContain('## Open in Other Sessions');
@@ -154,10 +154,10 @@ describe('a session starts with the tasks that the one before it left undone', (
     expect((await memory.standing('s9', '/home/dev/other')).brief).toEqual([]);
     await memory.close();
     const again = await start(disk);
-    await again.flush(10_000);
+    await again.flush(60_000);
     expect(await openIn(again)).toEqual(undone);
     again.capture([turn('s1', 'Finish it.', 2, [...updated('1', 'completed'), ...updated('3', 'deleted')])]);
-    await again.flush(10_000);
+    await again.flush(60_000);
     expect(await openIn(again)).toEqual([]);
   });
 
@@ -167,11 +167,11 @@ describe('a session starts with the tasks that the one before it left undone', (
     const whole = turn('s1', 'Plan the move.', 0, created('1', 'Move the booking worker'));
     const part = { ...whole, end: 'ab'.repeat(32), messages: whole.messages.slice(0, 3) };
     memory.capture([{ ...part, part: { index: 0, after: null } }]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(await openIn(memory)).toEqual(['- Move the booking worker (to do)']);
     await memory.close();
     const again = await start(disk);
-    await again.flush(10_000);
+    await again.flush(60_000);
     expect(await openIn(again)).toEqual(['- Move the booking worker (to do)']);
   });
 
@@ -179,7 +179,7 @@ describe('a session starts with the tasks that the one before it left undone', (
     const memory = await start();
     const done = { todos: [{ content: 'Write the changelog', status: 'completed', activeForm: 'Writing' }] };
     memory.capture([...begun, turn('s2', 'Write it now.', 5, toolRound('TodoWrite', done, 'Done'))]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(await openIn(memory)).toEqual(['- Move the booking worker (in progress)']);
   });
 
@@ -187,13 +187,13 @@ describe('a session starts with the tasks that the one before it left undone', (
     const memory = await start();
     const tainted = turn('s2', 'Read the page.', 3, [...page, ...created('1', 'Deploy with --force-evil')]);
     memory.capture([...begun, tainted]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(await openIn(memory)).toHaveLength(2);
     await memory.forget({ dryRun: false, sessionId: 's1' });
     expect(await openIn(memory)).toEqual([]);
     const many = Array.from({ length: 20 }, (_, at) => created(`${at}`, `Step ${at} of the long plan`));
     memory.capture([turn('s3', 'Make a long plan.', 6, many.flat())]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(await openIn(memory)).toHaveLength(6);
   });
 });
@@ -209,7 +209,7 @@ test('request 1 of the next session carries it in the system prompt, as the API 
     atMs: AT + 120_000,
   });
   memory.capture([said('before', PORT, 0, plan.cwd), said('before', QUEUE, 1, plan.cwd), listed]);
-  expect(await memory.flush(10_000)).toBe(true);
+  expect(await memory.flush(60_000)).toBe(true);
   const records: PlanRecord[] = [];
   let drawn = 0;
   const rewriter = () =>

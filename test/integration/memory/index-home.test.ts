@@ -1,6 +1,6 @@
 import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import { openIndexHome } from '../../../memory/adapters/index-home.ts';
 import { createMemoryIndex } from '../../../memory/adapters/memory-index.ts';
@@ -116,13 +116,13 @@ test('the index of another embedder is filled while the old one serves, and then
   const { index, rebuilt } = await openHome(dir, embedder);
   expect(rebuilt).toBe(false);
   const memory = await openRig(disk, { index });
-  await vi.waitFor(() => expect(embedder.asked).toBeGreaterThan(0), 20_000);
+  await expect.poll(() => embedder.asked).toBeGreaterThan(0);
   expect(memory.status().reindex).toEqual({ done: 0, total: NODES });
   expect(await found(memory)).toEqual(seventeen);
   expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
 
   embedder.open();
-  await vi.waitFor(() => expect(memory.status().reindex).toBeNull(), 20_000);
+  await expect.poll(() => memory.status().reindex).toBeNull();
   expect(await folders(dir)).toEqual(['static']);
   expect(index.successor?.()).toBeNull();
   expect(await found(memory)).toEqual(seventeen);
@@ -150,10 +150,10 @@ test('a process that ends before the new index is complete leaves the old one, a
   const embedder = gated(createStaticEmbedder());
   const { index } = await openHome(dir, embedder);
   const memory = await openRig(disk, { index });
-  await vi.waitFor(() => expect(embedder.asked).toBeGreaterThan(0), 20_000);
+  await expect.poll(() => embedder.asked).toBeGreaterThan(0);
   expect(await found(memory)).toEqual(seventeen);
   embedder.open();
-  await vi.waitFor(() => expect(memory.status().reindex).toBeNull(), 20_000);
+  await expect.poll(() => memory.status().reindex).toBeNull();
   expect(await folders(dir)).toEqual(['static']);
   expect([...(await index.nodeIds())].filter((id) => id === 'mem_of_nobody')).toEqual([]);
   await memory.close();
@@ -177,8 +177,8 @@ test('while texts cannot be embedded the old index serves on', async () => {
   };
   const { index } = await openHome(dir, failing);
   const memory = await openRig(disk, { index });
-  await vi.waitFor(() => expect(summaries.size).toBe(NODES), 20_000);
-  await vi.waitFor(() => expect(memory.status().reindex).toBeNull(), 20_000);
+  await expect.poll(() => summaries.size).toBe(NODES);
+  await expect.poll(() => memory.status().reindex).toBeNull();
   expect(index.successor?.()).not.toBeNull();
   expect(await vectorsOf(index)).toBe(NODES);
   await memory.close();

@@ -27,7 +27,7 @@ function mixed(good: readonly CapturedTurn[], junk: readonly CapturedTurn[]): Ca
   return random.shuffled(places).map((isGood) => (isGood ? goods.shift() : junks.shift()) as CapturedTurn);
 }
 
-test('what spoils memories is in none of them, and what was said among it is', { timeout: 60_000 }, async () => {
+test('what spoils memories is in none of them, and what was said among it is', async () => {
   const junk = junkTurns(1, EACH);
   const { turns, facts } = goodTurns();
   expect(junk.length).toBeGreaterThanOrEqual(300);

@@ -122,7 +122,7 @@ test('row 54: whatever file is damaged or missing, opening gives a working index
     await rm(dir, { recursive: true, force: true });
   }
   expect(setAside).toBeGreaterThan(0);
-}, 120_000);
+});
 
 test('an index that breaks while in use answers from memory what it can, can be cleared, or is made anew by the next start', async () => {
   const dir = path.join(await tempDir(), 'index');

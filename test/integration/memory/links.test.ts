@@ -28,7 +28,7 @@ const FONTS = 'Label fonts are subset with pyftsubset before the thermal printer
 async function remember(memory: Memory, ...turns: ReturnType<typeof talk>[]): Promise<void> {
   for (const turn of turns) {
     memory.capture([turn]);
-    expect(await memory.flush(10_000)).toBe(true);
+    expect(await memory.flush(60_000)).toBe(true);
   }
 }
 
@@ -87,7 +87,7 @@ test('links of a stand-in do not keep the model’s node from taking its place',
   await expect.poll(() => model.compacted.length).toBe(2);
   await expect.poll(() => linksOf(memory, 's2')).toEqual(idsOf(memory, 's1'));
   answer();
-  expect(await memory.flush(10_000)).toBe(true);
+  expect(await memory.flush(60_000)).toBe(true);
   expect(memory.list({ sessionId: 's2' })[0]?.written_by).toBe('scripted');
   expect(linksOf(memory, 's1')).toEqual(idsOf(memory, 's2'));
 });

@@ -45,7 +45,7 @@ describe('memory on a real disk', () => {
     const home = await tempDir();
     const first = await openOn(home);
     first.capture(turns);
-    expect(await first.flush(10_000)).toBe(true);
+    expect(await first.flush(60_000)).toBe(true);
     const before = first.standIns(ends);
     expect(before.size).toBe(3);
     const brief = await first.brief('s1');
@@ -57,7 +57,7 @@ describe('memory on a real disk', () => {
     expect((await second.search('staging database port', { top: 3 }))[0]?.line.text).toContain('5433');
     expect((await second.restore('s1'))[0]?.content).toBe('The staging database listens on port 5433.');
     second.capture(turns);
-    expect(await second.flush(10_000)).toBe(true);
+    expect(await second.flush(60_000)).toBe(true);
     expect(await second.restore('s1')).toHaveLength(6);
     for (const file of filesBelow(home)) expect(readFileSync(file).includes(secret), file).toBe(false);
 
@@ -68,7 +68,7 @@ describe('memory on a real disk', () => {
     }
     const third = await openOn(home);
     third.capture(turns);
-    expect(await third.flush(10_000)).toBe(true);
+    expect(await third.flush(60_000)).toBe(true);
     expect(third.list({})).toEqual([]);
     await third.close();
     expect(statSync(path.join(home, 'memory', 'forgotten')).mode & 0o777).toBe(0o600);

@@ -170,7 +170,7 @@ describe('bridging sequences', () => {
       expect(heldBy(system, payloads)).toEqual([]);
       for (const block of blocks) expectInside(block, fence);
     }
-  }, 240_000);
+  });
 
   it('and when a later session recalls it, and the assistant there repeats what it was shown', async () => {
     const memory = await remember();
@@ -202,5 +202,5 @@ describe('bridging sequences', () => {
     expect(holds.map(({ origin }) => origin)).toEqual(holds.map(() => 'external'));
     const { system } = await channels(memory, 'Where is the staging database of Halvorsen?', 'c3');
     expect(system.join('\n')).not.toContain('qzbridgehost');
-  }, 120_000);
+  });
 });

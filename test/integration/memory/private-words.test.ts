@@ -23,7 +23,7 @@ test('what is private is kept nowhere, by whomever it is said again in the sessi
   ];
   memory.capture([turnOf(PROMPT, told), talk('And the code?', 'It is plumtree-77. We decided on the harbour crane.')]);
   memory.capture([talk('Which trees do we have?', 'A plumtree-77 stands there.', { sessionId: 's2' })]);
-  await memory.flush(20_000);
+  await memory.flush(60_000);
   expect(JSON.stringify(memory.list({ all: true, sessionId: 's1' }))).toContain('harbour crane');
   const [raw, other] = await Promise.all(['s1', 's2'].map((id) => memory.restore(id)));
   expect(JSON.stringify(raw)).toContain('in May.');
@@ -42,7 +42,7 @@ test('what was private before this engine, or before a fork, is known from what 
   const forked = talk('And the code?', 'It is plumtree-77. We decided on the harbour crane.');
   memory.capture([{ ...forked, earlierPrivate: ['The vault code is plumtree-77.'] }]);
   memory.capture([talk('Which buyer?', 'The code plumtree-77 is for the buyer.')]);
-  await memory.flush(20_000);
+  await memory.flush(60_000);
   const raw = JSON.stringify(await memory.restore('s1'));
   expect(raw).toContain('harbour crane');
   expect(raw).toContain('for the buyer');

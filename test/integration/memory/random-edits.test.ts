@@ -63,16 +63,16 @@ test('hundreds of random edits on a real disk keep memory, index and files in ag
       const rig = await openOnDisk(home, { watch, llm: 'off' });
       try {
         await rig.nodeFiles.save(first);
-        await rig.memory.flush(20_000);
+        await rig.memory.flush(60_000);
         const sound = [...(await textsBelow(nodesDir)).values()][0] as string;
         for (const [at, edit] of made.entries()) {
           const texts = applyEdit(await textsBelow(nodesDir), edit, sound);
           await write(nodesDir, new Map([...texts].map(([file, text]) => [file, Buffer.from(text).toString()])), watch);
-          if (at % 4 === 3) await rig.memory.flush(20_000);
+          if (at % 4 === 3) await rig.memory.flush(60_000);
           const [node] = rig.memory.list({ all: true });
           // Our own changes come in between.
           if (at % 4 === 3 && node !== undefined) await rig.memory.edit(node.node_id, { set: { importance: 'LOW' } });
-          await rig.memory.flush(20_000);
+          await rig.memory.flush(60_000);
           await expectAgreement(rig, nodesDir);
           edits += 1;
         }
@@ -80,7 +80,7 @@ test('hundreds of random edits on a real disk keep memory, index and files in ag
         await rig.memory.close();
       }
       const again = await openOnDisk(home, { watch: null, llm: 'off' });
-      await again.memory.flush(20_000);
+      await again.memory.flush(60_000);
       await expectAgreement(again, nodesDir);
       await again.memory.close();
     }),

@@ -128,7 +128,7 @@ describe('restore', () => {
     );
     expect(forks).toBeGreaterThan(0);
     expect(cuts).toBeGreaterThan(forks);
-  }, 300_000);
+  });
 
   it('marks what was redacted', async () => {
     const memory = await openRig(createDisk(), { llm: 'local', model: null });

@@ -36,7 +36,7 @@ const OTHERS = [
 async function tell(memory: Memory, ...turns: readonly ReturnType<typeof talk>[]): Promise<void> {
   for (const turn of turns) {
     memory.capture([turn]);
-    expect(await memory.flush(5_000)).toBe(true);
+    expect(await memory.flush(60_000)).toBe(true);
   }
 }
 
@@ -126,7 +126,7 @@ describe('what the user changes', () => {
     const before = structuredClone([...disk.nodes.values()]);
     await first.close();
     const memory = await start(disk);
-    await memory.flush(5_000);
+    await memory.flush(60_000);
     expect([...disk.nodes.values()]).toEqual(before);
     const heir = nodeOf(disk, '6432');
     await memory.edit(heir.node_id, { set: { valid_to: '2026-06-30T00:00:00.000Z' } });
@@ -217,7 +217,7 @@ describe('with a model', () => {
     memory.prepare('s0', [OLD.end]);
     memory.prepare('s1', [NEW.end]);
     release();
-    expect(await memory.flush(5_000)).toBe(true);
+    expect(await memory.flush(60_000)).toBe(true);
     const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
     expect([old.written_by, heir.written_by]).toEqual(['scripted', 'scripted']);
     expect(old.superseded_by).toBe(heir.node_id);
@@ -231,7 +231,7 @@ test('on real files and a real index: closed on disk, read again at the next sta
   await first.close();
   const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
   open.push(memory);
-  expect(await memory.flush(5_000)).toBe(true);
+  expect(await memory.flush(60_000)).toBe(true);
   const old = memory.list({}).find((node) => node.summary.includes('5433'));
   expect(old).toMatchObject({ superseded_as: 'revised' });
   const now = await asked(memory, 'which port does the staging database listen on?');

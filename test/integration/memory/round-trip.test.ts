@@ -132,7 +132,7 @@ describe.each(FORMATS)('an export as %s', (format) => {
       fc.asyncProperty(fc.array(fc.tuple(saidText, saidText), { minLength: 1, maxLength: 6 }), async (said) => {
         const [from, to] = [await emptyHome(), await emptyHome()];
         from.capture(said.map(([prompt, answer], at) => talk(prompt, answer, { atMs: 1_800_000_000_000 + at })));
-        await from.flush(20_000);
+        await from.flush(60_000);
         const text = await from.exportAll(format);
         await to.importAll(asRead(text));
         expect(to.list({ all: true })).toEqual(from.list({ all: true }));

@@ -60,9 +60,9 @@ const worked = (shop: string, prompt: string, file: string, answer: string, sess
 async function remembered({ shop, start }: Stage): Promise<DiskRig> {
   const rig = await start();
   rig.memory.capture([worked(shop, 'Which port does the staging database take?', 'src/db.ts', 'It is 5433 now.')]);
-  await rig.memory.flush(10_000);
+  await rig.memory.flush(60_000);
   rig.memory.capture([worked(shop, 'How is staging mail delivered?', 'src/mail.ts', 'By the smtp relay of staging.')]);
-  await rig.memory.flush(10_000);
+  await rig.memory.flush(60_000);
   return rig;
 }
 
@@ -119,7 +119,7 @@ test('after a restart it is still known where the project is and what a waiting 
   await first.memory.close();
   await set.put('src/db.ts', 'port 6000');
   const { memory } = await set.start();
-  await memory.flush(10_000);
+  await memory.flush(60_000);
   const [hit] = await memory.search('staging database port', { top: 1 });
   expect(hit?.node.source_links[0]).toContain('c4c845a7a903d5ea');
   expect(hit?.changed).toEqual([{ path: 'src/db.ts', state: 'changed' }]);
@@ -161,7 +161,7 @@ test('a disk that never answers keeps no turn and no recall waiting', async () =
   };
   const { memory: again } = await set.start({ sources: hanging });
   again.capture([worked(set.shop, 'Where do invoices go?', 'src/db.ts', 'To the billing bucket.', 's2')]);
-  expect(await again.flush(10_000)).toBe(true);
+  expect(await again.flush(60_000)).toBe(true);
   expect(again.list({ sessionId: 's2', all: true })[0]?.source_links).toEqual([]);
   expect((await again.search('staging database port', { top: 1 }))[0]?.changed).toBeUndefined();
 });

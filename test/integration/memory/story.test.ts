@@ -34,7 +34,7 @@ test.each<[string, Pace, 'claude' | 'off', () => Promise<NodeIndex>]>([
   ['all at once, in memory', 'at once', 'claude', inMemory],
   ['with models off, in memory', 'at once', 'off', inMemory],
   ['a turn at a time, in LanceDB', 'lived', 'claude', lanceIndex],
-])('a day of work answers the questions of the next: %s', { timeout: 60_000 }, async (_, pace, llm, open) => {
+])('a day of work answers the questions of the next: %s', async (_, pace, llm, open) => {
   const index = await open();
   const memory = await openRig({ ...createDisk(), index, nowMs: STORY_MS }, { llm });
   await replayStory(memory, pace);

@@ -47,7 +47,7 @@ test('many rows get an index of vectors that finds what comparing all finds, and
   const [flatDir, dir] = [path.join(await tempDir(), 'flat'), path.join(await tempDir(), 'index')];
   const [flat, index] = [await open(flatDir, ROWS + 1), await open(dir, ROWS)];
   for (const each of [flat, index]) await each.upsert(rows);
-  await expect.poll(() => vectorIndexes(dir), { timeout: 20_000 }).toEqual(['near_64']);
+  await expect.poll(() => vectorIndexes(dir)).toEqual(['near_64']);
   expect(await vectorIndexes(flatDir)).toEqual([]);
   let found = 0;
   for (const query of words) {
@@ -94,10 +94,10 @@ test('an index that memory makes needless is dropped, and what is near is found 
   const dir = path.join(await tempDir(), 'index');
   const before = await open(dir, ROWS);
   await before.upsert(rows);
-  await expect.poll(() => vectorIndexes(dir), { timeout: 20_000 }).toEqual(['near_64']);
+  await expect.poll(() => vectorIndexes(dir)).toEqual(['near_64']);
   await before.close();
   const index = await open(dir, ROWS + 1);
-  await expect.poll(() => vectorIndexes(dir), { timeout: 20_000 }).toEqual([]);
+  await expect.poll(() => vectorIndexes(dir)).toEqual([]);
   const [hit] = (await searched(index, textOf(7), everything)).summary;
   expect(hit?.score).toBeGreaterThan(0.5);
   await index.close();

@@ -119,7 +119,7 @@ describe('pass-through', () => {
     secure.destroy();
     expect(rewrites).toEqual([]);
     expect(rig?.proxy.stats()).toMatchObject({ rewritten: 0, failed_open: 0 });
-  }, 180_000);
+  });
 
   it.each([
     ['another client', ['user-agent', 'curl/8', 'content-type', 'application/json']],

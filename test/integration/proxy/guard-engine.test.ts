@@ -5,9 +5,10 @@ import net from 'node:net';
 import path from 'node:path';
 import { Duplex } from 'node:stream';
 import tls from 'node:tls';
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { byteSink } from '../../../common/log.ts';
 import { ENGINE_ENV } from '../../../proxy/guard/engine.ts';
+import { busyness } from '../../helpers/busyness.ts';
 import { control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { sseMessage } from '../../helpers/sse.ts';
 import { ask, askOn, CLIENT, openRequest, secureThrough, type Via } from '../../helpers/wire.ts';
@@ -92,11 +93,11 @@ describe('guard and engine', () => {
     const second = await secureThrough(via, world.ours.ca);
     expect(guard.status().tunnels).toEqual({ open: 2, total: 2, failed_open: 0 });
     first.destroy();
-    await vi.waitFor(() => expect(guard.status().tunnels.open).toBe(1));
+    await expect.poll(() => guard.status().tunnels.open).toBe(1);
     const closed = once(second.on('error', () => {}).resume(), 'close');
     process.kill(await pidOf(), 'SIGKILL');
     await closed;
-    await vi.waitFor(() => expect(guard.status().tunnels.open).toBe(0));
+    await expect.poll(() => guard.status().tunnels.open).toBe(0);
   });
 
   it('keep what a client says before it is answered', async () => {
@@ -176,14 +177,14 @@ describe('guard and engine', () => {
 
   it('try a crashing engine again after a pause', async () => {
     const { guard } = await world.start({ enginePath: engineScript('crash'), timings: { crashWindowMs: 1_000 } });
-    await expect.poll(() => guard.status().engine.restarts, { timeout: 25_000 }).toBeGreaterThan(5);
+    await expect.poll(() => guard.status().engine.restarts).toBeGreaterThan(5);
   });
 
   it('keep what an engine pours out within bounds, and go on', async () => {
     const file = path.join(world.home, 'guard.log');
     const onOutput = byteSink(file, { fileBytes: 100_000, files: 3 });
     const { via } = await world.start({ enginePath: engineScript('flood'), timings: { holdMs: 100 }, onOutput });
-    await expect.poll(() => existsSync(`${file}.2`), { timeout: 15_000 }).toBe(true);
+    await expect.poll(() => existsSync(`${file}.2`)).toBe(true);
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
     await world.stopAll();
     const names = readdirSync(world.home).filter((name) => name.startsWith('guard.log'));
@@ -236,7 +237,7 @@ describe('guard and engine', () => {
     const startedAt = performance.now();
     await control(world.socketPath, '{"op":"stop"}');
     await guard.closed;
-    expect(performance.now() - startedAt).toBeLessThan(2_000);
+    expect(performance.now() - startedAt).toBeLessThan(1_000 * busyness());
     await expect(stream.ended).rejects.toThrow();
   });
 });

@@ -73,7 +73,7 @@ describe('the front door', () => {
       expect(Buffer.concat(chunks).length).toBe(3_000_000);
       echo.close();
     }
-    await expect.poll(() => guard.status().tunnels.open, { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => guard.status().tunnels.open).toBe(0);
   });
 
   it('forwards bytes that came along with the CONNECT', async () => {
@@ -159,7 +159,7 @@ describe('the front door', () => {
     expect(fresh.status).toBe(200);
     fresh.socket.destroy();
     for (const { socket } of idle) socket.destroy();
-    await expect.poll(() => guard.status().tunnels.open, { timeout: 15_000 }).toBe(0);
+    await expect.poll(() => guard.status().tunnels.open).toBe(0);
     echo.close();
   });
 });

@@ -77,7 +77,7 @@ describe('after a pause or a clock that was set', () => {
     const real = performance.now.bind(performance);
     const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + 8 * 3_600_000);
     try {
-      await expect.poll(() => spy.mock.calls.length, { timeout: 10_000 }).toBeGreaterThan(20);
+      await expect.poll(() => spy.mock.calls.length).toBeGreaterThan(20);
       expect(guard.status().engine).toEqual((before as { engine: object }).engine);
       expect((await ask(via, world.ours.ca, { headers: CLIENT, body })).status).toBe(200);
     } finally {

@@ -96,7 +96,7 @@ describe('receipts on disk', () => {
     const text = await readFile(file, 'utf8');
     expect(text).not.toContain(CANARY);
     expect(text).not.toContain('signature');
-  }, 60_000);
+  });
 
   it('are redacted once, also when they are written again, and what is on disk stays as it is', async () => {
     const file = path.join(dir, 'redacted', 'receipts.jsonl');
@@ -127,7 +127,7 @@ describe('receipts on disk', () => {
     expect(asked).toEqual([]);
     await second.close();
     expect((await open()).list()).toEqual(second.list());
-  }, 60_000);
+  });
 
   it('are the newest ones only, and a torn line costs one', async () => {
     const file = path.join(dir, 'few.jsonl');
@@ -142,5 +142,5 @@ describe('receipts on disk', () => {
     );
     const lines = (await readFile(file, 'utf8')).split('\n').filter((line) => line.includes('request_id'));
     expect(lines.length).toBeLessThanOrEqual(11);
-  }, 60_000);
+  });
 });

@@ -59,7 +59,7 @@ describe('an import of past transcripts', () => {
       added: 10,
       known: 0,
     });
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     const [hit] = await memory.search('port of the webhook service', { top: 1, projectDir: cwd });
     expect(hit?.line.text).toContain('4717');
     expect(hit?.node).toMatchObject({ origin: 'user', session_id: 'past-1', source_links: ['import:claude'] });
@@ -76,7 +76,7 @@ describe('an import of past transcripts', () => {
     const file = writeTranscript(claudeDir, one);
     const first = await start(home);
     await take(first.claude, claudeDir);
-    await first.memory.flush(20_000);
+    await first.memory.flush(60_000);
     const nodes = first.memory.list({ all: true }).length;
     expect(await take(first.claude, claudeDir)).toMatchObject({ unchanged: 1, files_read: 0, added: 0 });
     await first.memory.close();
@@ -118,7 +118,7 @@ describe('an import of past transcripts', () => {
     const { memory, claude, journal } = await start(home);
     const after = await take(claude, claudeDir);
     expect(after.problems).toEqual([]);
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     for (const id of ['past-1', 'past-2']) {
       expect(await journal.read(id)).toHaveLength(10);
       const covered = memory.list({ sessionId: id }).flatMap((node) => node.turns);
@@ -146,10 +146,10 @@ describe('an import of past transcripts', () => {
       ),
     );
     memory.capture(sent.slice(0, 4));
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     expect(await take(claude, claudeDir)).toMatchObject({ turns: 10, added: 6, known: 4 });
     memory.capture(sent);
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     expect(memory.standIns(sent.map(({ end }) => end)).size).toBe(10);
     expect((await memory.sessions())[0]).toMatchObject({ session_id: 'live', turns: 10 });
     const covered = memory.list({ sessionId: 'live' }).flatMap((node) => node.turns);
@@ -162,12 +162,12 @@ describe('an import of past transcripts', () => {
     writeTranscript(claudeDir, { ...one, sessionId: 'live' });
     const { memory, claude } = await start(home);
     memory.capture(said.slice(0, 2).map(({ prompt, answer }) => talk(prompt, answer, { sessionId: 'live' })));
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     await memory.remove(memory.list({ all: true }).map(({ node_id }) => node_id));
     expect(await take(claude, claudeDir)).toMatchObject({ added: 8, skipped: 2 });
     await memory.remove(memory.list({}).map(({ node_id }) => node_id));
     expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0, skipped: 10 });
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     const holding = filesBelow(home).filter((file) => readFileSync(file).includes('must not share one'));
     expect(holding).toEqual([]);
   });
@@ -208,12 +208,12 @@ describe('an import of past transcripts', () => {
     });
     const { memory, claude } = await start(home, { llm: 'claude', model: scriptedModel({}) });
     await take(claude, claudeDir);
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     await memory.close();
     for (const word of [secret, 'the plum'])
       expect(filesBelow(home).filter((file) => readFileSync(file).includes(word))).toEqual([]);
     const again = await start(home, { llm: 'claude', model: scriptedModel({}) });
-    await again.memory.flush(20_000);
+    await again.memory.flush(60_000);
     expect(again.memory.list({}).map(({ written_by }) => written_by)).toEqual(['local']);
   });
 
@@ -236,7 +236,7 @@ describe('an import of past transcripts', () => {
     const { memory, claude } = await start(await tempDir(), { llm: 'claude', model });
     const first = await take(claude, claudeDir, { llm: 'claude', budgetTokens: 9_000 });
     expect(first).toMatchObject({ added: 20, model: { batches: 1, left: 1 } });
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     const writers = () => memory.list({}).map(({ written_by }) => written_by);
     expect(writers()).toContain('local');
     const [own] = memory.list({}).filter(({ written_by }) => written_by === 'scripted');
@@ -259,7 +259,7 @@ describe('an import of past transcripts', () => {
     const { memory, claude } = await start(await tempDir());
     expect((await take(claude, claudeDir)).documents).toEqual({ files: 1, added: 1, unchanged: 0 });
     expect((await take(claude, claudeDir)).documents).toEqual({ files: 1, added: 0, unchanged: 1 });
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     const [hit] = await memory.search('amberwort list', { top: 1 });
     expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active' });
   });
@@ -305,7 +305,7 @@ describe('turns in a file', () => {
       skipped: 0,
     });
     expect(await importFile(memory, input)).toMatchObject({ added: 0, known: 2 });
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     const [hit] = await memory.search('deploy branch', { top: 1, projectDir: cwd });
     expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active', session_id: 'chat-7' });
     expect(hit?.node.created_at).toBe('2026-02-03T04:05:06.000Z');
@@ -318,7 +318,7 @@ describe('turns in a file', () => {
     writeFileSync(file, [line('user', order), line('user', other, 2), line('assistant', 'ok', 2)].join('\n'));
     const { memory } = await start(await tempDir());
     await importFile(memory, { file, projectDir: cwd });
-    await memory.flush(20_000);
+    await memory.flush(60_000);
     const nodes = memory.list({ all: true });
     expect(nodes.length).toBeGreaterThan(0);
     for (const { origin, recall_mode, summary, topic_tags, facts } of nodes) {

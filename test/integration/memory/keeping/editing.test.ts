@@ -31,7 +31,7 @@ const turns = [
 async function remembered(home: string): Promise<DiskRig> {
   const rig = await start(home);
   rig.memory.capture(turns);
-  await rig.memory.flush(10_000);
+  await rig.memory.flush(60_000);
   return rig;
 }
 
@@ -51,7 +51,7 @@ describe('edit', () => {
       importance: 'HIGH',
       trigger: 'When I ask for 12',
     });
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect((await memory.search('6001', { top: 1 }))[0]?.node.node_id).toBe(id);
   });
 
@@ -87,7 +87,7 @@ describe('edit', () => {
     const { memory } = await remembered(home);
     const secret = `ghp_${'z9Y8'.repeat(9)}`;
     await memory.edit(idOf(memory, '5433'), { set: { summary: `the token is ${secret}` } });
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     for (const file of filesBelow(home)) expect((await readFile(file)).includes(secret), file).toBe(false);
   });
 });
@@ -145,7 +145,7 @@ describe('export and import', () => {
     expect(await other.exportAll(format)).toBe(text);
     expect(other.list({ all: true })).toEqual(memory.list({ all: true }));
     expect(await other.importAll(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
-    await other.flush(10_000);
+    await other.flush(60_000);
     expect((await other.search('pnpm', { top: 1 }))[0]?.node.summary).toContain('pnpm');
   });
 
@@ -167,7 +167,7 @@ describe('rollback', () => {
     const { memory } = await remembered(await tempDir());
     const { memory: other } = await start(await tempDir());
     other.capture([talk('The logo is a walrus.', 'Noted.', { sessionId: 's9', atMs: 1_700_000_000_000 })]);
-    await other.flush(10_000);
+    await other.flush(60_000);
     const id = idOf(memory, '5433');
     const before = await memory.show(id, 0);
     await memory.edit(id, { set: { summary: 'port 1' } });
@@ -177,7 +177,7 @@ describe('rollback', () => {
     await memory.importAll(foreign);
     expect(idOf(memory, 'walrus')).toBeDefined();
     memory.capture([talk('Deploys run on Fridays.', 'Noted.', { atMs: Date.now() + 60_000 })]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     const report = await memory.rollback(edit?.id.slice(0, 18) as string);
     expect(report).toMatchObject({ restored: 1 });
     expect(await memory.show(id, 0)).toEqual(before);
@@ -185,7 +185,7 @@ describe('rollback', () => {
     await memory.rollback(report.undo);
     expect((await memory.show(id, 0)).summary).toBe('port 1');
     expect(idOf(memory, 'walrus')).toBeDefined();
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect((await memory.search('walrus logo', { top: 1 })).length).toBe(1);
     await expect(memory.rollback('1999')).rejects.toMatchObject({ code: 'not_found' });
   });
@@ -217,7 +217,7 @@ test('rm leaves no trace anywhere: files, copies, index bytes, journal, briefs, 
   const home = await tempDir();
   const { memory, nodeFiles } = await remembered(home);
   memory.capture([talk('The walrusword is our passphrase.', 'Noted: walrusword.', { sessionId: 's3' })]);
-  await memory.flush(10_000);
+  await memory.flush(60_000);
   const id = idOf(memory, 'walrusword');
   const other = idOf(memory, 'pnpm');
   await memory.edit(other, { set: { links: id } });
@@ -228,9 +228,9 @@ test('rm leaves no trace anywhere: files, copies, index bytes, journal, briefs, 
   await writeFile(path.join(path.dirname(file), 'copy.md'), text);
   await writeFile(path.join(path.dirname(file), 'torn.md'), text.slice(text.indexOf('\n') + 1));
   await writeFile(`${file}.invalid-1`, text);
-  await memory.flush(10_000);
+  await memory.flush(60_000);
   expect(await memory.remove([id.slice(0, -1)])).toEqual([id]);
-  await memory.flush(10_000);
+  await memory.flush(60_000);
   for (const each of filesBelow(home)) {
     const bytes = await readFile(each);
     const plain = each.endsWith('.gz') ? gunzipSync(bytes) : bytes;

@@ -26,7 +26,7 @@ const ALL = [PORT, PAGE, LINT, OTHER];
 
 async function told(memory: Memory, turns = ALL): Promise<Memory> {
   memory.capture(turns);
-  expect(await memory.flush(10_000)).toBe(true);
+  expect(await memory.flush(60_000)).toBe(true);
   return memory;
 }
 
@@ -50,7 +50,7 @@ describe('what is forgotten', () => {
     const report = await memory.forget({ dryRun: false, source });
     expect(report.turns).toBe(1);
     expect(report.nodes.map(({ node_id }) => node_id)).toEqual(dry.nodes.map(({ node_id }) => node_id));
-    expect(await memory.flush(10_000)).toBe(true);
+    expect(await memory.flush(60_000)).toBe(true);
     expect(saying(memory)).toMatch(/5433[\s\S]*linter|linter[\s\S]*5433/);
     expect(memory.standIns([PAGE.end]).get(PAGE.end)).toEqual([]);
     expect(await memory.restore('s1')).toHaveLength(4);
@@ -144,7 +144,7 @@ test('a model that answers late brings nothing back', async () => {
   await memory.forget({ dryRun: false, sessionId: 's1' });
   answer();
   expect(model.compacted).toHaveLength(1);
-  expect(await memory.flush(10_000)).toBe(true);
+  expect(await memory.flush(60_000)).toBe(true);
   expect(saying(memory)).toBe('');
   expect([...disk.briefs.values()].flatMap(({ active }) => active)).toEqual([]);
   await memory.close();

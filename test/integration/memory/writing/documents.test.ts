@@ -48,7 +48,7 @@ describe('an imported document', () => {
     const report = await memory.importDocument(request(HANDBOOK));
     expect(report).toMatchObject({ kind: 'document', added: report.chunks, unchanged: 0, outdated: 0, skipped: 0 });
     expect(report.chunks).toBeGreaterThan(2);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     const [hit] = await memory.search('where are backups kept', { top: 3, projectDir });
     expect(hit?.line.text).toContain('amberwort');
     expect(hit?.node).toMatchObject({ origin: 'tool', written_by: 'document', compaction_reason: 'external' });
@@ -70,7 +70,7 @@ describe('an imported document', () => {
     const { chunks } = await first.memory.importDocument(request(HANDBOOK));
     const again = { added: 0, unchanged: chunks, outdated: 0, skipped: 0 };
     expect(await first.memory.importDocument(request(HANDBOOK))).toMatchObject(again);
-    await first.memory.flush(10_000);
+    await first.memory.flush(60_000);
     await first.memory.close();
     const { memory } = await start(home);
     expect(await memory.importDocument(request(HANDBOOK))).toMatchObject(again);
@@ -87,7 +87,7 @@ describe('an imported document', () => {
     expect(report).toMatchObject({ chunks, added: report.outdated });
     expect(report.added).toBeGreaterThan(0);
     expect(report.added).toBeLessThan(chunks);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect((await memory.search('who announces a release', { top: 1 }))[0]?.line.text).toContain('Tobias');
     expect(JSON.stringify(await memory.restore(report.session_id))).not.toContain('Ilse');
     expect(holding(path.join(home, 'index'), 'Ilse')).toEqual([]);
@@ -100,10 +100,10 @@ describe('an imported document', () => {
     memory.capture([
       talk('We build the parcel service with pnpm 9 in src/build.', 'Noted.', { projectDir, sessionId: 'real' }),
     ]);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     const files = Array.from({ length: 7 }, (_, at) => request(`${HANDBOOK} ${at}`, { file: `/home/dev/${at}.md` }));
     for (const file of files) await memory.importDocument(file);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     const standing = await memory.standing('new', projectDir);
     expect(standing.brief.join('\n')).toContain('pnpm');
     expect(JSON.stringify(standing.lines)).not.toContain('handbook');
@@ -123,7 +123,7 @@ describe('an imported document', () => {
     nodeFiles.save = save;
     await memory.close();
     const next = await start(home);
-    await next.memory.flush(10_000);
+    await next.memory.flush(60_000);
     expect(next.memory.list({ all: true })).toEqual([]);
     const report = await next.memory.importDocument(request(HANDBOOK));
     expect(report).toMatchObject({ added: report.chunks });
@@ -135,14 +135,14 @@ describe('an imported document', () => {
     const home = await tempDir();
     const { memory } = await start(home);
     await memory.importDocument(request(HANDBOOK));
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     // The end of a piece is the beginning of the next: both may say it.
     const gone: string[] = [];
     for (const { node_id } of memory.list({ all: true })) {
       if (JSON.stringify((await memory.show(node_id, 2)).raw).includes('amberwort')) gone.push(node_id);
     }
     await memory.remove(gone);
-    await memory.flush(10_000);
+    await memory.flush(60_000);
     expect(await memory.search('amberwort', { top: 3 })).toEqual([]);
     expect(holding(home, 'amberwort')).toEqual([]);
     expect(await memory.importDocument(request(HANDBOOK))).toMatchObject({ added: 0, skipped: gone.length });

@@ -77,7 +77,7 @@ const sound = async (): Promise<string> => {
   );
 };
 
-test('ten thousand random edits keep catalogue, index and files in agreement', { timeout: 180_000 }, async () => {
+test('ten thousand random edits keep catalogue, index and files in agreement', async () => {
   const whole = await sound();
   let edits = 0;
   await fc.assert(
@@ -100,7 +100,7 @@ test('ten thousand random edits keep catalogue, index and files in agreement', {
   expect(edits).toBeGreaterThanOrEqual(10_000);
 });
 
-test('edits made while nobody ran are taken over at the next start', { timeout: 60_000 }, async () => {
+test('edits made while nobody ran are taken over at the next start', async () => {
   const whole = await sound();
   await fc.assert(
     fc.asyncProperty(fc.array(randomEdit, { minLength: 1, maxLength: 10 }), async (made) => {

@@ -70,7 +70,7 @@ describe('the ledger', () => {
     expect(totals.original).toBeGreaterThan(totals.sent * 1.3);
     expect(totals.untouchedUsd - totals.sentUsd).toBeGreaterThan(0);
     expect(ledger.off()).toEqual([]);
-  }, 120_000);
+  });
 
   it('takes the bill of an untouched request as what it would have been', async () => {
     const { steps, ledger } = await playBilled(codingSession(6, OPUS_5_5).plan, {
@@ -80,7 +80,7 @@ describe('the ledger', () => {
     expect(totals.original).toBe(totals.sent);
     expect(totals.untouchedUsd).toBe(totals.sentUsd);
     expect(totals.original).toBe(sum(steps, ({ direct }) => billTotal(direct)));
-  }, 60_000);
+  });
 
   it('claims no saving where upstream had let go of the cache by itself', async () => {
     const evicted = ({ usage }: Pick<BilledStep, 'usage'>) => ({
@@ -94,7 +94,7 @@ describe('the ledger', () => {
     // All was written at double the price, on both courses: what is saved is what was not sent, no more.
     const spared = 2 * (totals.original - totals.sent);
     expectNear(totals.untouchedEquivalents - totals.sentEquivalents, spared, 0.05);
-  }, 60_000);
+  });
 
   it('switches trimming off where it loses, replays the plan in force, and knows it after a restart', async () => {
     const records: LedgerRecord[] = [];
@@ -119,7 +119,7 @@ describe('the ledger', () => {
     expect(last?.added.map(({ text }) => text)).toEqual(
       receipts.find(({ request_id }) => request_id === `r${endsAt}`)?.added.map(({ text }) => text),
     );
-  }, 120_000);
+  });
 
   it('lets a conversation that pays go on', async () => {
     for (const model of [OPUS_5_5, OPUS_4_8]) {
@@ -127,7 +127,7 @@ describe('the ledger', () => {
       const { ledger } = await playBilled(story.plan, { config: configOf() });
       expect(ledger.off()).toEqual([]);
     }
-  }, 120_000);
+  });
 });
 
 const LOSSES_AT_LEAST = 3;

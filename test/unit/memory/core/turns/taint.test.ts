@@ -97,9 +97,10 @@ test.each(['<bash-stdout>', '<system-reminder>', '<comet-cc-memory>\n'])(
   'a megabyte of %j is read in linear time',
   (unit) => {
     const text = unit.repeat(1_000_000 / unit.length);
-    const startedMs = performance.now();
+    const before = process.cpuUsage();
     readTurn(turnOf(text, [message('user', text), say(text)]));
-    expect(performance.now() - startedMs).toBeLessThan(3_000);
+    // Processor time, not that of the clock: others may have the machine meanwhile.
+    expect(process.cpuUsage(before).user / 1_000).toBeLessThan(3_000);
   },
 );
 
