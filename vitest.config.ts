@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
-    setupFiles: ['test/helpers/loopback-only.ts'],
+    setupFiles: ['test/helpers/loopback-only.ts', 'test/helpers/fixed-seed.ts'],
     reporters: ['default', './test/helpers/summary-reporter.ts'],
     // They end what hangs, and say nothing of how fast anything is: a busy machine takes its time.
     testTimeout: 300_000,

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createRedactor } from '../../common/redact.ts';
@@ -92,9 +92,16 @@ export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over 
     watch: null,
     clock: { now: () => disk.nowMs },
     log: silentLog,
-    randomHex: () => randomBytes(4).toString('hex'),
+    randomHex,
     ...over,
   });
+}
+
+let asked = 0;
+/** Another one each time, and the same ones in each run. */
+function randomHex(): string {
+  asked += 1;
+  return createHash('sha256').update(String(asked)).digest('hex').slice(0, 8);
 }
 
 function listed(ends: string[]): Forgotten {

@@ -252,7 +252,7 @@ it('comes by itself when nobody worked for long enough, and not before', async (
     vi.advanceTimersByTime(29 * 60_000);
     expect(memory.status().dream).toBeNull();
     vi.advanceTimersByTime(2 * 60_000);
-    await vi.waitUntil(() => memory.status().dream !== null, { timeout: 10_000 });
+    await vi.waitUntil(() => memory.status().dream !== null, { timeout: 60_000 });
     expect(memory.status().dream).toMatchObject({ merged: 1, groups: 2 });
     await memory.close();
   } finally {

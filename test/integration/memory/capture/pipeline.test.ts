@@ -455,9 +455,5 @@ describe('the user owns it', () => {
 });
 
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error('it did not happen within 10 s');
-    await new Promise((resolve) => setImmediate(resolve));
-  }
+  while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
