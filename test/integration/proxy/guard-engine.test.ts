@@ -73,7 +73,7 @@ function hastyClient(via: Via): Duplex {
 }
 
 const pidOf = async (): Promise<number> => {
-  const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":5000}');
+  const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":60000}');
   return (status as { engine: { pid: number } }).engine.pid;
 };
 
@@ -150,18 +150,21 @@ describe('guard and engine', () => {
   });
 
   it('tunnel while the engine hangs, and use it again when it is back', async () => {
-    const { guard, via } = await world.start({ timings: { holdMs: 1_500 } });
+    const { guard, via } = await world.start({ timings: { holdMs: 4_000 } });
     const pid = await pidOf();
     process.kill(pid, 'SIGSTOP');
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
-    expect(guard.status().engine).toMatchObject({ state: 'late', pid, restarts: 0 });
+    await expect.poll(() => guard.status().engine).toMatchObject({ state: 'late', pid, restarts: 0 });
     process.kill(pid, 'SIGCONT');
     expect(await pidOf()).toBe(pid);
     expect((await asked(via, world.ours.ca)).status).toBe(200);
   });
 
   it('kill an engine that hangs for good, and start another', async () => {
-    const { via, guard } = await world.start({ timings: { hungMs: 3_000, holdMs: 25_000 } });
+    const { via, guard } = await world.start({
+      // One that takes as long to start as one may hang is ended too, and another one tries.
+      timings: { hungMs: 8_000, holdMs: 120_000, crashWindowMs: 1_000 },
+    });
     process.kill(await pidOf(), 'SIGSTOP');
     expect((await asked(via, world.ours.ca)).status).toBe(200);
     expect(guard.status().engine.restarts).toBeGreaterThan(0);
@@ -169,7 +172,7 @@ describe('guard and engine', () => {
 
   it('stop restarting an engine that dies again and again, and tunnel at once', async () => {
     const { guard, via } = await world.start({ enginePath: engineScript('crash'), timings: { holdMs: 60_000 } });
-    const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":25000}');
+    const status = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":60000}');
     expect(status).toMatchObject({ engine: { state: 'crash_loop', restarts: 5 } });
     expect((await asked(via, world.theirs.ca)).status).toBe(200);
     expect(guard.status().tunnels.failed_open).toBe(1);

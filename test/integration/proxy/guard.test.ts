@@ -118,7 +118,7 @@ describe('the front door', () => {
   });
 
   it('closes clients that send garbage, too much, or nothing', async () => {
-    const { via } = await world.start({ ...quick, timings: { headMs: 200 } });
+    const { via } = await world.start({ ...quick, timings: { headMs: 1_000 } });
     expect(await answerTo(via.port, '\x16\x03\x01garbage\r\n\r\n')).toMatch(/^HTTP\/1\.1 400 /);
     expect(await answerTo(via.port, `CONNECT a:1 HTTP/1.1\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`)).toMatch(
       /^HTTP\/1\.1 4/,

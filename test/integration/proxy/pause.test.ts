@@ -73,7 +73,7 @@ describe('after a pause or a clock that was set', () => {
 
   it('the guard takes its own sleep for no silence of the engine', async () => {
     const { guard, via } = await world.start();
-    const before = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":20000}');
+    const before = await control(world.socketPath, '{"op":"wait_healthy","timeout_ms":60000}');
     const real = performance.now.bind(performance);
     const spy = vi.spyOn(performance, 'now').mockImplementation(() => real() + 8 * 3_600_000);
     try {
