@@ -46,8 +46,9 @@ export async function runProgram(argv: readonly string[], context: Context): Pro
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     context.term.progress('');
     context.term.say(`comet-cc: ${messageOf(error)}`);
-    const why = await configProblem(error, context);
-    if (why !== '') context.term.say(`comet-cc: ${why}`);
+    for (const why of [await configProblem(error, context), await buildProblem(error, context)]) {
+      if (why !== '') context.term.say(`comet-cc: ${why}`);
+    }
     return exitCodeOf(error);
   }
 }
@@ -67,6 +68,17 @@ async function configProblem(error: unknown, context: Context): Promise<string> 
     () => '',
     (reason: unknown) => messageOf(reason),
   );
+}
+
+/** Whatever goes wrong between a command and a daemon of different builds may be due to that. */
+async function buildProblem(error: unknown, context: Context): Promise<string> {
+  if (error instanceof CometError && error.code === 'daemon_down') return '';
+  const { guardStatus } = await import('./daemon/control.ts');
+  const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
+  if (guard === null) return '';
+  const { otherBuild } = await import('./daemon/age.ts');
+  const difference = otherBuild(guard, Date.now());
+  return difference === '' ? '' : `${difference}; comet-cc restart brings both to one`;
 }
 
 function createProgram(context: Context): Command {

@@ -3,6 +3,7 @@ import type { EngineStatus } from './api/operations.ts';
 import { NO_PAUSES } from './consent/pauses.ts';
 import type { Context } from './context.ts';
 import { type Costs, NO_COSTS } from './costs.ts';
+import { otherBuild } from './daemon/age.ts';
 import type { EngineState, GuardStatus } from './daemon/control.ts';
 import { idleModel } from './stores/late-memory.ts';
 import { VERSION } from './version.ts';
@@ -21,6 +22,8 @@ export interface StatusReport
   readonly upstream: string;
   readonly uptime_ms: number;
   readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };
+  /** Why the daemon runs other code than whoever asks, '' when it does not. */
+  readonly other_build: string;
 }
 
 /** One that hangs is late before that, and is not asked. */
@@ -35,12 +38,16 @@ const NOTHING = {
   paused: NO_PAUSES,
   problems: [],
 };
+const SILENT = { file: 'engine', message: 'it did not answer in time: what it counts is not known here; ask again' };
 
 /** What guard and engine say together; zeros for what only a healthy engine knows. */
 export async function statusReport(context: Context, guard: GuardStatus | null): Promise<StatusReport> {
   if (guard === null) return await stoppedReport(context);
   const engine = guard.engine.state === 'healthy' ? await engineStatus(context) : null;
-  const known = engine ?? { ...NOTHING, llm: idleModel(context.env['COMET_CC_LLM'] ?? '') };
+  const silent = engine === null && guard.engine.state === 'healthy';
+  // A daemon of another build may not say all of it.
+  const idle = idleModel(context.env['COMET_CC_LLM'] ?? '');
+  const known = { ...NOTHING, ...engine, llm: { ...idle, ...engine?.llm } };
   return {
     running: true,
     pid: guard.pid,
@@ -60,8 +67,9 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     reindex: known.reindex,
     dream: known.dream,
     paused: known.paused,
-    problems: known.problems,
+    problems: silent ? [SILENT, ...known.problems] : known.problems,
     tunnels: guard.tunnels,
+    other_build: otherBuild(guard, Date.now()),
   };
 }
 
@@ -78,6 +86,7 @@ async function stoppedReport(context: Context): Promise<StatusReport> {
     ...NOTHING,
     llm: idleModel(config.llm),
     tunnels: { open: 0, total: 0, failed_open: 0 },
+    other_build: '',
   };
 }
 

@@ -49,10 +49,14 @@ export function startUpkeep(parts: Parts): Upkeep {
         if (isClosing()) return;
         await pipeline.hydrate(sessionId);
       }
-      await indexer.reconcile(isClosing);
+      await indexer.reconcile(isClosing, (done, total) => {
+        reindexing = { done, total };
+      });
     } catch (error) {
       problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
       log.error('memory started without all of its history', { error });
+    } finally {
+      reindexing = null;
     }
   }
 

@@ -4,6 +4,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { type GuardStatus, guardStatus } from '../daemon/control.ts';
 import { portNonce } from '../daemon/identity.ts';
 import type { StatusReport } from '../status-report.ts';
+import { VERSION } from '../version.ts';
 import { bad, type Check, good } from './check.ts';
 
 /** The guard of this home, or why none can be asked. */
@@ -47,6 +48,11 @@ export function checkEngine(report: StatusReport | null, problem: string): Check
     );
   }
   return bad('engine', `${state}; requests go past it meanwhile`, 'wait a moment; if it stays so, see comet-cc logs');
+}
+
+export function checkBuild(report: StatusReport | null): Check {
+  const difference = report?.other_build ?? '';
+  return difference === '' ? good('build', `comet-cc ${VERSION}`) : bad('build', difference, 'comet-cc restart');
 }
 
 export function checkStore(report: StatusReport | null): Check {

@@ -54,6 +54,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     await checkCerts(paths, Date.now()),
     await checkTrust(paths, trustStores(thisMachine(env, paths.runDir)), Date.now()),
     daemon.checkEngine(report, problem),
+    daemon.checkBuild(report),
     daemon.checkStore(report),
     daemon.checkModel(report),
   ];

@@ -60,6 +60,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
   ];
   if (report.dream !== null) rows.push(['dream', dreamLine(report.dream)]);
   const lines = rows.map(([name, text]) => `${paint('dim', name.padEnd(9))} ${text}`);
+  if (report.other_build !== '') lines.push(paint('yellow', `${report.other_build}; comet-cc restart`));
   for (const line of pauseLines(report.paused)) lines.push(paint('yellow', line));
   if (report.reindex !== null) {
     const { done, total } = report.reindex;

@@ -122,7 +122,7 @@ export interface MemoryStatus {
   };
   readonly nodes: number;
   readonly problems: readonly Problem[];
-  /** Nodes written so far, while `reindex` runs or the index of another embedder is filled. */
+  /** Nodes written so far, while `reindex` runs, or what the index lacks, or the one of another embedder, is filled. */
   readonly reindex: { readonly done: number; readonly total: number } | null;
   /** Pieces of a document written so far, or with `turns` bytes of transcripts read, while that is imported. */
   readonly importing: {

@@ -16,7 +16,7 @@ export interface Indexer {
   upsert(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void;
   remove(ids: readonly string[]): Promise<void>;
   /** Brings the index in step with the catalogue: the disk wins. */
-  reconcile(isStopping: () => boolean): Promise<void>;
+  reconcile(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
   /**
    * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
    * left as it is. Stops between a few nodes, so that others get their turn.
@@ -102,15 +102,18 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, l
         sessionTurns.clear();
         await index.removeNodes(ids);
       }),
-    async reconcile(isStopping) {
+    async reconcile(isStopping, progress) {
       const known = await index.entries();
       const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
       const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
       const emptied = wrong.filter((node) => known.has(node.node_id)).map((node) => node.node_id);
       if (stale.length + emptied.length > 0) await queued(() => index.removeNodes([...stale, ...emptied]));
+      let done = 0;
       for (const nodes of inWrites(wrong)) {
         if (isStopping()) return;
+        progress(done, wrong.length);
         await queued(() => write(nodes));
+        done += nodes.length;
       }
     },
     async succeed(isStopping, progress) {

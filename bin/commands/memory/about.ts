@@ -112,5 +112,11 @@ function isText(line: string): boolean {
 
 function factLine({ concept, value, polarity, origin }: ProjectView['facts'][number]): string {
   // A "not" before it would turn a value around that says its own.
-  return `${oneLine(concept)}: ${oneLine(value)} (${polarity === 'negative' ? 'negative, ' : ''}${origin})`;
+  return `${saysItself(concept, value) ? '' : `${oneLine(concept)}: `}${oneLine(value)} (${polarity === 'negative' ? 'negative, ' : ''}${origin})`;
+}
+
+/** A concept that was made of words of its value, as "tax or cents", tells nothing beside it. */
+function saysItself(concept: string, value: string): boolean {
+  const words = concept.split(/,? or |, /);
+  return words.every((word) => value.includes(word));
 }

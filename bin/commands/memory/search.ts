@@ -10,7 +10,7 @@ import type { RecallHit } from '../../../memory/face/recall.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
 import { truncate, wrapped } from '../../terminal/columns.ts';
-import { ago, lanesText, oneLine, parseCount } from '../../terminal/format.ts';
+import { ago, count, lanesText, oneLine, parseCount } from '../../terminal/format.ts';
 import type { Term } from '../../terminal/term.ts';
 
 interface Flags {
@@ -44,7 +44,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       '\nExample:\n  comet-cc memory search "why did we drop redis" --explain\n  comet-cc memory search --file src/db.ts',
     )
     .action(async (words: string[], flags: Flags) => {
-      if (words.length === 0 && flags.file === undefined) {
+      if (words.join('').trim() === '' && flags.file === undefined) {
         throw new CometError('usage', 'memory search takes words to look for, or --file <path>');
       }
       const hits = await engineOf(context.paths).call('nodes/search', {
@@ -55,13 +55,20 @@ export function registerMemorySearch(memory: Command, context: Context): void {
         ...(flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) }),
       });
       if (flags.json) return context.term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
-      if (hits.length === 0) context.term.say('nothing fits');
+      if (hits.length === 0) context.term.say(await nothingFits(context));
       const shown = { query: words.join(' '), explain: flags.explain ?? false, nowMs: Date.now() };
       for (const line of hits.flatMap((hit) => hitLines(hit, shown, context.term))) context.term.out(line);
       if (hits.some(({ isExact }) => isExact)) {
         context.term.say('this asks for an exact value or wording: read it in full, comet-cc memory show ID --depth 2');
       }
     });
+}
+
+async function nothingFits(context: Context): Promise<string> {
+  const { reindex } = await engineOf(context.paths).call('status', {});
+  if (reindex === null) return 'nothing fits';
+  const { done, total } = reindex;
+  return `nothing fits yet: the index is filled anew, ${count(done)} of ${count(total)} nodes`;
 }
 
 /** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */

@@ -240,6 +240,18 @@ describe('memory about', () => {
     ]);
   });
 
+  it('leaves out a concept that only repeats its value', () => {
+    const told = {
+      concept: 'VAT or cents',
+      value: 'VAT is counted in cents',
+      polarity: 'positive',
+      origin: 'user',
+      node_id: 'mem_1',
+    } as const;
+    const lines = aboutLines({ ...view, facts: [told] }, { paint: plain, width: 100, nowMs: NOW });
+    expect(lines.at(-1)).toBe('- VAT is counted in cents (user)');
+  });
+
   it('keeps to the width, wide characters too', () => {
     const wide = {
       ...view,
@@ -278,6 +290,7 @@ describe('status', () => {
     engine: { state: 'healthy', pid: 8, restarts: 0 },
     upstream: 'https://api.anthropic.com',
     uptime_ms: 61_000,
+    other_build: '',
     requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
     ...NO_COSTS,
     tokens: { original: 100_000, sent: 40_000, own: 0, net_saved: 60_000 },

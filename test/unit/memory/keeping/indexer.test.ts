@@ -42,8 +42,11 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
     tracker: createTracker(),
     log: silentLog,
   });
-  if (way === 'reconcile') await indexer.reconcile(() => false);
-  else await indexer.rebuild(() => {});
+  const told: string[] = [];
+  const progress = (done: number, total: number): void => void told.push(`${done} of ${total}`);
+  if (way === 'reconcile') await indexer.reconcile(() => false, progress);
+  else await indexer.rebuild(progress);
+  expect(told.slice(0, 3)).toEqual(['0 of 250', '100 of 250', '200 of 250']);
   expect(writes.map((rows) => rows.filter(({ kind }) => kind === 'node').length)).toEqual([100, 100, 50]);
   const entries = await index.entries();
   expect(nodes.map(({ node_id }) => entries.get(node_id)?.turns)).toEqual(nodes.map(({ turns }) => turns));

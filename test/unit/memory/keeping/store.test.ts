@@ -42,7 +42,10 @@ async function shelf(files = createTextFiles(), index = createMemoryIndex(create
   const list = { load: async () => dismissed, add: async (ends: readonly string[]) => void dismissed.push(...ends) };
   const store = createStore({ nodeFiles: files, dismissed: list, index, catalogue, indexer });
   await store.open();
-  await indexer.reconcile(() => false);
+  await indexer.reconcile(
+    () => false,
+    () => {},
+  );
   return { files, catalogue, index, store, tracker };
 }
 
