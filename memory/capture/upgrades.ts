@@ -12,6 +12,7 @@ import type { Catalogue } from '../keeping/catalogue.ts';
 import type { Store } from '../keeping/store.ts';
 import type { CompactionResult } from '../ports/language-model.ts';
 import type { Batch, Compactor } from '../writing/compactor.ts';
+import type { Folding } from '../writing/folding.ts';
 import type { Linker } from '../writing/linker.ts';
 import { createModelGate } from '../writing/model-gate.ts';
 import type { Revisions } from '../writing/revisions.ts';
@@ -56,13 +57,14 @@ type Parts = Pick<MemoryDeps, 'model' | 'quota' | 'clock'> & {
   readonly revisions: Revisions;
   readonly store: Store;
   readonly linker: Linker;
+  readonly folding: Folding;
   readonly texts: Texts;
   readonly tracker: Tracker;
   readonly log: Log;
 };
 
 export function createUpgrades(parts: Parts): Upgrades {
-  const { model, quota, clock, catalogue, compactor, revisions, store, linker, texts, tracker, log } = parts;
+  const { model, quota, clock, catalogue, compactor, revisions, store, linker, folding, texts, tracker, log } = parts;
   const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
@@ -176,6 +178,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       );
       await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
       linker.link(saved.slice(0, fresh.length));
+      folding.grew(batch.sessionId);
     });
   }
 

@@ -14,7 +14,7 @@ import type { StoredBrief } from '../ports/node-files.ts';
 import { recentBriefs } from './recent-briefs.ts';
 
 /** Passive lines and what is handed over may take as much each. */
-const CHARS_PER_TOKEN = 3.5;
+const BYTES_PER_TOKEN = 3.5;
 const THREADS = '## Open in Other Sessions';
 
 type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & {
@@ -62,26 +62,26 @@ export function createStanding({ config, nodeFiles, projectOf, clock, book, cata
     const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];
     const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
     const handed = alone ? [] : handedOver(catalogue.all(), { project, sessionId, most: config.inject.handoffNodes });
-    const maxChars = config.recall.passiveTokens * CHARS_PER_TOKEN;
+    const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
     return {
       brief: [...(shown === null ? [] : cleanBriefLines(current(shown))), ...open],
       lines: [
-        ...linesOf(pinned, maxChars),
+        ...linesOf(pinned, maxBytes),
         ...linesOf(
           handed.filter((node) => !pinned.includes(node)),
-          maxChars,
+          maxBytes,
         ),
       ],
     };
   };
 }
 
-function linesOf(nodes: readonly MemoryNode[], maxChars: number): MemoryLine[] {
-  let left = maxChars;
+function linesOf(nodes: readonly MemoryNode[], maxBytes: number): MemoryLine[] {
+  let left = maxBytes;
   return nodes
     .map((node) => memoryLine(node, null))
     .filter(({ text }) => {
-      left -= text.length;
+      left -= Buffer.byteLength(text);
       return left >= 0;
     });
 }

@@ -16,6 +16,7 @@ import type {
   LanguageModel,
   TurnText,
 } from '../ports/language-model.ts';
+import type { Folding } from './folding.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './revisions.ts';
 
@@ -59,6 +60,7 @@ type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
   readonly store: Store;
   readonly revisions: Revisions;
   readonly linker: Linker;
+  readonly folding: Folding;
 };
 
 const never = new AbortController().signal;
@@ -72,6 +74,7 @@ export function createCompactor({
   store,
   revisions,
   linker,
+  folding,
 }: Parts): Compactor {
   async function claimsOf(sessionId: string): Promise<readonly Claim[]> {
     const brief = await nodeFiles.readBrief(sessionId);
@@ -137,6 +140,7 @@ export function createCompactor({
         const own = all.slice(0, nodes.length);
         await held.save([...all, ...childrenOf(own)], turns);
         linker.link(own);
+        for (const id of new Set(batches.map(({ sessionId }) => sessionId))) folding.grew(id);
         return { nodes: own, brief };
       });
     },

@@ -110,7 +110,7 @@ function saying({ summary, facts }: MemoryNode): string {
 }
 
 /** One concept with two values, or one value both stated and denied: that is a change of mind, no repetition. */
-function contradicts(one: MemoryNode, other: MemoryNode): boolean {
+export function contradicts(one: MemoryNode, other: MemoryNode): boolean {
   return one.facts.some((fact) =>
     other.facts.some(
       ({ concept, value, polarity }) =>

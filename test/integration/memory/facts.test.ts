@@ -72,7 +72,7 @@ test('what is always shown is capped in number and in size, the weightiest first
       session_id: 'before',
       recall_mode: 'passive',
       importance: at === 59 ? 'HIGH' : 'LOW',
-      summary: `rule number ${at}: ${'keep to it always '.repeat(4)}`,
+      summary: `rule number ${at}: ${(at % 2 === 0 ? 'keep to it always ' : '늘 이것을 지킨다 ').repeat(4)}`,
       turns: [],
       written_by: 'claude',
     }),
@@ -89,6 +89,6 @@ test('what is always shown is capped in number and in size, the weightiest first
   const shown = await lines(all);
   expect(shown.length).toBeLessThanOrEqual(passiveLines);
   expect(shown.length).toBeGreaterThan(5);
-  expect(shown.reduce((sum, { text }) => sum + text.length, 0)).toBeLessThanOrEqual(passiveTokens * 3.5);
+  expect(shown.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)).toBeLessThanOrEqual(passiveTokens * 3.5);
   await all.close();
 });
