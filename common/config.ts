@@ -31,6 +31,7 @@ export const Config = z.strictObject({
   holdMs: count(2_000).describe(
     'a new connection waits so long for an engine that restarts or is late, then passes it by',
   ),
+  startMs: z.int().positive().default(15_000).describe('a start that has no healthy engine by then has failed'),
   claudeBin: z.string().min(1).default('claude').describe('Claude Code, as a name on PATH or a path'),
   llm: z.enum(['claude', 'openai', 'local', 'off']).default('claude').describe('who reads and compacts turns'),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('least level that is logged'),

@@ -6,8 +6,6 @@ import { askGuard, type GuardStatus, guardStatus, waitHealthy } from './control.
 import { socketTooLong } from './socket-length.ts';
 import { type Spawned, spawnGuard } from './spawn-guard.ts';
 
-/** A start or restart that has no healthy engine by then has failed. */
-const START_MS = 15_000;
 /** How long a rival that took the port first may need until its control socket answers. */
 const RIVAL_MS = 2_000;
 const DRAIN_MS = 32_000;
@@ -18,6 +16,8 @@ export interface DaemonSetup {
   /** The daemon's whole environment, `COMET_CC_*` included. */
   readonly env: NodeJS.ProcessEnv;
   readonly port: number;
+  /** A start that has no healthy engine by then has failed. */
+  readonly startMs: number;
   readonly token: string;
   /** PEM file that Claude Code must trust. */
   readonly bundle: string;
@@ -40,7 +40,7 @@ export interface Started {
  * @throws CometError `port_in_use` when a stranger has the port, `daemon_unhealthy` when no guard came up
  */
 export async function startDaemon(setup: DaemonSetup): Promise<Started> {
-  const deadline = performance.now() + START_MS;
+  const deadline = performance.now() + setup.startMs;
   const running = await guardStatus(setup.paths.guardSocket);
   if (running !== null) return settled(setup.paths, { fresh: false, child: null, deadline });
   const tooLong = socketTooLong(setup.paths);
@@ -49,7 +49,7 @@ export async function startDaemon(setup: DaemonSetup): Promise<Started> {
     paths: setup.paths,
     env: setup.env,
     foreground: setup.foreground ?? false,
-    timeoutMs: START_MS - 2_000,
+    timeoutMs: setup.startMs,
   });
   if (spawned.kind === 'listening') {
     const child = setup.foreground ? spawned.child : null;

@@ -32,6 +32,7 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
   return {
     paths,
     port: config.port,
+    startMs: config.startMs,
     token,
     bundle,
     env: {

@@ -75,6 +75,7 @@ async function startHere(paths: HomePaths, standin: Standin, { env, term }: Stag
     COMET_CC_RECALL_DEADLINE_MS: '15000',
     COMET_CC_TRIM_DEADLINE_MS: '20000',
     COMET_CC_HOLD_MS: '20000',
+    COMET_CC_START_MS: '60000',
     // The store's native part leaves empty folders where temporary files go.
     TMPDIR: temp,
   };
