@@ -26,6 +26,7 @@ export interface ClientRig {
   remembered(args: readonly string[]): ClaudeProcess;
   /** Claude Code alone, as without comet-cc. */
   alone(args: readonly string[]): ClaudeProcess;
+  /** What the engine says, once it is there to say it. */
   status(): Promise<Status>;
   /** Waits until memory is made of all that was said: what the next request may cut is then no matter of speed. */
   settled(): Promise<void>;
@@ -102,7 +103,12 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
   };
   const home = await createTestHome(env);
   await home.json(['start', '--json']);
-  const status = async (): Promise<Status> => (await home.json(['status', '--json'])) as Status;
+  const status = async (): Promise<Status> => {
+    for (;;) {
+      const now = (await home.json(['status', '--json'])) as Status;
+      if (now.engine.state === 'healthy') return now;
+    }
+  };
   const start = (command: readonly string[], args: readonly string[]): ClaudeProcess =>
     startClaude([...command, ...TALKS, ...args], { env: home.env, cwd: project });
   return {

@@ -15,6 +15,7 @@ export interface LiveRig {
   readonly via: Via;
   readonly ca: string;
   send(bytes: Buffer | string, headers: Readonly<Record<string, string>>): Promise<Reply>;
+  /** What the engine says, once it is there to say it. */
   status(): Promise<LiveStatus>;
   /** Waits until all that was captured is compacted and indexed. */
   flush(): Promise<void>;
@@ -78,7 +79,12 @@ export async function createLiveRig(
     via,
     ca,
     send: (bytes, headers) => ask(via, ca, { headers: Object.entries(headers).flat(), body: bytes }),
-    status: async () => (await home.json(['status', '--json'])) as LiveStatus,
+    async status() {
+      for (;;) {
+        const now = (await home.json(['status', '--json'])) as LiveStatus;
+        if (now.engine.state === 'healthy') return now;
+      }
+    },
     async flush() {
       const { code, stderr } = await home.run(['flush']);
       if (code !== 0) throw new Error(`flush ended with ${code}: ${stderr}`);
