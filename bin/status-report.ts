@@ -26,8 +26,7 @@ export interface StatusReport
   readonly other_build: string;
 }
 
-/** One that hangs is late before that, and is not asked. */
-const ENGINE_MS = 10_000;
+const ENGINE_MS = 2_000;
 const NOTHING = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
   ...NO_COSTS,

@@ -1,6 +1,8 @@
+import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
 import { busyness } from '../helpers/busyness.ts';
 import { type FaultRig, startFaultRig } from '../helpers/fault-rig.ts';
+import { control } from '../helpers/guard-rig.ts';
 
 /** What no decoder gives back as it came. */
 const ODD = '{"n":12345678901234567890,"s":"\\ud800", "model":"x"}';
@@ -80,12 +82,13 @@ describe('an engine in trouble', () => {
   });
 
   it('row 08: a blocked event loop is noticed, and new work is tunnelled', async () => {
-    rig = await startFaultRig({ COMET_FAULT: 'rewrite:block' });
+    rig = await startFaultRig({ COMET_FAULT: 'rewrite:block', COMET_CC_HOLD_MS: '500' });
     const { pid } = (await rig.status()).engine;
     const blocked = rig.intercepted(ODD);
-    // The guard knows it from the heartbeat, without the engine's help.
-    const late = await rig.statusUntil(({ engine }) => engine.state === 'late');
-    expect(late.engine.pid).toBe(pid);
+    // The guard knows it from the heartbeat; whoever asks the engine too waits for as long as it is blocked.
+    const socket = path.join(rig.home.home, 'run', 'guard.sock');
+    const engine = async (): Promise<unknown> => (await control(socket, '{"op":"status"}'))['engine'];
+    await expect.poll(engine).toMatchObject({ state: 'late', pid });
     expect((await rig.tunnelled(ODD)).status).toBe(200);
     expect((await blocked).body.toString()).toBe(ODD);
     expect((await rig.statusUntil(({ engine }) => engine.state === 'healthy')).engine.restarts).toBe(0);
