@@ -70,7 +70,7 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
     certs: { leaf: () => ours },
     upstream: { origin: standIn.origin, ...(options.trustUpstream === false ? {} : { caFile: theirs.caFile }) },
     targetHost: 'api.anthropic.com',
-    rewriteDeadlineMs: 400,
+    rewriteDeadlineMs: 60_000,
     secret: SECRET,
     log: {
       debug() {},
