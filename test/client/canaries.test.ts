@@ -105,6 +105,7 @@ describe.skipIf(claude === null || !existsSync('/proc/self/cmdline'))(
       expect(unplanted).toEqual([]);
       const client = rig.remembered([...TOOLS, ...OPUS]);
       for (let step = 1; step <= STEPS; step += 1) {
+        await rig.settled();
         expect(await client.ask(prompt(step))).toMatchObject({ isError: false });
         if (step === 4) expect(await client.ask(PRINT)).toMatchObject({ isError: false });
         if (step === 6) expect(await client.ask(REPEAT)).toMatchObject({ isError: false });
