@@ -25,6 +25,8 @@ export interface Catalogue {
   childrenOf(id: string): readonly MemoryNode[];
   /** Without pointers and calls, newest first. */
   all(): readonly MemoryNode[];
+  /** How many nodes a session has, pointers and calls included. */
+  sizeOf(sessionId: string): number;
   /** Tags of a project, most used first. */
   tags(project: string): readonly string[];
   size(): number;
@@ -40,6 +42,7 @@ export function createCatalogue(): Catalogue {
   const nodes = new Map<string, MemoryNode>();
   /** Most turns have one node: a list of one takes five times as much. */
   const byTurn = new Map<string, string | readonly string[]>();
+  const bySession = new Map<string, number>();
   let sorted: readonly MemoryNode[] | null = null;
   /** By project, until something changes. */
   const tags = new Map<string, readonly string[]>();
@@ -72,8 +75,17 @@ export function createCatalogue(): Catalogue {
     else byTurn.set(end, second === undefined ? first : ids);
   }
 
+  function count(sessionId: string, more: number): void {
+    const left = (bySession.get(sessionId) ?? 0) + more;
+    if (left === 0) bySession.delete(sessionId);
+    else bySession.set(sessionId, left);
+  }
+
   function forget(id: string): void {
-    for (const end of nodes.get(id)?.turns ?? []) {
+    const node = nodes.get(id);
+    if (node === undefined) return;
+    count(node.session_id, -1);
+    for (const end of node.turns) {
       stand(
         end,
         standingFor(end).filter((each) => each !== id),
@@ -105,6 +117,7 @@ export function createCatalogue(): Catalogue {
       for (const node of fresh) {
         forget(node.node_id);
         nodes.set(node.node_id, node);
+        count(node.session_id, 1);
         if (isPointer(node)) continue;
         for (const end of new Set(node.turns)) stand(end, [...standingFor(end), node.node_id]);
       }
@@ -125,6 +138,7 @@ export function createCatalogue(): Catalogue {
     standingFor,
     every: () => [...nodes.values()],
     all,
+    sizeOf: (sessionId) => bySession.get(sessionId) ?? 0,
     tags(project) {
       const known = tags.get(project) ?? tagsOf(project);
       tags.set(project, known);

@@ -1,6 +1,7 @@
 import { createSerial, type Tracker } from '../capture/tracker.ts';
 import { CONSOLIDATION, mergedNodes } from '../core/dream/merged-node.ts';
-import { chooseFolds, type Fold, foldedText } from '../core/writing/fold.ts';
+import { isPointer } from '../core/nodes/replace.ts';
+import { chooseFolds, type Fold, foldedText, MOST } from '../core/writing/fold.ts';
 import type { MemoryDeps } from '../deps.ts';
 import type { Catalogue } from '../keeping/catalogue.ts';
 import type { Store } from '../keeping/store.ts';
@@ -12,7 +13,7 @@ export interface Folding {
 }
 
 type Parts = Pick<MemoryDeps, 'clock' | 'log' | 'model'> & {
-  readonly catalogue: Pick<Catalogue, 'all'>;
+  readonly catalogue: Pick<Catalogue, 'every' | 'sizeOf'>;
   readonly store: Pick<Store, 'exclusive'>;
   readonly tracker: Tracker;
 };
@@ -21,7 +22,8 @@ export function createFolding({ clock, log, model, catalogue, store, tracker }: 
   const serial = createSerial((error) => log.warn('older memories of a long session were not folded', { error }));
 
   function foldsOf(sessionId: string): readonly Fold[] {
-    const own = catalogue.all().filter((node) => node.session_id === sessionId);
+    if (catalogue.sizeOf(sessionId) <= MOST) return [];
+    const own = catalogue.every().filter((node) => node.session_id === sessionId && !isPointer(node));
     return chooseFolds(own, { sparesStandIns: model !== null });
   }
 

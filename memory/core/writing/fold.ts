@@ -10,7 +10,7 @@ import { clip } from '../text/neutral.ts';
 import { DOCUMENT } from '../turns/document.ts';
 
 /** Nodes that a session may have before older ones are folded, and how many are left then. */
-const MOST = 200;
+export const MOST = 200;
 const LEFT = 150;
 /** The newest stay as they are. */
 const NEWEST = 100;

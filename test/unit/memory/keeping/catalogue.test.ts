@@ -17,3 +17,12 @@ test('a turn is stood for by one node, by several in their order, by none once t
   expect(catalogue.standingFor('t')).toEqual([]);
   expect(catalogue.standingFor('u')).toEqual(['a']);
 });
+
+test('a session has as many nodes as were put and not removed', () => {
+  const catalogue = createCatalogue();
+  catalogue.put(['a', 'b', 'a'].map((node_id) => makeNode({ node_id, session_id: 's' })));
+  catalogue.put([makeNode({ node_id: 'c', session_id: 'other' })]);
+  expect(catalogue.sizeOf('s')).toBe(2);
+  catalogue.remove(['a', 'a', 'gone']);
+  expect([catalogue.sizeOf('s'), catalogue.sizeOf('other'), catalogue.sizeOf('none')]).toEqual([1, 1, 0]);
+});
