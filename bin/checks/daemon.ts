@@ -4,6 +4,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { type GuardStatus, guardStatus } from '../daemon/control.ts';
 import { portNonce } from '../daemon/identity.ts';
 import type { StatusReport } from '../status-report.ts';
+import { STORE } from '../stores/late-memory.ts';
 import { VERSION } from '../version.ts';
 import { bad, type Check, good } from './check.ts';
 
@@ -62,7 +63,9 @@ export function checkStore(report: StatusReport | null): Check {
   if (report.problems.length === 0) return good('store', `${report.nodes} nodes, no problem found`);
   const named = report.problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
   const more = report.problems.length > 5 ? `; and ${report.problems.length - 5} more` : '';
-  return bad('store', named.join('; ') + more, 'mend or remove the named files; the rest works');
+  const isClosed = report.problems.some(({ file }) => file === STORE);
+  const fix = isClosed ? 'comet-cc restart once that is mended' : 'mend or remove the named files; the rest works';
+  return bad('store', named.join('; ') + more, fix);
 }
 
 export function checkModel(report: StatusReport | null): Check {

@@ -6,6 +6,9 @@ import type { MemoryStatus } from '../../memory/face/views.ts';
 /** Turns kept while the store opens; more are in Claude Code's own transcript and come again with the next request. */
 const WAITING_TURNS = 1_000;
 
+/** Stands for the file of a problem where all of memory has it. */
+export const STORE = 'memory';
+
 /**
  * Memory that may open late, or never: until then nothing is known, so that a plan in force can be replayed while
  * the store is slow or broken. Turns seen meanwhile are kept for it.
@@ -13,6 +16,7 @@ const WAITING_TURNS = 1_000;
 export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
   let memory: Memory | null = null;
   let problem = 'the store is still opening';
+  let failed = false;
   let waiting: CapturedTurn[] = [];
   const settled = opening.then(
     (opened) => {
@@ -22,13 +26,16 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     },
     (error: unknown) => {
       problem = error instanceof Error ? error.message : String(error);
+      failed = true;
       waiting = [];
     },
   );
+  const notOpen = (): CometError =>
+    new CometError('daemon_unhealthy', `the memory store did not open: ${problem}; see comet-cc doctor`);
   const whenOpen = async (): Promise<Memory> => {
     await settled;
     if (memory !== null) return memory;
-    throw new CometError('daemon_unhealthy', `the memory store did not open: ${problem}`);
+    throw notOpen();
   };
   return {
     capture: (turns) => {
@@ -40,7 +47,11 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
     lines: (ids) => memory?.lines(ids) ?? [],
     standing: async (...asked) => (await whenOpen()).standing(...asked),
     recall: async (request, signal) => (await whenOpen()).recall(request, signal),
-    list: (filter) => memory?.list(filter) ?? [],
+    list: (filter) => {
+      // Of a store that never opens nobody may say that it is empty.
+      if (failed) throw notOpen();
+      return memory?.list(filter) ?? [];
+    },
     show: async (id, depth) => (await whenOpen()).show(id, depth),
     search: async (query, options) => (await whenOpen()).search(query, options),
     remove: async (ids) => (await whenOpen()).remove(ids),
@@ -85,7 +96,7 @@ function closedStatus(backend: string, problem: string): MemoryStatus {
     queue: { sensor: 0, compacter: 0, indexer: 0 },
     llm: idleModel(backend),
     nodes: 0,
-    problems: [{ file: 'memory', message: problem }],
+    problems: [{ file: STORE, message: problem }],
     reindex: null,
     importing: null,
     dream: null,

@@ -22,6 +22,7 @@ import type { FileMemory } from '../writing/file-memory.ts';
 import type { Sensor } from '../writing/sensor.ts';
 import { slimTurn } from './intake.ts';
 import type { Rounds } from './rounds.ts';
+import { type SaidBefore, saidBefore } from './said-before.ts';
 import type { Texts } from './texts.ts';
 import { createSerial, type Serial, type Tracker } from './tracker.ts';
 import type { TurnBook } from './turn-book.ts';
@@ -98,6 +99,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 
   async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
     let stored: JournalTurn;
+    let said: SaidBefore;
     try {
       await hydrate(session);
       if (book.isRecorded(turn.end)) return;
@@ -106,20 +108,21 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
       const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
       if (turn.part !== undefined) return await rounds.ingest(turn, stamp);
+      said = await saidBefore(turn, async () => joinParts(await journal.read(session.id), book.canonical).turns);
       stored = await rounds.append(turn, stamp);
     } catch (error) {
       book.release(turn.end);
       throw error;
     }
-    take(session, stored);
+    take(session, stored, said);
     await decide(session);
   }
 
   /** Enters a durable turn into the book and, where no node stands for it, into the buffer. */
-  function take(session: Session, stored: JournalTurn): void {
+  function take(session: Session, stored: JournalTurn, said: SaidBefore): void {
     const text = readTurn(stored);
     files.notice(stored.projectDir, stored.atMs);
-    heardBy(session.id, stored.atMs).take(text, stored.messages);
+    heardBy(session.id, stored.atMs).take(text, stored.messages, said);
     const isNew = book.record(stored, text);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
@@ -134,9 +137,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     session.hydration ??= (async () => {
       const records = await journal.read(session.id);
       for (const part of records) if (part.part !== undefined) rounds.enter(part);
-      for (const stored of joinParts(records, book.canonical).turns) {
+      const { turns } = joinParts(records, book.canonical);
+      for (const [at, stored] of turns.entries()) {
         session.project = stored.project || session.project;
-        if (stored.part === undefined) take(session, stored);
+        if (stored.part === undefined) take(session, stored, await saidBefore(stored, () => turns.slice(0, at)));
         // Long histories are read beside running streams.
         await nextTick();
       }

@@ -13,6 +13,9 @@ const PASSING: readonly RegExp[] = [
   /\b(?:the )?cursor (?:is|stands) (?:at|on)\b|\battempt \d+ of \d+\b|\b(?:right now|at (?:the|this) moment|as we speak)\b.*\b(?:line|step|screen|tab|window|prompt|spinner|terminal|branch is clean)\b/i,
 ];
 
+/** A command of the client, with nothing said to it. */
+const COMMAND = /^\/[\w:-]+$/;
+
 /** What an agent is told about itself; as a memory it would be taken for the user's wish. */
 const INSTRUCTIONS =
   /\byou are (?:claude\b|an? (?:[\w'-]+ ){0,3}(?:ai|language model|coding agent|cli agent)\b)|\bi(?:'m| am) (?:claude\b|an? (?:[\w'-]+ ){0,2}(?:ai|language model)\b)|\bas an ai\b|\b(?:my|your) (?:system prompt|(?:core |system |hidden |developer |own )?(?:instructions|guidelines|directives)|knowledge cutoff|tool list)\b|\b(?:the )?system prompt\b.*\b(?:says?|states?|tells?|requires?|begins?|contains?|asks?)\b/i;
@@ -31,7 +34,7 @@ const PROFILE =
  * @param decides  it tells a decision or a rule
  */
 export function isNoise(sentence: string, by: 'user' | 'assistant', decides: boolean): boolean {
-  if (INSTRUCTIONS.test(sentence)) return true;
+  if (INSTRUCTIONS.test(sentence) || COMMAND.test(sentence)) return true;
   if (by === 'assistant' && (OWN_RULES.test(sentence) || PROFILE.test(sentence))) return true;
   return !decides && PASSING.some((sign) => sign.test(sentence));
 }

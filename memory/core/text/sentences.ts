@@ -1,5 +1,6 @@
 import type { Origin } from '../../../common/turn.ts';
 import type { TurnText } from '../../ports/language-model.ts';
+import { isContinuation } from '../turns/continuation.ts';
 import { isNoise } from './noise.ts';
 
 /** A statement of a turn, whole, with what makes it worth keeping. */
@@ -73,7 +74,8 @@ export function userSentences(turn: TurnText): readonly Sentence[] {
 }
 
 function taken(turn: TurnText): Sentence[] {
-  const said = turn.parts.filter((part) => part.kind === 'assistant');
+  // What a summary of the history says was said before, and is remembered from there.
+  const said = turn.parts.filter((part) => part.kind === 'assistant' && !isContinuation(part.text));
   return [...userSentences(turn), ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.end))];
 }
 

@@ -8,14 +8,22 @@ const ROW = 5;
 const MOST_ROWS = 40_000;
 /** And of all sessions: some 2 MB of text. */
 const MOST_ROWS_IN_ALL = 400_000;
+/** Of one text that was said before. */
+const SAID_CHARS = 20_000;
+const NOTHING: ReadonlySet<Row> = new Set();
 const WORD = /[\p{L}\p{N}_]+/gu;
 /** Places in the net or on a disk are recognised alone. */
 const PLACE = /[\w.+-]+@[\w-]+\.[\w.-]+|(?:\w+:\/\/|\/)[\w@:%.~/-]{5,}|(?:[\w-]+\.)+[a-z]{2,}\/[\w%.~/-]+/giu;
 
+type Row = string | number;
+
 /** What a session was told from outside, so that it is known when somebody says it again in a later turn. */
 export interface Heard {
-  /** Enters what the turn brought from outside; of `messages` what its reader is not shown, as reminders are. */
-  take(turn: TurnText, messages?: readonly CapturedMessage[]): void;
+  /**
+   * Enters what the turn brought from outside; of `messages` what its reader is not shown, as reminders are. `said` is
+   * what was said before, and not from outside: a summary repeats it.
+   */
+  take(turn: TurnText, messages?: readonly CapturedMessage[], said?: ReadonlySet<Row>): void;
   hear(text: string): void;
   /** How much is remembered. */
   rows(): number;
@@ -49,13 +57,14 @@ export function createHearing(most = MOST_ROWS_IN_ALL): (sessionId: string, atMs
 }
 
 export function createHeard({ isFull: wasFull = false, onRow = () => {} } = {}): Heard {
-  const rows = new Set<string | number>();
+  const rows = new Set<Row>();
   /** More came than can be remembered: whatever is said may be a part of it. */
   let isFull = wasFull;
 
-  function hear(text: string): void {
+  function hear(text: string, said: ReadonlySet<Row> = NOTHING): void {
     for (const row of rowsOf(text)) {
       if (isFull) return;
+      if (said.has(row)) continue;
       if (!rows.has(row)) onRow();
       rows.add(row);
       isFull = rows.size >= MOST_ROWS;
@@ -64,10 +73,10 @@ export function createHeard({ isFull: wasFull = false, onRow = () => {} } = {}):
 
   return {
     rows: () => rows.size,
-    hear,
-    take({ parts }, messages = []) {
+    hear: (text) => hear(text),
+    take({ parts }, messages = [], said = NOTHING) {
       const foreign = parts.filter(({ origin }) => origin === 'external');
-      for (const { text } of foreign) hear(text);
+      for (const { text } of foreign) hear(text, said);
       if (foreign.length > 0) for (const text of messages.flatMap(unshownResults)) hear(text);
     },
     isRepeatedIn({ user, parts }) {
@@ -83,13 +92,28 @@ export function createHeard({ isFull: wasFull = false, onRow = () => {} } = {}):
   };
 }
 
+/** What of a text was said before it in turns that are shown one by one, and did not come from outside. */
+export function createSaidBefore(text: string): { readonly rows: ReadonlySet<Row>; see(turn: TurnText): void } {
+  const wanted = new Set(rowsOf(text));
+  const rows = new Set<Row>();
+  return {
+    rows,
+    see({ user, parts }) {
+      const own = parts.filter(({ origin }) => origin !== 'external').map((part) => part.text);
+      for (const said of [user, ...own]) {
+        for (const row of rowsOf(said.slice(0, SAID_CHARS))) if (wanted.has(row)) rows.add(row);
+      }
+    },
+  };
+}
+
 /** Results that are shown without something that claims to be the client's or ours. */
 function unshownResults(message: CapturedMessage): string[] {
   const results = blocksOf(message).filter((block) => block['type'] === 'tool_result');
   return results.map((block) => contentText(block['content'])).filter((text) => withoutInjected(text) !== text);
 }
 
-function* rowsOf(text: string): Generator<string | number> {
+function* rowsOf(text: string): Generator<Row> {
   const plain = text
     .normalize('NFKC')
     .replace(/\p{Cf}/gu, '')

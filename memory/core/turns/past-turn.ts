@@ -3,7 +3,7 @@ import type { CapturedMessage, CapturedTurn } from '../../../common/turn.ts';
 import type { TurnText } from '../../ports/language-model.ts';
 import type { MemoryNode } from '../nodes/node.ts';
 import { type Block, stringOf } from './blocks.ts';
-import { isContinuation } from './taint.ts';
+import { isContinuation } from './continuation.ts';
 
 /** A turn as somebody else wrote it down. */
 export interface PastTurn {

@@ -2,18 +2,12 @@ import { type CapturedTurn, lowestOrigin, type Origin } from '../../../common/tu
 import type { JournalTurn } from '../../ports/journal.ts';
 import type { TurnPart, TurnText } from '../../ports/language-model.ts';
 import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './blocks.ts';
+import { isContinuation } from './continuation.ts';
 import { DOCUMENT, documentText } from './document.ts';
 import { isOwnAnswer } from './own-tool.ts';
 import { commandOrigin, toolOrigin } from './tool-origin.ts';
 
-/** How Claude Code begins the summary that replaces a compacted history: a model wrote it, from unknown sources. */
-const CONTINUATION = 'This session is being continued from a previous conversation';
 const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g;
-
-/** Stands in place of all that was said before it, and was not said by anybody. */
-export function isContinuation(text: string): boolean {
-  return text.startsWith(CONTINUATION);
-}
 
 interface Reading {
   readonly projectDir: string | null;

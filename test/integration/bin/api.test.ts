@@ -261,6 +261,7 @@ describe('lateMemory', () => {
   it('names why a store did not open, and lets requests go on', async () => {
     const memory = lateMemory(Promise.reject(new CometError('index_failed', 'no native build')), 'local');
     await expect(memory.show('mem_1', 0)).rejects.toThrow('no native build');
+    expect(() => memory.list({})).toThrow('no native build');
     expect(memory.lines(['mem_1'])).toEqual([]);
     memory.capture([]);
     expect(memory.status().problems[0]?.message).toBe('no native build');
