@@ -20,11 +20,12 @@ import type { SensorReading, TurnText } from '../ports/language-model.ts';
 import type { Compactor } from '../writing/compactor.ts';
 import type { FileMemory } from '../writing/file-memory.ts';
 import type { Sensor } from '../writing/sensor.ts';
+import { createAwakeSessions, type Session } from './awake-sessions.ts';
 import { slimTurn } from './intake.ts';
 import type { Rounds } from './rounds.ts';
 import { type SaidBefore, saidBefore } from './said-before.ts';
 import type { Texts } from './texts.ts';
-import { createSerial, type Serial, type Tracker } from './tracker.ts';
+import type { Tracker } from './tracker.ts';
 import type { TurnBook } from './turn-book.ts';
 import type { Upgrades } from './upgrades.ts';
 
@@ -65,37 +66,22 @@ export type PipelineParts = MemoryDeps & {
   readonly tracker: Tracker;
 };
 
-interface Session {
-  readonly id: string;
-  readonly serial: Serial;
-  project: string;
-  buffer: TurnText[];
-  hydration: Promise<void> | null;
-  sensing: boolean;
-  idle: NodeJS.Timeout | null;
-}
-
 export function createPipeline(parts: PipelineParts): Pipeline {
   const { config, journal, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
   const { files, rounds, store, texts, tracker } = parts;
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
-  const sessions = new Map<string, Session>();
+  const isPatient = config.llm === 'off' || config.compaction.idleMs === 0;
+  const sessions = createAwakeSessions({
+    buffersRest: isPatient,
+    onError: (sessionId, error) => log.error('a turn was not taken into memory', { sessionId, error }),
+    onPutAway: rounds.putAway,
+  });
   const heardBy = createHearing();
   let pendingChars = 0;
   let closed = false;
 
-  function sessionOf(id: string): Session {
-    const known = sessions.get(id);
-    if (known !== undefined) return known;
-    const onError = (error: unknown): void => log.error('a turn was not taken into memory', { sessionId: id, error });
-    const serial = createSerial(onError);
-    const session: Session = { id, serial, project: '', buffer: [], hydration: null, sensing: false, idle: null };
-    sessions.set(id, session);
-    return session;
-  }
-
   const run = (session: Session, work: () => Promise<void>): Promise<void> =>
-    tracker.run('ingest', () => session.serial(work));
+    tracker.run('ingest', () => sessions.run(session, work));
 
   async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
     let stored: JournalTurn;
@@ -123,18 +109,25 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const text = readTurn(stored);
     files.notice(stored.projectDir, stored.atMs);
     heardBy(session.id, stored.atMs).take(text, stored.messages, said);
-    const isNew = book.record(stored, text);
+    // One that was put away is read again: its turns are known, and may wait for a node all the same.
+    const isOwn = book.record(stored, text) || isFirst(session, stored.end);
     texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
     const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
     // Pieces of documents and past turns get their nodes from who imports them.
     const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
-    if (isNew && isCaptured && !book.forms(text.end).some(isCovered)) {
+    if (isOwn && isCaptured && !book.forms(text.end).some(isCovered)) {
       session.buffer.push(slimTurn(text));
     }
   }
 
+  function isFirst(session: Session, end: string): boolean {
+    const isWaiting = session.buffer.some((turn) => turn.end === end);
+    return !isWaiting && book.canonical(end) === end && book.sessionOf(end) === session.id;
+  }
+
   async function hydrate(session: Session): Promise<void> {
     session.hydration ??= (async () => {
+      const isAgain = book.session(session.id) !== undefined;
       const records = await journal.read(session.id);
       for (const part of records) if (part.part !== undefined) rounds.enter(part);
       const { turns } = joinParts(records, book.canonical);
@@ -145,7 +138,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         await nextTick();
       }
       await rounds.standIn(session.id);
-      requeueStandIns(session);
+      if (!isAgain) requeueStandIns(session);
     })().catch((error: unknown) => {
       // A disk that comes back is asked again.
       session.hydration = null;
@@ -225,10 +218,15 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     return isDone;
   }
 
+  async function compactTails(): Promise<void> {
+    await Promise.all(sessions.all().map((session) => compactTail(session)));
+    for (const id of sessions.waiting()) await compactTail(sessions.of(id));
+  }
+
   function armIdle(session: Session): void {
     if (session.idle !== null) clearTimeout(session.idle);
     const { idleMs } = config.compaction;
-    if (config.llm === 'off' || idleMs === 0 || session.buffer.length === 0 || closed) return;
+    if (isPatient || session.buffer.length === 0 || closed) return;
     const silentMs = clock.now() - (session.buffer.at(-1)?.atMs ?? 0);
     const waitMs = Math.min(idleMs, Math.max(0, idleMs - silentMs));
     session.idle = setTimeout(() => void compactTail(session), waitMs).unref();
@@ -243,7 +241,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       return;
     }
     pendingChars += chars;
-    const session = sessionOf(turn.sessionId);
+    const session = sessions.of(turn.sessionId);
     void run(session, () => ingest(session, turn).finally(() => (pendingChars -= chars)));
   }
 
@@ -258,7 +256,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     prepare(sessionId, ends) {
       const wanted = new Set(ends.flatMap((end) => book.forms(end)));
       for (const id of new Set([sessionId, ...[...wanted].flatMap((end) => book.sessionOf(end) ?? [])])) {
-        const session = sessionOf(id);
+        const session = sessions.of(id);
         void run(session, async () => {
           await hydrate(session);
           const last = session.buffer.findLastIndex((turn) => book.forms(turn.end).some((end) => wanted.has(end)));
@@ -272,27 +270,27 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       for (const line of lines) heardBy(sessionId, clock.now()).hear(line);
     },
     hydrate(sessionId) {
-      const session = sessionOf(sessionId);
+      const session = sessions.of(sessionId);
       return run(session, async () => {
         await hydrate(session);
         await decide(session);
       });
     },
-    compactTail: (sessionId) => handOver(sessionOf(sessionId)),
-    compactTails: async () => void (await Promise.all([...sessions.values()].map((session) => compactTail(session)))),
+    compactTail: (sessionId) => handOver(sessions.of(sessionId)),
+    compactTails,
     async close() {
       closed = true;
-      for (const session of sessions.values()) if (session.idle !== null) clearTimeout(session.idle);
-      if (config.llm !== 'off') await Promise.all([...sessions.values()].map((session) => compactTail(session)));
-      else await Promise.all([...sessions.values()].map((session) => session.serial(async () => {})));
+      for (const { idle } of sessions.all()) if (idle !== null) clearTimeout(idle);
+      if (config.llm !== 'off') await compactTails();
+      else await Promise.all(sessions.all().map((session) => session.serial(async () => {})));
     },
   };
 
   async function notice(sessionId: string, project: string): Promise<void> {
     if (sessions.has(sessionId)) return;
-    sessionOf(sessionId).project = project;
+    sessions.of(sessionId).project = project;
     if (config.llm === 'off' || project === '') return;
-    const waiting = [...sessions.values()].filter((each) => each.project === project && each.buffer.length > 0);
-    await Promise.all(waiting.map(handOver));
+    const waiting = sessions.all().filter((each) => each.project === project && each.buffer.length > 0);
+    await Promise.all([...waiting, ...sessions.waiting(project).map(sessions.of)].map(handOver));
   }
 }

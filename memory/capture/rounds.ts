@@ -23,6 +23,8 @@ export interface Rounds {
   ingest(part: CapturedTurn, stamp: Stamp): Promise<void>;
   /** Enters a part that is on disk. */
   enter(part: JournalTurn): void;
+  /** What is known of the session's parts is on disk, and entered again when it comes back. */
+  putAway(sessionId: string): void;
   /** Writes a whole turn; the record with all of its messages. @throws what the journal throws */
   append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn>;
   /** Nodes for the parts of a session that nothing stands for. */
@@ -107,6 +109,9 @@ export function createRounds(parts: Parts): Rounds {
 
   return {
     enter,
+    putAway(sessionId) {
+      for (const [end, known] of entered) if (known.sessionId === sessionId) entered.delete(end);
+    },
     async ingest(part, stamp) {
       await bundle(await write(part, stamp));
     },

@@ -124,12 +124,20 @@ export class LedgerBook {
   #keep(conversation: Conversation): void {
     this.#conversations.delete(conversation.id);
     this.#conversations.set(conversation.id, conversation);
-    if (conversation.rewritten && conversation.root !== '') this.#roots.add(conversation.root);
+    if (conversation.rewritten && conversation.root !== '') this.#root(conversation.root);
     if (this.#conversations.size <= MOST_CONVERSATIONS) return;
     const [oldest] = this.#conversations.values();
     if (oldest === undefined) return;
     this.#conversations.delete(oldest.id);
     this.#roots.delete(oldest.root);
+  }
+
+  /** A conversation has another one after each of its compactions by the client. */
+  #root(root: string): void {
+    this.#roots.delete(root);
+    this.#roots.add(root);
+    const [oldest] = this.#roots;
+    if (this.#roots.size > 2 * MOST_CONVERSATIONS && oldest !== undefined) this.#roots.delete(oldest);
   }
 }
 

@@ -50,8 +50,13 @@ export function createHearing(most = MOST_ROWS_IN_ALL): (sessionId: string, atMs
   return (sessionId, atMs) => {
     if (held > most) makeRoom();
     const known = sessions.get(sessionId);
-    const heard = known?.heard ?? createHeard({ isFull: deaf.has(sessionId), onRow: () => (held += 1) });
-    sessions.set(sessionId, { heard, atMs: Math.max(atMs, known?.atMs ?? atMs) });
+    const onRow = (): void => {
+      held += 1;
+      // Most sessions are told nothing from outside.
+      if (!sessions.has(sessionId)) sessions.set(sessionId, { heard, atMs });
+    };
+    const heard = known?.heard ?? createHeard({ isFull: deaf.has(sessionId), onRow });
+    if (known !== undefined) sessions.set(sessionId, { heard, atMs: Math.max(atMs, known.atMs) });
     return heard;
   };
 }
