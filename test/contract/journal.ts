@@ -30,7 +30,7 @@ export function journalContract(make: () => Promise<Journal>): void {
     await journal.close();
   });
 
-  test('row 58: the order is that of arrival, whatever the clock says', async () => {
+  test('the order is that of arrival, whatever the clock says', async () => {
     const journal = await make();
     const yearMs = 365 * 86_400_000;
     const at = (end: string, shiftMs: number) => ({ ...turn('s-1', end), atMs: 1_760_000_000_000 + shiftMs });

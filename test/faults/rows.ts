@@ -14,6 +14,7 @@ export interface Row {
 const engine = 'test/faults/engine.test.ts';
 const guard = 'test/faults/guard.test.ts';
 const wire = 'test/faults/wire.test.ts';
+const memory = 'test/faults/memory.test.ts';
 const kills = 'test/faults/kill-points.test.ts';
 const disk = 'test/faults/disk.test.ts';
 const frontDoor = 'test/integration/proxy/guard.test.ts';
@@ -115,8 +116,14 @@ export const ROWS: readonly Row[] = [
     'an earlier version opens, nothing acknowledged lost',
     'test/faults/index-kill.test.ts',
   ),
-  row(57, 'index backlog', 'bounded queue; refuses instead of growing', lance),
-  row(58, 'clock a year off', 'order by arrival', 'test/contract/journal.ts'),
+  row(
+    57,
+    'index backlog',
+    'bounded queue, which refuses instead of growing; turns are kept and may be cut at once',
+    memory,
+    'the queue in test/integration/memory/lance-index.test.ts',
+  ),
+  row(58, 'clock a year off', 'order by arrival; nothing expires', memory),
   row(59, 'sleep and wake', 'healthy ≤2 s', 'test/e2e/cli-restart.test.ts'),
   row(60, 'leaf expired', 'never served, issued anew', leaf),
   row(61, 'key missing, open to others, behind a link', 'never served', leaf),

@@ -180,7 +180,7 @@ test('what was said is read as it was last written: before tidying, after it, an
   await index.close();
 });
 
-test('row 57: a queue that runs over refuses rows instead of growing, and goes on', async () => {
+test('a queue that runs over refuses rows instead of growing, and goes on', async () => {
   const dir = path.join(await tempDir(), 'index');
   const { index } = await open(dir);
   const rows = Array.from({ length: 3_000 }, (_, at) => nodeRow(`n${at}`, `topic${at}`));

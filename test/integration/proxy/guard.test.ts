@@ -47,17 +47,25 @@ describe('the front door', () => {
     socket.destroy();
   });
 
-  it.each(['../../x:443', 'host:0', 'host:99999', 'host', 'a b:443', 'http://x:443', '[::1', 'x:443/', '%00:1'])(
-    'row 22: answers 400 to CONNECT %s and writes no file',
-    async (authority) => {
-      const { via } = await world.start(quick);
-      const before = readdirSync(world.home, { recursive: true }).length;
-      const { status, socket } = await connectThrough({ ...via, authority });
-      expect(status).toBe(400);
-      expect(readdirSync(world.home, { recursive: true }).length).toBe(before);
-      socket.destroy();
-    },
-  );
+  it.each([
+    '../../x:443',
+    'host:0',
+    'host:99999',
+    'host',
+    'a b:443',
+    'http://x:443',
+    '[::1',
+    'x:443/',
+    '%00:1',
+    'a\r\nHost: b:443',
+  ])('row 22: answers 400 to CONNECT %s and writes no file', async (authority) => {
+    const { via } = await world.start(quick);
+    const before = readdirSync(world.home, { recursive: true }).length;
+    const { status, socket } = await connectThrough({ ...via, authority });
+    expect(status).toBe(400);
+    expect(readdirSync(world.home, { recursive: true }).length).toBe(before);
+    socket.destroy();
+  });
 
   it('row 23: tunnels bytes both ways, over IPv4 and IPv6, half-closed sides included', async () => {
     const { guard, via } = await world.start(quick);
