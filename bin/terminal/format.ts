@@ -31,6 +31,15 @@ export function oneLine(text: string): string {
   return printable(text).replace(/\s+/g, ' ').trim();
 }
 
+/**
+ * A statement on one line, without a concept that was only made of words of its value, as "tax or cents". A "not"
+ * before a value that says its own would turn it around.
+ */
+export function factText({ concept, value }: { readonly concept: string; readonly value: string }): string {
+  const isRepeated = concept.split(/,? or |, /).every((word) => value.includes(word));
+  return oneLine(isRepeated ? value : `${concept}: ${value}`);
+}
+
 /** "5 min ago"; a date after thirty days; a time to come is "now". */
 export function ago(thenMs: number, nowMs: number): string {
   const past = nowMs - thenMs;

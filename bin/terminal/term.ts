@@ -30,13 +30,14 @@ export interface Stream {
 }
 
 export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEnv): Term {
+  // A terminal that nobody gave a size, as in a container, says 0.
   const isTerminal = stdout.isTTY === true;
   const color = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return {
     isTerminal,
     paint: color ? (style, text) => styleText(style, text, { validateStream: false }) : (_, text) => text,
-    height: isTerminal ? (stdout.rows ?? 24) : Number.POSITIVE_INFINITY,
-    width: isTerminal ? (stdout.columns ?? 80) : Number.POSITIVE_INFINITY,
+    height: isTerminal ? stdout.rows || 24 : Number.POSITIVE_INFINITY,
+    width: isTerminal ? stdout.columns || 80 : Number.POSITIVE_INFINITY,
     out: (text) => void stdout.write(`${text}\n`),
     json: (value) => void stdout.write(`${escaped(JSON.stringify(value, null, 2))}\n`),
     say: (text) => void stderr.write(`${printable(text)}\n`),

@@ -4,7 +4,7 @@ import type { ProjectView } from '../../../memory/face/views.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
 import { truncate, wrapped } from '../../terminal/columns.ts';
-import { ago, count, oneLine, printable } from '../../terminal/format.ts';
+import { ago, count, factText, oneLine, printable } from '../../terminal/format.ts';
 import type { Paint } from '../../terminal/term.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
@@ -110,13 +110,6 @@ function isText(line: string): boolean {
   return line.trim() !== '';
 }
 
-function factLine({ concept, value, polarity, origin }: ProjectView['facts'][number]): string {
-  // A "not" before it would turn a value around that says its own.
-  return `${saysItself(concept, value) ? '' : `${oneLine(concept)}: `}${oneLine(value)} (${polarity === 'negative' ? 'negative, ' : ''}${origin})`;
-}
-
-/** A concept that was made of words of its value, as "tax or cents", tells nothing beside it. */
-function saysItself(concept: string, value: string): boolean {
-  const words = concept.split(/,? or |, /);
-  return words.every((word) => value.includes(word));
+function factLine(fact: ProjectView['facts'][number]): string {
+  return `${factText(fact)} (${fact.polarity === 'negative' ? 'negative, ' : ''}${fact.origin})`;
 }

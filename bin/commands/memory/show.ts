@@ -5,7 +5,7 @@ import type { NodeView } from '../../../memory/face/views.ts';
 import type { EngineClient } from '../../api/client.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
-import { ago, oneLine, printable } from '../../terminal/format.ts';
+import { ago, factText, oneLine, printable } from '../../terminal/format.ts';
 import { messageLines } from '../../terminal/render.ts';
 import type { Paint } from '../../terminal/term.ts';
 
@@ -73,9 +73,7 @@ export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: num
     const until = fact.valid_to
       ? ` (until ${fact.valid_to.slice(0, 10)}${fact.superseded_by ? `, replaced by ${fact.superseded_by}` : ''})`
       : '';
-    lines.push(
-      `- ${oneLine(fact.concept)}: ${fact.polarity === 'negative' ? 'not ' : ''}${oneLine(fact.value)}${until}`,
-    );
+    lines.push(`- ${factText(fact)}${fact.polarity === 'negative' ? ' (negative)' : ''}${until}`);
   }
   for (const child of node.children ?? []) lines.push(`- ${child.node_id}  ${oneLine(child.summary)}`);
   if (depth === 2) for (const message of node.raw ?? []) lines.push('', ...messageLines(message, paint));

@@ -3,7 +3,7 @@ import type { NodeReason } from '../../../memory/face/views.ts';
 import type { Context } from '../../context.ts';
 import { engineOf } from '../../engine.ts';
 import { truncate } from '../../terminal/columns.ts';
-import { ago, oneLine } from '../../terminal/format.ts';
+import { ago, factText, oneLine } from '../../terminal/format.ts';
 import type { Paint } from '../../terminal/term.ts';
 
 const PROMPT_WIDTH = 120;
@@ -37,10 +37,10 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
     lines.push(`- turn ${short(turn)}, ${ago(Date.parse(at), nowMs)}, ${origin}${because}`);
     lines.push(paint('dim', `  "${truncate(oneLine(prompt), PROMPT_WIDTH)}"`));
   }
-  for (const { concept, value, polarity, origin, turns } of reason.facts) {
+  for (const { polarity, origin, turns, ...fact } of reason.facts) {
     const denied = polarity === 'negative' ? ' (denied)' : '';
     const from = turns.length === 0 ? 'no turn' : `turn ${turns.map(short).join(', ')}`;
-    const stated = truncate(oneLine(`${concept}: ${value}`), PROMPT_WIDTH);
+    const stated = truncate(factText(fact), PROMPT_WIDTH);
     lines.push(`fact of ${origin} in ${from}${denied}: ${stated}`);
   }
   for (const { statement, valid_to, by } of reason.replaced) {

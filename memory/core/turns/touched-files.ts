@@ -36,7 +36,9 @@ function commandWords(call: Block): string[] {
   const name = stringOf(call['name']);
   if (name !== 'Bash' && name !== 'PowerShell') return [];
   const command = stringOf(inputOf(call)['command']).slice(0, COMMAND_CHARS);
-  const words = command.match(/[^\s'"`;&|<>(){}=,:]+/g) ?? [];
+  // What is followed by a bracket is called: `node -e "console.log(1)"`.
+  const found = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
+  const words = found.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
   return words.filter((word) => /[./]/.test(word) && !/^[-~]|[*?$[\]!^\\]|^[./]+$/.test(word));
 }
 

@@ -114,6 +114,9 @@ describe('memory show', () => {
     expect(nodeLines(NODE, 0, plain, NOW)).toHaveLength(3);
     expect(nodeLines(NODE, 1, plain, NOW).join('\n')).toContain('- staging port: 4711');
     expect(nodeLines({ ...NODE, raw }, 2, plain, NOW).join('\n')).toContain('1 user\nuse port 4711');
+    const ruled = { concept: 'ORM or SQL', value: 'Never use an ORM, only SQL', evidence: ['e1'] } as const;
+    const denied = nodeLines({ ...NODE, facts: [{ ...ruled, polarity: 'negative' }] }, 1, plain, NOW);
+    expect(denied).toContain('- Never use an ORM, only SQL (negative)');
   });
 
   it('renders each kind of block', () => {
@@ -401,5 +404,7 @@ describe('createTerm', () => {
     expect(written).toEqual(['\r\u001b[2K…']);
     expect(createTerm(pipe, pipe, {}).width).toBe(Number.POSITIVE_INFINITY);
     expect(createTerm(terminal, pipe, {}).width).toBe(100);
+    const unsized = createTerm({ ...terminal, columns: 0, rows: 0 }, pipe, {});
+    expect([unsized.width, unsized.height]).toEqual([80, 24]);
   });
 });

@@ -29,6 +29,11 @@ test('words of a command that could be files are offered; flags, globs, variable
   ).toEqual(['lib/db.ts', 'out.log', './run.sh']);
 });
 
+test('what a command calls is no file', () => {
+  const command = 'node -e "console.log(fs.readFileSync(\'conf/a.json\'))" lib/b.ts';
+  expect(called(['Bash', { command }])).toEqual(['conf/a.json', 'lib/b.ts']);
+});
+
 test('other tools, searches and odd inputs name nothing', () => {
   expect(
     called(
