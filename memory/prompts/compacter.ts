@@ -96,7 +96,8 @@ export function compacterPrompt(
     system: `${RULES}\n\n${dataRule(fence)}`,
     user: sections.join('\n\n'),
     schema: jsonSchemaOf(Wire),
-    parse: (value) => settle(Answer.parse(value), named, new Map(known)),
+    parse: (value) =>
+      settle(Answer.parse(value), { named, known: new Map(known), shown: [...named.of.values(), ...old.keys()] }),
   };
 }
 
@@ -104,11 +105,15 @@ function knownLine([label, { date, text }]: readonly [string, KnownStatement]): 
   return `[${label}] since ${date}: ${neutralLine(text, KNOWN_CHARS)}`;
 }
 
-function settle(
-  answer: z.infer<typeof Answer>,
-  named: Labels,
-  known: ReadonlyMap<string, KnownStatement>,
-): CompactionResult {
+interface Shown {
+  readonly named: Labels;
+  readonly known: ReadonlyMap<string, KnownStatement>;
+  /** Labels of all that a claim may rest on. */
+  readonly shown: readonly string[];
+}
+
+function settle(answer: z.infer<typeof Answer>, { named, known, shown }: Shown): CompactionResult {
+  const all = named.ends(shown);
   const own = new Set(named.of.keys());
   const nodes = answer.nodes.slice(0, NODES_PER_TURN * own.size).flatMap((node): DraftNode[] => {
     const turns = named.ends(node.turns).filter((end) => own.has(end));
@@ -134,8 +139,10 @@ function settle(
   const claims = (given: readonly Claim[]): Claim[] =>
     given
       .slice(0, CLAIMS)
-      .map(({ text, sources }) => ({ text: text.trim(), sources: named.ends(sources) }))
-      .filter(({ text }) => text);
+      .map(({ text, sources }) => ({ text: text.trim(), cited: named.ends(sources) }))
+      .filter(({ text }) => text)
+      // One that names nothing may rest on any of it, and goes when any of it is removed.
+      .map(({ text, cited }) => ({ text, sources: cited.length === 0 ? all : cited }));
   return { nodes, brief: { active: claims(answer.brief.active), hints: claims(answer.brief.hints) } };
 }
 

@@ -61,6 +61,15 @@ describe('the compacter’s prompt', () => {
     expect(prompt.parse({ nodes: [node], brief }).brief.active[0]?.sources).toEqual(['old-end', second.end]);
   });
 
+  test('a claim that names no turn, or none that is known, rests on all that was shown', () => {
+    const briefClaims = [{ text: 'Ship on Friday', sources: ['old-end'] }];
+    const brief = { active: [{ text: 'Ship soon', sources: [] }], hints: [{ text: 'Ask first', sources: ['t9'] }] };
+    const parsed = compacterPrompt({ ...input, briefClaims }, 'f').parse({ nodes: [node], brief });
+    for (const { sources } of [...parsed.brief.active, ...parsed.brief.hints]) {
+      expect(sources).toEqual([first.end, second.end, 'old-end']);
+    }
+  });
+
   test('an answer of any size becomes nodes, facts and claims of bounded size', () => {
     const fact = { ...node.facts[0], concept: 'c'.repeat(9_000), value: 'v'.repeat(90_000), evidence: ['t1'] };
     const huge = { ...node, summary: 's '.repeat(90_000), facts: Array(200).fill(fact) };
