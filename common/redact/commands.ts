@@ -4,7 +4,13 @@ import type { Span } from './span.ts';
 const VALUE = String.raw`([^\s"'\x60\\<>[\]{}(),;|&]{8,})`;
 const QUOTE = String.raw`\\?["']?`;
 
-const IS = ' is(?<=(?:[Pp]assw(?:or)?d|[Pp]assphrase|(?:[Aa][Pp][Ii]|[Aa]ccess|[Ss]ecret)[ -]?[Kk]ey|[Tt]oken) is)';
+const PASSWORD =
+  '(?:[Pp]assw(?:or)?d|[Pp]assphrase|[Pp]asswort|[Kk]ennwort|[Ww]achtwoord|[Mm]ot de passe|[Cc]ontraseña|[Ss]enha)';
+const KEY = '(?:(?:[Aa][Pp][Ii]|[Aa]ccess|[Ss]ecret)[ -]?[Kk]ey|[Tt]oken|[Aa][Pp][Ii]-[Ss]chlüssel)';
+/** The password *for the staging database* is … */
+const WHOSE = String.raw`(?: (?:for|of|to|on|für|von|zu[mr]?|de[rsl]?|du|para|pour|voor|van)(?: [\wÀ-ÿ.@/-]{1,30}){1,6})?`;
+const IS = ` (?:is|ist|lautet|est|es)(?<=(?:${PASSWORD}${WHOSE}|${KEY}) (?:is|ist|lautet|est|es))`;
+const CJK_IS = '(?:密码|密碼|口令)(?:是|为|為)|パスワードは|(?:비밀번호|암호)[는은]';
 
 /**
  * The value is the last group, and ends the match. Runs before it are bounded, so that each rule is linear; each begins
@@ -21,6 +27,7 @@ const RULES: readonly RegExp[] = [
   new RegExp(String.raw`login\s[^\n]{0,100}?\s(?:-p|password)\s{1,4}${QUOTE}${VALUE}`, 'g'),
   // the password is …
   new RegExp(`${IS}:? {1,4}${QUOTE}${VALUE}`, 'g'),
+  new RegExp(String.raw`(?:${CJK_IS})[:：]?\s{0,4}${QUOTE}([\w!#$%&*+./:=?@^~-]{8,})`, 'g'),
   // npm's _auth=…
   new RegExp(String.raw`_auth\s{0,4}=\s{0,4}${QUOTE}([\w+/=-]{12,})`, 'g'),
 ];

@@ -22,15 +22,18 @@ const MAX_CHARS = 320;
 const READ_CHARS = 100_000;
 
 export const DECISION =
-  /\b(?:decid\w+|chose|agreed|must|never|always|prefer\w*|instead of|rather than|switch\w* to|we (?:use|will|'ll|are using|need)|let's use|going with|from now on|only ever|do not|don't|should|remember|because|root cause|turned out|fixed by|the fix)\b|(?:반드시|항상|결정|기억)|(?:必须|决定|总是)|(?:必ず|決定|常に)/i;
+  /\b(?:decid\w+|chose|agreed|must|never|always|prefer\w*|instead of|rather than|switch\w* to|we (?:use|will|'ll|are using|need)|let's use|going with|from now on|only ever|do not|don't|should|remember|because|root cause|turned out|fixed by|the fix)\b|(?:반드시|항상|결정|기억)|(?:必须|决定|总是)|(?:必ず|決定|常に)|(?<!\p{L})(?:immer|nie|niemals|müssen|entschieden|Entscheidung|ab (?:jetzt|sofort)|statt|stattdessen|toujours|jamais|décid\p{L}+|désormais|plutôt que|siempre|nunca|en vez de|a partir de ahora)(?!\p{L})/iu;
 export const STANDING =
-  /\b(?:always|never|from now on|prefer\w*|remember|as a rule|every time|don't ever|do not ever)\b/i;
+  /\b(?:always|never|from now on|prefer\w*|remember|as a rule|every time|don't ever|do not ever)\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})/iu;
 /** Says that something is going to be said. */
 const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 const FILLER =
   /^(?:let me|now |great|sure|perfect|i'll |i will |i need to|looking at|okay|ok\b|thanks|thank you|you're right|good\b|first,? let|here's|here is)/i;
 
+/** A number and a point before a month or a part of a year is a day or a quarter: "until 3. Dezember". */
+const SENTENCE_END =
+  /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u;
 const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
 
@@ -102,7 +105,7 @@ export function split(text: string): string[] {
   const prose = text.replace(/^ {0,3}(```|~~~)[^\n]*\n[\s\S]*?(?:^ {0,3}\1\s*$|$(?![\s\S]))/gm, '');
   return prose
     .split(/\n+/)
-    .flatMap((line) => bare(line).split(/(?<=[.!?])\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u))
+    .flatMap((line) => bare(line).split(SENTENCE_END))
     .map((sentence) => sentence.trim().replace(LEAD_IN, ''))
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }

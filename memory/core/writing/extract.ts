@@ -77,7 +77,9 @@ function draft(run: readonly TurnText[], knownTags: readonly string[], summaryCh
     facts: decided.slice(0, FACTS).map((sentence) => ({
       concept: listed(anchorsOf(sentence.text).slice(0, 2)) || sentence.by,
       value: sentence.text,
-      polarity: /\b(?:never|not|don't|no longer|instead of|rather than)\b/i.test(sentence.text)
+      polarity: /\b(?:never|not|don't|no longer|instead of|rather than|nie|niemals|nicht|jamais|nunca)\b/i.test(
+        sentence.text,
+      )
         ? 'negative'
         : 'positive',
       evidence: [sentence.turn],
