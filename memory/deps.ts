@@ -46,6 +46,8 @@ export interface MemoryDeps {
   readonly dreams: DreamFiles;
   /** Null where no project's files are to be looked at. */
   readonly sources: SourceFiles | null;
+  /** How many times as long as usual a look at them may take. */
+  readonly sourcePatience?: number;
   /** Null where nobody edits by hand. */
   readonly watch: NodeWatch | null;
   readonly clock: Clock;

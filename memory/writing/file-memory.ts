@@ -49,9 +49,11 @@ export interface FileMemory {
   about(file: string): FileAnchor | null;
 }
 
-type Parts = Pick<MemoryDeps, 'sources' | 'projectOf' | 'redactor'> & { readonly catalogue: Catalogue };
+type Parts = Pick<MemoryDeps, 'sources' | 'sourcePatience' | 'projectOf' | 'redactor'> & {
+  readonly catalogue: Catalogue;
+};
 
-export function createFileMemory({ sources, projectOf, redactor, catalogue }: Parts): FileMemory {
+export function createFileMemory({ sources, sourcePatience = 1, projectOf, redactor, catalogue }: Parts): FileMemory {
   const lastSeen = new Map<string, { readonly directory: string; readonly atMs: number }>();
   const verdicts = new Map<string, FileState>();
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
@@ -115,7 +117,7 @@ export function createFileMemory({ sources, projectOf, redactor, catalogue }: Pa
         const mark = await sources.mark(root, place).catch(() => null);
         if (mark !== null) found.set(place, mark);
       });
-      await within(Promise.all(looking), MARK_MS);
+      await within(Promise.all(looking), MARK_MS * sourcePatience);
       return speakable.flatMap((place) => found.get(place) ?? []).slice(0, MOST_FILES);
     },
 
@@ -129,7 +131,8 @@ export function createFileMemory({ sources, projectOf, redactor, catalogue }: Pa
         looked.flatMap(({ marks, root }) => marks.map((mark) => [verdictKey(root, mark), { root, mark }] as const)),
       );
       if (asked.size === 0) return new Map();
-      await within(Promise.all([...asked.values()].map(({ root, mark }) => look(root, mark))), budgetMs);
+      const looks = [...asked.values()].map(({ root, mark }) => look(root, mark));
+      await within(Promise.all(looks), budgetMs * sourcePatience);
       return new Map(
         looked.map(({ node, marks, root }) => [node.node_id, { files: marks.length, changes: changesOf(marks, root) }]),
       );

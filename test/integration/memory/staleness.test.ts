@@ -38,6 +38,8 @@ async function stage(): Promise<Stage> {
     const rig = await openOnDisk(path.join(top, 'home'), {
       watch: null,
       sources: createSourceFiles({ now: Date.now }),
+      // A busy machine takes its time; a disk that never answers is another matter.
+      sourcePatience: 100,
       projectOf: createProjectOf(() => 0),
       ...options,
     });
@@ -159,7 +161,7 @@ test('a disk that never answers keeps no turn and no recall waiting', async () =
     mark: () => new Promise(() => {}),
     compare: () => new Promise(() => {}),
   };
-  const { memory: again } = await set.start({ sources: hanging });
+  const { memory: again } = await set.start({ sources: hanging, sourcePatience: 1 });
   again.capture([worked(set.shop, 'Where do invoices go?', 'src/db.ts', 'To the billing bucket.', 's2')]);
   expect(await again.flush(60_000)).toBe(true);
   expect(again.list({ sessionId: 's2', all: true })[0]?.source_links).toEqual([]);
