@@ -1,3 +1,4 @@
+import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { Redactor } from '../../common/redact.ts';
 import { createSerial, type Tracker } from '../capture/tracker.ts';
@@ -8,12 +9,15 @@ import { withoutOwn } from '../core/turns/own-text.ts';
 import type { MemoryDeps } from '../deps.ts';
 import type { Memory } from '../face/memory.ts';
 import type { Catalogue } from '../keeping/catalogue.ts';
+import type { Indexer } from '../keeping/indexer.ts';
 import { type PieceParts, savePieces } from './pieces.ts';
 
 /** Stands where a document has its path; no file has a relative one. */
 const NOTE = 'note';
 const SUMMARY_CHARS = 600;
 const TRIGGER_CHARS = 300;
+/** Whoever has something noted may ask for it at once; a whole index that is made anew is not waited for. */
+const INDEXED_MS = 2_000;
 
 type Parts = PieceParts &
   Pick<MemoryDeps, 'projectOf'> & {
@@ -21,6 +25,7 @@ type Parts = PieceParts &
     readonly catalogue: Catalogue;
     readonly tracker: Tracker;
     readonly isGone: (end: string) => boolean;
+    readonly indexer: Pick<Indexer, 'settled'>;
   };
 
 /**
@@ -28,7 +33,7 @@ type Parts = PieceParts &
  * looked for, never in a system channel.
  */
 export function createNotes(parts: Parts): Memory['remember'] {
-  const { projectOf, clock, redactor, catalogue, texts, tracker, isGone } = parts;
+  const { projectOf, clock, redactor, catalogue, texts, tracker, indexer, isGone } = parts;
   const serial = createSerial(() => undefined);
 
   const take: Memory['remember'] = async (request) => {
@@ -57,6 +62,7 @@ export function createNotes(parts: Parts): Memory['remember'] {
     const noted = { project, link: NOTE, redacted: text !== request.text.trim(), kept };
     const [node] = await savePieces([{ turn, draft }], noted, parts);
     if (node === undefined) throw new Error('a note has one node');
+    await Promise.race([indexer.settled(), after(INDEXED_MS, undefined, { ref: false })]);
     return { node, isNew: true };
   };
 
