@@ -22,7 +22,8 @@ export interface AwakeSessions {
   all(): readonly Session[];
   /** Put away with turns that no node stands for yet. */
   waiting(project?: string): readonly string[];
-  run(session: Session, work: () => Promise<void>): Promise<void>;
+  /** @param passes  nobody works in it: it goes before those that were there */
+  run(session: Session, work: () => Promise<void>, passes?: boolean): Promise<void>;
 }
 
 export interface AwakeParts {
@@ -51,10 +52,10 @@ export function createAwakeSessions({
     return busy === 0 && !sensing && (buffersRest || buffer.length === 0);
   }
 
-  function makeRoom(): void {
-    for (const session of sessions.values()) {
+  function makeRoom(first: readonly Session[]): void {
+    for (const session of [...first, ...sessions.values()]) {
       if (sessions.size <= most) return;
-      if (!rests(session)) continue;
+      if (sessions.get(session.id) !== session || !rests(session)) continue;
       const { id, buffer, hydration, idle, project } = session;
       sessions.delete(id);
       if (idle !== null) clearTimeout(idle);
@@ -84,11 +85,11 @@ export function createAwakeSessions({
     all: () => [...sessions.values()],
     waiting: (project) =>
       [...waiting].flatMap(([id, own]) => (sessions.has(id) || (project ?? own) !== own ? [] : [id])),
-    async run(session, work) {
+    async run(session, work, passes = false) {
       session.busy += 1;
       await session.serial(work);
       session.busy -= 1;
-      makeRoom();
+      makeRoom(passes ? [session] : []);
     },
   };
 }

@@ -80,8 +80,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   let pendingChars = 0;
   let closed = false;
 
-  const run = (session: Session, work: () => Promise<void>): Promise<void> =>
-    tracker.run('ingest', () => sessions.run(session, work));
+  const run = (session: Session, work: () => Promise<void>, passes = false): Promise<void> =>
+    tracker.run('ingest', () => sessions.run(session, work, passes));
 
   async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
     let stored: JournalTurn;
@@ -271,10 +271,11 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     },
     hydrate(sessionId) {
       const session = sessions.of(sessionId);
-      return run(session, async () => {
+      const read = async (): Promise<void> => {
         await hydrate(session);
         await decide(session);
-      });
+      };
+      return run(session, read, true);
     },
     compactTail: (sessionId) => handOver(sessions.of(sessionId)),
     compactTails,

@@ -26,6 +26,13 @@ describe('sessions in memory', () => {
     expect(sessions.waiting()).toEqual([]);
   });
 
+  it('stay where others are only read', async () => {
+    const { sessions, away } = make();
+    for (const id of ['a', 'b', 'c', 'd']) await sessions.run(sessions.of(id), nothing, true);
+    expect(sessions.all().map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(away).toEqual(['c', 'd']);
+  });
+
   it('stay while they work, are read, or wait for their time', async () => {
     const { sessions } = make();
     let finish = (): void => {};
