@@ -96,6 +96,8 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
     if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
     const table = await openLanceTable(placeOf(options));
     if (table === null) return 'new';
+    // Of another build of ours: sound, and of no use.
+    if (table === 'other columns') return 'it has the columns of another comet-cc';
     const counts = noCounts(options, await table.count());
     for await (const rows of table.scan({ vectors: counts.vectors.isWhole() })) {
       const foreign = rows.find(({ embedder_id }) => embedder_id !== embedder.id && embedder_id !== '');

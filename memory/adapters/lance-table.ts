@@ -63,8 +63,8 @@ const METADATA_CACHE_BYTES = 4n * 1024n * 1024n;
 /** Few values each: they make a filtered lane faster. */
 const FILTERED = ['kind', 'project'];
 
-/** Null when there is no table yet. @throws when it cannot be read or was made for other vectors */
-export async function openLanceTable(place: TablePlace): Promise<LanceTable | null> {
+/** Null when there is no table yet. @throws when it cannot be read */
+export async function openLanceTable(place: TablePlace): Promise<LanceTable | 'other columns' | null> {
   const { dir, dimensions, vectors } = place;
   const connection = await connected(dir);
   const names = await tableNames(connection);
@@ -75,7 +75,10 @@ export async function openLanceTable(place: TablePlace): Promise<LanceTable | nu
   const expected = schemaFor(dimensions)
     .fields.map(({ name, type }) => `${name} ${type}`)
     .join();
-  if (found !== expected) throw new Error(`the table has other columns: ${found}`);
+  if (found !== expected) {
+    table.close();
+    return 'other columns';
+  }
   await vectors.load(table);
   return await tableOn(place, connection, table);
 }

@@ -1,5 +1,6 @@
 import { cp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { connect } from '@lancedb/lancedb';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
 import type { OpenedIndex } from '../../../memory/adapters/lance-index.ts';
@@ -33,6 +34,23 @@ async function filled(dir: string, count = 20): Promise<void> {
 
 describe('the index in LanceDB', () => {
   nodeIndexContract(async () => (await open(path.join(await tempDir(), 'index'))).index);
+});
+
+test('an index of another build is made anew, and nothing of it stays', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await filled(dir, 2);
+  const connection = await connect(dir);
+  const [name = ''] = await connection.tableNames();
+  await connection.dropTable(name);
+  await connection.createTable(name, [{ row_id: 'n0', text: 'heron' }]);
+  connection.close();
+  const { index, rebuilt, reason } = await open(dir);
+  expect([rebuilt, reason, await index.count()]).toEqual([true, 'it has the columns of another comet-cc', 0]);
+  await index.upsert([nodeRow('n1', 'topic')]);
+  expect(await index.nodeIds()).toEqual(new Set(['n1']));
+  await index.close();
+  expect(await readdir(path.dirname(dir))).toEqual(['index']);
+  for (const file of await filesBelow(dir)) expect((await readFile(file)).includes('heron'), file).toBe(false);
 });
 
 test('what was indexed is there again after opening anew, with its term weights', async () => {
