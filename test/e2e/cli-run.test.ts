@@ -1,4 +1,5 @@
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
+import http from 'node:http';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createStranger, createTestHome, type TestHome } from '../helpers/cli.ts';
@@ -101,6 +102,7 @@ describe('run', () => {
     const running = home.spawn(['run', 'node', '-e', 'console.log("ready"); setInterval(() => {}, 1000)']);
     await running.printed('ready');
     const before = (await home.json(['status', '--json'])) as { pid: number; proxy: { port: number } };
+    const given = new URL((await seen(PRINT_ENV)).env['HTTPS_PROXY'] as string);
     process.kill(before.pid, 'SIGKILL');
     const again = async (): Promise<{ pid: number; proxy: { port: number } }> => {
       const { code, stdout } = await home.run(['status', '--json']);
@@ -109,6 +111,12 @@ describe('run', () => {
     const after = await again();
     expect(after.pid).not.toBe(before.pid);
     expect(after.proxy.port).toBe(before.proxy.port);
+    // What a client was given before still opens the door.
+    const { port, username, password } = given;
+    const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`;
+    const asked = { port, path: '/.comet-cc/nonce', headers: { 'proxy-authorization': authorization } };
+    const status = new Promise((resolve) => http.get(asked, (answer) => resolve(answer.resume().statusCode)));
+    expect(await status).toBe(200);
     running.child.kill('SIGTERM');
     await running.result;
   });

@@ -35,7 +35,12 @@ export const ROWS: readonly Row[] = [
   row(7, 'engine accepts, never answers', 'tunnelled after 2 s', 'test/integration/proxy/guard-engine.test.ts'),
   row(8, "engine's event loop blocked", 'heartbeat missed; tunnelled', engine),
   row(9, 'engine crash loop', 'five exits a minute end it; tunnelled at once; doctor says so', engine),
-  row(10, 'guard killed', 'started again on its port by `comet-cc run`', 'test/e2e/cli-run.test.ts'),
+  row(
+    10,
+    'guard killed',
+    'started again on its port by `comet-cc run`; a retry is answered',
+    'test/e2e/cli-run.test.ts',
+  ),
   row(11, 'port taken by a stranger', 'clear error, nobody killed', 'test/integration/proxy/guard-main.test.ts'),
   row(12, 'daemons race', 'one wins, every start ends with 0', daemon),
   row(13, 'what a killed daemon left', 'taken over', daemon),
