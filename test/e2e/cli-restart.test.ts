@@ -86,13 +86,11 @@ it('a restart after an upgrade lets a running stream end, keeps the port, and th
   const restarting = cli('restart', '--json');
   // The old engine has heard of it when new work no longer reaches it: the upstream's own certificate shows.
   await expect
-    .poll(
-      () =>
-        ask(via, theirs.ca, { headers: CLIENT, body: '{}' }).then(
-          ({ status }) => status,
-          () => 0,
-        ),
-      { timeout: 20_000 },
+    .poll(() =>
+      ask(via, theirs.ca, { headers: CLIENT, body: '{}' }).then(
+        ({ status }) => status,
+        () => 0,
+      ),
     )
     .toBe(200);
   held?.end('last');

@@ -51,9 +51,7 @@ async function expectAgreement({ memory, index, nodeFiles }: DiskRig, dir: strin
   expect(digests).toEqual(new Map(live.map((node) => [node.node_id, contentDigest(node)])));
 }
 
-test('hundreds of random edits on a real disk keep memory, index and files in agreement', {
-  timeout: 240_000,
-}, async () => {
+test('hundreds of random edits on a real disk keep memory, index and files in agreement', async () => {
   let edits = 0;
   await fc.assert(
     fc.asyncProperty(fc.array(randomEdit, { minLength: 15, maxLength: 15, size: 'max' }), async (made) => {

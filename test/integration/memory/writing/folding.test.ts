@@ -1,9 +1,7 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
 import { talk } from '../../../helpers/turns.ts';
-
-vi.setConfig({ testTimeout: 120_000 });
 
 const open: Memory[] = [];
 afterEach(async () => {
