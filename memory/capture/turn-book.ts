@@ -182,10 +182,10 @@ export function createTurnBook(): TurnBook {
   };
 }
 
-/** Same prompt at the same place of the same history, same words and calls in answer to it. */
+/** Same prompt at the same place of the same history in the same project, same words and calls in answer to it. */
 function sayingOf(turn: JournalTurn, text: TurnText): string {
   const place = turn.part === undefined ? '' : `part ${turn.part.index}\n`;
-  const hash = createHash('sha256').update(`${turn.key}\n${place}${text.user}\n`);
+  const hash = createHash('sha256').update(`${turn.key}\n${turn.project}\n${place}${text.user}\n`);
   for (const part of text.parts) {
     // Parallel results come back in another order; what was said and called does not change.
     if (part.kind !== 'tool_result')

@@ -6,7 +6,7 @@ import type { JournalTurn } from '../../../../memory/ports/journal.ts';
 const ENDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const sessionOf = (end: string): string => (end < 'd' ? 'one' : 'two');
 
-function record(book: TurnBook, end: string, said = end): boolean {
+function record(book: TurnBook, end: string, said = end, project = '/p'): boolean {
   const turn: JournalTurn = {
     key: `key of ${said}`,
     end,
@@ -16,7 +16,7 @@ function record(book: TurnBook, end: string, said = end): boolean {
     atMs: end.charCodeAt(0),
     messages: [],
     seq: 0,
-    project: '/p',
+    project,
     redacted: false,
   };
   return book.record(turn, { end, atMs: turn.atMs, origin: 'user', user: said, parts: [] });
@@ -69,4 +69,12 @@ test('a turn that comes back in another form keeps its first name, and is counte
   expect(book.session('one')?.turns).toBe(1);
   book.drop(['c', 'unknown']);
   expect(book.session('one')).toBeUndefined();
+});
+
+test('the same words in another project are a turn of that project', () => {
+  const book = createTurnBook();
+  expect(record(book, 'a', 'run the tests')).toBe(true);
+  expect(record(book, 'd', 'run the tests', '/q')).toBe(true);
+  expect(book.session('two')).toMatchObject({ project: '/q', turns: 1 });
+  expect(book.forms('d')).toEqual(['d']);
 });
