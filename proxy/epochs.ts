@@ -121,7 +121,12 @@ export function isField({ retrieval }: Pick<EpochConfig, 'retrieval'>): boolean 
 
 function systemTexts({ brief, standing, recalled }: Recollection, config: EpochConfig): SystemTexts {
   const { systemTokens, retrievalTokens } = config;
-  if (!isField(config)) return { brief, lines: distinct([...standing, ...recalled]), budgetTokens: systemTokens };
+  if (!isField(config)) {
+    // What is recalled of a memory says more than what always stands there.
+    const byNode = new Map(recalled.map((line) => [line.nodeId, line]));
+    const lines = [...standing.map((line) => byNode.get(line.nodeId) ?? line), ...recalled];
+    return { brief, lines: distinct(lines), budgetTokens: systemTokens };
+  }
   const has = new Set(standing.map((line) => line.text));
   const fresh = distinct(recalled.filter((line) => !has.has(line.text)));
   return {

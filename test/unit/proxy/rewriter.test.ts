@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { createJudge } from '../../../bin/standin/index.ts';
 import { silentLog } from '../../../common/log.ts';
 import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
-import type { MessagesRequest } from '../../../proxy/ports.ts';
+import type { MemoryLine, MessagesRequest } from '../../../proxy/ports.ts';
 import { createRewriter, type RunningRewriter } from '../../../proxy/rewriter.ts';
 import { isThinking } from '../../../proxy/wire/lineage.ts';
 import type { PlanRecord } from '../../../proxy/wire/plan.ts';
@@ -208,6 +208,18 @@ describe('the rewriter', () => {
     const other = await rewriter.rewrite({ ...messagesRequest(first.request), headers }, new AbortController().signal);
     expect(first.rewritten).toBe(true);
     expect(other.body).toBe(first.request.bytes);
+  });
+
+  it('names a memory once in the system block of a first prompt, as it was recalled', async () => {
+    const { sent, memory } = await played(seededPlan(3, { turns: 1, rounds: 0 }));
+    const { lines } = await memory.standing('s', null);
+    const node = lines[0] as MemoryLine;
+    memory.recall = async () => [{ line: { ...node, text: `${node.text}, "8471, as ever"` }, score: 1 }];
+    const rewriter = await rewriterOn(memory, [], config);
+    const first = await rewriter.rewrite(messagesRequest((sent[0] as Played).request), new AbortController().signal);
+    const text = first.body.toString();
+    expect(text.split(node.nodeId)).toHaveLength(2);
+    expect(text).toContain('8471, as ever');
   });
 
   it('strips all thinking once where a session has lost its plans', async () => {
