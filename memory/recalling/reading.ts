@@ -1,7 +1,7 @@
 import type { Origin } from '../../common/turn.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
-import { isClosed, saysFact } from '../core/nodes/validity.ts';
+import { isClosed, toldBy } from '../core/nodes/validity.ts';
 import { RAW_CHARS, type RawLine } from '../core/recall/memory-line.ts';
 import type { RankedNode } from '../core/recall/node-ranking.ts';
 import type { QueryWeights } from '../core/recall/query-worth.ts';
@@ -62,11 +62,11 @@ export function rawLine(
   { weights, rules, past }: Reading,
 ): Offered | null {
   const offered: Offered[] = [];
-  const closed = past ? [] : node.facts.filter(isClosed);
+  const isClosedBy = toldBy(past ? [] : node.facts.filter(isClosed));
   let carried = 0;
   for (const [turn, { text, origin }] of turns) {
     const snippet = bestSnippet(text, weights, { ...rules, carried });
-    const isGone = closed.some((fact) => snippet !== null && saysFact(snippet.text, fact));
+    const isGone = snippet !== null && isClosedBy(snippet.text);
     if (snippet !== null && !isGone) offered.push({ ...snippet, turn, origin });
     carried = snippet?.worth ?? 0;
   }

@@ -1,7 +1,7 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import { type TurnBook, taskListsOf } from '../capture/turn-book.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
-import { isClosed, isPast, saysFact } from '../core/nodes/validity.ts';
+import { isClosed, isPast, toldBy } from '../core/nodes/validity.ts';
 import { handedOver, lastBrief, openTasks, openThreads } from '../core/recall/handoff.ts';
 import { memoryLine } from '../core/recall/memory-line.ts';
 import { cleanBriefLines } from '../core/writing/brief.ts';
@@ -39,7 +39,7 @@ export function createStanding({ config, nodeFiles, projectOf, clock, book, cata
   function holds({ text, sources }: Claim): boolean {
     const nodes = sources.flatMap((end) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
     const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
-    return !facts.some((fact) => saysFact(text, fact));
+    return !toldBy(facts)(text);
   }
 
   function current(brief: StoredBrief): StoredBrief {

@@ -5,7 +5,7 @@ import { tokenize } from '../text/tokens.ts';
 import type { Fact, MemoryNode } from './node.ts';
 import { revisesStatement, type Stated, stated } from './revision-cue.ts';
 import { type Gist, gistOf, mayRevise } from './revision-gist.ts';
-import { currentSummary, isClosed, isPast, saysFact, summaryParts } from './validity.ts';
+import { currentSummary, isClosed, isPast, summaryParts, toldBy } from './validity.ts';
 
 /** A statement of a node that someone says is no longer so. */
 export interface Revised {
@@ -55,11 +55,13 @@ function statementsOf(node: MemoryNode): Statement[] {
     const { polarity } = node.facts[fact] as Fact;
     return { stated: stated(text), origin, polarity, fact };
   });
-  const parts = summaryParts(node).filter(({ text }) => !node.facts.some((fact) => saysFact(text, fact)));
-  const rest = parts.map(({ text, isUsers }): Statement => {
-    const origin = isUsers ? 'user' : node.origin;
-    return { stated: stated(text), origin, polarity: 'positive', fact: null };
-  });
+  const isFact = toldBy(node.facts);
+  const rest = summaryParts(node)
+    .filter(({ text }) => !isFact(text))
+    .map(({ text, isUsers }): Statement => {
+      const origin = isUsers ? 'user' : node.origin;
+      return { stated: stated(text), origin, polarity: 'positive', fact: null };
+    });
   return [...facts, ...rest];
 }
 
@@ -123,7 +125,8 @@ export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]
   const closed = own.flatMap(({ facts }) => facts.filter(isClosed));
   const last = own.at(-1);
   if (closed.length === 0 || last === undefined) return heir;
-  const open = heir.facts.filter((fact) => !closed.some((each) => saysFact(`${fact.concept}: ${fact.value}`, each)));
+  const isClosedBy = toldBy(closed);
+  const open = heir.facts.filter((fact) => !isClosedBy(`${fact.concept}: ${fact.value}`));
   return settled({ ...heir, facts: [...open, ...closed] });
 }
 

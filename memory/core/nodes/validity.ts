@@ -37,9 +37,8 @@ export function summaryParts({ summary, written_by }: MemoryNode): SummaryPart[]
 export function currentSummary(node: MemoryNode): string | null {
   const closed = node.facts.filter(isClosed);
   if (closed.length === 0) return node.summary;
-  const open = node.facts.filter((fact) => !isClosed(fact));
-  const isGone = (part: string): boolean =>
-    closed.some((fact) => saysFact(part, fact)) && !open.some((fact) => saysFact(part, fact));
+  const [isClosedBy, isOpenBy] = [toldBy(closed), toldBy(node.facts.filter((fact) => !isClosed(fact)))];
+  const isGone = (part: string): boolean => isClosedBy(part) && !isOpenBy(part);
   const left = sectionsOf(node.summary)
     .map(({ parts, mark }) => ({ mark, text: parts.filter((part) => !isGone(part)).join(JOINT) }))
     .filter(({ text }) => text !== '');
@@ -48,18 +47,25 @@ export function currentSummary(node: MemoryNode): string | null {
     : left.map(({ mark, text }, at) => (at === 0 ? bareMark(mark) : mark) + text).join('');
 }
 
-/** Whether a text states a fact, in whatever words. */
-export function saysFact(text: string, { concept, value }: Pick<Fact, 'concept' | 'value'>): boolean {
-  const said = new Set(tokenize(text));
-  const values = [...new Set(tokenize(value))];
-  if (values.length === 0 || said.size === 0) return false;
-  if (values.length <= BARE_VALUE && values.every((token) => said.has(token))) {
-    const named = [...new Set(tokenize(concept))];
-    if (named.filter((token) => said.has(token)).length * 2 >= named.length) return true;
-  }
-  const shared = values.filter((token) => said.has(token)).length;
-  const least = Math.min(values.length, said.size);
-  return least >= TELLING && shared >= least * SAME;
+/** Whether a text states one of these facts, in whatever words; what the facts say is looked at once. */
+export function toldBy(facts: readonly Pick<Fact, 'concept' | 'value'>[]): (text: string) => boolean {
+  const words = facts.map(({ concept, value }) => ({
+    values: [...new Set(tokenize(value))],
+    named: [...new Set(tokenize(concept))],
+  }));
+  if (words.length === 0) return () => false;
+  return (text) => {
+    const said = new Set(tokenize(text));
+    const count = (tokens: readonly string[]): number => tokens.filter((token) => said.has(token)).length;
+    return words.some(({ values, named }) => {
+      if (values.length === 0 || said.size === 0) return false;
+      const shared = count(values);
+      const isWhole = values.length <= BARE_VALUE && shared === values.length;
+      if (isWhole && count(named) * 2 >= named.length) return true;
+      const least = Math.min(values.length, said.size);
+      return least >= TELLING && shared >= least * SAME;
+    });
+  };
 }
 
 /** `[2026-03-01 to 2026-03-09, replaced by mem_…]`, `[in part replaced by mem_…]`, or ''. */

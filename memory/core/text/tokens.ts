@@ -7,6 +7,8 @@ export const STOP_WORDS: ReadonlySet<string> = new Set(
   ).split(' '),
 );
 
+const ASCII = /^[\0-\x7f]*$/;
+const PLAIN_RUN = /\w+/g;
 const RUN = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
 const SCRIPT_RUN =
   /[\p{sc=Hangul}]+|[\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー]+|[^\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}ー]+/gu;
@@ -39,7 +41,8 @@ export function tokenize(text: string): string[] {
 
 /** The runs of letters and figures that a text is made of; `tokensOf` each gives its tokens. */
 export function runsOf(text: string): readonly string[] {
-  return text.normalize('NFKC').match(RUN) ?? [];
+  // Of most texts the letters are plain, which is told and taken apart much faster.
+  return (ASCII.test(text) ? text.match(PLAIN_RUN) : text.normalize('NFKC').match(RUN)) ?? [];
 }
 
 export function tokensOf(run: string): readonly string[] {

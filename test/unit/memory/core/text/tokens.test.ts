@@ -114,3 +114,11 @@ test.each([
 test('uniqueTokens keeps the order of first appearance', () => {
   expect(uniqueTokens('port port host port')).toEqual(['port', 'host']);
 });
+
+test('a text of plain letters gives the same tokens as beside letters that are not', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary-ascii', maxLength: 200 }), (plain) => {
+      expect(tokenize(`${plain} é`)).toEqual([...tokenize(plain), 'é']);
+    }),
+  );
+});
