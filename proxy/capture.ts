@@ -14,10 +14,21 @@ export interface CaptureContext {
   readonly atMs: number;
 }
 
-/** A turn of the transcript, in the very characters that Claude Code sent. */
-export function capturedTurn(view: ConversationView, span: TurnSpan, context: CaptureContext): CapturedTurn {
-  const messages = receivedMessages(view, span);
-  return { ...common(view, span, context), end: span.endHash, messages, ...partsOf(view, span) };
+/** Turns of the transcript, oldest first, in the very characters that Claude Code sent. */
+export function capturedTurns(
+  view: ConversationView,
+  spans: readonly TurnSpan[],
+  context: CaptureContext,
+): CapturedTurn[] {
+  const heard = { until: 0, texts: [] as readonly string[] };
+  return spans.map((span) => {
+    // Each message is looked at once, however many turns there are.
+    heard.texts = [...heard.texts, ...privateIn(view, heard.until, span.start)];
+    heard.until = span.start;
+    const messages = receivedMessages(view, span);
+    const own = { ...common(view, span, context), ...earlier(heard.texts) };
+    return { ...own, end: span.endHash, messages, ...partsOf(view, span) };
+  });
 }
 
 /** Rounds of a running turn, as parts of it: each message of the turn up to the last of them is in one. */
@@ -29,11 +40,13 @@ export function capturedParts(
   const turn = splitTurns(view).at(-1);
   if (wanted.length === 0 || turn === undefined) return [];
   const all = splitParts(view, splitRounds(view, turn));
+  const own = { ...common(view, turn, context), ...earlier(privateIn(view, 0, turn.start)) };
   return wanted.map((span) => {
     const before = all[span.index - 1];
     const part = { index: span.index, after: before?.endHash ?? null };
     const whole = { ...span, start: before?.end ?? turn.start };
-    return { ...common(view, turn, context), end: span.endHash, messages: receivedMessages(view, whole), part };
+    const messages = receivedMessages(view, whole);
+    return { ...own, end: span.endHash, messages, part };
   });
 }
 
@@ -48,7 +61,8 @@ export function answeredTurn(
   const end = extendLineage(view.lineage.at(-1) as string, messageHash(message));
   const captured = asCaptured('assistant', Buffer.from(JSON.stringify(answer.content)));
   const messages = [...receivedMessages(view, span), captured];
-  return { ...common(view, span, context), end, messages, ...partsOf(view, span) };
+  const own = { ...common(view, span, context), ...earlier(privateIn(view, 0, span.start)) };
+  return { ...own, end, messages, ...partsOf(view, span) };
 }
 
 function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
@@ -63,17 +77,23 @@ function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'pa
 
 function common(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
   const before = view.lineage[span.start - 1] ?? '';
-  const whose = { sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
-  return { key: span.key, before, ...whose, ...privateBefore(view, span.start) };
+  return { key: span.key, before, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
 }
 
 /** A restarted engine, a resumed or a forked session never heard the turns before. */
-function privateBefore(view: ConversationView, end: number): Pick<CapturedTurn, 'earlierPrivate'> {
-  const bytes = view.body.subarray(0, view.scan.messages[end]?.start ?? 0);
-  if (!/<[\s/]{0,17}private/i.test(bytes.toString('latin1'))) return {};
-  const said = view.infos.slice(0, end).flatMap(({ role }, at) => (role === 'user' ? messageText(view, at) : []));
-  const found = said.flatMap(privateTexts);
-  return found.length === 0 ? {} : { earlierPrivate: found };
+function earlier(texts: readonly string[]): Pick<CapturedTurn, 'earlierPrivate'> {
+  return texts.length === 0 ? {} : { earlierPrivate: texts };
+}
+
+/** What the user marked as private in messages `from` to `end`. */
+function privateIn(view: ConversationView, from: number, end: number): string[] {
+  const [first, last] = [view.scan.messages[from], view.scan.messages[end - 1]];
+  if (end <= from || first === undefined || last === undefined) return [];
+  if (!/<[\s/]{0,17}private/i.test(view.body.toString('latin1', first.start, last.end))) return [];
+  const said = view.infos
+    .slice(from, end)
+    .flatMap(({ role }, at) => (role === 'user' ? messageText(view, from + at) : []));
+  return said.flatMap(privateTexts);
 }
 
 function receivedMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {

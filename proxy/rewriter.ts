@@ -1,6 +1,6 @@
 import type { Clock } from '../common/clock.ts';
 import { createAftermath } from './aftermath.ts';
-import { capturedParts, capturedTurn } from './capture.ts';
+import { capturedParts, capturedTurns } from './capture.ts';
 import { type EpochConfig, formPlan, roundsBudget } from './epochs.ts';
 import { type CostLedger, openCostLedger, rootOf } from './ledger/index.ts';
 import { createMemoryLedger } from './ledger/store.ts';
@@ -213,7 +213,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     if (!consent.of(view.system.workingDirectory).captures) return;
     const bare = turns.filter((turn) => !situation.isDurable(turn));
     const context = { sessionId, atMs: clock.now() };
-    deps.memory.capture(bare.map((turn) => capturedTurn(view, turn, context)));
+    deps.memory.capture(capturedTurns(view, bare, context));
     const parts = roundsToPrepare(situation);
     deps.memory.capture(capturedParts(view, parts, context));
     const wanted = [...(turns.length === 0 ? [] : turnsToPrepare(situation)), ...parts];
