@@ -15,7 +15,7 @@ import { isCleanOrigin } from '../common/turn.ts';
 import { createLocalModel } from '../memory/adapters/local-model.ts';
 import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
 import type { Memory } from '../memory/index.ts';
-import { renderRetrieval } from '../proxy/wire/texts.ts';
+import { renderRetrieval } from '../proxy/rewrite/injected-text.ts';
 import {
   type CometConversation,
   cometConversation,

@@ -9,12 +9,12 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import type { EpochPlan } from '../proxy/rewrite/plan.ts';
+import { PlanBook } from '../proxy/rewrite/plan-index.ts';
 import { classify, sessionOf } from '../proxy/wire/classify.ts';
-import type { EpochPlan } from '../proxy/wire/plan.ts';
-import { PlanBook } from '../proxy/wire/plan-book.ts';
+import { type ConversationView, ViewCache, viewConversation } from '../proxy/wire/conversation.ts';
 import { splice } from '../proxy/wire/splice.ts';
-import { splitTurns } from '../proxy/wire/turns.ts';
-import { type ConversationView, ViewCache, viewConversation } from '../proxy/wire/view.ts';
+import { splitTurns } from '../proxy/wire/split-turns.ts';
 import { createConversation } from './latency/conversation.ts';
 import { nowMs, type Spread, spread } from './latency/stats.ts';
 import type { Sent } from './latency/way.ts';

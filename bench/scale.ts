@@ -15,7 +15,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
-import { ENGINE_ENV, ENGINE_FLAGS } from '../proxy/guard/engine.ts';
+import { ENGINE_ENV, ENGINE_FLAGS } from '../proxy/guard/engine-process.ts';
 import type { Spread } from './latency/stats.ts';
 import type { ScaleReport } from './scale/run.ts';
 import type { SteadyReport } from './scale/steady.ts';

@@ -1,5 +1,5 @@
+import { NO_TOTALS, type Totals } from '../proxy/ledger/entry.ts';
 import type { CostLedger } from '../proxy/ledger/index.ts';
-import { NO_TOTALS, type Totals } from '../proxy/ledger/record.ts';
 
 /** What some time came to; tokens are those of prompts, money at the prices of the API. */
 export interface Savings {

@@ -1,4 +1,4 @@
-import { bypasses } from '../proxy/next-hop.ts';
+import { bypasses } from '../proxy/guard/upstream-proxy.ts';
 
 /** Name in a proxy URL by which one of ours is known. */
 const PROXY_USER = 'comet-cc';

@@ -6,8 +6,8 @@ import { CometError } from '../common/errors.ts';
 import { byteSink } from '../common/log.ts';
 import { homePaths } from '../common/paths.ts';
 import { PLATFORM } from '../common/platform.ts';
-import { createGuard } from '../proxy/guard.ts';
-import { createRoute } from '../proxy/next-hop.ts';
+import { createGuard } from '../proxy/guard/index.ts';
+import { createRoute } from '../proxy/guard/upstream-proxy.ts';
 
 process.umask(0o077);
 

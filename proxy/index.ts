@@ -1,11 +1,11 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../common/clock.ts';
-import { type ProxyStats, runExchange } from './exchange.ts';
-import { createMitm } from './mitm.ts';
+import { type ProxyStats, runExchange } from './http/exchange.ts';
+import { createMitm } from './http/mitm.ts';
+import { createUpstream, type UpstreamOptions } from './http/upstream.ts';
 import type { CertSource, ProxyLog, QuotaWatch, Rewriter } from './ports.ts';
-import { createUpstream, type UpstreamOptions } from './upstream.ts';
 
-export type { ProxyStats } from './exchange.ts';
+export type { ProxyStats } from './http/exchange.ts';
 
 export interface ProxyDeps {
   readonly rewriter: Rewriter;

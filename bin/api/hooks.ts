@@ -3,7 +3,7 @@ import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory } from '../../memory/face/memory.ts';
 import type { MemoryLine } from '../../memory/face/recall.ts';
-import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/wire/texts.ts';
+import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/rewrite/injected-text.ts';
 import type { ConsentBook } from '../consent/index.ts';
 import type { Handlers, HookText } from './operations.ts';
 

@@ -23,7 +23,7 @@ import type {
   SessionView,
 } from '../../memory/face/views.ts';
 import type { SnapshotInfo } from '../../memory/ports/snapshots.ts';
-import type { Receipt } from '../../proxy/wire/receipt.ts';
+import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import type { Pauses } from '../consent/pauses.ts';
 import type { Costs } from '../costs.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Receipt } from '../../proxy/wire/receipt.ts';
+import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import type { Context } from '../context.ts';
 import { engineOf } from '../engine.ts';
 import { lanesText, oneLine, printable } from '../terminal/format.ts';

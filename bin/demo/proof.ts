@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Receipt } from '../../proxy/wire/receipt.ts';
-import { scanBody, scanObject } from '../../proxy/wire/scan.ts';
+import type { Receipt } from '../../proxy/rewrite/receipt.ts';
+import { scanBody, scanObject } from '../../proxy/wire/json-scanner.ts';
 import { applyEdits } from '../../proxy/wire/splice.ts';
 import type { ServedRequest } from '../standin/index.ts';
 import type { Stage } from './stage.ts';

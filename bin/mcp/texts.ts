@@ -5,7 +5,7 @@ import { neutralLine } from '../../memory/core/text/neutral.ts';
 import { FOREIGN } from '../../memory/core/turns/own-tool.ts';
 import type { RecallHit } from '../../memory/face/recall.ts';
 import type { NodeView, ProjectView, SessionView } from '../../memory/face/views.ts';
-import { fenced } from '../../proxy/wire/texts.ts';
+import { fenced } from '../../proxy/rewrite/injected-text.ts';
 import { nodeLines } from '../commands/memory/show.ts';
 import { oneLine, printable } from '../terminal/format.ts';
 import { contentText } from '../terminal/render.ts';

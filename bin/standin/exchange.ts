@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Refusal } from '../../proxy/wire/checks/check.ts';
+import type { Refusal } from '../../proxy/wire/validate/index.ts';
 import { type Answer, stopReasonOf } from './answer.ts';
 import type { Brain } from './brain.ts';
 import { deliver, holdBack } from './deliver.ts';

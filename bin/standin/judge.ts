@@ -1,7 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { checkRequest, type Refusal } from '../../proxy/wire/checks/check.ts';
+import { invalid } from '../../proxy/wire/api-error.ts';
 import { modelTraits } from '../../proxy/wire/models.ts';
-import { invalid } from '../../proxy/wire/refusal.ts';
 import {
   type MessageShape,
   parseBetas,
@@ -9,7 +8,8 @@ import {
   shapeHead,
   shapeMessage,
   shapeRequest,
-} from '../../proxy/wire/shape.ts';
+} from '../../proxy/wire/request-shape.ts';
+import { checkRequest, type Refusal } from '../../proxy/wire/validate/index.ts';
 import type { AnswerBlock } from './answer.ts';
 import { createPromptCache, type PromptUsage, promptCost } from './cache.ts';
 import { isObject, type Json } from './json.ts';

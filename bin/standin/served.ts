@@ -1,4 +1,4 @@
-import type { Refusal } from '../../proxy/wire/checks/check.ts';
+import type { Refusal } from '../../proxy/wire/validate/index.ts';
 import type { PromptUsage } from './cache.ts';
 import { blocksOf, isObject, type Json } from './json.ts';
 

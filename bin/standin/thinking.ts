@@ -1,5 +1,5 @@
+import { invalid, type Refusal } from '../../proxy/wire/api-error.ts';
 import { modelTraits } from '../../proxy/wire/models.ts';
-import { invalid, type Refusal } from '../../proxy/wire/refusal.ts';
 import type { AnswerBlock } from './answer.ts';
 import type { Json } from './json.ts';
 import { readSeal, type Seal, sealId, writeSeal } from './seal.ts';

@@ -5,9 +5,9 @@ import type { HomePaths } from '../../common/paths.ts';
 import type { Redactor } from '../../common/redact.ts';
 import { createUsageFile } from '../../memory/adapters/usage-file.ts';
 import type { UsageStore } from '../../memory/writing/governor.ts';
+import { createMemoryReceipts, openReceiptFile, type ReceiptStore } from '../../proxy/ledger/receipt-store.ts';
 import { createMemoryLedger, type LedgerStore, openLedgerFile } from '../../proxy/ledger/store.ts';
-import { openPlanStore, type PlanStore } from '../../proxy/plan-store.ts';
-import { createMemoryReceipts, openReceiptFile, type ReceiptStore } from '../../proxy/receipt-store.ts';
+import { openPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { openSchema } from './schema.ts';
 
 export interface Stores {

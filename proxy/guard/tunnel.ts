@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
-import type { Authority } from '../authority.ts';
+import type { Authority } from './authority.ts';
 import { http } from './http.ts';
 
 /** Carries the secret that only the guard and its engine know. */

@@ -1,6 +1,6 @@
 import { modelTraits } from '../wire/models.ts';
 import type { Bill, PrefixCache, PrefixEntry } from './prefix-cache.ts';
-import { type Prompt, promptTokens } from './prompt.ts';
+import { type Prompt, promptTokens } from './prompt-usage.ts';
 
 /** What a request was billed beside what it would have been billed untouched. */
 export interface Comparison {

@@ -1,14 +1,14 @@
 import type { Clock } from '../../common/clock.ts';
 import type { AssistantMessage, ProxyLog } from '../ports.ts';
-import type { EpochPlan } from '../wire/plan.ts';
+import type { EpochPlan } from '../rewrite/plan.ts';
+import type { ConversationView } from '../wire/conversation.ts';
 import type { Spliced } from '../wire/splice.ts';
-import type { ConversationView } from '../wire/view.ts';
-import { LedgerBook } from './book.ts';
 import { type Comparison, compare, equivalents, usdOf } from './cost.ts';
-import type { LossRule } from './loss.ts';
+import type { Conversation, LedgerRecord, RequestRecord, Totals } from './entry.ts';
+import type { LossRule } from './loss-detector.ts';
 import { type Bill, createPrefixCache, type PrefixEntry } from './prefix-cache.ts';
-import { createScales } from './prompt.ts';
-import type { Conversation, LedgerRecord, RequestRecord, Totals } from './record.ts';
+import { createScales } from './prompt-usage.ts';
+import { LedgerBook } from './state.ts';
 import type { LedgerStore } from './store.ts';
 
 /** A request that upstream answered, and what we had made of it. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Prompt } from './prompt.ts';
+import type { Prompt } from './prompt-usage.ts';
 
 /** Prompt tokens by how they are billed. */
 export interface Bill {

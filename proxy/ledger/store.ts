@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { openLineFile } from '../line-file.ts';
-import type { LedgerRecord } from './record.ts';
+import type { LedgerRecord } from './entry.ts';
+import { openLineFile } from './jsonl-file.ts';
 
 /** Keeps the ledger over restarts. */
 export interface LedgerStore {

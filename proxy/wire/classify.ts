@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { BodyScan } from './scan.ts';
-import { type ConversationView, hasTools, type MessageInfo, parseSlice } from './view.ts';
+import { type ConversationView, hasTools, type MessageInfo, parseSlice } from './conversation.ts';
+import type { BodyScan } from './json-scanner.ts';
 
 /**
  * - `main`: the conversation the user has

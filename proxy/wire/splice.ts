@@ -1,8 +1,8 @@
-import { isThinking } from './lineage.ts';
-import { type EpochPlan, type Injection, locate } from './plan.ts';
-import { type Slice, scanArray, scanObject } from './scan.ts';
-import { headEnd } from './turns.ts';
-import { type ConversationView, parseSlice } from './view.ts';
+import { type EpochPlan, type Injection, locate } from '../rewrite/plan.ts';
+import { type ConversationView, parseSlice } from './conversation.ts';
+import { type Slice, scanArray, scanObject } from './json-scanner.ts';
+import { isThinking } from './message-hashes.ts';
+import { headEnd } from './split-turns.ts';
 
 /** Bytes `[start, end)` of the received body replaced by `bytes`; the edits of a request never overlap. */
 export interface Edit extends Slice {

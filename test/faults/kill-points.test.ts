@@ -10,8 +10,8 @@ import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { openJournal } from '../../memory/adapters/journal.ts';
 import { openNodeFiles } from '../../memory/adapters/node-files.ts';
 import { openLedgerFile } from '../../proxy/ledger/store.ts';
-import { openPlanStore, type PlanStore } from '../../proxy/plan-store.ts';
-import type { PlanRecord } from '../../proxy/wire/plan.ts';
+import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
+import { openPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { turn } from '../contract/journal.ts';
 import { makeNode } from '../helpers/nodes.ts';
 

@@ -2,13 +2,13 @@ import { createJudge } from '../../bin/standin/index.ts';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
-import type { LossRule } from '../../proxy/ledger/loss.ts';
+import type { LossRule } from '../../proxy/ledger/loss-detector.ts';
+import { createMemoryReceipts } from '../../proxy/ledger/receipt-store.ts';
+import { openReceipts, type Receipts } from '../../proxy/ledger/receipts.ts';
 import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.ts';
-import { createMemoryPlanStore, type PlanStore } from '../../proxy/plan-store.ts';
 import type { Usage } from '../../proxy/ports.ts';
-import { createMemoryReceipts } from '../../proxy/receipt-store.ts';
-import { openReceipts, type Receipts } from '../../proxy/receipts.ts';
-import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewriter.ts';
+import { createMemoryPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
+import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 import { createFakeMemory } from './fake-memory.ts';
 import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
 

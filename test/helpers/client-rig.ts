@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { type Answer, createStandin, type ServedRequest, type Standin } from '../../bin/standin/index.ts';
 import type { MemoryNode } from '../../memory/core/nodes/node.ts';
-import type { Receipt } from '../../proxy/wire/receipt.ts';
+import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';
 import { CLI, createTestHome, type TestHome } from './cli.ts';

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { createGuard, type Guard, type GuardOptions } from '../../proxy/guard.ts';
+import { createGuard, type Guard, type GuardOptions } from '../../proxy/guard/index.ts';
 import { makeTestCerts, type TestCerts } from './certs.ts';
 import { type Answer, type StandIn, startStandIn, type Via } from './wire.ts';
 

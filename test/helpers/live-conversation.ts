@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { createAssembler } from '../../proxy/assemble.ts';
-import { createSseDecoder } from '../../proxy/sse.ts';
+import { createAssembler } from '../../proxy/http/message-assembler.ts';
+import { createSseDecoder } from '../../proxy/http/sse.ts';
 import type { TestHome } from './cli.ts';
 import type { Json, Upstream } from './transcripts.ts';
 import { ask, type Via } from './wire.ts';

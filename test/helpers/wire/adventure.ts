@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { RetrievalMode } from '../../../proxy/wire/texts.ts';
+import type { RetrievalMode } from '../../../proxy/rewrite/injected-text.ts';
 import { createFakeMemory } from '../fake-memory.ts';
 import { compare, gapsOf, isBoundAlike, systemOf } from './checks.ts';
 import { createWireRig, type Exchange, earlyCuts, type Route, type WireRig } from './rig.ts';

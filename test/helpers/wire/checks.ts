@@ -1,4 +1,4 @@
-import { scanArray, scanBody } from '../../../proxy/wire/scan.ts';
+import { scanArray, scanBody } from '../../../proxy/wire/json-scanner.ts';
 import { BRIDGE } from '../../../proxy/wire/splice.ts';
 import type { Exchange, Json } from './rig.ts';
 

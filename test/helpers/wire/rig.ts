@@ -1,14 +1,14 @@
 import type { AnswerBlock } from '../../../bin/standin/answer.ts';
 import { createJudge, type Judge } from '../../../bin/standin/index.ts';
 import { silentLog } from '../../../common/log.ts';
-import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
+import type { Receipts } from '../../../proxy/ledger/receipts.ts';
 import type { MessagesRequest, RewriteOutcome } from '../../../proxy/ports.ts';
-import type { Receipts } from '../../../proxy/receipts.ts';
-import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../../proxy/rewriter.ts';
-import type { CutRule } from '../../../proxy/wire/cut.ts';
-import type { PlanRecord } from '../../../proxy/wire/plan.ts';
-import type { Refusal } from '../../../proxy/wire/refusal.ts';
-import { scanBody } from '../../../proxy/wire/scan.ts';
+import type { CutRule } from '../../../proxy/rewrite/cut.ts';
+import type { PlanRecord } from '../../../proxy/rewrite/plan.ts';
+import { createMemoryPlanStore } from '../../../proxy/rewrite/plan-store.ts';
+import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../../proxy/rewrite/rewriter.ts';
+import type { Refusal } from '../../../proxy/wire/api-error.ts';
+import { scanBody } from '../../../proxy/wire/json-scanner.ts';
 import { createFakeMemory, type FakeMemory } from '../fake-memory.ts';
 
 export type Json = Record<string, unknown>;

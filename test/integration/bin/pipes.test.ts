@@ -8,7 +8,7 @@ import { openApiServer } from '../../../bin/api/server.ts';
 import { askGuard, guardStatus } from '../../../bin/daemon/control.ts';
 import { silentLog } from '../../../common/log.ts';
 import { platformOf } from '../../../common/platform.ts';
-import { openControl } from '../../../proxy/guard/control.ts';
+import { openControl } from '../../../proxy/guard/control-socket.ts';
 
 // Elsewhere a pipe's name is the name of a socket in the working directory: what is asked of pipes runs here too.
 const address = (name: string): string => platformOf('win32').localAddress('C:\\Users\\Ada\\.comet-cc\\run', name);

@@ -6,9 +6,9 @@ import { createJudge } from '../../../bin/standin/index.ts';
 import { Config } from '../../../common/config.ts';
 import { silentLog } from '../../../common/log.ts';
 import type { Memory } from '../../../memory/index.ts';
-import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
-import { createRewriter, type RunningRewriter } from '../../../proxy/rewriter.ts';
-import { scanBody, scanObject } from '../../../proxy/wire/scan.ts';
+import { createMemoryPlanStore } from '../../../proxy/rewrite/plan-store.ts';
+import { createRewriter, type RunningRewriter } from '../../../proxy/rewrite/rewriter.ts';
+import { scanBody, scanObject } from '../../../proxy/wire/json-scanner.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import {
   type ClientRequest,

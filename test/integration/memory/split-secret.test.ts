@@ -4,8 +4,8 @@ import { plantedSecrets } from '../../../bench/redact/secrets.ts';
 import { createRedactor } from '../../../common/redact.ts';
 import { createSecretlint } from '../../../memory/adapters/secretlint.ts';
 import { redactTurn } from '../../../memory/capture/intake.ts';
-import { createAssembler } from '../../../proxy/assemble.ts';
-import { createSseDecoder } from '../../../proxy/sse.ts';
+import { createAssembler } from '../../../proxy/http/message-assembler.ts';
+import { createSseDecoder } from '../../../proxy/http/sse.ts';
 import { talk } from '../../helpers/turns.ts';
 
 const scanner = createSecretlint((rule, error) => {

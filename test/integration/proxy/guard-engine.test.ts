@@ -7,7 +7,7 @@ import { Duplex } from 'node:stream';
 import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { byteSink } from '../../../common/log.ts';
-import { ENGINE_ENV } from '../../../proxy/guard/engine.ts';
+import { ENGINE_ENV } from '../../../proxy/guard/engine-process.ts';
 import { busyness } from '../../helpers/busyness.ts';
 import { control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { sseMessage } from '../../helpers/sse.ts';

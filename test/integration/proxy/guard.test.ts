@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, wri
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createGuard } from '../../../proxy/guard.ts';
+import { createGuard } from '../../../proxy/guard/index.ts';
 import { AUTH, control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { connectThrough } from '../../helpers/wire.ts';
 

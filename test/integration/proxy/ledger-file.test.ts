@@ -4,8 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../common/log.ts';
+import type { LedgerRecord } from '../../../proxy/ledger/entry.ts';
 import { openCostLedger } from '../../../proxy/ledger/index.ts';
-import type { LedgerRecord } from '../../../proxy/ledger/record.ts';
 import { createMemoryLedger, openLedgerFile } from '../../../proxy/ledger/store.ts';
 import { ledgerStoreContract } from '../../contract/ledger-store.ts';
 

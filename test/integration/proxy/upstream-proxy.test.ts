@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createRoute } from '../../../proxy/next-hop.ts';
+import { createRoute } from '../../../proxy/guard/upstream-proxy.ts';
 import { type ConnectProxy, startConnectProxy } from '../../helpers/connect-proxy.ts';
 import { engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { type Rig, removeRigCerts, startRig } from '../../helpers/proxy-rig.ts';

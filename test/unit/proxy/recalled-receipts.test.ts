@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import { createJudge } from '../../../bin/standin/index.ts';
 import { silentLog } from '../../../common/log.ts';
-import { createMemoryPlanStore } from '../../../proxy/plan-store.ts';
 import type { RecalledLine } from '../../../proxy/ports.ts';
-import { createRewriter, type RewriterConfig } from '../../../proxy/rewriter.ts';
-import type { PlanRecord } from '../../../proxy/wire/plan.ts';
-import type { Receipt } from '../../../proxy/wire/receipt.ts';
+import type { PlanRecord } from '../../../proxy/rewrite/plan.ts';
+import { createMemoryPlanStore } from '../../../proxy/rewrite/plan-store.ts';
+import type { Receipt } from '../../../proxy/rewrite/receipt.ts';
+import { createRewriter, type RewriterConfig } from '../../../proxy/rewrite/rewriter.ts';
 import { createFakeMemory } from '../../helpers/fake-memory.ts';
 import { growConversation, replyFrom, seededPlan } from '../../helpers/transcripts.ts';
 import { earlyConfig } from '../../helpers/wire/rig.ts';

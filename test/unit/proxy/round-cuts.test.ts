@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { RunningRewriter } from '../../../proxy/rewriter.ts';
-import { isThinking } from '../../../proxy/wire/lineage.ts';
+import type { PlanRecord } from '../../../proxy/rewrite/plan.ts';
+import type { RunningRewriter } from '../../../proxy/rewrite/rewriter.ts';
+import { isThinking } from '../../../proxy/wire/message-hashes.ts';
 import { modelTraits } from '../../../proxy/wire/models.ts';
-import type { PlanRecord } from '../../../proxy/wire/plan.ts';
 import { BRIDGE } from '../../../proxy/wire/splice.ts';
 import { createFakeMemory, type FakeMemory } from '../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../helpers/receipt-proof.ts';

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { createJudge } from '../../../../bin/standin/index.ts';
+import { invalid } from '../../../../proxy/wire/api-error.ts';
 import { modelTraits } from '../../../../proxy/wire/models.ts';
-import { invalid } from '../../../../proxy/wire/refusal.ts';
 import {
   conversationPlans,
   growConversation,

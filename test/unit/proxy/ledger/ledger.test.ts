@@ -3,9 +3,9 @@ import { codingSession } from '../../../../bench/cost-story.ts';
 import { cutRule } from '../../../../bin/cut-rule.ts';
 import { Config } from '../../../../common/config.ts';
 import { billTotal } from '../../../../proxy/ledger/cost.ts';
-import type { LedgerRecord } from '../../../../proxy/ledger/record.ts';
+import type { LedgerRecord } from '../../../../proxy/ledger/entry.ts';
 import { createMemoryLedger } from '../../../../proxy/ledger/store.ts';
-import type { RewriterConfig } from '../../../../proxy/rewriter.ts';
+import type { RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
 import { type BilledStep, playBilled } from '../../../helpers/billed-play.ts';
 
 const OPUS_5_5 = 'claude-opus-5-5';

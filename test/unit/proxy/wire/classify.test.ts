@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { classify, mayStandAlone, standsAlone } from '../../../../proxy/wire/classify.ts';
-import { scanBody } from '../../../../proxy/wire/scan.ts';
-import { type ConversationView, ViewCache, viewConversation } from '../../../../proxy/wire/view.ts';
+import { type ConversationView, ViewCache, viewConversation } from '../../../../proxy/wire/conversation.ts';
+import { scanBody } from '../../../../proxy/wire/json-scanner.ts';
 
 const SUMMARISE = 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.';
 const RESULT = { type: 'tool_result', tool_use_id: 'toolu_1', content: 'ok' };

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { neutralLine } from '../../../../../memory/core/text/neutral.ts';
-import { renderPreamble, renderRetrieval } from '../../../../../proxy/wire/texts.ts';
+import { renderPreamble, renderRetrieval } from '../../../../../proxy/rewrite/injected-text.ts';
 
 const bricks = fc.constantFrom(
   ...[

@@ -1,0 +1,98 @@
+import type { Balance } from './loss-detector.ts';
+import type { Bill, PrefixEntry } from './prefix-cache.ts';
+
+/** Sums over requests; tokens are those of prompts unless named otherwise. */
+export interface Totals {
+  readonly requests: number;
+  /** Refused by upstream although they had been accepted untouched. */
+  readonly refused: number;
+  /** As they would have been untouched, and as billed. */
+  readonly original: number;
+  readonly sent: number;
+  readonly cacheRead: number;
+  readonly cacheWrite5m: number;
+  readonly cacheWrite1h: number;
+  readonly output: number;
+  /** In tokens of uncached input. */
+  readonly untouchedEquivalents: number;
+  readonly sentEquivalents: number;
+  /** Answers included. */
+  readonly untouchedUsd: number;
+  readonly sentUsd: number;
+  /** Model calls of our own. */
+  readonly ownCalls: number;
+  readonly ownTokens: number;
+  readonly ownUsd: number;
+}
+
+export interface Conversation {
+  readonly id: string;
+  readonly lastAtMs: number;
+  /** Lineage up to its first answer: forks share it. '' until there is one. */
+  readonly root: string;
+  /** Something of ours was sent in it. */
+  readonly rewritten: boolean;
+  readonly totals: Totals;
+  readonly balance: Balance;
+  /** Why nothing new is trimmed or added; null while it is. */
+  readonly off: { readonly atMs: number; readonly because: string } | null;
+}
+
+/** One request that upstream answered. */
+export interface RequestRecord {
+  readonly kind: 'request';
+  readonly atMs: number;
+  readonly requestId: string;
+  readonly conversation: string;
+  readonly root: string;
+  readonly model: string;
+  readonly rewritten: boolean;
+  /** Of the conversation itself: its balance counts. */
+  readonly counts: boolean;
+  readonly cut: boolean;
+  readonly billed: Bill;
+  readonly untouched: Bill;
+  readonly output: number;
+  readonly touched: readonly PrefixEntry[];
+}
+
+export type LedgerRecord =
+  | RequestRecord
+  | { readonly kind: 'refused'; readonly atMs: number; readonly conversation: string }
+  | {
+      readonly kind: 'own';
+      readonly atMs: number;
+      /** '' where it is not known. */
+      readonly conversation: string;
+      readonly calls: number;
+      readonly tokens: number;
+      readonly usd: number;
+    }
+  /** What many records come to. */
+  | { readonly kind: 'day'; readonly day: string; readonly totals: Totals }
+  | { readonly kind: 'conversation'; readonly conversation: Conversation }
+  | { readonly kind: 'prefixes'; readonly touched: readonly PrefixEntry[] };
+
+export const NO_TOTALS: Totals = {
+  requests: 0,
+  refused: 0,
+  original: 0,
+  sent: 0,
+  cacheRead: 0,
+  cacheWrite5m: 0,
+  cacheWrite1h: 0,
+  output: 0,
+  untouchedEquivalents: 0,
+  sentEquivalents: 0,
+  untouchedUsd: 0,
+  sentUsd: 0,
+  ownCalls: 0,
+  ownTokens: 0,
+  ownUsd: 0,
+};
+
+export function addTotals(a: Totals, b: Partial<Totals>): Totals {
+  const sum: Record<string, number> = {};
+  for (const [name, value] of Object.entries(a)) sum[name] = value + (b[name as keyof Totals] ?? 0);
+  return sum as unknown as Totals;
+}

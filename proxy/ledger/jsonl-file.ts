@@ -1,0 +1,55 @@
+import { open } from 'node:fs/promises';
+import path from 'node:path';
+import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+
+/** A file of lines that grows, 0600, its folder made when it is missing; one work at a time, in the order of the calls. */
+export interface LineFile {
+  /** @param linesFor  told whether the file is empty, as it is for the first and after somebody removed it */
+  append(linesFor: (isEmpty: boolean) => readonly string[]): Promise<void>;
+  /** Puts these in the place of all lines. */
+  replace(linesFor: () => readonly string[]): Promise<void>;
+  /** Resolves once all is written. */
+  close(): Promise<void>;
+}
+
+/** Not synced: a power cut may cost the last lines. */
+export function openLineFile(file: string): LineFile {
+  let last: Promise<void> = Promise.resolve();
+  const inOrder = (work: () => Promise<void>): Promise<void> => {
+    const mine = last.then(work);
+    last = mine.then(
+      () => {},
+      () => {}, // the caller is told; the next still gets its turn
+    );
+    return mine;
+  };
+  return {
+    append: (linesFor) =>
+      inOrder(async () => {
+        const handle = await openToAppend(file);
+        try {
+          const lines = linesFor((await handle.stat()).size === 0);
+          // Leading newline: a torn line before it stays alone.
+          await handle.appendFile(lines.map((line) => `\n${line}`).join(''));
+        } finally {
+          await handle.close();
+        }
+      }),
+    replace: (linesFor) =>
+      inOrder(async () => {
+        await ensureDir(path.dirname(file));
+        await writeFileAtomic(file, linesFor().join('\n'));
+      }),
+    close: () => last,
+  };
+}
+
+async function openToAppend(file: string) {
+  try {
+    return await open(file, 'a', 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    await ensureDir(path.dirname(file));
+    return open(file, 'a', 0o600);
+  }
+}

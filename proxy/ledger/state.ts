@@ -1,0 +1,157 @@
+import { billTotal, equivalents, usdOf } from './cost.ts';
+import {
+  addTotals,
+  type Conversation,
+  type LedgerRecord,
+  NO_TOTALS,
+  type RequestRecord,
+  type Totals,
+} from './entry.ts';
+import { advance, LOSSES, type LossRule, NEW_BALANCE } from './loss-detector.ts';
+import type { PrefixEntry } from './prefix-cache.ts';
+
+const MOST_DAYS = 400;
+const MOST_CONVERSATIONS = 2_000;
+
+/** All that the records come to. Records applied in order give the same book again, in full or summed up. */
+export class LedgerBook {
+  readonly #days = new Map<string, Totals>();
+  readonly #conversations = new Map<string, Conversation>();
+  readonly #roots = new Set<string>();
+  readonly #rule: LossRule;
+
+  constructor(rule: LossRule) {
+    this.#rule = rule;
+  }
+
+  /** @returns the conversation that this record ended trimming for */
+  apply(record: LedgerRecord): Conversation | null {
+    switch (record.kind) {
+      case 'request':
+        return this.#request(record);
+      case 'refused':
+        this.#add(record.atMs, record.conversation, { refused: 1 });
+        return null;
+      case 'own': {
+        const { calls: ownCalls, tokens: ownTokens, usd: ownUsd } = record;
+        this.#add(record.atMs, record.conversation, { ownCalls, ownTokens, ownUsd });
+        return null;
+      }
+      case 'day':
+        this.#days.set(record.day, addTotals(NO_TOTALS, record.totals));
+        return null;
+      case 'conversation':
+        this.#keep(record.conversation);
+        return null;
+      case 'prefixes':
+        return null;
+    }
+  }
+
+  conversation(id: string): Conversation | null {
+    return this.#conversations.get(id) ?? null;
+  }
+
+  /** Something of ours was sent in this conversation, or in the one it was forked from. */
+  wasRewritten(id: string, root: string): boolean {
+    return this.#conversations.get(id)?.rewritten === true || (root !== '' && this.#roots.has(root));
+  }
+
+  /** Conversations whose trimming has ended, the newest first. */
+  off(): readonly Conversation[] {
+    return [...this.#conversations.values()].filter((one) => one.off !== null).reverse();
+  }
+
+  /** Sums over the days from `sinceMs` on. */
+  since(sinceMs: number): Totals {
+    const first = dayOf(sinceMs);
+    const days = [...this.#days].filter(([day]) => day >= first);
+    return days.reduce((sum, [, totals]) => addTotals(sum, totals), NO_TOTALS);
+  }
+
+  /** The shortest form of it all; `live` is what upstream still holds. */
+  summary(live: readonly PrefixEntry[]): LedgerRecord[] {
+    return [
+      ...[...this.#days].map(([day, totals]) => ({ kind: 'day', day, totals }) as const),
+      ...[...this.#conversations.values()].map((conversation) => ({ kind: 'conversation', conversation }) as const),
+      { kind: 'prefixes', touched: live },
+    ];
+  }
+
+  #request(record: RequestRecord): Conversation | null {
+    const { model, billed, untouched, output } = record;
+    const untouchedUsd = usdOf(model, untouched, 0);
+    const savedUsd = untouchedUsd - usdOf(model, billed, 0);
+    this.#add(record.atMs, record.conversation, {
+      requests: 1,
+      original: billTotal(untouched),
+      sent: billTotal(billed),
+      cacheRead: billed.cacheRead,
+      cacheWrite5m: billed.cacheWrite5m,
+      cacheWrite1h: billed.cacheWrite1h,
+      output,
+      untouchedEquivalents: equivalents(model, untouched),
+      sentEquivalents: equivalents(model, billed),
+      untouchedUsd: usdOf(model, untouched, output),
+      sentUsd: usdOf(model, billed, output),
+    });
+    const known = this.#conversations.get(record.conversation);
+    if (known === undefined || !record.counts) return null;
+    const fewer = billTotal(untouched) - billTotal(billed);
+    const returnUsd = record.cut
+      ? usdOf(model, { input: 0, cacheRead: fewer, cacheWrite5m: 0, cacheWrite1h: 0 }, 0)
+      : null;
+    const tokenUsd = usdOf(model, { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }, 0);
+    const balance = advance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
+    const ends = known.off === null && balance.streak >= LOSSES;
+    const off = ends ? { atMs: record.atMs, because: because(balance) } : known.off;
+    const rewritten = known.rewritten || record.rewritten;
+    const next = { ...known, root: record.root || known.root, rewritten, balance, off };
+    this.#keep(next);
+    return ends ? next : null;
+  }
+
+  #add(atMs: number, id: string, amount: Partial<Totals>): void {
+    const day = dayOf(atMs);
+    this.#days.set(day, addTotals(this.#days.get(day) ?? NO_TOTALS, amount));
+    if (this.#days.size > MOST_DAYS) this.#days.delete([...this.#days.keys()].sort()[0] as string);
+    if (id === '') return;
+    const known = this.#conversations.get(id) ?? newConversation(id);
+    const lastAtMs = Math.max(known.lastAtMs, atMs);
+    this.#keep({ ...known, lastAtMs, totals: addTotals(known.totals, amount) });
+  }
+
+  #keep(conversation: Conversation): void {
+    this.#conversations.delete(conversation.id);
+    this.#conversations.set(conversation.id, conversation);
+    if (conversation.rewritten && conversation.root !== '') this.#root(conversation.root);
+    if (this.#conversations.size <= MOST_CONVERSATIONS) return;
+    const [oldest] = this.#conversations.values();
+    if (oldest === undefined) return;
+    this.#conversations.delete(oldest.id);
+    this.#roots.delete(oldest.root);
+  }
+
+  /** A conversation has another one after each of its compactions by the client. */
+  #root(root: string): void {
+    this.#roots.delete(root);
+    this.#roots.add(root);
+    const [oldest] = this.#roots;
+    if (this.#roots.size > 2 * MOST_CONVERSATIONS && oldest !== undefined) this.#roots.delete(oldest);
+  }
+}
+
+function newConversation(id: string): Conversation {
+  const never = { lastAtMs: 0, root: '', rewritten: false, off: null };
+  return { id, ...never, totals: NO_TOTALS, balance: NEW_BALANCE };
+}
+
+function because({ savedUsd, untouchedUsd }: Conversation['balance']): string {
+  const percent = ((100 * -savedUsd) / untouchedUsd).toFixed(1);
+  return `${LOSSES} requests in a row ended with a net loss: $${(-savedUsd).toFixed(4)} (${percent} %) more than untouched`;
+}
+
+/** `YYYY-MM-DD`, UTC. */
+function dayOf(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}

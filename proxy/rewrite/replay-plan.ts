@@ -1,0 +1,33 @@
+import type { ConversationView } from '../wire/conversation.ts';
+import { freshPromptAt } from '../wire/split-turns.ts';
+import { type EpochPlan, locate, type Match } from './plan.ts';
+import { stripThrough, wentPast } from './plan-step.ts';
+
+/** What goes out where nothing new may be decided; null: the bytes received, which nothing of ours came before. */
+export function planToReplay(view: ConversationView, match: Match | null, isKnown: boolean): EpochPlan | null {
+  if (match === null && !isKnown) return null;
+  const plan = match !== null && locate(match.plan, view.lineage) !== null ? match.plan : null;
+  if (match !== null && plan !== null && plan.broken !== 'structure') {
+    if (plan.broken === false && !wentPast(view, match)) return plan;
+    return { ...plan, strippedThrough: stripThrough(view, freshPromptAt(view)) };
+  }
+  return bareOf(view, match?.plan ?? null);
+}
+
+/** Nothing of ours but that all thinking is gone, which was bound to what can no longer be sent; null without any. */
+export function bareOf(view: ConversationView, lost: EpochPlan | null): EpochPlan | null {
+  if (!view.infos.some((info) => info.hasThinking)) return null;
+  return {
+    id: '',
+    sessionId: lost?.sessionId ?? '',
+    createdAtMs: 0,
+    epoch: lost?.epoch ?? 0,
+    cut: null,
+    rounds: [],
+    strippedThrough: stripThrough(view, freshPromptAt(view)),
+    systemBlock: null,
+    systemNodeIds: [],
+    injections: [],
+    broken: false,
+  };
+}

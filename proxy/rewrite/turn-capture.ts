@@ -1,0 +1,112 @@
+import { createHash } from 'node:crypto';
+import { privateTexts } from '../../common/redact.ts';
+import type { CapturedMessage, CapturedTurn, Role } from '../../common/turn.ts';
+import type { AssistantMessage } from '../ports.ts';
+import type { ConversationView } from '../wire/conversation.ts';
+import { scanObject } from '../wire/json-scanner.ts';
+import { extendLineage, messageHash } from '../wire/message-hashes.ts';
+import { messageText } from '../wire/message-text.ts';
+import { splitTurns, type TurnSpan } from '../wire/split-turns.ts';
+import { type PartSpan, splitParts, splitRounds } from '../wire/tool-rounds.ts';
+
+export interface CaptureContext {
+  readonly sessionId: string;
+  readonly atMs: number;
+}
+
+/** Turns of the transcript, oldest first, in the very characters that Claude Code sent. */
+export function capturedTurns(
+  view: ConversationView,
+  spans: readonly TurnSpan[],
+  context: CaptureContext,
+): CapturedTurn[] {
+  const heard = { until: 0, texts: [] as readonly string[] };
+  return spans.map((span) => {
+    // Each message is looked at once, however many turns there are.
+    heard.texts = [...heard.texts, ...privateIn(view, heard.until, span.start)];
+    heard.until = span.start;
+    const messages = receivedMessages(view, span);
+    const own = { ...common(view, span, context), ...earlier(heard.texts) };
+    return { ...own, end: span.endHash, messages, ...partsOf(view, span) };
+  });
+}
+
+/** Rounds of a running turn, as parts of it: each message of the turn up to the last of them is in one. */
+export function capturedParts(
+  view: ConversationView,
+  wanted: readonly PartSpan[],
+  context: CaptureContext,
+): CapturedTurn[] {
+  const turn = splitTurns(view).at(-1);
+  if (wanted.length === 0 || turn === undefined) return [];
+  const all = splitParts(view, splitRounds(view, turn));
+  const own = { ...common(view, turn, context), ...earlier(privateIn(view, 0, turn.start)) };
+  return wanted.map((span) => {
+    const before = all[span.index - 1];
+    const part = { index: span.index, after: before?.endHash ?? null };
+    const whole = { ...span, start: before?.end ?? turn.start };
+    const messages = receivedMessages(view, whole);
+    return { ...own, end: span.endHash, messages, part };
+  });
+}
+
+/** The turn that a response has just ended, before Claude Code has sent the answer back. */
+export function answeredTurn(
+  view: ConversationView,
+  span: TurnSpan,
+  answer: AssistantMessage,
+  context: CaptureContext,
+): CapturedTurn {
+  const message = { role: 'assistant', content: answer.content };
+  const end = extendLineage(view.lineage.at(-1) as string, messageHash(message));
+  const captured = asCaptured('assistant', Buffer.from(JSON.stringify(answer.content)));
+  const messages = [...receivedMessages(view, span), captured];
+  const own = { ...common(view, span, context), ...earlier(privateIn(view, 0, span.start)) };
+  return { ...own, end, messages, ...partsOf(view, span) };
+}
+
+function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
+  let from = turn.start;
+  const parts = splitParts(view, splitRounds(view, turn)).map((part) => {
+    const messages = part.end - from;
+    from = part.end;
+    return { end: part.endHash, messages };
+  });
+  return parts.length === 0 ? {} : { parts };
+}
+
+function common(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
+  const before = view.lineage[span.start - 1] ?? '';
+  return { key: span.key, before, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
+}
+
+/** A restarted engine, a resumed or a forked session never heard the turns before. */
+function earlier(texts: readonly string[]): Pick<CapturedTurn, 'earlierPrivate'> {
+  return texts.length === 0 ? {} : { earlierPrivate: texts };
+}
+
+/** What the user marked as private in messages `from` to `end`. */
+function privateIn(view: ConversationView, from: number, end: number): string[] {
+  const [first, last] = [view.scan.messages[from], view.scan.messages[end - 1]];
+  if (end <= from || first === undefined || last === undefined) return [];
+  if (!/<[\s/]{0,17}private/i.test(view.body.toString('latin1', first.start, last.end))) return [];
+  const said = view.infos
+    .slice(from, end)
+    .flatMap(({ role }, at) => (role === 'user' ? messageText(view, from + at) : []));
+  return said.flatMap(privateTexts);
+}
+
+function receivedMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {
+  const messages: CapturedMessage[] = [];
+  for (let index = span.start; index < span.end; index += 1) {
+    const slice = view.scan.messages[index];
+    const content = slice === undefined ? undefined : scanObject(view.body, slice.start)?.values.get('content');
+    if (content === undefined) continue;
+    messages.push(asCaptured(view.infos[index]?.role as Role, view.body.subarray(content.start, content.end)));
+  }
+  return messages;
+}
+
+function asCaptured(role: Role, content: Buffer): CapturedMessage {
+  return { role, content: content.toString('utf8'), sha256: createHash('sha256').update(content).digest('hex') };
+}

@@ -1,0 +1,96 @@
+import type { ConversationView, MessageInfo } from './conversation.ts';
+import type { TurnSpan } from './split-turns.ts';
+
+/**
+ * Rounds of a turn that are remembered together, and together stand in for what a cut inside the turn drops. Where
+ * parts end follows from what comes before that alone, so a turn has the same parts however long it becomes.
+ */
+export interface PartSpan extends TurnSpan {
+  /** Counts the parts of a turn from 0. */
+  readonly index: number;
+}
+
+const PART_ROUNDS = 8;
+const PART_CALLS = 12;
+
+type Conversation = Pick<ConversationView, 'infos' | 'lineage'>;
+
+/**
+ * The rounds of a turn: calls and their results. What stands before the first one is the turn's instruction, and the
+ * newest round is among them only where its calls are answered. A round ends where the prefix up to it can stand alone.
+ */
+export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): TurnSpan[] {
+  const first = infos.findIndex((info, index) => index >= turn.start && info.role === 'assistant');
+  if (first < 0 || first >= turn.end) return [];
+  const rounds: TurnSpan[] = [];
+  const open = new Set<string>();
+  let start = first;
+  for (let index = first; index < turn.end; index += 1) {
+    const info = infos[index] as MessageInfo;
+    settleServerTools(info, open);
+    const next = infos[index + 1];
+    const isLast = index + 1 === turn.end;
+    const mayEnd = isLast ? info.role !== 'assistant' : next?.role === 'assistant';
+    if (!mayEnd || open.size > 0 || !answersTools(infos, index)) continue;
+    const own = infos.slice(start, index + 1);
+    rounds.push({
+      start,
+      end: index + 1,
+      key: turn.key,
+      endHash: lineage[index] as string,
+      tokens: own.reduce((total, each) => total + each.tokens, 0),
+      requests: own.filter((each) => each.role === 'assistant').length,
+    });
+    start = index + 1;
+  }
+  return rounds;
+}
+
+/** Whole parts only: rounds behind the last one are in none yet, the newest round never. */
+export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: readonly TurnSpan[]): PartSpan[] {
+  const parts: PartSpan[] = [];
+  let from = 0;
+  let calls = 0;
+  for (let at = 0; at < rounds.length - 1; at += 1) {
+    const round = rounds[at] as TurnSpan;
+    calls += callsOf(infos.slice(round.start, round.end));
+    if (at + 1 - from < PART_ROUNDS && calls < PART_CALLS) continue;
+    const own = rounds.slice(from, at + 1);
+    parts.push({
+      index: parts.length,
+      start: (own[0] as TurnSpan).start,
+      end: round.end,
+      key: round.key,
+      endHash: round.endHash,
+      tokens: own.reduce((total, each) => total + each.tokens, 0),
+      requests: own.reduce((total, each) => total + each.requests, 0),
+    });
+    from = at + 1;
+    calls = 0;
+  }
+  return parts;
+}
+
+/** The newest messages are results: the model is asked to go on, and no call waits. */
+export function isToolRound({ infos }: Pick<Conversation, 'infos'>): boolean {
+  const newest = infos.findLast((info) => info.role !== 'system');
+  return newest?.role === 'user' && !newest.isPrompt;
+}
+
+function answersTools(infos: readonly MessageInfo[], index: number): boolean {
+  let at = index;
+  while (infos[at]?.role === 'system') at -= 1;
+  return infos[at]?.role === 'user' && infos[at]?.isPrompt === false;
+}
+
+/** A server's tool may answer in a later message; until then the messages belong together. */
+function settleServerTools({ shape }: MessageInfo, open: Set<string>): void {
+  for (const block of shape.blocks) {
+    if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.add(block.id ?? '');
+    else if (block.type.endsWith('_tool_result')) open.delete(block.of ?? '');
+  }
+}
+
+function callsOf(infos: readonly MessageInfo[]): number {
+  return infos.reduce((sum, { shape }) => sum + shape.blocks.filter(({ type }) => type === 'tool_use').length, 0);
+}

@@ -1,0 +1,54 @@
+import { describe, expect, it } from 'vitest';
+import { advance, type Balance, LOSSES, type Movement, NEW_BALANCE } from '../../../../proxy/ledger/loss-detector.ts';
+
+const rule = { tolerance: 0.02, credit: 100, longestHorizon: 30 };
+const quiet: Movement = { untouchedUsd: 1, savedUsd: 0, tokenUsd: 0.001, returnUsd: null };
+/** Costs 8 at once and promises 1 for each later request. */
+const cut: Movement = { ...quiet, savedUsd: -8, returnUsd: 1 };
+
+function courseOf(movements: readonly Movement[], from: Balance = NEW_BALANCE): Balance[] {
+  const balances: Balance[] = [];
+  for (const movement of movements) balances.push(advance(balances.at(-1) ?? from, movement, rule));
+  return balances;
+}
+
+describe('a net loss', () => {
+  it('is not a cut that pays back as promised', () => {
+    const paying = Array.from({ length: 20 }, () => ({ ...quiet, savedUsd: 1 }));
+    expect(courseOf([quiet, cut, ...paying]).map(({ streak }) => streak)).toEqual(Array(22).fill(0));
+  });
+
+  it('is a cut that does not: three in a row at most three requests after its horizon', () => {
+    const streaks = courseOf([quiet, cut, ...Array(12).fill(quiet)]).map(({ streak }) => streak);
+    expect(streaks.slice(0, 2)).toEqual([0, 0]);
+    const ends = streaks.indexOf(LOSSES);
+    expect(ends).toBeGreaterThan(LOSSES);
+    expect(ends).toBeLessThanOrEqual(1 + 8 + LOSSES);
+  });
+
+  it('is found however often a losing conversation cuts', () => {
+    const thrash = Array.from({ length: 60 }, (_, at) => (at % 2 === 0 ? cut : quiet));
+    expect(courseOf(thrash).some(({ streak }) => streak >= LOSSES)).toBe(true);
+  });
+
+  it('ends its row with the first request that stands well again', () => {
+    const losing = courseOf([{ ...quiet, savedUsd: -1 }, quiet]);
+    expect(losing.at(-1)?.streak).toBe(2);
+    expect(courseOf([{ ...quiet, savedUsd: 5 }], losing.at(-1)).at(-1)?.streak).toBe(0);
+  });
+
+  it('is not what memory may cost: the credit, or its share of a long conversation', () => {
+    const talk = Array.from({ length: 50 }, () => ({ ...quiet, savedUsd: -0.019 }));
+    expect(courseOf([{ ...quiet, savedUsd: -0.09 }, quiet, quiet, quiet]).every(({ streak }) => streak === 0)).toBe(
+      true,
+    );
+    expect(courseOf(talk).every(({ streak }) => streak === 0)).toBe(true);
+    expect(courseOf([{ ...quiet, savedUsd: -0.12 }]).at(-1)?.streak).toBe(1);
+  });
+
+  it('gives no cut longer than the longest horizon, and none to a cut that promises nothing', () => {
+    expect(courseOf([{ ...cut, savedUsd: -900 }]).at(-1)?.investments).toEqual([{ usd: 900, horizon: 30, left: 30 }]);
+    expect(courseOf([{ ...cut, returnUsd: -1 }]).at(-1)).toMatchObject({ investments: [], streak: 1 });
+    expect(courseOf([{ ...cut, savedUsd: 2 }]).at(-1)).toMatchObject({ investments: [], streak: 0 });
+  });
+});
