@@ -1,6 +1,6 @@
-import type { Span } from '../common/redact/span.ts';
-import { createRedactor } from '../common/redact.ts';
-import { createSecretlint } from '../memory/adapters/secretlint.ts';
+import { createRedactor } from '../redact/index.ts';
+import { createSecretlint } from '../redact/secretlint.ts';
+import type { Span } from '../redact/span.ts';
 import { plantedSecrets } from './redact/secrets.ts';
 import { sourceCode } from './redact/source-code.ts';
 

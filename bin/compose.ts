@@ -9,11 +9,10 @@ import { ensureDir } from '../common/files.ts';
 import { loadConfig } from '../common/load-config.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
-import { createRedactor, markKey } from '../common/redact.ts';
+import { VERSION } from '../common/version.ts';
 
 import { createForgottenFile } from '../memory/adapters/forgotten-file.ts';
 import { createProjectOf } from '../memory/adapters/git-project.ts';
-import { createSecretlint } from '../memory/adapters/secretlint.ts';
 import type { Problem } from '../memory/ports/journal.ts';
 import { type Governor, openGovernor } from '../memory/writing/governor.ts';
 import type { Ledger } from '../memory/writing/ledger.ts';
@@ -22,6 +21,8 @@ import { createProxy } from '../proxy/index.ts';
 import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';
 import { openReceipts } from '../proxy/ledger/receipts.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewrite/rewriter.ts';
+import { createRedactor, markKey } from '../redact/index.ts';
+import { createSecretlint } from '../redact/secretlint.ts';
 import { createHandlers } from './api/handlers.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
@@ -33,7 +34,6 @@ import { faultAt, readFaults, withFaults } from './daemon/faults.ts';
 import { lateMemory } from './stores/late-memory.ts';
 import { openMemory } from './stores/open-memory.ts';
 import { openStores } from './stores/open-stores.ts';
-import { VERSION } from './version.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine takes requests again after this, even when its store needs longer to open. */

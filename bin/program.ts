@@ -1,8 +1,8 @@
 import { Command, CommanderError } from 'commander';
 import { CometError } from '../common/errors.ts';
+import { VERSION } from '../common/version.ts';
 import type { Context } from './context.ts';
 import { EXIT, exitCodeOf, messageOf } from './exit.ts';
-import { VERSION } from './version.ts';
 
 type Register = (program: Command, context: Context) => void;
 

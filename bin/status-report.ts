@@ -1,3 +1,4 @@
+import { VERSION } from '../common/version.ts';
 import { engineClient } from './api/client.ts';
 import type { EngineStatus } from './api/operations.ts';
 import { NO_PAUSES } from './consent/pauses.ts';
@@ -6,7 +7,6 @@ import { type Costs, NO_COSTS } from './costs.ts';
 import { otherBuild } from './daemon/age.ts';
 import type { EngineState, GuardStatus } from './daemon/control.ts';
 import { idleModel } from './stores/late-memory.ts';
-import { VERSION } from './version.ts';
 
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport

@@ -1,6 +1,6 @@
 import { findNodeAtLocation, getNodeValue, type Node, type ParseError, parseTree } from 'jsonc-parser';
 import { CometError } from '../common/errors.ts';
-import { inserted, removed, replaced } from '../common/json-splice.ts';
+import { inserted, removed, replaced } from '../install/json-splice.ts';
 import type { Edit } from './schemas.ts';
 
 /** Settings with these variables in their `env`, each in the place it had; all else stays as it is. @throws as `envOf` */

@@ -2,8 +2,8 @@ import { realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
-import { makeFolder } from '../common/made-folders.ts';
 import type { HomePaths } from '../common/paths.ts';
+import { makeFolder } from '../install/created-dirs.ts';
 import type { Edit } from './schemas.ts';
 
 const OWNER_ONLY = 0o600;
@@ -127,7 +127,7 @@ async function secondEdit(earlier: Edit, plan: SettingsPlan): Promise<Edit> {
 export async function revertSettings(paths: HomePaths): Promise<string | null> {
   const edit = await readEdit(paths);
   if (edit === null) return null;
-  const { undoEdit } = await import('../common/edited-file.ts');
+  const { undoEdit } = await import('../install/reversible-edit.ts');
   const { withoutEnv } = await import('./settings-text.ts');
   await undoEdit({ ...edit, paths, without: (text, original) => withoutEnv(text, edit, original) });
   await rm(editFile(paths));

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SCOPES } from './consent.ts';
+import { SCOPES } from './policy.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);

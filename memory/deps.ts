@@ -1,7 +1,7 @@
 import type { Clock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
-import type { Redactor } from '../common/redact.ts';
+import type { Redactor } from '../redact/index.ts';
 import type { QuotaDecision } from './core/writing/governor.ts';
 import type { Journal } from './ports/journal.ts';
 import type { LanguageModel } from './ports/language-model.ts';

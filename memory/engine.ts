@@ -1,6 +1,6 @@
+import { inTime } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { isCleanOrigin } from '../common/turn.ts';
-import { inTime } from './abort.ts';
 import { createHistory } from './capture/history.ts';
 import { createPipeline } from './capture/pipeline.ts';
 import { createRounds } from './capture/rounds.ts';

@@ -1,4 +1,4 @@
-import type { Consent } from '../common/consent.ts';
+import type { Consent } from '../common/policy.ts';
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 
 /** One `POST /v1/messages` or `/v1/messages/count_tokens` of Claude Code, whole. */

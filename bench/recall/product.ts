@@ -5,7 +5,6 @@ import path from 'node:path';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { homePaths } from '../../common/paths.ts';
-import { createRedactor } from '../../common/redact.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import { openJournal } from '../../memory/adapters/journal.ts';
 import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
@@ -16,6 +15,7 @@ import { createMemory, type Memory } from '../../memory/index.ts';
 import type { Embedder } from '../../memory/ports/embedder.ts';
 import type { LanguageModel } from '../../memory/ports/language-model.ts';
 import type { NodeIndex } from '../../memory/ports/node-index.ts';
+import { createRedactor } from '../../redact/index.ts';
 import { noDreams } from '../no-dreams.ts';
 
 /** Memory as the daemon has it, on files and an index of its own, without Claude. */

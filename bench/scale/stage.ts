@@ -3,7 +3,6 @@ import { readdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
-import { createRedactor } from '../../common/redact.ts';
 import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
 import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { createWorkerEmbedder } from '../../memory/adapters/worker-embedder.ts';
@@ -12,6 +11,7 @@ import type { Embedder } from '../../memory/ports/embedder.ts';
 import type { Journal } from '../../memory/ports/journal.ts';
 import type { NodeFiles } from '../../memory/ports/node-files.ts';
 import type { NodeIndex } from '../../memory/ports/node-index.ts';
+import { createRedactor } from '../../redact/index.ts';
 import { noDreams } from '../no-dreams.ts';
 import type { Corpus } from './corpus.ts';
 

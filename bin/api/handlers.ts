@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { modeOf } from '../../common/consent.ts';
 import { CometError } from '../../common/errors.ts';
+import { modeOf } from '../../common/policy.ts';
 import type { Memory } from '../../memory/face/memory.ts';
 import type { Receipts } from '../../proxy/ledger/receipts.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';

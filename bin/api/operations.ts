@@ -1,6 +1,6 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
-import type { Mode } from '../../common/consent.ts';
+import type { Mode } from '../../common/policy.ts';
 import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import type { Skipped } from '../../memory/core/turns/claude-transcript.ts';
 import type {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
+import { VERSION } from '../../common/version.ts';
 import type { Context } from '../context.ts';
 import { engineOf } from '../engine.ts';
-import { VERSION } from '../version.ts';
 
 /** Nobody may be reading stderr: a full pipe would stop us. */
 const COMPLAINTS = 20;

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import { makeFolder, removeMadeFolder } from '../../common/made-folders.ts';
+import { makeFolder, removeMadeFolder } from '../../install/created-dirs.ts';
 import type { Context } from '../context.ts';
 
 const OURS = /_comet_cc/;

@@ -1,8 +1,8 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { type Consent, consentOf, type Say, type Scope } from '../../common/consent.ts';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { type Consent, consentOf, type Say, type Scope } from '../../common/policy.ts';
 import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { createProjectOf } from '../../memory/adapters/git-project.ts';
 import type { Memory } from '../../memory/index.ts';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { z } from 'zod';
-import { MODES, type Say, SCOPES } from '../../common/consent.ts';
+import { MODES, type Say, SCOPES } from '../../common/policy.ts';
 
 export const PROJECT_FILE = '.comet-cc.json';
 

@@ -3,8 +3,8 @@ import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import { makeFolder, removeMadeFolder } from '../../common/made-folders.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { makeFolder, removeMadeFolder } from '../../install/created-dirs.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { astrayVariables, withoutVariables, withVariables } from './settings-text.ts';
 

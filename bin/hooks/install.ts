@@ -1,11 +1,11 @@
 import { realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { undoEdit } from '../../common/edited-file.ts';
 import { CometError } from '../../common/errors.ts';
 import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import { makeFolder } from '../../common/made-folders.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { makeFolder } from '../../install/created-dirs.ts';
+import { undoEdit } from '../../install/reversible-edit.ts';
 import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './entries.ts';
 
 const Edited = z.looseObject({

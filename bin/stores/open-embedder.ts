@@ -4,9 +4,9 @@ import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import type { Redactor } from '../../common/redact.ts';
 import type { EncoderChoice } from '../../memory/adapters/encoders.ts';
 import type { Embedder } from '../../memory/ports/embedder.ts';
+import type { Redactor } from '../../redact/index.ts';
 
 export interface EmbedderParts {
   readonly env: NodeJS.ProcessEnv;

@@ -2,12 +2,12 @@ import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import type { Redactor } from '../../common/redact.ts';
 import { createUsageFile } from '../../memory/adapters/usage-file.ts';
 import type { UsageStore } from '../../memory/writing/governor.ts';
 import { createMemoryReceipts, openReceiptFile, type ReceiptStore } from '../../proxy/ledger/receipt-store.ts';
 import { createMemoryLedger, type LedgerStore, openLedgerFile } from '../../proxy/ledger/store.ts';
 import { openPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
+import type { Redactor } from '../../redact/index.ts';
 import { openSchema } from './schema.ts';
 
 export interface Stores {

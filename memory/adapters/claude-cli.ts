@@ -1,6 +1,6 @@
 import { mkdirSync } from 'node:fs';
+import { type ChildEnd, runChild } from '../../common/run-process.ts';
 import type { Prompt } from '../prompts/prompt.ts';
-import { type ChildEnd, runChild } from './child.ts';
 import { type ChildEnvOptions, childEnv } from './child-env.ts';
 import { readClaudeOutput } from './claude-output.ts';
 import {

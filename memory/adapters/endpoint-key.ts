@@ -1,4 +1,4 @@
-import { runChild } from './child.ts';
+import { runChild } from '../../common/run-process.ts';
 
 export interface EndpointKeyOptions {
   readonly baseUrl: string;

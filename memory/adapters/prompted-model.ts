@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
+import { createSemaphore } from '../../common/semaphore.ts';
 import { clip } from '../core/text/neutral.ts';
 import type { LanguageModel } from '../ports/language-model.ts';
 import { compacterPrompt } from '../prompts/compacter.ts';
@@ -9,7 +10,6 @@ import { detailPrompt } from '../prompts/detail.ts';
 import type { Prompt } from '../prompts/prompt.ts';
 import { sensorPrompt } from '../prompts/sensor.ts';
 import { createLedger, type Ledger } from '../writing/ledger.ts';
-import { createSemaphore } from './semaphore.ts';
 
 /** Why a call gave no answer; `doctor` and `status` say it. */
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';

@@ -2,11 +2,11 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { createSemaphore } from '../../common/semaphore.ts';
 import { isProjectPath } from '../core/nodes/file-link.ts';
 import { looksSecret } from '../core/turns/secret-path.ts';
 import type { SourceFiles } from '../ports/source-files.ts';
 import { checkedOut, repositoryOf } from './git-project.ts';
-import { createSemaphore } from './semaphore.ts';
 
 /** Generated and recorded files of megabytes are no source that anybody reads. */
 const MOST_BYTES = 4 * 1024 * 1024;

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Redactor } from '../../common/redact.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
+import type { Redactor } from '../../redact/index.ts';
 import type { TurnText } from '../ports/language-model.ts';
 import { elide } from '../prompts/transcript.ts';
 import { createPrivateWords, type PrivateWords } from './private-words.ts';

@@ -1,5 +1,5 @@
-import { privateTexts } from '../../common/redact.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
+import { privateTexts } from '../../redact/index.ts';
 import { blocksOf, stringOf } from '../core/turns/blocks.ts';
 
 const SESSIONS = 500;

@@ -1,5 +1,5 @@
+import { beforeAbort } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { beforeAbort } from '../abort.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
 import { replaceStandIns } from '../core/nodes/replace.ts';
 import { isSameWork, withRevisionsOf } from '../core/nodes/revision.ts';

@@ -1,4 +1,4 @@
-import type { Scope } from '../../common/consent.ts';
+import type { Scope } from '../../common/policy.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { ArchiveFormat } from '../core/nodes/archive.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';

@@ -1,4 +1,4 @@
-import type { Scope } from '../../common/consent.ts';
+import type { Scope } from '../../common/policy.ts';
 import type { Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
 import type { FileChange } from '../core/recall/staleness.ts';

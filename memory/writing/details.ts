@@ -1,4 +1,4 @@
-import { beforeAbort } from '../abort.ts';
+import { beforeAbort } from '../../common/async.ts';
 import type { Texts } from '../capture/texts.ts';
 import type { Tracker } from '../capture/tracker.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Redactor } from '../../common/redact.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
+import type { Redactor } from '../../redact/index.ts';
 import { createSerial, type Tracker } from '../capture/tracker.ts';
 import type { MemoryNode } from '../core/nodes/node.ts';
 import {

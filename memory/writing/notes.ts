@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
-import type { Redactor } from '../../common/redact.ts';
+import type { Redactor } from '../../redact/index.ts';
 import { createSerial, type Tracker } from '../capture/tracker.ts';
 import { clip } from '../core/text/neutral.ts';
 import { anchorsOf, tagsOf } from '../core/text/terms.ts';

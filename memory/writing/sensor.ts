@@ -1,4 +1,4 @@
-import { beforeAbort } from '../abort.ts';
+import { beforeAbort } from '../../common/async.ts';
 import { readFlow } from '../core/writing/sensor-gate.ts';
 import type { MemoryDeps } from '../deps.ts';
 import type { SensorInput, SensorReading } from '../ports/language-model.ts';

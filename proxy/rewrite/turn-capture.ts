@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { privateTexts } from '../../common/redact.ts';
 import type { CapturedMessage, CapturedTurn, Role } from '../../common/turn.ts';
+import { privateTexts } from '../../redact/index.ts';
 import type { AssistantMessage } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import { scanObject } from '../wire/json-scanner.ts';

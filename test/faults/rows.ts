@@ -155,7 +155,7 @@ export const ROWS: readonly Row[] = [
   row(70, 'socket squatted, symlink', 'refused', 'test/integration/bin/api.test.ts'),
   row(71, 'poisoned page or tool result', 'never passive; fence intact', 'test/integration/memory/poisoning.test.ts'),
   row(72, 'secret split over deltas', 'redacted everywhere', 'test/integration/memory/split-secret.test.ts'),
-  row(73, '`<private>` unclosed or nested', 'redacted to the end', 'test/unit/common/redact.test.ts'),
+  row(73, '`<private>` unclosed or nested', 'redacted to the end', 'test/unit/redact.test.ts'),
   row(
     74,
     'malformed input of a hook or of MCP, or an answer of the engine',

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
-import { createRedactor } from '../../common/redact.ts';
 import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
 import { createLocalModel } from '../../memory/adapters/local-model.ts';
 import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
@@ -13,6 +12,7 @@ import type { Journal } from '../../memory/ports/journal.ts';
 import type { NodeFiles, StoredBrief } from '../../memory/ports/node-files.ts';
 import type { NodeIndex } from '../../memory/ports/node-index.ts';
 import type { DreamFiles, Snapshots } from '../../memory/ports/snapshots.ts';
+import { createRedactor } from '../../redact/index.ts';
 import { createMemoryDreams } from './memory-dreams.ts';
 import { createMemorySnapshots } from './memory-snapshots.ts';
 

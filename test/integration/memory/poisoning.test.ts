@@ -1,11 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
-import { createRedactor } from '../../../common/redact.ts';
 import { isCleanOrigin } from '../../../common/turn.ts';
 import { createLocalModel } from '../../../memory/adapters/local-model.ts';
-import { createSecretlint } from '../../../memory/adapters/secretlint.ts';
 import type { Memory, MemoryLine } from '../../../memory/index.ts';
 import { renderPreamble, renderRetrieval, renderSystemBlock } from '../../../proxy/rewrite/injected-text.ts';
+import { createRedactor } from '../../../redact/index.ts';
+import { createSecretlint } from '../../../redact/secretlint.ts';
 import { type DiskRig, openOnDisk } from '../../helpers/disk-rig.ts';
 import { CARRIERS, type Payload, poisonedTurn, poisonPayloads } from '../../helpers/poison.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -3,8 +3,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { plantedSecrets } from '../../../bench/redact/secrets.ts';
 import { sourceCode } from '../../../bench/redact/source-code.ts';
-import { createRedactor } from '../../../common/redact.ts';
-import { createSecretlint } from '../../../memory/adapters/secretlint.ts';
+import { createRedactor } from '../../../redact/index.ts';
+import { createSecretlint } from '../../../redact/secretlint.ts';
 
 const markKey = Buffer.alloc(32, 7);
 const scanner = createSecretlint((rule, error) => {

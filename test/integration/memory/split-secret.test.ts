@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { plantedSecrets } from '../../../bench/redact/secrets.ts';
-import { createRedactor } from '../../../common/redact.ts';
-import { createSecretlint } from '../../../memory/adapters/secretlint.ts';
 import { redactTurn } from '../../../memory/capture/intake.ts';
 import { createAssembler } from '../../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../../proxy/http/sse.ts';
+import { createRedactor } from '../../../redact/index.ts';
+import { createSecretlint } from '../../../redact/secretlint.ts';
 import { talk } from '../../helpers/turns.ts';
 
 const scanner = createSecretlint((rule, error) => {

@@ -15,7 +15,7 @@ import path from 'node:path';
 import { expect, it } from 'vitest';
 import { createTail } from '../../../bin/terminal/tail.ts';
 import { byteSink, createLog, fileSink } from '../../../common/log.ts';
-import { createRedactor } from '../../../common/redact.ts';
+import { createRedactor } from '../../../redact/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

@@ -2,8 +2,8 @@ import { existsSync } from 'node:fs';
 import { mkdir, readdir, rm, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { makeFolder, removeMadeFolder } from '../../../common/made-folders.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { makeFolder, removeMadeFolder } from '../../../install/created-dirs.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { homePaths } from '../../../common/paths.ts';
-import { createRedactor, markKey } from '../../../common/redact.ts';
+import { homePaths } from '../../common/paths.ts';
+import { createRedactor, markKey } from '../../redact/index.ts';
 
 const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
 const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/;

@@ -1,9 +1,9 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { BACKUP_MARK, readFileIfPresent, writeFileAtomic } from './files.ts';
+import { BACKUP_MARK, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import type { HomePaths } from '../common/paths.ts';
+import { removeMadeFolder } from './created-dirs.ts';
 import { leftOf } from './json-splice.ts';
-import { removeMadeFolder } from './made-folders.ts';
-import type { HomePaths } from './paths.ts';
 
 export interface Undoing {
   readonly paths: HomePaths;

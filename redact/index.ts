@@ -1,12 +1,12 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { readOrCreateSecret } from './files.ts';
-import type { HomePaths } from './paths.ts';
-import { isJson, literalValues } from './redact/json.ts';
-import { drained, unhurried } from './redact/pace.ts';
-import { type Marker, type Pass, redactLiterals, redactText } from './redact/pass.ts';
-import type { Span } from './redact/span.ts';
+import { readOrCreateSecret } from '../common/files.ts';
+import type { HomePaths } from '../common/paths.ts';
+import { isJson, literalValues } from './json.ts';
+import { type Marker, type Pass, redactLiterals, redactText } from './redact-text.ts';
+import type { Span } from './span.ts';
+import { drained, unhurried } from './time-slice.ts';
 
-export { privateTexts } from './redact/scanners.ts';
+export { privateTexts } from './scanners.ts';
 
 /** Another's rules for secrets. It takes turns with everybody else on the thread. */
 export type SecretScanner = (text: string) => Promise<readonly Span[]>;

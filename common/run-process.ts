@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { PLATFORM } from '../../common/platform.ts';
+import { PLATFORM } from './platform.ts';
 
 export interface ChildRun {
   readonly file: string;

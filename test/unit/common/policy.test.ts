@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { consentOf, MODES, SCOPES } from '../../../common/consent.ts';
+import { consentOf, MODES, SCOPES } from '../../../common/policy.ts';
 
 const say = fc.record({ mode: fc.constantFrom(...MODES), scope: fc.constantFrom(...SCOPES) });
 

@@ -1,7 +1,7 @@
 import { mkdir, realpath, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from './files.ts';
-import type { HomePaths } from './paths.ts';
+import { ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import type { HomePaths } from '../common/paths.ts';
 
 type Paths = Pick<HomePaths, 'home' | 'foldersFile'>;
 

@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { findUrlPasswords } from '../../common/redact/scanners.ts';
-import { mergeSpans, type Span } from '../../common/redact/span.ts';
-import type { SecretScanner } from '../../common/redact.ts';
+import type { SecretScanner } from './index.ts';
+import { findUrlPasswords } from './scanners.ts';
+import { mergeSpans, type Span } from './span.ts';
 
 /** Read at one go; bounds what a text made for it can cost a rule that is not linear. */
 const WINDOW = 64 * 1024;
