@@ -8,22 +8,22 @@ import type { HomePaths } from '../common/paths.ts';
 import { type Bundle, bundleFile, resolveUserFile, writeBundle, writeBundleInto } from './bundle.ts';
 import type { Issued } from './leaf.ts';
 
-import { OVERLAP_DAYS } from './overlap.ts';
+import { OVERLAP_DAYS } from './renewal.ts';
 import * as store from './store.ts';
 
-export { type Bundle, userCaFile } from './bundle.ts';
-export { inspectOverlap, type Overlap } from './overlap.ts';
 export {
   editedSettings,
   editSettings,
   inspectEdit,
   planSettings,
   revertSettings,
-} from './settings.ts';
+} from '../install/claude-code/ca-settings.ts';
+export { type Bundle, userCaFile } from './bundle.ts';
+export { proxyToken } from './proxy-token.ts';
+export { inspectOverlap, type Overlap } from './renewal.ts';
 export type { LeafDoubt } from './store.ts';
-export { proxyToken } from './token.ts';
 export { type TrustPlan, type TrustStore, thisMachine, trustStores } from './trust/index.ts';
-export { distrustRoots, trustedStores, trustRoot, trustState } from './trusted.ts';
+export { distrustRoots, trustedStores, trustRoot, trustState } from './trust/trust-registry.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 const DAY_MS = 86_400_000;

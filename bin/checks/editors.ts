@@ -1,5 +1,5 @@
 import type { HomePaths } from '../../common/paths.ts';
-import { editorStates } from '../editors/install.ts';
+import { editorStates } from '../../install/editors/install.ts';
 import { bad, type Check, good } from './check.ts';
 
 /** Whether the editors that were set up still lead here; null where none was. */

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { inspectEdit } from '../../certs/index.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { userSettingsFile } from '../claude-settings.ts';
-import { EDITORS, editorSettingsFile } from '../editors/editors.ts';
-import { VARIABLES_KEY } from '../editors/settings-text.ts';
+import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
+import { EDITORS, editorSettingsFile } from '../../install/editors/editors.ts';
+import { VARIABLES_KEY } from '../../install/editors/settings-text.ts';
 import { bad, type Check, good } from './check.ts';
 
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;

@@ -1,8 +1,8 @@
 import { Argument, type Command } from 'commander';
-import { bashCompletion } from '../completion/bash.ts';
-import { fishCompletion } from '../completion/fish.ts';
-import { type CommandShape, shapesOf } from '../completion/shape.ts';
-import { zshCompletion } from '../completion/zsh.ts';
+import { bashCompletion } from '../../install/completion/bash.ts';
+import { type CommandShape, shapesOf } from '../../install/completion/command-tree.ts';
+import { fishCompletion } from '../../install/completion/fish.ts';
+import { zshCompletion } from '../../install/completion/zsh.ts';
 import type { Context } from '../context.ts';
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } satisfies Record<
@@ -26,7 +26,7 @@ export function registerCompletion(program: Command, context: Context): void {
     .action(async (shell: keyof typeof SCRIPTS, flags: { install?: boolean }) => {
       const script = SCRIPTS[shell](shapesOf(program));
       if (!flags.install) return context.term.out(script);
-      const { writeCompletion } = await import('../completion/file.ts');
+      const { writeCompletion } = await import('../../install/completion/install.ts');
       context.term.out(`wrote ${await writeCompletion(context, shell, script)}`);
     });
 }

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
+import { EDITORS, type EditorName, editorSettingsFile } from '../../install/editors/editors.ts';
 import type { Context } from '../context.ts';
-import { EDITORS, type EditorName, editorSettingsFile } from '../editors/editors.ts';
 
 interface Flags {
   readonly yes?: boolean;
@@ -45,7 +45,7 @@ export function registerEditor(program: Command, context: Context): void {
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc editor status')
     .action(async (flags: Flags) => {
-      const { editorStates } = await import('../editors/install.ts');
+      const { editorStates } = await import('../../install/editors/install.ts');
       const { inspectEdit } = await import('../../certs/index.ts');
       const claudes = await inspectEdit(context.paths, {});
       const states = [
@@ -79,7 +79,7 @@ async function setUp(
   flags: Flags,
   { env, paths, term }: Context,
 ): Promise<void> {
-  const { setUpEditor } = await import('../editors/install.ts');
+  const { setUpEditor } = await import('../../install/editors/install.ts');
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
     const { confirmed } = await import('../terminal/ask.ts');
@@ -99,7 +99,7 @@ async function setUpJetbrains(
   flags: Flags,
   context: Context,
 ): Promise<void> {
-  const { setSettings } = await import('../set-settings.ts');
+  const { setSettings } = await import('../../install/claude-code/set-settings.ts');
   const { term } = context;
   if (!flags.json) {
     term.say("The plugin of JetBrains IDEs starts claude, which takes the proxy from Claude Code's own settings:");
@@ -115,7 +115,7 @@ async function setUpJetbrains(
 /** The file that is as it was; null where none was changed. */
 async function revert(name: string, { paths }: Context): Promise<string | null> {
   const { revertSettings } = await import('../../certs/index.ts');
-  const { revertEditor } = await import('../editors/install.ts');
+  const { revertEditor } = await import('../../install/editors/install.ts');
   return name === JETBRAINS ? revertSettings(paths) : revertEditor(paths, parseEditor(name));
 }
 

@@ -1,9 +1,9 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import { userSettingsFile } from '../claude-settings.ts';
+import type { HookCommands } from '../../install/claude-code/hook-entries.ts';
+import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
 import type { Context } from '../context.ts';
-import type { HookCommands } from '../hooks/entries.ts';
 
 interface Flags {
   readonly scope: 'user' | 'project';
@@ -30,7 +30,7 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc hooks install\n  comet-cc hooks install --scope project')
     .action(async (flags: Flags) => {
-      const { installHooks } = await import('../hooks/install.ts');
+      const { installHooks } = await import('../../install/claude-code/hooks.ts');
       const commands = await ownCommands();
       const done = await installHooks(paths, fileOf(flags), commands);
       if (flags.json) return term.json({ ...done, hooks: commands });
@@ -47,7 +47,7 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks uninstall')
     .action(async (flags: { json?: boolean }) => {
-      const { uninstallHooks } = await import('../hooks/install.ts');
+      const { uninstallHooks } = await import('../../install/claude-code/hooks.ts');
       const changed = await uninstallHooks(paths, [userSettingsFile(env)]);
       if (flags.json) return term.json({ files: changed });
       for (const file of changed) term.out(`${file} has no hook of ours any more`);
@@ -61,7 +61,7 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks status')
     .action(async (flags: Flags) => {
-      const { hookState } = await import('../hooks/install.ts');
+      const { hookState } = await import('../../install/claude-code/hooks.ts');
       const { file, plain, events } = await hookState(fileOf(flags), await ownCommands());
       const installed = Object.values(events).every((state) => state === 'installed');
       const plugin = path.join(await packageDir(), 'hooks', 'plugin');
@@ -79,7 +79,7 @@ function unread(file: string): string {
 }
 
 async function ownCommands(): Promise<HookCommands> {
-  const { hookCommands } = await import('../hooks/entries.ts');
+  const { hookCommands } = await import('../../install/claude-code/hook-entries.ts');
   const quote = (text: string): string =>
     process.platform === 'win32' ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`;
   return hookCommands(process.execPath, path.join(await packageDir(), 'dist', 'hooks'), quote);

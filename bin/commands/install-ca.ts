@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
+import { type SettingsDone, setSettings } from '../../install/claude-code/set-settings.ts';
 import type { Context } from '../context.ts';
 import { clientEnvironment } from '../environment.ts';
-import { type SettingsDone, setSettings } from '../set-settings.ts';
 
 interface Flags {
   readonly system?: boolean;

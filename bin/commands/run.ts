@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { isClaude, withSettings } from '../../install/claude-code/settings-file.ts';
 import { type ChildCommand, runChild } from '../child.ts';
-import { isClaude, withSettings } from '../claude-settings.ts';
 import type { Context } from '../context.ts';
 import type { DaemonSetup } from '../daemon/daemon.ts';
 import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../environment.ts';

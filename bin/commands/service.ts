@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
+import type { ServicePlan } from '../../install/service/plan.ts';
 import type { Context } from '../context.ts';
 import { guardStatus } from '../daemon/control.ts';
-import type { ServicePlan } from '../service/plan.ts';
 
 export function registerService(program: Command, context: Context): void {
   const { term } = context;
@@ -16,7 +16,7 @@ export function registerService(program: Command, context: Context): void {
     .description('write one file for systemd, launchd or the Windows task scheduler, and start the daemon by it')
     .addHelpText('after', '\nExample:\n  comet-cc service install')
     .action(async () => {
-      const { installService } = await import('../service/install.ts');
+      const { installService } = await import('../../install/service/install.ts');
       const plan = await planned(context);
       const running = await guardStatus(context.paths.guardSocket);
       await installService(context.paths, plan, term.out);
@@ -31,7 +31,7 @@ export function registerService(program: Command, context: Context): void {
     .description('stop the service and remove its file')
     .addHelpText('after', '\nExample:\n  comet-cc service uninstall')
     .action(async () => {
-      const { uninstallService } = await import('../service/install.ts');
+      const { uninstallService } = await import('../../install/service/install.ts');
       if (!(await uninstallService(context.paths, await planned(context), term.out))) term.out('nothing was installed');
     });
 
@@ -41,7 +41,7 @@ export function registerService(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc service status')
     .action(async (flags: { json?: boolean }) => {
-      const { serviceState } = await import('../service/install.ts');
+      const { serviceState } = await import('../../install/service/install.ts');
       const state = await serviceState(await planned(context));
       if (flags.json) return term.json(state);
       term.out(`manager    ${state.manager}${state.missing === '' ? '' : ` (${state.missing})`}`);
@@ -52,7 +52,7 @@ export function registerService(program: Command, context: Context): void {
 
 /** @throws CometError `service_failed` where there is no manager that we know */
 async function planned(context: Context): Promise<ServicePlan> {
-  const { plannedService } = await import('../service/planned.ts');
+  const { plannedService } = await import('../../install/service/planned.ts');
   const plan = await plannedService(context);
   if (plan !== null) return plan;
   throw new CometError('service_failed', `no service manager is known for ${process.platform}; use comet-cc start`);

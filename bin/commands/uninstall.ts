@@ -23,7 +23,7 @@ export function registerUninstall(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc uninstall\n  comet-cc uninstall --keep-memory --yes')
     .action(async (flags: Flags) => {
-      const { uninstallSteps } = await import('../uninstall/steps.ts');
+      const { uninstallSteps } = await import('../../install/uninstall/steps.ts');
       const { confirmed } = await import('../terminal/ask.ts');
       const { paths, term } = context;
       const keepMemory = flags.keepMemory ?? false;

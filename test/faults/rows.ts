@@ -142,7 +142,12 @@ export const ROWS: readonly Row[] = [
     disk,
     'plans in force are replayed; memory is not read',
   ),
-  row(66, 'settings.json that is no plain JSON', 'untouched, said', 'test/integration/certs/settings.test.ts'),
+  row(
+    66,
+    'settings.json that is no plain JSON',
+    'untouched, said',
+    'test/integration/install/claude-code/ca-settings.test.ts',
+  ),
   row(67, 'DNS rebinding, foreign Origin', '403', 'test/integration/bin/admission.test.ts'),
   row(68, 'CSRF by a simple POST', '403 or 415, no effect', 'test/integration/bin/admission.test.ts'),
   row(

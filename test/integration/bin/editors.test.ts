@@ -2,9 +2,9 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { editorSettingsFile } from '../../../bin/editors/editors.ts';
-import { editorStates, revertEditor, setUpEditor } from '../../../bin/editors/install.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { editorSettingsFile } from '../../../install/editors/editors.ts';
+import { editorStates, revertEditor, setUpEditor } from '../../../install/editors/install.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

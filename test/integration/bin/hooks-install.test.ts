@@ -1,9 +1,9 @@
 import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { hookCommands } from '../../../bin/hooks/entries.ts';
-import { hookState, installHooks, uninstallHooks } from '../../../bin/hooks/install.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { hookCommands } from '../../../install/claude-code/hook-entries.ts';
+import { hookState, installHooks, uninstallHooks } from '../../../install/claude-code/hooks.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

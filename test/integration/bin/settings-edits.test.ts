@@ -4,10 +4,10 @@ import os from 'node:os';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { hookCommands, ownHooks } from '../../../bin/hooks/entries.ts';
-import { installHooks, uninstallHooks } from '../../../bin/hooks/install.ts';
 import { editSettings, planSettings, revertSettings } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { hookCommands, ownHooks } from '../../../install/claude-code/hook-entries.ts';
+import { installHooks, uninstallHooks } from '../../../install/claude-code/hooks.ts';
 
 const quoted = (text: string): string => `'${text}'`;
 const COMMANDS = ['/opt/comet-cc/dist/hooks', '/srv/comet-cc/dist/hooks'].map((folder) =>

@@ -1,10 +1,10 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { Argument, Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { bashCompletion } from '../../../bin/completion/bash.ts';
-import { fishCompletion } from '../../../bin/completion/fish.ts';
-import { shapesOf } from '../../../bin/completion/shape.ts';
-import { zshCompletion } from '../../../bin/completion/zsh.ts';
+import { bashCompletion } from '../../../install/completion/bash.ts';
+import { shapesOf } from '../../../install/completion/command-tree.ts';
+import { fishCompletion } from '../../../install/completion/fish.ts';
+import { zshCompletion } from '../../../install/completion/zsh.ts';
 
 const program = new Command('comet-cc').version('1.0.0', '-V, --version', "it's `the` $version");
 program

@@ -1,4 +1,4 @@
-import { type CommandShape, placeOf } from './shape.ts';
+import { type CommandShape, placeOf } from './command-tree.ts';
 
 /** A function and its registration; runs in bash 3.2 too, which knows neither maps nor `mapfile`. */
 export function bashCompletion(shapes: readonly CommandShape[]): string {

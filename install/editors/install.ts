@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { makeFolder, removeMadeFolder } from '../../install/created-dirs.ts';
+import { makeFolder, removeMadeFolder } from '../created-dirs.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { astrayVariables, withoutVariables, withVariables } from './settings-text.ts';
 

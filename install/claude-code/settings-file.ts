@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { writeFileAtomic } from '../common/files.ts';
+import { writeFileAtomic } from '../../common/files.ts';
 
 /**
  * Arguments that keep the `env` of Claude Code's settings files from overriding `variables`.

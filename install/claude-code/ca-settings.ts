@@ -1,10 +1,10 @@
 import { realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { CometError } from '../common/errors.ts';
-import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
-import type { HomePaths } from '../common/paths.ts';
-import { makeFolder } from '../install/created-dirs.ts';
-import type { Edit } from './schemas.ts';
+import type { Edit } from '../../certs/schemas.ts';
+import { CometError } from '../../common/errors.ts';
+import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { makeFolder } from '../created-dirs.ts';
 
 const OWNER_ONLY = 0o600;
 
@@ -32,7 +32,7 @@ export async function planSettings(file: string, env: Readonly<Record<string, st
   const target = await realpath(file).catch(() => path.resolve(file));
   const before = await readFileIfPresent(target);
   if (before !== null) refuseComments(before, target);
-  const { envOf, withEnv } = await import('./settings-text.ts');
+  const { envOf, withEnv } = await import('./ca-settings-text.ts');
   const formerEnv = before === null ? {} : (envOf(before, target) ?? {});
   const changes = Object.entries(env).map(([name, to]) => ({ name, from: formerEnv[name], to }));
   const after = before === null ? `${withEnv('{}', env, target)}\n` : withEnv(before, env, target);
@@ -79,7 +79,7 @@ export async function inspectEdit(
   if (edit === null) return null;
   const now = await readFileIfPresent(edit.file);
   if (now !== null) refuseComments(now, edit.file);
-  const { envOf } = await import('./settings-text.ts');
+  const { envOf } = await import('./ca-settings-text.ts');
   const env = (now === null ? null : envOf(now, edit.file)) ?? {};
   return {
     file: edit.file,
@@ -93,7 +93,7 @@ export async function editedSettings(paths: HomePaths): Promise<string | null> {
 }
 
 async function firstEdit(plan: SettingsPlan): Promise<Edit> {
-  const { envOf } = await import('./settings-text.ts');
+  const { envOf } = await import('./ca-settings-text.ts');
   const backup = plan.before === null ? null : await backUp(plan.file, plan.before);
   return {
     file: plan.file,
@@ -106,7 +106,7 @@ async function firstEdit(plan: SettingsPlan): Promise<Edit> {
 
 /** What is put back at the end is what the user had last: before us, or in place of ours since. */
 async function secondEdit(earlier: Edit, plan: SettingsPlan): Promise<Edit> {
-  const { isOurs } = await import('./settings-text.ts');
+  const { isOurs } = await import('./ca-settings-text.ts');
   const again = plan.changes.map(({ name, from, to }) => {
     const known = earlier.values.find((value) => value.name === name);
     if (known === undefined || !isOurs(known, from)) return { name, ours: to, former: from };
@@ -127,8 +127,8 @@ async function secondEdit(earlier: Edit, plan: SettingsPlan): Promise<Edit> {
 export async function revertSettings(paths: HomePaths): Promise<string | null> {
   const edit = await readEdit(paths);
   if (edit === null) return null;
-  const { undoEdit } = await import('../install/reversible-edit.ts');
-  const { withoutEnv } = await import('./settings-text.ts');
+  const { undoEdit } = await import('../reversible-edit.ts');
+  const { withoutEnv } = await import('./ca-settings-text.ts');
   await undoEdit({ ...edit, paths, without: (text, original) => withoutEnv(text, edit, original) });
   await rm(editFile(paths));
   return edit.file;
@@ -150,7 +150,7 @@ function refuseComments(text: string, file: string): void {
 async function readEdit(paths: HomePaths): Promise<Edit | null> {
   const text = await readFileIfPresent(editFile(paths));
   if (text === null) return null;
-  const schemas = await import('./schemas.ts');
+  const schemas = await import('../../certs/schemas.ts');
   try {
     return schemas.Edit.parse(JSON.parse(text));
   } catch (error) {

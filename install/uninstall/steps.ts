@@ -1,6 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
+import type { Context } from '../../bin/context.ts';
+import { guardStatus } from '../../bin/daemon/control.ts';
+import { stopDaemon } from '../../bin/daemon/daemon.ts';
 import {
   distrustRoots,
   editedSettings,
@@ -11,13 +14,10 @@ import {
 } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { homeEntries } from '../../common/paths.ts';
-import { userSettingsFile } from '../claude-settings.ts';
-import { completionFiles, removeCompletion } from '../completion/file.ts';
-import type { Context } from '../context.ts';
-import { guardStatus } from '../daemon/control.ts';
-import { stopDaemon } from '../daemon/daemon.ts';
+import { hookedFiles, uninstallHooks } from '../claude-code/hooks.ts';
+import { userSettingsFile } from '../claude-code/settings-file.ts';
+import { completionFiles, removeCompletion } from '../completion/install.ts';
 import { editorStates, revertEditor } from '../editors/install.ts';
-import { hookedFiles, uninstallHooks } from '../hooks/install.ts';
 import { serviceState, uninstallService } from '../service/install.ts';
 import { plannedService } from '../service/planned.ts';
 import type { Step } from './step.ts';

@@ -1,10 +1,10 @@
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
+import type { Context } from '../../bin/context.ts';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import { makeFolder, removeMadeFolder } from '../../install/created-dirs.ts';
-import type { Context } from '../context.ts';
+import { makeFolder, removeMadeFolder } from '../created-dirs.ts';
 
 const OURS = /_comet_cc/;
 const USER_MODE = { mode: 0o644 };

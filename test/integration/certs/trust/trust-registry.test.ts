@@ -2,10 +2,10 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync }
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Certs, distrustRoots, ensureCerts, removeCerts, trustRoot, trustState } from '../../../certs/index.ts';
-import { CometError } from '../../../common/errors.ts';
-import { type HomePaths, homePaths } from '../../../common/paths.ts';
-import { createMemoryTrust, type MemoryTrust } from '../../helpers/trust.ts';
+import { type Certs, distrustRoots, ensureCerts, removeCerts, trustRoot, trustState } from '../../../../certs/index.ts';
+import { CometError } from '../../../../common/errors.ts';
+import { type HomePaths, homePaths } from '../../../../common/paths.ts';
+import { createMemoryTrust, type MemoryTrust } from '../../../helpers/trust.ts';
 
 const nowMs = Date.now();
 const DAY_MS = 86_400_000;

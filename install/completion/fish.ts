@@ -1,4 +1,4 @@
-import type { CommandShape, FlagShape } from './shape.ts';
+import type { CommandShape, FlagShape } from './command-tree.ts';
 
 /** Conditions compare the words before the cursor, flags left out: no group of commands has a flag with a value. */
 export function fishCompletion(shapes: readonly CommandShape[]): string {

@@ -1,11 +1,11 @@
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
-import { CometError } from '../common/errors.ts';
-import { ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
-import type { HomePaths } from '../common/paths.ts';
-import { readRoot } from './trust/certificates.ts';
-import type { TrustStore } from './trust/index.ts';
+import { CometError } from '../../common/errors.ts';
+import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { readRoot } from './certificates.ts';
+import type { TrustStore } from './index.ts';
 
 /** A root that a store was told to trust. Generations of certificates come and go, this stays until it is removed. */
 interface TrustedRoot {
@@ -120,7 +120,7 @@ async function writeTrusted(paths: HomePaths, roots: readonly TrustedRoot[]): Pr
 async function readTrusted(paths: HomePaths): Promise<readonly TrustedRoot[]> {
   const text = await readFileIfPresent(trustedFile(paths));
   if (text === null) return [];
-  const { Trusted } = await import('./schemas.ts');
+  const { Trusted } = await import('../schemas.ts');
   try {
     return Trusted.parse(JSON.parse(text)).roots;
   } catch (error) {

@@ -2,11 +2,11 @@ import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { oneLine } from '../../bin/terminal/format.ts';
 import { CometError } from '../../common/errors.ts';
 import { writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { makeFolder, removeMadeFolder } from '../../install/created-dirs.ts';
-import { oneLine } from '../terminal/format.ts';
+import { makeFolder, removeMadeFolder } from '../created-dirs.ts';
 import type { CommandLine, ServicePlan } from './plan.ts';
 import { MARK } from './render.ts';
 

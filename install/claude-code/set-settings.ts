@@ -1,5 +1,5 @@
-import { CometError } from '../common/errors.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../../bin/context.ts';
+import { CometError } from '../../common/errors.ts';
 
 export interface SettingsDone {
   readonly file: string;
@@ -17,9 +17,9 @@ export async function setSettings(
   variables: Readonly<Record<string, string>>,
   flags: { readonly yes?: boolean; readonly json?: boolean },
 ): Promise<SettingsDone> {
-  const { editSettings, planSettings } = await import('../certs/index.ts');
-  const { confirmed } = await import('./terminal/ask.ts');
-  const { userSettingsFile } = await import('./claude-settings.ts');
+  const { editSettings, planSettings } = await import('../../certs/index.ts');
+  const { confirmed } = await import('../../bin/terminal/ask.ts');
+  const { userSettingsFile } = await import('./settings-file.ts');
   const { term } = context;
   const plan = await planSettings(userSettingsFile(context.env), variables);
   const changed = plan.changes.filter(({ from, to }) => from !== to).map(({ name }) => name);

@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import { HOOKS, hookCommands, ownHooks, withHooks, withoutHooks } from '../../../../bin/hooks/entries.ts';
+import {
+  HOOKS,
+  hookCommands,
+  ownHooks,
+  withHooks,
+  withoutHooks,
+} from '../../../../install/claude-code/hook-entries.ts';
 
 const commands = hookCommands('/usr/bin/node', '/opt/comet-cc/dist/hooks', (text) => `'${text}'`);
 const moved = hookCommands('/opt/node', '/srv/comet-cc/dist/hooks', (text) => `"${text}"`);

@@ -1,6 +1,6 @@
 import { findNodeAtLocation, type JSONPath, type Node, type ParseError, parseTree } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import { inserted, removed } from '../../install/json-splice.ts';
+import { inserted, removed } from '../json-splice.ts';
 
 /** Claude Code's events that we listen to, and the script that does. */
 export const HOOKS = {

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { makeFolder } from '../../install/created-dirs.ts';
-import { undoEdit } from '../../install/reversible-edit.ts';
-import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './entries.ts';
+import { makeFolder } from '../created-dirs.ts';
+import { undoEdit } from '../reversible-edit.ts';
+import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './hook-entries.ts';
 
 const Edited = z.looseObject({
   file: z.string(),

@@ -7,7 +7,7 @@ import {
   printParseErrorCode,
 } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import { inserted, removed, replaced } from '../../install/json-splice.ts';
+import { inserted, removed, replaced } from '../json-splice.ts';
 
 /** Where Claude Code's extension takes variables from: a list of `{ name, value }`. */
 export const VARIABLES_KEY = 'claudeCode.environmentVariables';

@@ -1,4 +1,4 @@
-import { type CommandShape, type FlagShape, placeOf } from './shape.ts';
+import { type CommandShape, type FlagShape, placeOf } from './command-tree.ts';
 
 /** For a zsh whose `compinit` has run. */
 export function zshCompletion(shapes: readonly CommandShape[]): string {
