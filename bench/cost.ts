@@ -10,10 +10,10 @@
  * body sent; `refused` counts answers of status 400. With `--ledger off` trimming goes on where it loses.
  */
 import { parseArgs } from 'node:util';
-import { cutRule } from '../bin/cut-rule.ts';
 import { createJudge, type Judge } from '../bin/standin/index.ts';
 import { Config } from '../common/config.ts';
 import { silentLog } from '../common/log.ts';
+import { cutRule } from '../engine/trim-config.ts';
 import { openCostLedger } from '../proxy/ledger/index.ts';
 import { createMemoryLedger } from '../proxy/ledger/store.ts';
 import type { Usage } from '../proxy/ports.ts';

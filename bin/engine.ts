@@ -1,51 +1,86 @@
-import { CometError } from '../common/errors.ts';
-import type { HomePaths } from '../common/paths.ts';
-import { type EngineClient, engineClient } from './api/client.ts';
-import { waitHealthy } from './daemon/control.ts';
+// The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
+import { Socket } from 'node:net';
+import type { RunningEngine } from '../engine/compose.ts';
+import { favourMainThread } from '../engine/lifecycle/thread-priority.ts';
 
-const PATIENCE_MS = 5_000;
-
-/**
- * The engine's API as commands use it: an engine that is just (re)starting is waited for.
- *
- * @throws from `call`: CometError `daemon_down` when no daemon runs, `daemon_unhealthy` when only its engine does not
- */
-export function engineOf(paths: HomePaths): EngineClient {
-  const client = engineClient(paths.engineSocket);
-  return {
-    call: async (operation, input, options) => {
-      try {
-        return await client.call(operation, input, options);
-      } catch (error) {
-        if (!(error instanceof CometError) || error.code !== 'daemon_down') throw error;
-        const status = await waitHealthy(paths.guardSocket, PATIENCE_MS);
-        if (status === null) throw error;
-        if (status.engine.state === 'healthy') return await client.call(operation, input, options);
-        throw new CometError(
-          'daemon_unhealthy',
-          `the daemon runs but its engine does not (${status.engine.state}); see comet-cc doctor`,
-          { cause: error },
-        );
-      }
-    },
-  };
+process.umask(0o077);
+try {
+  favourMainThread();
+} catch {
+  // A system that does not let us is a little less even, and nothing else.
 }
 
-/**
- * The one session whose id starts with `prefix`; the newest where none is asked for.
- *
- * @throws CometError `not_found` or `ambiguous_id`
- */
-export async function sessionId(client: EngineClient, prefix: string | undefined): Promise<string> {
-  const sessions = await client.call('sessions/list', {});
-  const newest = [...sessions].sort((a, b) => b.updated_at.localeCompare(a.updated_at));
-  const ids = newest.map((session) => session.session_id);
-  if (prefix === undefined) {
-    if (ids[0] !== undefined) return ids[0];
-    throw new CometError('not_found', 'there is no session yet; start one with: comet-cc run claude');
+const HEARTBEAT_MS = 250;
+/** A drained engine has nothing left to lose; what still hangs then must not hold up a restart. */
+const CLOSE_MS = 5_000;
+
+let engine: RunningEngine | null = null;
+let leaving = false;
+
+if (process.send === undefined) {
+  process.stderr.write('the engine is started by comet-cc start, not by hand\n');
+  process.exit(2);
+}
+// Before anything is loaded: the first message may already be here.
+process.on('message', (message: Readonly<Record<string, unknown>>, handle: unknown) => {
+  if (message.type === 'client') take(String(message.name), handle);
+  else if (message.type === 'init' && typeof message.secret === 'string') {
+    if (Array.isArray(message.onlyHere)) forget(message.onlyHere);
+    void begin(message.secret);
+  } else if (message.type === 'drain') void leave(0, true);
+});
+// Without its guard nobody can reach it, and another guard's engine may want the home.
+process.on('disconnect', () => void leave(0, false));
+process.on('SIGTERM', () => void (leaving ? process.exit(1) : leave(0, true)));
+// A terminal's Ctrl-C is for the guard, which then asks to drain.
+process.on('SIGINT', () => {});
+process.on('SIGHUP', () => {});
+process.stderr.on('error', () => {
+  // The guard that read it has gone, which 'disconnect' deals with.
+});
+process.on('uncaughtException', (error) => fail('uncaught exception', error));
+process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
+setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
+
+/** What was set for this process's own start is nothing for the children it starts. */
+function forget(names: readonly unknown[]): void {
+  for (const name of names) delete process.env[String(name)];
+}
+
+async function begin(secret: string): Promise<void> {
+  try {
+    const { composeEngine } = await import('../engine/compose.ts');
+    engine = await composeEngine({ env: process.env, secret, onLost: () => void leave(1, false) });
+    tell({ type: 'ready', port: engine.port });
+  } catch (error) {
+    fail('the engine did not start', error);
   }
-  const matches = ids.includes(prefix) ? [prefix] : ids.filter((id) => id.startsWith(prefix));
-  if (matches.length === 1) return matches[0] as string;
-  if (matches.length === 0) throw new CometError('not_found', `no session ${prefix}; comet-cc session ls lists them`);
-  throw new CometError('ambiguous_id', `${prefix} could be ${matches.slice(0, 5).join(', ')}; give more of the id`);
+}
+
+function take(name: string, handle: unknown): void {
+  // One that left on the way here comes without its connection.
+  const client = handle instanceof Socket ? handle : null;
+  if (engine === null) client?.destroy();
+  else engine.take(name, client);
+}
+
+async function leave(code: number, gently: boolean): Promise<void> {
+  if (leaving) return;
+  leaving = true;
+  if (gently) await engine?.drain();
+  setTimeout(() => process.exit(code), CLOSE_MS).unref();
+  await engine?.close();
+  process.exit(code);
+}
+
+function tell(message: object): void {
+  // A channel that closes meanwhile is noticed by its 'disconnect'.
+  if (process.connected) process.send?.(message, undefined, {}, () => {});
+}
+
+function fail(message: string, error: unknown): void {
+  const what = error instanceof Error ? error.stack : String(error);
+  if (engine === null) process.stderr.write(`${message}: ${what}\n`);
+  else engine.log.error(message, { error });
+  process.exit(1);
 }

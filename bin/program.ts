@@ -1,7 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { CometError } from '../common/errors.ts';
 import { VERSION } from '../common/version.ts';
-import type { Context } from './context.ts';
+import type { Context } from '../engine/lifecycle/context.ts';
 import { EXIT, exitCodeOf, messageOf } from './exit.ts';
 
 type Register = (program: Command, context: Context) => void;
@@ -73,10 +73,10 @@ async function configProblem(error: unknown, context: Context): Promise<string> 
 /** Whatever goes wrong between a command and a daemon of different builds may be due to that. */
 async function buildProblem(error: unknown, context: Context): Promise<string> {
   if (error instanceof CometError && error.code === 'daemon_down') return '';
-  const { guardStatus } = await import('./daemon/control.ts');
+  const { guardStatus } = await import('../engine/lifecycle/control.ts');
   const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
   if (guard === null) return '';
-  const { otherBuild } = await import('./daemon/age.ts');
+  const { otherBuild } = await import('../engine/lifecycle/version-skew.ts');
   const difference = otherBuild(guard, Date.now());
   return difference === '' ? '' : `${difference}; comet-cc restart brings both to one`;
 }

@@ -2,10 +2,10 @@ import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { VERSION } from '../../common/version.ts';
-import { type GuardStatus, guardStatus } from '../daemon/control.ts';
-import { portNonce } from '../daemon/identity.ts';
-import type { StatusReport } from '../status-report.ts';
-import { STORE } from '../stores/late-memory.ts';
+import type { StatusReport } from '../../engine/api/status-report.ts';
+import { STORE } from '../../engine/deferred-memory.ts';
+import { type GuardStatus, guardStatus } from '../../engine/lifecycle/control.ts';
+import { portNonce } from '../../engine/lifecycle/identity.ts';
 import { bad, type Check, good } from './check.ts';
 
 /** The guard of this home, or why none can be asked. */

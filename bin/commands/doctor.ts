@@ -1,9 +1,9 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { readFileIfPresent } from '../../common/files.ts';
+import { clientEnvironment } from '../../engine/lifecycle/client-env.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import type { Check } from '../checks/check.ts';
-import type { Context } from '../context.ts';
-import { clientEnvironment } from '../environment.ts';
 import { EXIT, messageOf } from '../exit.ts';
 import { oneLine } from '../terminal/format.ts';
 
@@ -35,7 +35,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const machine = await import('../checks/machine.ts');
   const daemon = await import('../checks/daemon.ts');
   const outside = await import('../checks/outside.ts');
-  const { statusReport } = await import('../status-report.ts');
+  const { statusReport } = await import('../../engine/api/status-report.ts');
   const { checkCerts } = await import('../checks/certs.ts');
   const { checkTrust } = await import('../checks/trust.ts');
   const { thisMachine, trustStores } = await import('../../certs/index.ts');

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import { EDITORS, type EditorName, editorSettingsFile } from '../../install/editors/editors.ts';
-import type { Context } from '../context.ts';
 
 interface Flags {
   readonly yes?: boolean;
@@ -63,9 +63,9 @@ export function registerEditor(program: Command, context: Context): void {
 
 async function install(name: string, flags: Flags, context: Context): Promise<void> {
   const editor = name === JETBRAINS ? null : parseEditor(name);
-  const { clientEnvironment } = await import('../environment.ts');
-  const { prepareAccess } = await import('../daemon/prepare.ts');
-  const { guardStatus } = await import('../daemon/control.ts');
+  const { clientEnvironment } = await import('../../engine/lifecycle/client-env.ts');
+  const { prepareAccess } = await import('../../engine/lifecycle/prepare.ts');
+  const { guardStatus } = await import('../../engine/lifecycle/control.ts');
   const { env, paths } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);

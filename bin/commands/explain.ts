@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { engineOf } from '../../engine/api/engine-client.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
-import type { Context } from '../context.ts';
-import { engineOf } from '../engine.ts';
 import { lanesText, oneLine, printable } from '../terminal/format.ts';
 
 export function registerExplain(program: Command, context: Context): void {

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { ensureDir } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import type { Context } from '../context.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import { escaped, oneLine, parseCount, printable } from '../terminal/format.ts';
 import { createTail, type Tail } from '../terminal/tail.ts';
 import type { Paint } from '../terminal/term.ts';

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { VERSION } from '../../common/version.ts';
-import type { Context } from '../context.ts';
-import { engineOf } from '../engine.ts';
+import { engineOf } from '../../engine/api/engine-client.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 
 /** Nobody may be reading stderr: a full pipe would stop us. */
 const COMPLAINTS = 20;
@@ -13,7 +13,7 @@ export function registerMcp(program: Command, context: Context): void {
     .description('memory as tools, for Claude Code and others: an MCP server on stdin and stdout')
     .addHelpText('after', '\nExample:\n  claude mcp add comet-cc -- comet-cc mcp')
     .action(async () => {
-      const { createMcpServer } = await import('../mcp/server.ts');
+      const { createMcpServer } = await import('../../engine/mcp/server.ts');
       const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
       const mcp = createMcpServer({ engine: engineOf(context.paths), version: VERSION, cwd: process.cwd() });
       let complaints = 0;

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 
 interface Flags {
   readonly project?: string;
@@ -19,9 +19,9 @@ export function registerPause(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc pause --for 2h\n  comet-cc pause --private --project .')
     .action(async (flags: Flags) => {
-      const { pauseLines } = await import('../consent/pause-lines.ts');
-      const { paused } = await import('../consent/pauses.ts');
-      const { readPauses, writePauses } = await import('../consent/pauses-file.ts');
+      const { pauseLines } = await import('../../engine/policy/pause-lines.ts');
+      const { paused } = await import('../../engine/policy/pauses.ts');
+      const { readPauses, writePauses } = await import('../../engine/policy/pauses-file.ts');
       const { parseSpan } = await import('../terminal/format.ts');
       const { paths, term } = context;
       const now = Date.now();

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../context.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import { projectAt } from './pause.ts';
 
 export function registerResume(program: Command, context: Context): void {
@@ -10,9 +10,9 @@ export function registerResume(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc resume')
     .action(async (flags: { project?: string; json?: boolean }) => {
-      const { pauseLines } = await import('../consent/pause-lines.ts');
-      const { NO_PAUSES, resumed } = await import('../consent/pauses.ts');
-      const { readPauses, writePauses } = await import('../consent/pauses-file.ts');
+      const { pauseLines } = await import('../../engine/policy/pause-lines.ts');
+      const { NO_PAUSES, resumed } = await import('../../engine/policy/pauses.ts');
+      const { readPauses, writePauses } = await import('../../engine/policy/pauses-file.ts');
       const { paths, term } = context;
       // One that is damaged pauses everything: this is how to mend it.
       const now = Date.now();

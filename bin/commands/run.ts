@@ -1,10 +1,10 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../../engine/lifecycle/client-env.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
+import type { DaemonSetup } from '../../engine/lifecycle/daemon.ts';
 import { isClaude, withSettings } from '../../install/claude-code/settings-file.ts';
 import { type ChildCommand, runChild } from '../child.ts';
-import type { Context } from '../context.ts';
-import type { DaemonSetup } from '../daemon/daemon.ts';
-import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../environment.ts';
 import { messageOf } from '../exit.ts';
 
 interface Route {
@@ -48,8 +48,8 @@ async function route(context: Context, command: string, args: readonly string[])
 
 async function throughDaemon(context: Context, command: string, args: readonly string[]): Promise<Route> {
   const { env, paths, term } = context;
-  const { prepareDaemon } = await import('../daemon/prepare.ts');
-  const { startDaemon } = await import('../daemon/daemon.ts');
+  const { prepareDaemon } = await import('../../engine/lifecycle/prepare.ts');
+  const { startDaemon } = await import('../../engine/lifecycle/daemon.ts');
   const setup = await prepareDaemon(context, {});
   term.progress('comet-cc: starting…');
   const { status, problem } = await startDaemon(setup);
@@ -72,7 +72,7 @@ async function throughDaemon(context: Context, command: string, args: readonly s
 
 /** A guard that dies is started again on its port while the command runs: the command knows no other. */
 async function keepAlive(setup: DaemonSetup, signal: AbortSignal): Promise<void> {
-  const { startDaemon } = await import('../daemon/daemon.ts');
-  const { watchGuard } = await import('../daemon/watch-guard.ts');
+  const { startDaemon } = await import('../../engine/lifecycle/daemon.ts');
+  const { watchGuard } = await import('../../engine/lifecycle/watch-guard.ts');
   await watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), signal);
 }

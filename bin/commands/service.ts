@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
+import { guardStatus } from '../../engine/lifecycle/control.ts';
 import type { ServicePlan } from '../../install/service/plan.ts';
-import type { Context } from '../context.ts';
-import { guardStatus } from '../daemon/control.ts';
 
 export function registerService(program: Command, context: Context): void {
   const { term } = context;
@@ -20,7 +20,7 @@ export function registerService(program: Command, context: Context): void {
       const plan = await planned(context);
       const running = await guardStatus(context.paths.guardSocket);
       await installService(context.paths, plan, term.out);
-      const { rememberProxy } = await import('../user-proxy.ts');
+      const { rememberProxy } = await import('../../engine/lifecycle/user-proxy.ts');
       await rememberProxy(context.paths, context.env);
       if (running === null) return term.out(`${plan.manager} starts comet-cc from now on`);
       term.say('comet-cc ran already and goes on; the service starts it once that has ended, from the next login on');

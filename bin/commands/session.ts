@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { engineOf, sessionId } from '../../engine/api/engine-client.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import type { SessionDetail, SessionView } from '../../memory/face/views.ts';
-import type { Context } from '../context.ts';
-import { engineOf, sessionId } from '../engine.ts';
 import { table } from '../terminal/columns.ts';
 import { ago, oneLine, printable } from '../terminal/format.ts';
 import { refreshed } from '../terminal/refresh.ts';

@@ -1,9 +1,9 @@
 import type { ChildProcess } from 'node:child_process';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import type { Context } from '../context.ts';
-import type { Started } from '../daemon/daemon.ts';
-import { statusReport } from '../status-report.ts';
+import { statusReport } from '../../engine/api/status-report.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Started } from '../../engine/lifecycle/daemon.ts';
 
 export function registerStart(program: Command, context: Context): void {
   program
@@ -14,8 +14,8 @@ export function registerStart(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc start && eval "$(comet-cc env)"')
     .action(async (flags: { foreground?: boolean; port?: number; json?: boolean }) => {
-      const { prepareDaemon } = await import('../daemon/prepare.ts');
-      const { startDaemon } = await import('../daemon/daemon.ts');
+      const { prepareDaemon } = await import('../../engine/lifecycle/prepare.ts');
+      const { startDaemon } = await import('../../engine/lifecycle/daemon.ts');
       const setup = await prepareDaemon(context, flags.port === undefined ? {} : { port: flags.port });
       context.term.progress('starting…');
       const started = await startDaemon({ ...setup, foreground: flags.foreground ?? false });

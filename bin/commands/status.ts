@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
-import { pauseLines } from '../consent/pause-lines.ts';
-import type { Context } from '../context.ts';
-import { savedLine } from '../costs.ts';
-import { guardStatus } from '../daemon/control.ts';
+import { savedLine } from '../../engine/api/costs.ts';
+import { type StatusReport, statusReport } from '../../engine/api/status-report.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
+import { guardStatus } from '../../engine/lifecycle/control.ts';
+import { pauseLines } from '../../engine/policy/pause-lines.ts';
 import { EXIT } from '../exit.ts';
-import { type StatusReport, statusReport } from '../status-report.ts';
 import { count, duration, oneLine } from '../terminal/format.ts';
 import { refreshed } from '../terminal/refresh.ts';
 import type { Paint } from '../terminal/term.ts';

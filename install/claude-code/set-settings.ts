@@ -1,5 +1,5 @@
-import type { Context } from '../../bin/context.ts';
 import { CometError } from '../../common/errors.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 
 export interface SettingsDone {
   readonly file: string;

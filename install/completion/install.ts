@@ -1,9 +1,9 @@
 import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Context } from '../../bin/context.ts';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import { makeFolder, removeMadeFolder } from '../created-dirs.ts';
 
 const OURS = /_comet_cc/;

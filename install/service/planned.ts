@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Context } from '../../bin/context.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
 import { planService, type ServicePlan } from './plan.ts';
 
 /** The service of this user, machine and home; null where no manager is known. */

@@ -1,9 +1,6 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
-import type { Context } from '../../bin/context.ts';
-import { guardStatus } from '../../bin/daemon/control.ts';
-import { stopDaemon } from '../../bin/daemon/daemon.ts';
 import {
   distrustRoots,
   editedSettings,
@@ -14,6 +11,9 @@ import {
 } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { homeEntries } from '../../common/paths.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
+import { guardStatus } from '../../engine/lifecycle/control.ts';
+import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
 import { hookedFiles, uninstallHooks } from '../claude-code/hooks.ts';
 import { userSettingsFile } from '../claude-code/settings-file.ts';
 import { completionFiles, removeCompletion } from '../completion/install.ts';

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
 import { createStandin } from '../../bin/standin/index.ts';
-import type { StatusReport } from '../../bin/status-report.ts';
+import type { StatusReport } from '../../engine/api/status-report.ts';
 import { createLiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { ANSWERS, stubClaude } from '../helpers/stub-claude.ts';
 

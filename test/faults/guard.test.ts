@@ -100,7 +100,7 @@ ${ANSWERS}`);
 it('row 55: a second engine of the same home is refused, and the first goes on', async () => {
   const rig = await startFaultRig();
   try {
-    const second = fork(path.resolve('dist/bin/engine-main.js'), [], {
+    const second = fork(path.resolve('dist/bin/engine.js'), [], {
       env: rig.home.env,
       execArgv: [],
       stdio: ['ignore', 'ignore', 'pipe', 'ipc'],

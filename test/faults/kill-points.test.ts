@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
-import { openSchema } from '../../bin/stores/schema.ts';
 import { editSettings, planSettings, revertSettings } from '../../certs/index.ts';
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
+import { openSchema } from '../../engine/lifecycle/home-schema.ts';
 import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
 import { openJournal } from '../../memory/adapters/journal.ts';
 import { openNodeFiles } from '../../memory/adapters/node-files.ts';

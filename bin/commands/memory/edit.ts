@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
-import type { EngineClient } from '../../api/client.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
+import type { EngineClient } from '../../../engine/api/client.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { messageOf } from '../../exit.ts';
 import { confirmed } from '../../terminal/ask.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';

@@ -2,8 +2,8 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { writeFileAtomic } from '../../../common/files.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { printable } from '../../terminal/format.ts';
 
 const LONGEST_MS = 600_000;

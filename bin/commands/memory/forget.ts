@@ -1,10 +1,10 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import type { OperationInput } from '../../../engine/api/contract.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { ForgetReport } from '../../../memory/face/changes.ts';
-import type { OperationInput } from '../../api/operations.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
 import { confirmed } from '../../terminal/ask.ts';
 import { truncate } from '../../terminal/columns.ts';
 import { count, oneLine, parseSince } from '../../terminal/format.ts';

@@ -1,9 +1,9 @@
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../../common/errors.ts';
-import type { ClaudeReport, OperationInput } from '../../api/operations.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
+import type { ClaudeReport, OperationInput } from '../../../engine/api/contract.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { count, duration, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 

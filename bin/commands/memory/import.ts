@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
-import type { OperationResults } from '../../api/operations.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
+import type { OperationResults } from '../../../engine/api/contract.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { count, oneLine } from '../../terminal/format.ts';
 import { type ClaudeFlags, importClaude } from './import-claude.ts';
 import { watched } from './watch.ts';

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import type { OperationInput } from '../../../engine/api/contract.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { contentTags, terseMeta } from '../../../memory/core/nodes/meta-tags.ts';
 import type { MemoryNode } from '../../../memory/core/nodes/node.ts';
-import type { OperationInput } from '../../api/operations.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
 import { type Column, table, truncate } from '../../terminal/columns.ts';
 import { ago, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
 import { refreshed } from '../../terminal/refresh.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
-import { engineOf, sessionId } from '../../engine.ts';
+import { engineOf, sessionId } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { messageLines } from '../../terminal/render.ts';
 
 export function registerMemoryRestore(memory: Command, context: Context): void {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { confirmed } from '../../terminal/ask.ts';
 import { truncate } from '../../terminal/columns.ts';
 import { oneLine } from '../../terminal/format.ts';

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { SnapshotInfo } from '../../../memory/ports/snapshots.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
 import { table } from '../../terminal/columns.ts';
 import { ago } from '../../terminal/format.ts';
 

@@ -1,14 +1,14 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { terseMeta } from '../../../memory/core/nodes/meta-tags.ts';
 import { provenance } from '../../../memory/core/recall/provenance.ts';
 import { contentTokens } from '../../../memory/core/recall/query.ts';
 import { staleNote } from '../../../memory/core/recall/staleness.ts';
 import { uniqueTokens } from '../../../memory/core/text/tokens.ts';
 import type { RecallHit } from '../../../memory/face/recall.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
 import { truncate, wrapped } from '../../terminal/columns.ts';
 import { ago, count, lanesText, oneLine, parseCount } from '../../terminal/format.ts';
 import type { Term } from '../../terminal/term.ts';

@@ -1,10 +1,10 @@
 import { type Command, Option } from 'commander';
+import type { EngineClient } from '../../../engine/api/client.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import { parseFileLink } from '../../../memory/core/nodes/file-link.ts';
 import { contentTags, terseMeta } from '../../../memory/core/nodes/meta-tags.ts';
 import type { NodeView } from '../../../memory/face/views.ts';
-import type { EngineClient } from '../../api/client.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
 import { ago, factText, oneLine, printable } from '../../terminal/format.ts';
 import { messageLines } from '../../terminal/render.ts';
 import type { Paint } from '../../terminal/term.ts';

@@ -2,10 +2,10 @@ import { lstat, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import type { HomePaths } from '../../../common/paths.ts';
+import { type Costs, savedLine } from '../../../engine/api/costs.ts';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { MemoryStats } from '../../../memory/face/views.ts';
-import type { Context } from '../../context.ts';
-import { type Costs, savedLine } from '../../costs.ts';
-import { engineOf } from '../../engine.ts';
 import { count, oneLine } from '../../terminal/format.ts';
 import type { Paint } from '../../terminal/term.ts';
 

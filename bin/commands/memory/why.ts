@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
+import { engineOf } from '../../../engine/api/engine-client.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { NodeReason } from '../../../memory/face/views.ts';
-import type { Context } from '../../context.ts';
-import { engineOf } from '../../engine.ts';
 import { truncate } from '../../terminal/columns.ts';
 import { ago, factText, oneLine } from '../../terminal/format.ts';
 import type { Paint } from '../../terminal/term.ts';

@@ -4,10 +4,10 @@ import type { AddressInfo } from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { portRule } from '../../../bin/api/admission.ts';
-import type { Handlers } from '../../../bin/api/operations.ts';
-import { type ApiServer, apiListener, openApiServer } from '../../../bin/api/server.ts';
 import { silentLog } from '../../../common/log.ts';
+import { portRule } from '../../../engine/api/auth.ts';
+import type { Handlers } from '../../../engine/api/contract.ts';
+import { type ApiServer, apiListener, openApiServer } from '../../../engine/api/server.ts';
 
 const TOKEN = 'b'.repeat(64);
 const JSON_TYPE = { 'content-type': 'application/json' };

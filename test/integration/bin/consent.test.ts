@@ -1,10 +1,10 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type ConsentBook, consentingMemory, openConsent } from '../../../bin/consent/index.ts';
-import { NO_PAUSES, paused, resumed } from '../../../bin/consent/pauses.ts';
-import { writePauses } from '../../../bin/consent/pauses-file.ts';
-import { lateMemory } from '../../../bin/stores/late-memory.ts';
+import { lateMemory } from '../../../engine/deferred-memory.ts';
+import { type ConsentBook, consentingMemory, openConsent } from '../../../engine/policy/index.ts';
+import { NO_PAUSES, paused, resumed } from '../../../engine/policy/pauses.ts';
+import { writePauses } from '../../../engine/policy/pauses-file.ts';
 import type { Memory } from '../../../memory/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 

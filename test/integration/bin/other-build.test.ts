@@ -6,14 +6,14 @@ import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { checkBuild } from '../../../bin/checks/daemon.ts';
 import { statusLines } from '../../../bin/commands/status.ts';
-import type { Context } from '../../../bin/context.ts';
-import { difference } from '../../../bin/daemon/age.ts';
-import { guardStatus } from '../../../bin/daemon/control.ts';
 import { runProgram } from '../../../bin/program.ts';
-import { statusReport } from '../../../bin/status-report.ts';
 import { createTerm } from '../../../bin/terminal/term.ts';
 import { loadConfig } from '../../../common/load-config.ts';
 import { homePaths } from '../../../common/paths.ts';
+import { statusReport } from '../../../engine/api/status-report.ts';
+import type { Context } from '../../../engine/lifecycle/context.ts';
+import { guardStatus } from '../../../engine/lifecycle/control.ts';
+import { difference } from '../../../engine/lifecycle/version-skew.ts';
 
 let dir: string;
 let context: Context;

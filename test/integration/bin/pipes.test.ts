@@ -2,12 +2,12 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
-import { engineClient } from '../../../bin/api/client.ts';
-import type { Handlers } from '../../../bin/api/operations.ts';
-import { openApiServer } from '../../../bin/api/server.ts';
-import { askGuard, guardStatus } from '../../../bin/daemon/control.ts';
 import { silentLog } from '../../../common/log.ts';
 import { platformOf } from '../../../common/platform.ts';
+import { engineClient } from '../../../engine/api/client.ts';
+import type { Handlers } from '../../../engine/api/contract.ts';
+import { openApiServer } from '../../../engine/api/server.ts';
+import { askGuard, guardStatus } from '../../../engine/lifecycle/control.ts';
 import { openControl } from '../../../proxy/guard/control-socket.ts';
 
 // Elsewhere a pipe's name is the name of a socket in the working directory: what is asked of pipes runs here too.

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { cutRule } from '../../../bin/cut-rule.ts';
 import { createJudge } from '../../../bin/standin/index.ts';
 import { Config } from '../../../common/config.ts';
 import { silentLog } from '../../../common/log.ts';
+import { cutRule } from '../../../engine/trim-config.ts';
 import type { Memory } from '../../../memory/index.ts';
 import { createMemoryPlanStore } from '../../../proxy/rewrite/plan-store.ts';
 import { createRewriter, type RunningRewriter } from '../../../proxy/rewrite/rewriter.ts';

@@ -29,7 +29,7 @@ async function home(mode = 0o600): Promise<ReturnType<typeof homePaths>> {
 }
 
 function startMain(homeDir: string, port = 0): ChildProcess {
-  const child = fork(path.resolve('dist/bin/guard-main.js'), [], {
+  const child = fork(path.resolve('dist/bin/guard.js'), [], {
     env: { ...process.env, COMET_CC_HOME: homeDir, COMET_CC_PORT: String(port), COMET_CC_LLM: 'off' },
     execArgv: [],
     stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

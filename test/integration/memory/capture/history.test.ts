@@ -1,8 +1,8 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { type ClaudeImport, createClaudeImport } from '../../../../bin/api/import-claude.ts';
-import { importFile } from '../../../../bin/api/import-file.ts';
+import { type ClaudeImport, createClaudeImport } from '../../../../engine/api/import-claude.ts';
+import { importFile } from '../../../../engine/api/import-file.ts';
 import { createForgottenFile } from '../../../../memory/adapters/forgotten-file.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { type Said, transcriptLines, writeTranscript } from '../../../helpers/claude-home.ts';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { importFile } from '../../../../bin/api/import-file.ts';
+import { importFile } from '../../../../engine/api/import-file.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../../helpers/disk-rig.ts';
 import type { RigOptions } from '../../../helpers/memory-rig.ts';

@@ -1,8 +1,8 @@
 import { expect, it } from 'vitest';
-import { createHookHandlers } from '../../../../bin/api/hooks.ts';
-import { lateMemory } from '../../../../bin/stores/late-memory.ts';
 import { Config } from '../../../../common/config.ts';
 import { silentLog } from '../../../../common/log.ts';
+import { createHookHandlers } from '../../../../engine/api/hooks.ts';
+import { lateMemory } from '../../../../engine/deferred-memory.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 

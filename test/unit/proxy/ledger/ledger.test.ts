@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { codingSession } from '../../../../bench/cost-story.ts';
-import { cutRule } from '../../../../bin/cut-rule.ts';
 import { Config } from '../../../../common/config.ts';
+import { cutRule } from '../../../../engine/trim-config.ts';
 import { billTotal } from '../../../../proxy/ledger/cost.ts';
 import type { LedgerRecord } from '../../../../proxy/ledger/entry.ts';
 import { createMemoryLedger } from '../../../../proxy/ledger/store.ts';

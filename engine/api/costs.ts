@@ -1,0 +1,104 @@
+import { NO_TOTALS, type Totals } from '../../proxy/ledger/entry.ts';
+import type { CostLedger } from '../../proxy/ledger/index.ts';
+
+/** What some time came to; tokens are those of prompts, money at the prices of the API. */
+export interface Savings {
+  readonly requests: number;
+  /** As it would have been untouched, as billed, and what model calls of our own took. */
+  readonly original: number;
+  readonly sent: number;
+  readonly own: number;
+  readonly net_saved: number;
+  /** Of requests, in tokens of uncached input: what a usage limit feels. */
+  readonly saved_equivalents: number;
+  readonly untouched_usd: number;
+  readonly sent_usd: number;
+  readonly own_usd: number;
+  readonly net_saved_usd: number;
+}
+
+/** Field names are those of `status --json`. */
+export interface Costs {
+  readonly tokens: Pick<Savings, 'original' | 'sent' | 'own' | 'net_saved'>;
+  readonly savings: { readonly today: Savings; readonly week: Savings; readonly total: Savings };
+  /** Conversations where nothing new is trimmed or added any more. */
+  readonly trimming_off: readonly { readonly session_id: string; readonly at: string; readonly because: string }[];
+  /** Rewritten requests that upstream refused, ever; each had its plan given up and the next one healed. */
+  readonly healed: number;
+}
+
+const WEEK_MS = 7 * 86_400_000;
+const MOST_OFF = 20;
+
+export const NO_COSTS: Costs = {
+  tokens: { original: 0, sent: 0, own: 0, net_saved: 0 },
+  savings: { today: savingsOf(NO_TOTALS), week: savingsOf(NO_TOTALS), total: savingsOf(NO_TOTALS) },
+  trimming_off: [],
+  healed: 0,
+};
+
+export function costsOf(ledger: Pick<CostLedger, 'totals' | 'off'>, nowMs: number): Costs {
+  const ever = ledger.totals(0);
+  const total = savingsOf(ever);
+  const { original, sent, own, net_saved } = total;
+  return {
+    tokens: { original, sent, own, net_saved },
+    savings: {
+      today: savingsOf(ledger.totals(nowMs)),
+      week: savingsOf(ledger.totals(nowMs - WEEK_MS + 86_400_000)),
+      total,
+    },
+    trimming_off: ledger
+      .off()
+      .slice(0, MOST_OFF)
+      .map(({ id, off }) => ({
+        session_id: id,
+        at: new Date(off?.atMs ?? 0).toISOString(),
+        because: off?.because ?? '',
+      })),
+    healed: ever.refused,
+  };
+}
+
+function savingsOf(totals: Totals): Savings {
+  const { requests, original, sent, ownTokens: own, untouchedUsd, sentUsd, ownUsd } = totals;
+  return {
+    requests,
+    original,
+    sent,
+    own,
+    net_saved: original - sent - own,
+    saved_equivalents: Math.round(totals.untouchedEquivalents - totals.sentEquivalents),
+    untouched_usd: cents(untouchedUsd),
+    sent_usd: cents(sentUsd),
+    own_usd: cents(ownUsd),
+    net_saved_usd: cents(untouchedUsd - sentUsd - ownUsd),
+  };
+}
+
+function cents(usd: number): number {
+  return Number(usd.toFixed(6));
+}
+
+/** What a conversation's requests came to; null where none was counted. */
+export function conversationCosts(
+  ledger: Pick<CostLedger, 'conversation'>,
+  sessionId: string,
+): { readonly tokens: number; readonly trimming_off: boolean } | null {
+  const found = ledger.conversation(sessionId);
+  return found === null ? null : { tokens: savingsOf(found.totals).net_saved, trimming_off: found.off !== null };
+}
+
+/** "saved 1,200,000 tokens ≈ $3.10 this week". */
+export function savedLine({ net_saved, net_saved_usd }: Savings, when: string): string {
+  const word = net_saved >= 0 ? 'saved' : 'cost';
+  const money = `$${Math.abs(net_saved_usd).toFixed(2)}`;
+  const also =
+    net_saved_usd >= 0 === net_saved >= 0 ? `≈ ${money}` : `but ${money} ${net_saved_usd >= 0 ? 'less' : 'more'}`;
+  return `${word} ${amount(Math.abs(net_saved))} tokens ${also} ${when}`;
+}
+
+function amount(tokens: number): string {
+  if (tokens < 10_000) return String(tokens);
+  return tokens < 1_000_000 ? `${Math.round(tokens / 1_000)} k` : `${(tokens / 1_000_000).toFixed(1)} M`;
+}

@@ -1,0 +1,184 @@
+import type { Stats } from 'node:fs';
+import { chmod, lstat, unlink } from 'node:fs/promises';
+import http from 'node:http';
+import net from 'node:net';
+import { CometError } from '../../common/errors.ts';
+import type { Log } from '../../common/log.ts';
+import { isPipe } from '../../common/platform.ts';
+import { socketPresent } from '../lifecycle/control.ts';
+import { type AdmissionRule, refusal, SOCKET_RULE } from './auth.ts';
+import { type Handlers, type Operation, operationInputs } from './contract.ts';
+
+const MAX_BODY_BYTES = 1024 * 1024;
+const LEAVING_MS = 10_000;
+const STATUS_OF: Readonly<Record<string, number>> = { not_found: 404, ambiguous_id: 409, usage: 400 };
+
+export interface ApiServer {
+  /** Until then every operation answers that the engine is still starting. */
+  serve(handlers: Handlers): void;
+  /** Whether the path is still the socket that was bound here. */
+  ownsPath(): Promise<boolean>;
+  /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
+  close(): Promise<void>;
+}
+
+/**
+ * The engine's API: `POST /v1/<operation>` with a JSON body over a Unix socket, 0600. Holding it is what makes an
+ * engine the one writer of its home.
+ *
+ * @throws CometError `unsafe_file` when something else stands at `socket`, `daemon_unhealthy` when another engine lives
+ */
+export async function openApiServer(socket: string, log: Log): Promise<ApiServer> {
+  await clearStale(socket);
+  let handlers: Handlers | null = null;
+  const server = http.createServer(apiListener(SOCKET_RULE, () => handlers, log));
+  server.headersTimeout = 5_000;
+  await listen(server, socket);
+  const bound = isPipe(socket) ? null : await kept(socket);
+  const ownsPath = async (): Promise<boolean> => {
+    if (bound === null) return true;
+    const now = await lstat(socket).catch(() => null);
+    return now !== null && now.ino === bound.ino && now.dev === bound.dev;
+  };
+  let closing: Promise<void> | null = null;
+  return {
+    serve: (ready) => {
+      handlers = ready;
+    },
+    ownsPath,
+    close: () => {
+      closing ??= closeServer(server);
+      return closing;
+    },
+  };
+}
+
+async function kept(socket: string): Promise<Stats> {
+  await chmod(socket, 0o600);
+  return await lstat(socket);
+}
+
+/** Answers those whom `rule` admits; `handlers` is null while the engine starts. */
+export function apiListener(rule: AdmissionRule, handlers: () => Handlers | null, log: Log): http.RequestListener {
+  return (request, response) => {
+    const refused = refusal(rule, { method: request.method ?? '', headers: request.headers });
+    if (refused !== null) {
+      response.shouldKeepAlive = false;
+      send(response, refused.status, { error: { code: 'usage', message: refused.message } });
+      return;
+    }
+    const left = new AbortController();
+    response.once('close', () => left.abort());
+    answer(request, handlers(), left.signal).then(
+      ({ status, body }) => send(response, status, body),
+      (error: unknown) => {
+        if (!(error instanceof CometError)) log.error('an api operation failed', { url: request.url, error });
+        const { code, message } = error instanceof CometError ? error : unforeseen(error);
+        send(response, STATUS_OF[code] ?? 500, { error: { code, message } });
+      },
+    );
+  };
+}
+
+/** What a library says may quote what is stored: that goes to the log, which redacts it. */
+function unforeseen(error: unknown): CometError {
+  const { code, name } = error as NodeJS.ErrnoException;
+  return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
+}
+
+async function answer(
+  request: http.IncomingMessage,
+  handlers: Handlers | null,
+  signal: AbortSignal,
+): Promise<{ status: number; body: unknown }> {
+  const operation = (request.url ?? '').replace(/^\/v1\//, '');
+  if (!Object.hasOwn(operationInputs, operation)) {
+    throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
+  }
+  if (handlers === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
+  const input = operationInputs[operation as Operation].safeParse(parsed(await readBody(request)));
+  if (!input.success) {
+    const issue = input.error.issues[0];
+    throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
+  }
+  const run = handlers[operation as Operation] as (input: unknown, signal: AbortSignal) => unknown;
+  return { status: 200, body: { result: await run(input.data, signal) } };
+}
+
+async function readBody(request: http.IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) throw new CometError('usage', 'the body is larger than 1 MB');
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    throw new CometError('usage', 'the body is not JSON', { cause: error });
+  }
+}
+
+function send(response: http.ServerResponse, status: number, body: unknown): void {
+  response.writeHead(status, { 'content-type': 'application/json' });
+  response.end(JSON.stringify(body));
+}
+
+/** An engine that is on its way out (its guard died) is waited for: two writers would harm the store. */
+async function clearStale(socket: string): Promise<void> {
+  const patience = AbortSignal.timeout(LEAVING_MS);
+  while (await socketPresent(socket)) {
+    if (!(await leaves(socket, patience))) break;
+    if (patience.aborted) {
+      throw new CometError('daemon_unhealthy', 'another engine works on this home; comet-cc stop ends it');
+    }
+  }
+  if (isPipe(socket)) return;
+  await unlink(socket).catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ENOENT') throw error;
+  });
+}
+
+/** False at once when nobody listens; true once whoever does has gone or patience is over. */
+function leaves(socket: string, patience: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    const probe = net.connect({ path: socket });
+    let connected = false;
+    const settle = (): void => {
+      patience.removeEventListener('abort', settle);
+      probe.destroy();
+      resolve(connected);
+    };
+    probe.once('connect', () => {
+      connected = true;
+    });
+    probe.once('error', settle);
+    probe.once('close', settle);
+    patience.addEventListener('abort', settle);
+  });
+}
+
+function listen(server: http.Server, socket: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error) => {
+      reject(new CometError('daemon_unhealthy', `the engine's socket ${socket} cannot be opened`, { cause: error }));
+    });
+    server.listen({ path: socket }, () => resolve());
+  });
+}
+
+function closeServer(server: http.Server): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(() => server.closeAllConnections(), 1_000);
+    server.close(() => {
+      clearTimeout(timer);
+      resolve();
+    });
+    server.closeIdleConnections();
+  });
+}

@@ -1,0 +1,100 @@
+import { VERSION } from '../../common/version.ts';
+import { idleModel } from '../deferred-memory.ts';
+import type { Context } from '../lifecycle/context.ts';
+import type { EngineState, GuardStatus } from '../lifecycle/control.ts';
+import { otherBuild } from '../lifecycle/version-skew.ts';
+import { NO_PAUSES } from '../policy/pauses.ts';
+import { engineClient } from './client.ts';
+import type { EngineStatus } from './contract.ts';
+import { type Costs, NO_COSTS } from './costs.ts';
+
+/** The document of `start --json` and `status --json`. */
+export interface StatusReport
+  extends Costs,
+    Pick<
+      EngineStatus,
+      'version' | 'requests' | 'queue' | 'llm' | 'nodes' | 'paused' | 'problems' | 'reindex' | 'dream'
+    > {
+  readonly running: boolean;
+  readonly pid: number | null;
+  readonly proxy: { readonly url: string; readonly port: number };
+  readonly engine: { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
+  readonly upstream: string;
+  readonly uptime_ms: number;
+  readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };
+  /** Why the daemon runs other code than whoever asks, '' when it does not. */
+  readonly other_build: string;
+}
+
+const ENGINE_MS = 2_000;
+const NOTHING = {
+  requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
+  ...NO_COSTS,
+  queue: { sensor: 0, compacter: 0, indexer: 0 },
+  nodes: 0,
+  reindex: null,
+  dream: null,
+  paused: NO_PAUSES,
+  problems: [],
+};
+const SILENT = { file: 'engine', message: 'it did not answer in time: what it counts is not known here; ask again' };
+
+/** What guard and engine say together; zeros for what only a healthy engine knows. */
+export async function statusReport(context: Context, guard: GuardStatus | null): Promise<StatusReport> {
+  if (guard === null) return await stoppedReport(context);
+  const engine = guard.engine.state === 'healthy' ? await engineStatus(context) : null;
+  const silent = engine === null && guard.engine.state === 'healthy';
+  // A daemon of another build may not say all of it.
+  const idle = idleModel(context.env['COMET_CC_LLM'] ?? '');
+  const known = { ...NOTHING, ...engine, llm: { ...idle, ...engine?.llm } };
+  return {
+    running: true,
+    pid: guard.pid,
+    version: guard.version,
+    proxy: proxyAt(guard.port),
+    engine: guard.engine,
+    upstream: guard.upstream,
+    uptime_ms: guard.uptime_ms,
+    requests: known.requests,
+    tokens: known.tokens,
+    savings: known.savings,
+    trimming_off: known.trimming_off,
+    healed: known.healed,
+    queue: known.queue,
+    llm: known.llm,
+    nodes: known.nodes,
+    reindex: known.reindex,
+    dream: known.dream,
+    paused: known.paused,
+    problems: silent ? [SILENT, ...known.problems] : known.problems,
+    tunnels: guard.tunnels,
+    other_build: otherBuild(guard, Date.now()),
+  };
+}
+
+async function stoppedReport(context: Context): Promise<StatusReport> {
+  const config = await context.config();
+  return {
+    running: false,
+    pid: null,
+    version: VERSION,
+    proxy: proxyAt(config.port),
+    engine: { state: 'stopped', pid: null, restarts: 0 },
+    upstream: config.upstream,
+    uptime_ms: 0,
+    ...NOTHING,
+    llm: idleModel(config.llm),
+    tunnels: { open: 0, total: 0, failed_open: 0 },
+    other_build: '',
+  };
+}
+
+/** Null when the engine cannot say, which the report then shows as zeros. */
+async function engineStatus(context: Context): Promise<EngineStatus | null> {
+  const call = engineClient(context.paths.engineSocket).call('status', {}, { timeoutMs: ENGINE_MS });
+  return await call.catch(() => null);
+}
+
+function proxyAt(port: number): { url: string; port: number } {
+  return { url: `http://127.0.0.1:${port}`, port };
+}

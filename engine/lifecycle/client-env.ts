@@ -1,0 +1,93 @@
+import { bypasses } from '../../proxy/guard/upstream-proxy.ts';
+
+/** Name in a proxy URL by which one of ours is known. */
+const PROXY_USER = 'comet-cc';
+export const PROXY_NAMES = [
+  'HTTPS_PROXY',
+  'https_proxy',
+  'HTTP_PROXY',
+  'http_proxy',
+  'ALL_PROXY',
+  'all_proxy',
+] as const;
+
+export interface ProxyAccess {
+  readonly port: number;
+  readonly token: string;
+  /** PEM file that Claude Code must trust. */
+  readonly bundle: string;
+}
+
+/** What Claude Code needs in its environment to go through us; lower-case twins where the user has them set. */
+export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv): Record<string, string> {
+  const url = proxyUrl(access);
+  return {
+    HTTPS_PROXY: url,
+    // Claude Code prefers the lower-case name, so one that is set would win over ours.
+    ...(user['https_proxy'] === undefined ? {} : { https_proxy: url }),
+    NODE_EXTRA_CA_CERTS: access.bundle,
+    CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
+  };
+}
+
+function proxyUrl(access: Pick<ProxyAccess, 'port' | 'token'>): string {
+  return `http://${PROXY_USER}:${access.token}@127.0.0.1:${access.port}`;
+}
+
+/** Whether a proxy URL is one that we handed out, of this home or another. */
+export function isOurProxy(url: string | undefined): boolean {
+  if (url === undefined || !URL.canParse(url)) return false;
+  const { username, hostname } = new URL(url);
+  return username === PROXY_USER && hostname === '127.0.0.1';
+}
+
+/**
+ * The user's environment without what `env`, `run` or the settings of Claude Code put there for us.
+ *
+ * @param bundle    our bundle, dropped from `NODE_EXTRA_CA_CERTS`
+ * @param userExtra the file the user had there before, put back; null when there was none
+ */
+export function withoutOurs(env: NodeJS.ProcessEnv, bundle: string, userExtra: string | null): NodeJS.ProcessEnv {
+  const clean: NodeJS.ProcessEnv = { ...env };
+  for (const name of PROXY_NAMES) if (isOurProxy(clean[name])) delete clean[name];
+  if (clean['NODE_EXTRA_CA_CERTS'] === bundle) {
+    if (userExtra === null) delete clean['NODE_EXTRA_CA_CERTS'];
+    else clean['NODE_EXTRA_CA_CERTS'] = userExtra;
+  }
+  return clean;
+}
+
+/** Whether `NO_PROXY` keeps https requests to `host` away from any proxy. */
+export function noProxyCovers(env: NodeJS.ProcessEnv, host: string): boolean {
+  return bypasses(env['no_proxy'] ?? env['NO_PROXY'] ?? '', { host, port: 443 });
+}
+
+export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'json'] as const;
+export type Shell = (typeof SHELLS)[number];
+
+/** The shell that the user's `SHELL` names; bash when it names none that we know. */
+export function shellOf(env: NodeJS.ProcessEnv): Shell {
+  const name = (env['SHELL'] ?? '').split(/[\\/]/).pop() ?? '';
+  if (name === '' && env['PSModulePath'] !== undefined) return 'powershell';
+  return SHELLS.find((shell) => shell === name && shell !== 'json') ?? 'bash';
+}
+
+/** Lines that set `variables` in `shell`; no value can end its quotes. */
+export function shellLines(variables: Readonly<Record<string, string>>, shell: Shell): string {
+  if (shell === 'json') return JSON.stringify(variables, null, 2);
+  return Object.entries(variables)
+    .map(([name, value]) => assignment(name, value, shell))
+    .join('\n');
+}
+
+function assignment(name: string, value: string, shell: Exclude<Shell, 'json'>): string {
+  switch (shell) {
+    case 'bash':
+    case 'zsh':
+      return `export ${name}='${value.replaceAll("'", "'\\''")}'`;
+    case 'fish':
+      return `set -gx ${name} '${value.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
+    case 'powershell':
+      return `$env:${name} = '${value.replaceAll("'", "''")}'`;
+  }
+}

@@ -1,0 +1,51 @@
+import { ensureCerts, proxyToken, userCaFile } from '../../certs/index.ts';
+import type { Config } from '../../common/config.ts';
+import { ensureDir } from '../../common/files.ts';
+import { type ProxyAccess, withoutOurs } from './client-env.ts';
+import type { Context } from './context.ts';
+import type { DaemonSetup } from './daemon.ts';
+import { STRAIGHT, userProxy } from './user-proxy.ts';
+
+/** Certificates, bundle and token, made where they are missing. */
+export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess, 'port'>> {
+  const { paths, env, term } = context;
+  const certs = await ensureCerts(paths, {
+    nowMs: Date.now(),
+    userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null,
+  });
+  for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
+  await ensureDir(paths.runDir);
+  return { token: await proxyToken(paths), bundle: certs.bundle.file };
+}
+
+/** All that a start needs: a valid configuration, folders, certificates, and the daemon's own environment. */
+export async function prepareDaemon(context: Context, flags: Partial<Config>): Promise<DaemonSetup> {
+  const { paths } = context;
+  const config = await context.config(flags);
+  const { token, bundle } = await prepareAccess(context);
+  await ensureDir(paths.logsDir);
+  // What leads through ourselves must not reach the daemon: it would connect to itself.
+  const userCa = await userCaFile(paths);
+  const env = withoutOurs(context.env, bundle, userCa);
+  const { url, noProxy, problem } = await userProxy(paths, config, context.env);
+  if (problem !== '') context.term.say(`comet-cc: ${problem}`);
+  return {
+    paths,
+    port: config.port,
+    startMs: config.startMs,
+    token,
+    bundle,
+    env: {
+      ...env,
+      // For the claude -p children too, which go the user's own way.
+      ...(url === '' ? {} : { HTTPS_PROXY: url, NO_PROXY: noProxy, no_proxy: noProxy }),
+      ...(userCa === null || env['NODE_EXTRA_CA_CERTS'] ? {} : { NODE_EXTRA_CA_CERTS: userCa }),
+      COMET_CC_HOME: paths.home,
+      COMET_CC_PORT: String(config.port),
+      COMET_CC_HOLD_MS: String(config.holdMs),
+      COMET_CC_UPSTREAM: config.upstream,
+      COMET_CC_UPSTREAM_CA: config.upstreamCa,
+      COMET_CC_UPSTREAM_PROXY: url === '' ? STRAIGHT : url,
+    },
+  };
+}

@@ -1,0 +1,72 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import type { Config } from '../../common/config.ts';
+import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { parseNextHop } from '../../proxy/guard/upstream-proxy.ts';
+import { isOurProxy } from './client-env.ts';
+
+/** Says to the daemon that nothing but the straight way is meant, whatever its environment names. */
+export const STRAIGHT = 'off';
+/** Set by the service manager's unit: its environment knows nothing of the user's shell. */
+export const SERVICE_MARK = 'COMET_CC_SERVICE';
+
+const NAMES = ['https_proxy', 'HTTPS_PROXY'] as const;
+
+export interface UserProxy {
+  /** With the credentials that the user gave it; '' without a proxy. Never in arguments or logs. */
+  readonly url: string;
+  readonly noProxy: string;
+  /** Why one that is named is not used, in words; '' when all is well. */
+  readonly problem: string;
+}
+
+/**
+ * The proxy between us and the world: `upstreamProxy`, else what the environment names. Where that is ourselves, it is
+ * what it named before, which a private file in `run/` keeps.
+ */
+export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.ProcessEnv): Promise<UserProxy> {
+  const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
+  if (config.upstreamProxy === STRAIGHT) return { url: '', noProxy, problem: '' };
+  if (config.upstreamProxy !== '') return { url: config.upstreamProxy, noProxy, problem: '' };
+  const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
+  if (url !== '' && parseNextHop(url) === null) {
+    return { url: '', noProxy, problem: 'HTTPS_PROXY is no http:// or https:// proxy, so it is not used' };
+  }
+  if (url === '' && (env[SERVICE_MARK] === '1' || NAMES.some((name) => isOurProxy(env[name])))) {
+    const before = await remembered(paths);
+    return { url: before.url, noProxy: noProxy || before.noProxy, problem: '' };
+  }
+  await remember(paths, url, noProxy);
+  return { url, noProxy, problem: '' };
+}
+
+/** Keeps the proxy of a shell that from now on has ours instead. */
+export async function rememberProxy(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
+  const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
+  if (url === '' || parseNextHop(url) === null) return;
+  await remember(paths, url, env['no_proxy'] ?? env['NO_PROXY'] ?? '');
+}
+
+function rememberedFile(paths: HomePaths): string {
+  return path.join(paths.runDir, 'upstream-proxy.json');
+}
+
+async function remember(paths: HomePaths, url: string, noProxy: string): Promise<void> {
+  const file = rememberedFile(paths);
+  if (url === '') return await rm(file, { force: true });
+  await ensureDir(paths.runDir);
+  await writeFileAtomic(file, `${JSON.stringify({ url, noProxy })}\n`);
+}
+
+async function remembered(paths: HomePaths): Promise<{ readonly url: string; readonly noProxy: string }> {
+  const text = await readFileIfPresent(rememberedFile(paths));
+  try {
+    const kept = Object(JSON.parse(text ?? '{}')) as Record<string, unknown>;
+    const [url, noProxy] = [String(kept['url'] ?? ''), String(kept['noProxy'] ?? '')];
+    return { url: parseNextHop(url) === null ? '' : url, noProxy };
+  } catch {
+    // A damaged note is as good as none; the next shell that names its proxy writes it anew.
+    return { url: '', noProxy: '' };
+  }
+}

@@ -1,0 +1,50 @@
+import path from 'node:path';
+import { CometError } from '../common/errors.ts';
+import type { Log } from '../common/log.ts';
+import type { HomePaths } from '../common/paths.ts';
+import { createUsageFile } from '../memory/adapters/usage-file.ts';
+import type { UsageStore } from '../memory/writing/governor.ts';
+import { createMemoryReceipts, openReceiptFile, type ReceiptStore } from '../proxy/ledger/receipt-store.ts';
+import { createMemoryLedger, type LedgerStore, openLedgerFile } from '../proxy/ledger/store.ts';
+import { openPlanStore, type PlanStore } from '../proxy/rewrite/plan-store.ts';
+import type { Redactor } from '../redact/index.ts';
+import { openSchema } from './lifecycle/home-schema.ts';
+
+export interface Stores {
+  readonly usage: UsageStore;
+  readonly costs: LedgerStore;
+  readonly receipts: ReceiptStore;
+  readonly plans: PlanStore;
+  /** Why nothing below the home may be written to, memory included; null when all is well. */
+  readonly locked: Error | null;
+}
+
+/** What the proxy keeps, once the home's schema is ours; else plans are replayed and nothing is kept on disk. */
+export async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promise<Stores> {
+  const plans = openPlanStore(paths.plansDir);
+  const locked = await openSchema(paths).then(
+    () => null,
+    (error: unknown) => error as Error,
+  );
+  if (locked !== null) {
+    return {
+      usage: { load: async () => null, save: async () => {} },
+      costs: createMemoryLedger(),
+      receipts: createMemoryReceipts(),
+      plans: {
+        ...plans,
+        append: async () => {
+          throw new CometError('schema_newer', 'plans of another comet-cc are replayed, never changed');
+        },
+      },
+      locked,
+    };
+  }
+  return {
+    usage: createUsageFile(path.join(paths.ledgerDir, 'model-use.json'), log),
+    costs: openLedgerFile(path.join(paths.ledgerDir, 'costs.jsonl'), (message) => log.warn('the ledger', { message })),
+    receipts: openReceiptFile(path.join(paths.ledgerDir, 'receipts.jsonl'), redactor.text),
+    plans,
+    locked,
+  };
+}

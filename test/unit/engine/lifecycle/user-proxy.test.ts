@@ -1,0 +1,60 @@
+import { lstat, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { expect, it } from 'vitest';
+import { Config } from '../../../../common/config.ts';
+import { homePaths } from '../../../../common/paths.ts';
+import { rememberProxy, userProxy } from '../../../../engine/lifecycle/user-proxy.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
+const OURS = { HTTPS_PROXY: 'http://comet-cc:t@127.0.0.1:8443' };
+const THEIRS = 'http://me:secret@proxy.example:3128';
+const config = Config.parse({});
+const straight = { url: '', noProxy: '', problem: '' };
+const fresh = async () => homePaths(await tempDir());
+const fileOf = (paths: ReturnType<typeof homePaths>): string => path.join(paths.runDir, 'upstream-proxy.json');
+
+it('what the environment names is used, and kept in a private file for shells that name ours', async () => {
+  const paths = await fresh();
+  const found = await userProxy(paths, config, { https_proxy: THEIRS, NO_PROXY: 'near.example' });
+  expect(found).toEqual({ url: THEIRS, noProxy: 'near.example', problem: '' });
+  expect((await lstat(fileOf(paths))).mode & 0o777).toBe(0o600);
+  expect(await userProxy(paths, config, OURS)).toEqual(found);
+  expect(await userProxy(paths, config, { COMET_CC_SERVICE: '1' })).toEqual(found);
+  expect(await userProxy(paths, config, { ...OURS, no_proxy: 'other' })).toEqual({ ...found, noProxy: 'other' });
+});
+
+it('a shell without any proxy ends the memory of one', async () => {
+  const paths = await fresh();
+  await userProxy(paths, config, { HTTPS_PROXY: THEIRS });
+  expect(await userProxy(paths, config, {})).toEqual(straight);
+  expect(await userProxy(paths, config, OURS)).toEqual(straight);
+});
+
+it('env keeps the proxy that it is about to replace, and never takes ours for it', async () => {
+  const paths = await fresh();
+  await rememberProxy(paths, { HTTPS_PROXY: THEIRS });
+  await rememberProxy(paths, OURS);
+  await rememberProxy(paths, {});
+  expect(JSON.parse(await readFile(fileOf(paths), 'utf8'))).toEqual({ url: THEIRS, noProxy: '' });
+});
+
+it('the setting wins, and can say that there is none', async () => {
+  const paths = await fresh();
+  const named = Config.parse({ upstreamProxy: 'http://set.example:1' });
+  expect(await userProxy(paths, named, { HTTPS_PROXY: THEIRS })).toMatchObject({ url: 'http://set.example:1' });
+  const off = Config.parse({ upstreamProxy: 'off' });
+  expect(await userProxy(paths, off, { HTTPS_PROXY: THEIRS })).toEqual(straight);
+  expect(Config.safeParse({ upstreamProxy: 'socks5://p:1' }).success).toBe(false);
+});
+
+it('what cannot be used is said, without its credentials; a damaged note counts as none', async () => {
+  const paths = await fresh();
+  const { url, problem } = await userProxy(paths, config, { HTTPS_PROXY: 'socks5://me:secret@p:1080' });
+  expect(url).toBe('');
+  expect(problem).toContain('HTTPS_PROXY');
+  expect(problem).not.toContain('secret');
+  await rememberProxy(paths, { HTTPS_PROXY: THEIRS });
+  await writeFile(fileOf(paths), '{"url":');
+  expect(await userProxy(paths, config, OURS)).toEqual(straight);
+});
