@@ -10,7 +10,6 @@
  * body sent; `refused` counts answers of status 400. With `--ledger off` trimming goes on where it loses.
  */
 import { parseArgs } from 'node:util';
-import { createJudge, type Judge } from '../bin/standin/index.ts';
 import { Config } from '../common/config.ts';
 import { silentLog } from '../common/log.ts';
 import { cutRule } from '../engine/trim-config.ts';
@@ -21,6 +20,7 @@ import { createMemoryPlanStore } from '../proxy/rewrite/plan-store.ts';
 import { createRewriter } from '../proxy/rewrite/rewriter.ts';
 import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
 import { type ClientRequest, growConversation, type Reply, replyFrom } from '../test/helpers/transcripts.ts';
+import { createJudge, type Judge } from '../test/mock-anthropic/index.ts';
 import { summariseAndDrop } from './cost-naive.ts';
 import { type CostStory, codingSession, onePrompt, type Variant, variantOf } from './cost-story.ts';
 

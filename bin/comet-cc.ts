@@ -10,7 +10,7 @@ process.exitCode = await main(process.argv);
 async function main(argv: readonly string[]): Promise<number> {
   const context = createContext();
   if (argv.length === 3 && argv[2] === 'statusline') {
-    await (await import('./statusline.ts')).printStatusline(context);
+    await (await import('./terminal/statusline.ts')).printStatusline(context);
     return EXIT.done;
   }
   return await (await import('./program.ts')).runProgram(argv, context);

@@ -6,7 +6,7 @@
 import { appendFileSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { homeOf, homePaths } from '../common/paths.ts';
-import { ask, runHook } from './engine.ts';
+import { ask, runHook } from './engine-client.ts';
 
 // biome-ignore lint/style/noProcessEnv: a hook is a process of its own, and this is its input
 const env = process.env;

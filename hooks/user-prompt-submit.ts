@@ -1,5 +1,5 @@
 /** UserPromptSubmit hook of Claude Code: what memory recalls for a prompt, where `inject.retrieval` is `hook`. */
-import { ask, runHook } from './engine.ts';
+import { ask, runHook } from './engine-client.ts';
 import { lastSaid } from './transcript.ts';
 
 /** What is asked stands at either end of a long prompt. */

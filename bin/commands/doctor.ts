@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { readFileIfPresent } from '../../common/files.ts';
 import { clientEnvironment } from '../../engine/lifecycle/client-env.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
-import type { Check } from '../checks/check.ts';
+import type { Check } from '../doctor/check.ts';
 import { EXIT, messageOf } from '../exit.ts';
 import { oneLine } from '../terminal/format.ts';
 
@@ -31,13 +31,13 @@ export function checkLines({ id, ok, detail, fix }: Check, paint: Context['term'
 
 async function allChecks(context: Context): Promise<Check[]> {
   const { paths, env } = context;
-  const { bad, good } = await import('../checks/check.ts');
-  const machine = await import('../checks/machine.ts');
-  const daemon = await import('../checks/daemon.ts');
-  const outside = await import('../checks/outside.ts');
+  const { bad, good } = await import('../doctor/check.ts');
+  const machine = await import('../doctor/platform.ts');
+  const daemon = await import('../doctor/daemon.ts');
+  const outside = await import('../doctor/upstream.ts');
   const { statusReport } = await import('../../engine/api/status-report.ts');
-  const { checkCerts } = await import('../checks/certs.ts');
-  const { checkTrust } = await import('../checks/trust.ts');
+  const { checkCerts } = await import('../doctor/certs.ts');
+  const { checkTrust } = await import('../doctor/trust.ts');
   const { thisMachine, trustStores } = await import('../../certs/index.ts');
 
   const config = await context.config().catch((error: unknown) => messageOf(error));
@@ -59,8 +59,8 @@ async function allChecks(context: Context): Promise<Check[]> {
     daemon.checkModel(report),
   ];
   if (typeof config === 'string') return checks;
-  const { checkEditors } = await import('../checks/editors.ts');
-  const { checkSettings } = await import('../checks/settings.ts');
+  const { checkEditors } = await import('../doctor/editors.ts');
+  const { checkSettings } = await import('../doctor/settings.ts');
   const access = {
     port: guard?.port ?? config.port,
     token: token?.trim() ?? '',
@@ -68,8 +68,8 @@ async function allChecks(context: Context): Promise<Check[]> {
   };
   const wanted = access.token === '' ? null : clientEnvironment(access, env);
   const claude = config.llm === 'claude' ? config.claudeBin : null;
-  const { checkEndpoint } = await import('../checks/endpoint.ts');
-  const { checkEmbedder } = await import('../checks/embedder.ts');
+  const { checkEndpoint } = await import('../doctor/endpoint.ts');
+  const { checkEmbedder } = await import('../doctor/embedder.ts');
   const editors = await checkEditors(paths, wanted);
   return [
     ...checks,

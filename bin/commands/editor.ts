@@ -82,7 +82,7 @@ async function setUp(
   const { setUpEditor } = await import('../../install/editors/install.ts');
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
-    const { confirmed } = await import('../terminal/ask.ts');
+    const { confirmed } = await import('../terminal/confirm.ts');
     term.say(`${file}: ${Object.keys(variables).join(', ')} for Claude Code's extension, not synced to other machines`);
     if (!(await confirmed('Change the file like this?'))) {
       throw new CometError('config_invalid', `${file} was left as it is`);

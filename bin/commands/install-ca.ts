@@ -75,7 +75,7 @@ async function trustInSystem(context: Context, certs: Certs, flags: Flags): Prom
 
 async function trustIn(store: TrustStore, context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
   const { trustRoot, trustState } = await import('../../certs/index.ts');
-  const { confirmed } = await import('../terminal/ask.ts');
+  const { confirmed } = await import('../terminal/confirm.ts');
   const { paths, term } = context;
   const state = await trustState(paths, store, certs.fingerprint);
   const plan = await store.describe(certs.rootFile, state.former);

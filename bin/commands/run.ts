@@ -4,8 +4,8 @@ import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../..
 import type { Context } from '../../engine/lifecycle/context.ts';
 import type { DaemonSetup } from '../../engine/lifecycle/daemon.ts';
 import { isClaude, withSettings } from '../../install/claude-code/settings-file.ts';
-import { type ChildCommand, runChild } from '../child.ts';
 import { messageOf } from '../exit.ts';
+import { type ChildCommand, runChild } from './run-child.ts';
 
 interface Route {
   readonly child: ChildCommand;

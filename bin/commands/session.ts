@@ -2,10 +2,10 @@ import type { Command } from 'commander';
 import { engineOf, sessionId } from '../../engine/api/engine-client.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
 import type { SessionDetail, SessionView } from '../../memory/face/views.ts';
-import { table } from '../terminal/columns.ts';
 import { ago, oneLine, printable } from '../terminal/format.ts';
-import { refreshed } from '../terminal/refresh.ts';
+import { table } from '../terminal/table.ts';
 import type { Paint } from '../terminal/term.ts';
+import { refreshed } from '../terminal/watch.ts';
 
 const ID = 'any unambiguous start of its id; the newest session where none is given';
 /** A long tail takes a while, although no model but the local one is waited for. */

@@ -6,8 +6,8 @@ import { guardStatus } from '../../engine/lifecycle/control.ts';
 import { pauseLines } from '../../engine/policy/pause-lines.ts';
 import { EXIT } from '../exit.ts';
 import { count, duration, oneLine } from '../terminal/format.ts';
-import { refreshed } from '../terminal/refresh.ts';
 import type { Paint } from '../terminal/term.ts';
+import { refreshed } from '../terminal/watch.ts';
 
 export function registerStatus(program: Command, context: Context): void {
   program

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Context } from '../../engine/lifecycle/context.ts';
-import { printStatusline } from '../statusline.ts';
+import { printStatusline } from '../terminal/statusline.ts';
 
 export function registerStatusline(program: Command, context: Context): void {
   program

@@ -1,8 +1,8 @@
 import { CometError } from '../../common/errors.ts';
-import { isObject, type Json } from '../standin/json.ts';
+import { isObject, type Json } from '../../test/mock-anthropic/json.ts';
+import { postThrough, type Way } from './connect-client.ts';
 import { STATIC_PROMPT, TOOL_LIST } from './prompt.ts';
 import { PROJECT_DIR, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
-import { postThrough, type Way } from './tunnel.ts';
 
 /** One request as it left the client. */
 export interface SentRequest {

@@ -1,12 +1,12 @@
 import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
-import { type Found, storyBrain } from './brain.ts';
+import { createDirect } from './direct-cost.ts';
+import { openStage, type Stage } from './harness.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
-import { createStoryClock, playStory } from './play.ts';
 import { createProgress, printOutcome } from './report.ts';
-import { openStage, type Stage } from './stage.ts';
+import { createStoryClock, playStory } from './run-story.ts';
+import { type Found, storyBrain } from './scripted-replies.ts';
 import { STORY } from './story.ts';
-import { createDirect } from './tally.ts';
 
 export interface DemoOptions {
   readonly env: NodeJS.ProcessEnv;

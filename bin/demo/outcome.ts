@@ -1,8 +1,8 @@
-import type { Channel, Found } from './brain.ts';
-import { checkReceipts, checkRestored } from './proof.ts';
-import type { Stage } from './stage.ts';
+import { type Bill, billOf, epochsOf } from './direct-cost.ts';
+import type { Stage } from './harness.ts';
+import type { Channel, Found } from './scripted-replies.ts';
 import { isQuestion, type StorySession } from './story.ts';
-import { type Bill, billOf, epochsOf } from './tally.ts';
+import { checkReceipts, checkRestored } from './verify-receipts.ts';
 
 /** What `--json` prints. */
 export interface Outcome {

@@ -1,9 +1,9 @@
-import { table } from '../terminal/columns.ts';
 import { count, oneLine } from '../terminal/format.ts';
+import { table } from '../terminal/table.ts';
 import type { Term } from '../terminal/term.ts';
-import type { Channel } from './brain.ts';
 import type { Answered, Outcome } from './outcome.ts';
-import type { Played } from './play.ts';
+import type { Played } from './run-story.ts';
+import type { Channel } from './scripted-replies.ts';
 
 export interface Progress {
   say(what: string): void;

@@ -18,7 +18,7 @@ export async function setSettings(
   flags: { readonly yes?: boolean; readonly json?: boolean },
 ): Promise<SettingsDone> {
   const { editSettings, planSettings } = await import('../../certs/index.ts');
-  const { confirmed } = await import('../../bin/terminal/ask.ts');
+  const { confirmed } = await import('../../bin/terminal/confirm.ts');
   const { userSettingsFile } = await import('./settings-file.ts');
   const { term } = context;
   const plan = await planSettings(userSettingsFile(context.env), variables);

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { plantedSecrets } from '../../bench/redact/secrets.ts';
-import type { Answer, AnswerBlock, ServedRequest } from '../../bin/standin/index.ts';
 import { type Canary, canariesBelow, canariesIn, lanceRows, watchCommandLines } from '../helpers/canaries.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { type Aside, stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';
 import { openMcp } from '../helpers/mcp-client.ts';
+import type { Answer, AnswerBlock, ServedRequest } from '../mock-anthropic/index.ts';
 
 const claude = findClaude();
 const OPUS = ['--model', 'claude-opus-5-5'];

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Answer } from '../../bin/standin/index.ts';
 import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import { type Aside, stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig } from '../helpers/client-rig.ts';
+import type { Answer } from '../mock-anthropic/index.ts';
 
 const claude = findClaude();
 const OPUS = ['--model', 'claude-opus-4-8', '--allowedTools', 'Read Bash Agent'];

@@ -2,17 +2,17 @@ import { accessSync, constants, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
+import { silentLog } from '../../common/log.ts';
+import { createClaudeCli } from '../../memory/adapters/claude-cli.ts';
+import { readTurn } from '../../memory/core/turns/taint.ts';
+import { talk } from '../helpers/turns.ts';
 import {
   createStandin,
   echoBrain,
   type ServedRequest,
   type Standin,
   structuredBrain,
-} from '../../bin/standin/index.ts';
-import { silentLog } from '../../common/log.ts';
-import { createClaudeCli } from '../../memory/adapters/claude-cli.ts';
-import { readTurn } from '../../memory/core/turns/taint.ts';
-import { talk } from '../helpers/turns.ts';
+} from '../mock-anthropic/index.ts';
 
 const cache = process.env['XDG_CACHE_HOME'] ?? path.join(os.homedir(), '.cache');
 const root = process.env['COMET_CC_TEST_CLAUDE_DIR'] ?? path.join(cache, 'comet-cc-test', 'claude-2.1.197');

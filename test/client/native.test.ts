@@ -2,12 +2,12 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, roundOf, type ServedRequest } from '../../bin/standin/index.ts';
 import type { SessionView } from '../../memory/face/views.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { CLI } from '../helpers/cli.ts';
 import type { Aside } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig } from '../helpers/client-rig.ts';
+import { type Answer, roundOf, type ServedRequest } from '../mock-anthropic/index.ts';
 
 const claude = findClaude();
 const OPUS = ['--model', 'claude-opus-4-8'];

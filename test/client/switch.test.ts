@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ServedRequest } from '../../bin/standin/index.ts';
 import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import { stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';
+import type { ServedRequest } from '../mock-anthropic/index.ts';
 
 const claude = findClaude();
 const OPUS = 'claude-opus-5-5';

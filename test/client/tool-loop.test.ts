@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Answer, newestPrompt, type ServedRequest } from '../../bin/standin/index.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { stepFile, stepFiles } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';
 import { isTrueOfSent } from '../helpers/receipt-proof.ts';
+import { type Answer, newestPrompt, type ServedRequest } from '../mock-anthropic/index.ts';
 
 const claude = findClaude();
 const FILES = 24;

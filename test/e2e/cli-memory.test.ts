@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import { type ChatServer, chatServer, send } from '../helpers/chat-server.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, type Step, seededPlan } from '../helpers/transcripts.ts';
+import { createStandin, type Standin } from '../mock-anthropic/index.ts';
 
 interface Node {
   readonly node_id: string;

@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
+import { createStandin, type Standin } from '../mock-anthropic/index.ts';
 
 let standin: Standin;
 let home: TestHome;

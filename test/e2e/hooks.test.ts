@@ -5,12 +5,12 @@ import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import type { SessionView } from '../../memory/face/views.ts';
 import { CLI, createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
+import { createStandin, type Standin } from '../mock-anthropic/index.ts';
 
 const HOOKS = ['session-start', 'user-prompt-submit', 'compact', 'session-end'] as const;
 type Hook = (typeof HOOKS)[number];

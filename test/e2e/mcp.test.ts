@@ -1,12 +1,12 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createStandin, type Standin } from '../../bin/standin/index.ts';
 import type { MemoryNode } from '../../memory/core/nodes/node.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type McpClient, openMcp } from '../helpers/mcp-client.ts';
 import { type ConversationPlan, growConversation, seededPlan } from '../helpers/transcripts.ts';
+import { createStandin, type Standin } from '../mock-anthropic/index.ts';
 
 const NOTE = 'The parcel gateway listens on port 7411, and Ilse restarts it on Thursdays.';
 

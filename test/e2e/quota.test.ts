@@ -1,10 +1,10 @@
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { createStandin } from '../../bin/standin/index.ts';
 import type { StatusReport } from '../../engine/api/status-report.ts';
 import { createLiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { ANSWERS, stubClaude } from '../helpers/stub-claude.ts';
+import { createStandin } from '../mock-anthropic/index.ts';
 
 it('the daemon holds its own model calls back on what the API says, tells so, and knows it after a restart', async () => {
   const stub = stubClaude(ANSWERS.replace('result({', 'result({ total_cost_usd: 0.0025,'));

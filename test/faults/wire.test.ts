@@ -5,12 +5,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import type { Answer } from '../../bin/standin/index.ts';
 import { openJournal } from '../../memory/adapters/journal.ts';
 import { startFaultRig } from '../helpers/fault-rig.ts';
 import { createLiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { removeRigCerts, startRig } from '../helpers/proxy-rig.ts';
 import { ask, askOn, CLIENT, openRequest, secureThrough } from '../helpers/wire.ts';
+import type { Answer } from '../mock-anthropic/index.ts';
 
 afterEach(() => {
   vi.useRealTimers();

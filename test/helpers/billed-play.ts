@@ -1,4 +1,3 @@
-import { createJudge } from '../../bin/standin/index.ts';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
@@ -9,6 +8,7 @@ import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.t
 import type { Usage } from '../../proxy/ports.ts';
 import { createMemoryPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
+import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory } from './fake-memory.ts';
 import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
 

@@ -6,7 +6,7 @@ import {
   roundOf,
   type ServedRequest,
   structuredBrain,
-} from '../../bin/standin/index.ts';
+} from '../mock-anthropic/index.ts';
 
 /** Claude as these tests need it: works through steps with tools, answers questions from what it was sent, archives. */
 export function clientBrain(project: string, asides: readonly Aside[] = []): Brain {

@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { type Brain, createStandin, type Standin } from '../../bin/standin/index.ts';
 import { createAssembler } from '../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../proxy/http/sse.ts';
+import { type Brain, createStandin, type Standin } from '../mock-anthropic/index.ts';
 import { createTestHome, type TestHome } from './cli.ts';
 import { type ClientRequest, type Json, makeRequest, seededPlan } from './transcripts.ts';
 import { ask, type Reply, type Via } from './wire.ts';

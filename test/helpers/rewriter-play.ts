@@ -1,9 +1,9 @@
-import { createJudge } from '../../bin/standin/index.ts';
 import { silentLog } from '../../common/log.ts';
 import type { MessagesRequest } from '../../proxy/ports.ts';
 import type { EpochPlan, PlanRecord } from '../../proxy/rewrite/plan.ts';
 import { createMemoryPlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
+import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory, type FakeMemory } from './fake-memory.ts';
 import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
 

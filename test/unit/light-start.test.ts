@@ -27,7 +27,7 @@ test.each(['session-start', 'user-prompt-submit', 'compact', 'session-end'])('th
 });
 
 test('the statusline loads little', () => {
-  const loaded = [...loadedBy('bin/comet-cc.ts', 'bin/statusline.ts')];
+  const loaded = [...loadedBy('bin/comet-cc.ts', 'bin/terminal/statusline.ts')];
   expect(loaded.filter((name) => !LIGHT.includes(name))).toEqual([]);
   expect(loaded).toContain('node:net');
 });

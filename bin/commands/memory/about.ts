@@ -3,8 +3,8 @@ import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { ProjectView } from '../../../memory/face/views.ts';
-import { truncate, wrapped } from '../../terminal/columns.ts';
 import { ago, count, factText, oneLine, printable } from '../../terminal/format.ts';
+import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Paint } from '../../terminal/term.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {

@@ -4,7 +4,7 @@ import type { EngineClient } from '../../../engine/api/client.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import { messageOf } from '../../exit.ts';
-import { confirmed } from '../../terminal/ask.ts';
+import { confirmed } from '../../terminal/confirm.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 
 export function registerMemoryEdit(memory: Command, context: Context): void {

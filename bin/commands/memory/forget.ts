@@ -5,9 +5,9 @@ import type { OperationInput } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { ForgetReport } from '../../../memory/face/changes.ts';
-import { confirmed } from '../../terminal/ask.ts';
-import { truncate } from '../../terminal/columns.ts';
+import { confirmed } from '../../terminal/confirm.ts';
 import { count, oneLine, parseSince } from '../../terminal/format.ts';
+import { truncate } from '../../terminal/table.ts';
 
 interface Flags {
   readonly source?: string;

@@ -6,10 +6,10 @@ import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import { contentTags, terseMeta } from '../../../memory/core/nodes/meta-tags.ts';
 import type { MemoryNode } from '../../../memory/core/nodes/node.ts';
-import { type Column, table, truncate } from '../../terminal/columns.ts';
 import { ago, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
-import { refreshed } from '../../terminal/refresh.ts';
+import { type Column, table, truncate } from '../../terminal/table.ts';
 import type { Paint } from '../../terminal/term.ts';
+import { refreshed } from '../../terminal/watch.ts';
 
 interface Flags {
   readonly session?: string;

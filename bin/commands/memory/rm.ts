@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
-import { confirmed } from '../../terminal/ask.ts';
-import { truncate } from '../../terminal/columns.ts';
+import { confirmed } from '../../terminal/confirm.ts';
 import { oneLine } from '../../terminal/format.ts';
+import { truncate } from '../../terminal/table.ts';
 
 export function registerMemoryRm(memory: Command, context: Context): void {
   memory

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { SnapshotInfo } from '../../../memory/ports/snapshots.ts';
-import { table } from '../../terminal/columns.ts';
 import { ago } from '../../terminal/format.ts';
+import { table } from '../../terminal/table.ts';
 
 const LONGEST_MS = 600_000;
 

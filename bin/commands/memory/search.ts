@@ -9,8 +9,8 @@ import { contentTokens } from '../../../memory/core/recall/query.ts';
 import { staleNote } from '../../../memory/core/recall/staleness.ts';
 import { uniqueTokens } from '../../../memory/core/text/tokens.ts';
 import type { RecallHit } from '../../../memory/face/recall.ts';
-import { truncate, wrapped } from '../../terminal/columns.ts';
 import { ago, count, lanesText, oneLine, parseCount } from '../../terminal/format.ts';
+import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Term } from '../../terminal/term.ts';
 
 interface Flags {

@@ -2,8 +2,8 @@ import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { NodeReason } from '../../../memory/face/views.ts';
-import { truncate } from '../../terminal/columns.ts';
 import { ago, factText, oneLine } from '../../terminal/format.ts';
+import { truncate } from '../../terminal/table.ts';
 import type { Paint } from '../../terminal/term.ts';
 
 const PROMPT_WIDTH = 120;

@@ -1,4 +1,4 @@
-import type { Json } from '../../standin/json.ts';
+import type { Json } from '../../../test/mock-anthropic/json.ts';
 
 export interface StoryTool {
   readonly name: string;

@@ -1,5 +1,3 @@
-import type { AnswerBlock } from '../../../bin/standin/answer.ts';
-import { createJudge, type Judge } from '../../../bin/standin/index.ts';
 import { silentLog } from '../../../common/log.ts';
 import type { Receipts } from '../../../proxy/ledger/receipts.ts';
 import type { MessagesRequest, RewriteOutcome } from '../../../proxy/ports.ts';
@@ -9,6 +7,8 @@ import { createMemoryPlanStore } from '../../../proxy/rewrite/plan-store.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../../proxy/rewrite/rewriter.ts';
 import type { Refusal } from '../../../proxy/wire/api-error.ts';
 import { scanBody } from '../../../proxy/wire/json-scanner.ts';
+import type { AnswerBlock } from '../../mock-anthropic/answer.ts';
+import { createJudge, type Judge } from '../../mock-anthropic/index.ts';
 import { createFakeMemory, type FakeMemory } from '../fake-memory.ts';
 
 export type Json = Record<string, unknown>;

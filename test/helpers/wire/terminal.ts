@@ -1,5 +1,5 @@
-import type { AnswerBlock } from '../../../bin/standin/answer.ts';
 import { modelTraits } from '../../../proxy/wire/models.ts';
+import type { AnswerBlock } from '../../mock-anthropic/answer.ts';
 import { bodyOf, type Entry, type Form, headersOf, type Shape } from './body.ts';
 import type { Exchange, Json, Route, WireRequest, WireRig } from './rig.ts';
 

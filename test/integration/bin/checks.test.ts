@@ -2,9 +2,9 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkCerts } from '../../../bin/checks/certs.ts';
-import { checkSettings, editorSettingsFiles, parseEditorJson } from '../../../bin/checks/settings.ts';
-import { checkTrust } from '../../../bin/checks/trust.ts';
+import { checkCerts } from '../../../bin/doctor/certs.ts';
+import { checkSettings, editorSettingsFiles, parseEditorJson } from '../../../bin/doctor/settings.ts';
+import { checkTrust } from '../../../bin/doctor/trust.ts';
 import { editSettings, ensureCerts, planSettings, trustRoot } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 import { createMemoryTrust } from '../../helpers/trust.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkEmbedder } from '../../../bin/checks/embedder.ts';
+import { checkEmbedder } from '../../../bin/doctor/embedder.ts';
 import { Config } from '../../../common/config.ts';
 import { homePaths } from '../../../common/paths.ts';
 import { chatServer, send } from '../../helpers/chat-server.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { checkEndpoint } from '../../../bin/checks/endpoint.ts';
+import { checkEndpoint } from '../../../bin/doctor/endpoint.ts';
 import { Config } from '../../../common/config.ts';
 import { type ChatAnswer, chatServer, send } from '../../helpers/chat-server.ts';
 

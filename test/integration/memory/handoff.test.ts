@@ -1,7 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createJudge } from '../../../bin/standin/index.ts';
 import { Config } from '../../../common/config.ts';
 import { silentLog } from '../../../common/log.ts';
 import type { CapturedMessage } from '../../../common/turn.ts';
@@ -16,6 +15,7 @@ import { tempDirs } from '../../helpers/temp-dir.ts';
 import { type ClientRequest, growConversation, replyFrom, seededPlan } from '../../helpers/transcripts.ts';
 import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
 import { earlyCuts } from '../../helpers/wire/rig.ts';
+import { createJudge } from '../../mock-anthropic/index.ts';
 
 const tempDir = tempDirs();
 const AT = 1_800_000_000_000;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createJudge } from '../../../bin/standin/index.ts';
 import { Config } from '../../../common/config.ts';
 import { silentLog } from '../../../common/log.ts';
 import { cutRule } from '../../../engine/trim-config.ts';
@@ -18,6 +17,7 @@ import {
   type Reply,
   replyFrom,
 } from '../../helpers/transcripts.ts';
+import { createJudge } from '../../mock-anthropic/index.ts';
 
 const { inject, trim } = Config.parse({ trim: { mode: 'aggressive', triggerTokens: 400, keepTokens: 100 } });
 

@@ -6,6 +6,8 @@ import https from 'node:https';
 import net from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
+import { makeTestCerts } from '../../helpers/certs.ts';
+import type { Json } from '../../helpers/transcripts.ts';
 import {
   type Answer,
   type Brain,
@@ -15,9 +17,7 @@ import {
   type StandinOptions,
   scriptedBrain,
   structuredBrain,
-} from '../../../bin/standin/index.ts';
-import { makeTestCerts } from '../../helpers/certs.ts';
-import type { Json } from '../../helpers/transcripts.ts';
+} from '../../mock-anthropic/index.ts';
 
 const open: Standin[] = [];
 afterEach(async () => {

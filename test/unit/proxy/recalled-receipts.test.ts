@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { createJudge } from '../../../bin/standin/index.ts';
 import { silentLog } from '../../../common/log.ts';
 import type { RecalledLine } from '../../../proxy/ports.ts';
 import type { PlanRecord } from '../../../proxy/rewrite/plan.ts';
@@ -9,6 +8,7 @@ import { createRewriter, type RewriterConfig } from '../../../proxy/rewrite/rewr
 import { createFakeMemory } from '../../helpers/fake-memory.ts';
 import { growConversation, replyFrom, seededPlan } from '../../helpers/transcripts.ts';
 import { earlyConfig } from '../../helpers/wire/rig.ts';
+import { createJudge } from '../../mock-anthropic/index.ts';
 
 const NOTE = 'comet-cc memory show ID --depth 2';
 const lanes = { raw: { rank: 1, score: 12.5 }, vector: { rank: 3, score: 0.4 } };

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { createJudge, type Judge } from '../../../../bin/standin/index.ts';
 import type { Json } from '../../../helpers/transcripts.ts';
+import { createJudge, type Judge } from '../../../mock-anthropic/index.ts';
 
 const MINUTE = 60_000;
 const BREAK = { cache_control: { type: 'ephemeral' } };

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type AnswerBlock, createJudge, type Judge } from '../../../../bin/standin/index.ts';
 import type { Json } from '../../../helpers/transcripts.ts';
+import { type AnswerBlock, createJudge, type Judge } from '../../../mock-anthropic/index.ts';
 
 const BOUND =
   'The block is bound to a different conversation. Remove the block, or set `thinking.block_binding.prefix_mismatch_behavior` to "drop_block".';

@@ -1,6 +1,5 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createJudge } from '../../../../bin/standin/index.ts';
 import { invalid } from '../../../../proxy/wire/api-error.ts';
 import { modelTraits } from '../../../../proxy/wire/models.ts';
 import {
@@ -12,6 +11,7 @@ import {
   seededPlan,
   straightTo,
 } from '../../../helpers/transcripts.ts';
+import { createJudge } from '../../../mock-anthropic/index.ts';
 
 describe('generated conversations', () => {
   it('are never refused when nothing changes them', async () => {

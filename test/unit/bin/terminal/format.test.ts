@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { displayWidth, table, truncate, wrapped } from '../../../../bin/terminal/columns.ts';
 import { ago, count, duration, oneLine, parseCount, parseSince, printable } from '../../../../bin/terminal/format.ts';
+import { displayWidth, table, truncate, wrapped } from '../../../../bin/terminal/table.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { createJudge } from '../../../../bin/standin/index.ts';
 import { silentLog } from '../../../../common/log.ts';
 import type { MemoryLine, MessagesRequest } from '../../../../proxy/ports.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
@@ -23,6 +22,7 @@ import {
   seededPlan,
 } from '../../../helpers/transcripts.ts';
 import { earlyConfig } from '../../../helpers/wire/rig.ts';
+import { createJudge } from '../../../mock-anthropic/index.ts';
 
 type Json = Record<string, unknown>;
 

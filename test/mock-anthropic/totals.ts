@@ -1,4 +1,4 @@
-import type { ServedRequest } from './served.ts';
+import type { ServedRequest } from './request-record.ts';
 
 export interface Totals {
   /** Requests on `/v1/messages`. */

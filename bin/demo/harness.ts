@@ -11,9 +11,9 @@ import { PROXY_NAMES } from '../../engine/lifecycle/client-env.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
 import { startDaemon, stopDaemon } from '../../engine/lifecycle/daemon.ts';
 import { prepareDaemon } from '../../engine/lifecycle/prepare.ts';
-import { type Brain, createStandin, type Standin } from '../standin/index.ts';
+import { type Brain, createStandin, type Standin } from '../../test/mock-anthropic/index.ts';
 import type { Term } from '../terminal/term.ts';
-import type { Way } from './tunnel.ts';
+import type { Way } from './connect-client.ts';
 
 /** What a demo plays on: a home of its own, the real guard and engine, and the stand-in behind them. */
 export interface Stage {

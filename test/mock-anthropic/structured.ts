@@ -1,6 +1,6 @@
-import type { Brain } from './brain.ts';
 import { blocksOf, isObject, type Json } from './json.ts';
-import { type ServedRequest, toolNames } from './served.ts';
+import { type ServedRequest, toolNames } from './request-record.ts';
+import type { Brain } from './responder.ts';
 
 const TOOL = 'StructuredOutput';
 

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import { scanBody, scanObject } from '../../proxy/wire/json-scanner.ts';
 import { applyEdits } from '../../proxy/wire/splice.ts';
-import type { ServedRequest } from '../standin/index.ts';
-import type { Stage } from './stage.ts';
+import type { ServedRequest } from '../../test/mock-anthropic/index.ts';
+import type { Stage } from './harness.ts';
 import type { StorySession } from './story.ts';
 
 /** Holds every receipt against what left the client and what arrived upstream. */

@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { Clock } from '../../common/clock.ts';
 import { createClient, type SentRequest } from './client.ts';
-import type { Stage } from './stage.ts';
+import type { Stage } from './harness.ts';
 import type { StorySession } from './story.ts';
 
 /** A clock of the story's: 20 seconds a request, whatever this machine needs for it. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { readStatusline, statuslineText } from '../../../bin/statusline.ts';
+import { readStatusline, statuslineText } from '../../../../bin/terminal/statusline.ts';
 
 describe("Claude Code's JSON", () => {
   test('gives session and project', () => {

@@ -2,7 +2,7 @@ import { invalid, type Refusal } from '../../proxy/wire/api-error.ts';
 import { modelTraits } from '../../proxy/wire/models.ts';
 import type { AnswerBlock } from './answer.ts';
 import type { Json } from './json.ts';
-import { readSeal, type Seal, sealId, writeSeal } from './seal.ts';
+import { readSeal, type Seal, sealId, writeSeal } from './signature.ts';
 import { digestBlock, digestOf, type Item, isThinking } from './stream.ts';
 
 /**

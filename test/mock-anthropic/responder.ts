@@ -1,6 +1,6 @@
 import type { Answer, AnswerBlock } from './answer.ts';
 import { isObject, type Json } from './json.ts';
-import { newestPrompt, type ServedRequest, textsOf } from './served.ts';
+import { newestPrompt, type ServedRequest, textsOf } from './request-record.ts';
 
 /** Who answers. Called for accepted `/v1/messages` requests only. */
 export type Brain = (request: ServedRequest) => Answer | Promise<Answer>;

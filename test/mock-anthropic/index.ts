@@ -1,17 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, systemClock } from '../../common/clock.ts';
-import { type Brain, echoBrain } from './brain.ts';
 import { answerRequest, sendError } from './exchange.ts';
 import { isObject, type Json } from './json.ts';
-import { createJudge } from './judge.ts';
-import { classOf, type ServedRequest, sessionOf } from './served.ts';
+import { classOf, type ServedRequest, sessionOf } from './request-record.ts';
+import { createJudge } from './request-validator.ts';
+import { type Brain, echoBrain } from './responder.ts';
 import { listen, readBody } from './server.ts';
 import { addUp, type Totals } from './totals.ts';
 
 export type { Answer, AnswerBlock, Delivery } from './answer.ts';
-export { type Brain, echoBrain, roundOf, scriptedBrain } from './brain.ts';
-export { createJudge, type Judge } from './judge.ts';
-export { newestPrompt, type ServedRequest } from './served.ts';
+export { newestPrompt, type ServedRequest } from './request-record.ts';
+export { createJudge, type Judge } from './request-validator.ts';
+export { type Brain, echoBrain, roundOf, scriptedBrain } from './responder.ts';
 export { structuredBrain } from './structured.ts';
 export type { Totals } from './totals.ts';
 

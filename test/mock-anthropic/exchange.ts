@@ -2,10 +2,10 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
 import type { Refusal } from '../../proxy/wire/validate/index.ts';
 import { type Answer, stopReasonOf } from './answer.ts';
-import type { Brain } from './brain.ts';
 import { deliver, holdBack } from './deliver.ts';
-import type { Accepted, Judge } from './judge.ts';
-import type { ServedRequest } from './served.ts';
+import type { ServedRequest } from './request-record.ts';
+import type { Accepted, Judge } from './request-validator.ts';
+import type { Brain } from './responder.ts';
 import { messageOf, type Reply, streamReply } from './sse.ts';
 import { blockTokens } from './tokens.ts';
 

@@ -1,5 +1,5 @@
-import { type Answer, type AnswerBlock, type Brain, newestPrompt, roundOf } from '../standin/index.ts';
-import { blocksOf, isObject, type Json } from '../standin/json.ts';
+import { type Answer, type AnswerBlock, type Brain, newestPrompt, roundOf } from '../../test/mock-anthropic/index.ts';
+import { blocksOf, isObject, type Json } from '../../test/mock-anthropic/json.ts';
 import { isQuestion, type Question, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
 
 export type Channel = 'recalled' | 'preamble' | 'system block' | 'conversation';

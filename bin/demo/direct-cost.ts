@@ -1,5 +1,5 @@
-import { createJudge, type ServedRequest } from '../standin/index.ts';
-import { blocksOf, isObject, type Json } from '../standin/json.ts';
+import { createJudge, type ServedRequest } from '../../test/mock-anthropic/index.ts';
+import { blocksOf, isObject, type Json } from '../../test/mock-anthropic/json.ts';
 import type { SentRequest } from './client.ts';
 
 /** Prompts only; tokens as the stand-in counts them, cost in tokens of uncached input. */

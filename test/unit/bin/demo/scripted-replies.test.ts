@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { findAnswer, storyBrain, UNKNOWN } from '../../../../bin/demo/brain.ts';
+import { findAnswer, storyBrain, UNKNOWN } from '../../../../bin/demo/scripted-replies.ts';
 import { isQuestion, STORY } from '../../../../bin/demo/story.ts';
-import type { ServedRequest } from '../../../../bin/standin/index.ts';
+import type { ServedRequest } from '../../../mock-anthropic/index.ts';
 
 const turns = STORY.flatMap((session) => session.turns);
 const question = turns.filter(isQuestion).at(0);
