@@ -12,8 +12,8 @@
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { isCleanOrigin } from '../common/turn.ts';
-import { createLocalModel } from '../memory/adapters/local-model.ts';
-import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
+import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../memory/index.ts';
 import { renderRetrieval } from '../proxy/rewrite/injected-text.ts';
 import {

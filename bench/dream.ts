@@ -9,14 +9,14 @@
  * inside a group is right where both have one topic. The first corpora fit, the others are held out.
  */
 import { parseArgs } from 'node:util';
-import { createHashEmbedder } from '../memory/adapters/hash-encoder.ts';
-import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
-import { isRepetition } from '../memory/core/dream/condense.ts';
-import { dreamFit, dreamRule } from '../memory/core/dream/dream-rule.ts';
-import { chooseGroups } from '../memory/core/dream/group-choice.ts';
-import { chooseMerges } from '../memory/core/dream/merge-choice.ts';
-import type { MemoryNode } from '../memory/core/nodes/node.ts';
-import { linkFit, linkStrength } from '../memory/core/writing/links.ts';
+import { linkFit, linkStrength } from '../memory/compaction/links.ts';
+import { chooseGroups } from '../memory/consolidation/choose-groups.ts';
+import { chooseMerges } from '../memory/consolidation/choose-merges.ts';
+import { isRepetition } from '../memory/consolidation/merge-text.ts';
+import { dreamFit, dreamRule } from '../memory/consolidation/thresholds.ts';
+import { createHashEmbedder } from '../memory/embeddings/hash-encoder.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
+import type { MemoryNode } from '../memory/model/node.ts';
 import { restated, statementOf } from './dream/restated.ts';
 import { type Corpus, days, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn, type Pair } from './links/kin.ts';

@@ -13,10 +13,10 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { createLocalModel } from '../memory/adapters/local-model.ts';
-import { createStaticEmbedder } from '../memory/adapters/static-encoder.ts';
-import { compactLocally } from '../memory/core/writing/extract.ts';
-import type { TurnText } from '../memory/ports/language-model.ts';
+import { compactLocally } from '../memory/compaction/extractive-summary.ts';
+import { createLocalModel } from '../memory/compaction/rules-model.ts';
+import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
+import type { TurnText } from '../memory/models/language-model.ts';
 import { dialogues, type Labelled, storyConversations } from './labelled.ts';
 import { type PlantedConversation, plantedConversation } from './local/planted.ts';
 

@@ -17,8 +17,8 @@ import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js'
 import { ListRootsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
 import { homePaths } from '../common/paths.ts';
 import { engineClient } from '../engine/api/client.ts';
-import { openJournal } from '../memory/adapters/journal.ts';
-import { openNodeFiles } from '../memory/adapters/node-files.ts';
+import { openNodeFiles } from '../memory/storage/fs/node-files.ts';
+import { openJournal } from '../memory/storage/fs/turn-log.ts';
 import { startDaemon } from './latency/daemon.ts';
 import { nowMs, type Spread, spread } from './latency/stats.ts';
 import { createCorpus, PROJECT_DIR } from './scale/corpus.ts';

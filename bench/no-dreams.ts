@@ -1,4 +1,4 @@
-import type { DreamFiles } from '../memory/ports/snapshots.ts';
+import type { DreamFiles } from '../memory/storage/snapshot-files.ts';
 
 /** Where memory is only asked, nothing is tidied. */
 export const noDreams: DreamFiles = {

@@ -9,9 +9,9 @@
  */
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
-import type { TurnWeights } from '../memory/core/recall/turn-ranking.ts';
-import type { Found, NodeIndex } from '../memory/ports/node-index.ts';
-import { createRecaller, type RecallConfig, type Recaller } from '../memory/recalling/recall.ts';
+import { createRecaller, type RecallConfig, type Recaller } from '../memory/recall/recall.ts';
+import type { TurnWeights } from '../memory/recall/turn-ranking.ts';
+import type { Found, NodeIndex } from '../memory/search/node-index.ts';
 import { spread } from './latency/stats.ts';
 import { type Dialogue, modelWithFacts, projectOf, readDialogues, turnsOf } from './recall/dialogues.ts';
 import { openProduct, type Product } from './recall/product.ts';

@@ -12,7 +12,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readFlow, SENSOR_THRESHOLDS } from '../memory/core/writing/sensor-gate.ts';
+import { readFlow, SENSOR_THRESHOLDS } from '../memory/compaction/topic-shift-heuristics.ts';
 import { dialogues, type Labelled, storyConversations } from './labelled.ts';
 
 interface Outcome {

@@ -15,7 +15,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
-import { encodeStaticTable } from '../memory/core/text/static-table.ts';
+import { encodeStaticTable } from '../memory/embeddings/word-vectors.ts';
 import { compareTables } from './static-table/compare.ts';
 import { distil, textOfPiece } from './static-table/distil.ts';
 
@@ -31,7 +31,7 @@ interface Model {
 
 const { values } = parseArgs({
   options: {
-    out: { type: 'string', default: 'memory/adapters/data/static-table.bin' },
+    out: { type: 'string', default: 'memory/embeddings/data/static-table.bin' },
     embeddings: { type: 'string' },
     check: { type: 'string' },
   },

@@ -10,12 +10,11 @@ import { loadConfig } from '../common/load-config.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths } from '../common/paths.ts';
 import { VERSION } from '../common/version.ts';
-
-import { createForgottenFile } from '../memory/adapters/forgotten-file.ts';
-import { createProjectOf } from '../memory/adapters/git-project.ts';
-import type { Problem } from '../memory/ports/journal.ts';
-import { type Governor, openGovernor } from '../memory/writing/governor.ts';
-import type { Ledger } from '../memory/writing/ledger.ts';
+import { type Governor, openGovernor } from '../memory/models/budget.ts';
+import type { Ledger } from '../memory/models/usage-counter.ts';
+import { createProjectOf } from '../memory/storage/fs/git-project.ts';
+import { createForgottenFile } from '../memory/storage/fs/id-set-file.ts';
+import type { Problem } from '../memory/storage/turn-log.ts';
 import { createRoute } from '../proxy/guard/upstream-proxy.ts';
 import { createProxy } from '../proxy/index.ts';
 import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';

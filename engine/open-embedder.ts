@@ -4,8 +4,8 @@ import { z } from 'zod';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
-import type { EncoderChoice } from '../memory/adapters/encoders.ts';
-import type { Embedder } from '../memory/ports/embedder.ts';
+import type { Embedder } from '../memory/embeddings/embedder.ts';
+import type { EncoderChoice } from '../memory/embeddings/encoders.ts';
 import type { Redactor } from '../redact/index.ts';
 
 export interface EmbedderParts {
@@ -39,7 +39,7 @@ export async function embedderOf(
   paths: HomePaths,
   wrapped: (embedder: Embedder) => Embedder,
 ): Promise<Embedder | null> {
-  const { ENCODER_FACTS } = await import('../memory/adapters/encoders.ts');
+  const { ENCODER_FACTS } = await import('../memory/embeddings/encoders.ts');
   const kinds = Object.keys(ENCODER_FACTS) as EncoderChoice['kind'][];
   const kind = kinds.find((each) => ENCODER_FACTS[each].id === id);
   if (kind === undefined) return null;
@@ -48,8 +48,8 @@ export async function embedderOf(
 
 /** @throws CometError `index_failed` where packages are missing */
 async function threaded(encoder: EncoderChoice): Promise<Embedder> {
-  const { missingPackages } = await import('../memory/adapters/encoders.ts');
-  const { createWorkerEmbedder } = await import('../memory/adapters/worker-embedder.ts');
+  const { missingPackages } = await import('../memory/embeddings/encoders.ts');
+  const { createWorkerEmbedder } = await import('../memory/embeddings/worker-embedder.ts');
   const { CometError } = await import('../common/errors.ts');
   const { detail, install } = missingPackages(encoder);
   if (detail !== '') throw new CometError('index_failed', `${detail}: ${install}`);
@@ -58,7 +58,7 @@ async function threaded(encoder: EncoderChoice): Promise<Embedder> {
 
 async function endpoint({ env, config, paths, redactor, log }: EmbedderParts): Promise<Embedder> {
   const { createEndpointEmbedder, endpointName, probeDimensions } = await import(
-    '../memory/adapters/endpoint-embedder.ts'
+    '../memory/embeddings/endpoint-embedder.ts'
   );
   const options = { ...config.embedding, env, cwd: paths.home, redact: redactor.text };
   const name = endpointName(options);

@@ -7,11 +7,11 @@ import type { Config } from '../common/config.ts';
 import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
+import type { Corpus, Embedder } from '../memory/embeddings/embedder.ts';
 import type { Memory, ReportingModel } from '../memory/index.ts';
-import type { Corpus, Embedder } from '../memory/ports/embedder.ts';
-import type { Reranker } from '../memory/ports/reranker.ts';
-import type { Governor } from '../memory/writing/governor.ts';
-import type { Ledger } from '../memory/writing/ledger.ts';
+import type { Governor } from '../memory/models/budget.ts';
+import type { Ledger } from '../memory/models/usage-counter.ts';
+import type { Reranker } from '../memory/recall/reranker.ts';
 import type { Redactor } from '../redact/index.ts';
 import { PROXY_NAMES } from './lifecycle/client-env.ts';
 import { createTroubles, type Troubles } from './lifecycle/health.ts';
@@ -41,18 +41,18 @@ export interface MemoryParts {
 export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { env, config, paths, redactor, log } = parts;
   const { createMemory } = await import('../memory/index.ts');
-  const { openJournal } = await import('../memory/adapters/journal.ts');
-  const { openNodeFiles } = await import('../memory/adapters/node-files.ts');
-  const { openIndexHome } = await import('../memory/adapters/index-home.ts');
-  const { createPatientEmbedder } = await import('../memory/adapters/patient-embedder.ts');
-  const { createLocalModel } = await import('../memory/adapters/local-model.ts');
-  const { createProjectOf } = await import('../memory/adapters/git-project.ts');
-  const { createSourceFiles } = await import('../memory/adapters/source-files.ts');
-  const { createNodeWatch } = await import('../memory/adapters/node-watch.ts');
-  const { openSnapshotFiles } = await import('../memory/adapters/snapshot-files.ts');
-  const { openDreamFiles } = await import('../memory/adapters/dream-files.ts');
-  const { createClosingsFile } = await import('../memory/adapters/closings-file.ts');
-  const { createForgottenFile } = await import('../memory/adapters/forgotten-file.ts');
+  const { openJournal } = await import('../memory/storage/fs/turn-log.ts');
+  const { openNodeFiles } = await import('../memory/storage/fs/node-files.ts');
+  const { openIndexHome } = await import('../memory/search/lancedb/open-index.ts');
+  const { createPatientEmbedder } = await import('../memory/embeddings/embedder-with-timeout.ts');
+  const { createLocalModel } = await import('../memory/compaction/rules-model.ts');
+  const { createProjectOf } = await import('../memory/storage/fs/git-project.ts');
+  const { createSourceFiles } = await import('../memory/storage/fs/project-files.ts');
+  const { createNodeWatch } = await import('../memory/storage/fs/node-watch.ts');
+  const { openSnapshotFiles } = await import('../memory/storage/fs/snapshot-files.ts');
+  const { openDreamFiles } = await import('../memory/storage/fs/change-files.ts');
+  const { createClosingsFile } = await import('../memory/storage/fs/closed-sessions-file.ts');
+  const { createForgottenFile } = await import('../memory/storage/fs/id-set-file.ts');
 
   const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
   const { report, watched } = troubles;
@@ -134,7 +134,7 @@ async function rerankerOf(
   watched: Troubles['watched'],
 ): Promise<{ readonly reranker?: Reranker }> {
   if (config.rerank.mode === 'off') return {};
-  const { createEndpointReranker } = await import('../memory/adapters/endpoint-reranker.ts');
+  const { createEndpointReranker } = await import('../memory/recall/endpoint-reranker.ts');
   const reranker = createEndpointReranker({ ...config.rerank, env, cwd: paths.home, redact: redactor.text });
   return { reranker: watched(reranker, 'reranker', ['score']) };
 }
@@ -146,12 +146,12 @@ async function languageModel(parts: MemoryParts): Promise<ReportingModel | null>
   await ensureDir(cwd);
   const shared = { cwd, redact: redactor.text, now: systemClock.now, ledger: spending, log };
   if (config.llm === 'openai') {
-    const { createOpenAiEndpoint } = await import('../memory/adapters/openai-endpoint.ts');
+    const { createOpenAiEndpoint } = await import('../memory/models/openai.ts');
     const { model, sensorModel, ...endpoint } = config.openai;
     const models = { ...config.models, compacter: model, sensor: sensorModel || model, detail: sensorModel || model };
     return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
   }
-  const { createClaudeCli } = await import('../memory/adapters/claude-cli.ts');
+  const { createClaudeCli } = await import('../memory/models/claude-cli.ts');
   return createClaudeCli({
     ...shared,
     bin: config.claudeBin,

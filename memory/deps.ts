@@ -2,14 +2,14 @@ import type { Clock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
 import type { Log } from '../common/log.ts';
 import type { Redactor } from '../redact/index.ts';
-import type { QuotaDecision } from './core/writing/governor.ts';
-import type { Journal } from './ports/journal.ts';
-import type { LanguageModel } from './ports/language-model.ts';
-import type { NodeFiles, NodeWatch } from './ports/node-files.ts';
-import type { NodeIndex } from './ports/node-index.ts';
-import type { Reranker } from './ports/reranker.ts';
-import type { DreamFiles, Snapshots } from './ports/snapshots.ts';
-import type { SourceFiles } from './ports/source-files.ts';
+import type { LanguageModel } from './models/language-model.ts';
+import type { QuotaDecision } from './models/quota.ts';
+import type { Reranker } from './recall/reranker.ts';
+import type { NodeIndex } from './search/node-index.ts';
+import type { NodeFiles, NodeWatch } from './storage/node-files.ts';
+import type { SourceFiles } from './storage/project-files.ts';
+import type { DreamFiles, Snapshots } from './storage/snapshot-files.ts';
+import type { Journal } from './storage/turn-log.ts';
 
 /** A model that can say how it is doing; `health` is what `status` shows. */
 export type ReportingModel = LanguageModel & {

@@ -1,6 +1,6 @@
 export type { MemoryDeps, ReportingModel } from './deps.ts';
-export { createMemory } from './engine.ts';
-export type * from './face/changes.ts';
-export type * from './face/memory.ts';
-export type * from './face/recall.ts';
-export type * from './face/views.ts';
+export { createMemory } from './memory.ts';
+export type * from './types/changes.ts';
+export type * from './types/memory.ts';
+export type * from './types/recall.ts';
+export type * from './types/views.ts';

@@ -1,7 +1,7 @@
-import { grouped } from '../../memory/core/text/grouped.ts';
-import { readTurn } from '../../memory/core/turns/taint.ts';
-import { compactLocally } from '../../memory/core/writing/extract.ts';
-import type { DraftNode, TurnText } from '../../memory/ports/language-model.ts';
+import { compactLocally } from '../../memory/compaction/extractive-summary.ts';
+import { readTurn } from '../../memory/ingest/turn-trust.ts';
+import type { DraftNode, TurnText } from '../../memory/models/language-model.ts';
+import { grouped } from '../../memory/text/group-by.ts';
 import { createHistory } from '../coding/history.ts';
 import { SERVICES } from '../coding/topics.ts';
 import { storyConversations } from '../labelled.ts';

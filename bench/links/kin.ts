@@ -1,9 +1,9 @@
-import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
-import { assembleNodes, rowsOf } from '../../memory/core/writing/assemble.ts';
-import type { Kinship } from '../../memory/core/writing/links.ts';
-import type { Embedder } from '../../memory/ports/embedder.ts';
-import { createKin } from '../../memory/writing/linker.ts';
+import { assembleNodes, rowsOf } from '../../memory/compaction/build-nodes.ts';
+import { createKin } from '../../memory/compaction/linker.ts';
+import type { Kinship } from '../../memory/compaction/links.ts';
+import type { Embedder } from '../../memory/embeddings/embedder.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
+import { createMemoryIndex } from '../../test/helpers/memory-index.ts';
 import type { Corpus } from './corpora.ts';
 
 export interface Pair extends Kinship {

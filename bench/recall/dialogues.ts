@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { CapturedTurn } from '../../common/turn.ts';
-import { createLocalModel } from '../../memory/adapters/local-model.ts';
-import type { CompactionInput, LanguageModel } from '../../memory/ports/language-model.ts';
+import { createLocalModel } from '../../memory/compaction/rules-model.ts';
+import type { CompactionInput, LanguageModel } from '../../memory/models/language-model.ts';
 import { capturedTurn } from './product.ts';
 
 const Dialogues = z.array(

@@ -1,6 +1,6 @@
 import { type Connection, connect, Index, MatchQuery, type Table } from '@lancedb/lancedb';
-import { createVectorIndex } from '../../memory/adapters/lance-vectors.ts';
-import { createVectorBook } from '../../memory/core/index/vector-book.ts';
+import { createVectorIndex } from '../../memory/search/lancedb/lance-vectors.ts';
+import { createVectorBook } from '../../memory/search/vector-index.ts';
 
 /** What somebody would write who has only LanceDB: one vector search and one full-text search, at the same time. */
 export interface PlainQueries {

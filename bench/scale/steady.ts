@@ -1,6 +1,6 @@
-import { readTurn } from '../../memory/core/turns/taint.ts';
-import { rowsOf } from '../../memory/core/writing/assemble.ts';
-import type { IndexRow, Lane, NodeIndex } from '../../memory/ports/node-index.ts';
+import { rowsOf } from '../../memory/compaction/build-nodes.ts';
+import { readTurn } from '../../memory/ingest/turn-trust.ts';
+import type { IndexRow, Lane, NodeIndex } from '../../memory/search/node-index.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openIndex, peakMb } from './stage.ts';

@@ -1,7 +1,7 @@
 import type { Config } from '../../common/config.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { missingPackages } from '../../memory/adapters/encoders.ts';
-import { probeDimensions } from '../../memory/adapters/endpoint-embedder.ts';
+import { missingPackages } from '../../memory/embeddings/encoders.ts';
+import { probeDimensions } from '../../memory/embeddings/endpoint-embedder.ts';
 import { messageOf } from '../exit.ts';
 import { bad, type Check, good } from './check.ts';
 

@@ -1,5 +1,5 @@
-import { documentText } from '../../memory/core/turns/document.ts';
-import type { RawMessage } from '../../memory/face/views.ts';
+import { documentText } from '../../memory/ingest/chunk-document.ts';
+import type { RawMessage } from '../../memory/types/views.ts';
 import { oneLine, printable } from './format.ts';
 import type { Paint } from './term.ts';
 

@@ -1,8 +1,9 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { Mode } from '../../common/policy.ts';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
-import type { Skipped } from '../../memory/core/turns/claude-transcript.ts';
+import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
+import type { SnapshotInfo } from '../../memory/storage/snapshot-files.ts';
 import type {
   DocumentReport,
   DreamReport,
@@ -10,8 +11,8 @@ import type {
   ImportReport,
   PastReport,
   RollbackReport,
-} from '../../memory/face/changes.ts';
-import type { RecallHit } from '../../memory/face/recall.ts';
+} from '../../memory/types/changes.ts';
+import type { RecallHit } from '../../memory/types/recall.ts';
 import type {
   MemoryStats,
   MemoryStatus,
@@ -21,8 +22,7 @@ import type {
   RawMessage,
   SessionDetail,
   SessionView,
-} from '../../memory/face/views.ts';
-import type { SnapshotInfo } from '../../memory/ports/snapshots.ts';
+} from '../../memory/types/views.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import type { Pauses } from '../policy/pauses.ts';
 import type { Costs } from './costs.ts';

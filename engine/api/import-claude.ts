@@ -1,11 +1,11 @@
 import { CometError } from '../../common/errors.ts';
-import { createProjectOf } from '../../memory/adapters/git-project.ts';
-import type { Skipped } from '../../memory/core/turns/claude-transcript.ts';
-import { isComplete, type PastTurn } from '../../memory/core/turns/past-turn.ts';
 import type { Forgotten } from '../../memory/deps.ts';
-import type { PastReport } from '../../memory/face/changes.ts';
-import type { Memory } from '../../memory/face/memory.ts';
-import type { MemoryStatus } from '../../memory/face/views.ts';
+import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
+import { isComplete, type PastTurn } from '../../memory/ingest/imported-turn.ts';
+import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
+import type { PastReport } from '../../memory/types/changes.ts';
+import type { Memory } from '../../memory/types/memory.ts';
+import type { MemoryStatus } from '../../memory/types/views.ts';
 import type { OperationInput, OperationResults } from './contract.ts';
 import { importFile } from './import-file.ts';
 import {

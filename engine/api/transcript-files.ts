@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { createTranscriptReader, type Skipped } from '../../memory/core/turns/claude-transcript.ts';
-import type { PastTurn } from '../../memory/core/turns/past-turn.ts';
+import { createTranscriptReader, type Skipped } from '../../memory/ingest/claude-transcript.ts';
+import type { PastTurn } from '../../memory/ingest/imported-turn.ts';
 
 export interface TranscriptFile {
   readonly file: string;

@@ -10,7 +10,7 @@ export interface Pauses {
   /** Those that are over: what was said in them stays out, whenever it is offered again. `project` null: everywhere. */
   readonly past: readonly { readonly project: string | null; readonly since: string; readonly until: string }[];
   readonly everywhere: Pause | null;
-  /** By project key, see `memory/core/turns/project.ts`. */
+  /** By project key, see `memory/model/project.ts`. */
   readonly projects: Readonly<Record<string, Pause>>;
 }
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import type { Aside } from '../helpers/client-brain.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/client-rig.ts';

@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../common/log.ts';
-import { createClaudeCli } from '../../memory/adapters/claude-cli.ts';
-import { readTurn } from '../../memory/core/turns/taint.ts';
+import { readTurn } from '../../memory/ingest/turn-trust.ts';
+import { createClaudeCli } from '../../memory/models/claude-cli.ts';
 import { talk } from '../helpers/turns.ts';
 import {
   createStandin,

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import type { Corpus, Embedder } from '../../memory/ports/embedder.ts';
+import type { Corpus, Embedder } from '../../memory/embeddings/embedder.ts';
 
 const corpus: Corpus = { pieceWeights: (pieces) => new Map(pieces.map((piece) => [piece, 1])), mean: async () => null };
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Journal, JournalTurn } from '../../memory/ports/journal.ts';
+import type { Journal, JournalTurn } from '../../memory/storage/turn-log.ts';
 
 export function turn(sessionId: string, end: string, text = `text of ${end}`): Omit<JournalTurn, 'seq'> {
   return {

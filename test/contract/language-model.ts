@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { readTurn } from '../../memory/core/turns/taint.ts';
-import type { LanguageModel } from '../../memory/ports/language-model.ts';
+import { readTurn } from '../../memory/ingest/turn-trust.ts';
+import type { LanguageModel } from '../../memory/models/language-model.ts';
 import { talk } from '../helpers/turns.ts';
 
 /** What every `LanguageModel` must do, whoever answers. */

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { FoundRow, IndexRow, NodeIndex } from '../../memory/ports/node-index.ts';
+import type { FoundRow, IndexRow, NodeIndex } from '../../memory/search/node-index.ts';
 import { NOTHING, searched } from '../helpers/lane-hits.ts';
 
 export function nodeRow(id: string, summary: string, over: Partial<IndexRow> = {}): IndexRow {

@@ -1,7 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { daemonUpstream } from '../helpers/live-conversation.ts';
 import { type McpClient, openMcp } from '../helpers/mcp-client.ts';

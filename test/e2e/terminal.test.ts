@@ -1,7 +1,7 @@
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
 import { createLiveRig, type LiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { openMcp } from '../helpers/mcp-client.ts';
 

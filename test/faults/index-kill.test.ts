@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { expect, it } from 'vitest';
-import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
-import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
+import { createHashEmbedder } from '../../memory/embeddings/hash-encoder.ts';
+import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
 import { nodeRow } from '../contract/node-index.ts';
 import { compileInto } from '../helpers/compiled.ts';
 import { searched } from '../helpers/lane-hits.ts';
@@ -30,7 +30,10 @@ it('row 56: killed while it is tidied, the index opens as it was, with every row
   const script = path.join(out, 'js', 'writer.js');
   const acknowledged: number[] = [];
   try {
-    await compileInto(path.join(out, 'js'), ['memory/adapters/lance-index.ts', 'memory/adapters/hash-encoder.ts']);
+    await compileInto(path.join(out, 'js'), [
+      'memory/search/lancedb/lance-index.ts',
+      'memory/embeddings/hash-encoder.ts',
+    ]);
     await writeFile(script, WRITER);
     for (let round = 0; round < KILLS; round += 1) {
       const template = JSON.stringify(nodeRow('x', 'some words'));

@@ -6,9 +6,9 @@ import { editSettings, planSettings, revertSettings } from '../../certs/index.ts
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
 import { openSchema } from '../../engine/lifecycle/home-schema.ts';
-import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
-import { openJournal } from '../../memory/adapters/journal.ts';
-import { openNodeFiles } from '../../memory/adapters/node-files.ts';
+import { createForgottenFile } from '../../memory/storage/fs/id-set-file.ts';
+import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
+import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { openLedgerFile } from '../../proxy/ledger/store.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import { openPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';

@@ -5,7 +5,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { openJournal } from '../../memory/adapters/journal.ts';
+import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { startFaultRig } from '../helpers/fault-rig.ts';
 import { createLiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { removeRigCerts, startRig } from '../helpers/proxy-rig.ts';

@@ -4,7 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import { type Answer, createStandin, type ServedRequest, type Standin } from '../mock-anthropic/index.ts';
 import { makeTestCerts } from './certs.ts';

@@ -1,9 +1,9 @@
 import { Config } from '../../common/config.ts';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
-import { rowsOf as indexRows } from '../../memory/core/writing/assemble.ts';
-import type { TurnText } from '../../memory/ports/language-model.ts';
-import type { IndexRow, NodeIndex } from '../../memory/ports/node-index.ts';
-import { createRecaller, type Recaller } from '../../memory/recalling/recall.ts';
+import { rowsOf as indexRows } from '../../memory/compaction/build-nodes.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
+import type { TurnText } from '../../memory/models/language-model.ts';
+import { createRecaller, type Recaller } from '../../memory/recall/recall.ts';
+import type { IndexRow, NodeIndex } from '../../memory/search/node-index.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';
 import { makeNode } from './nodes.ts';
 

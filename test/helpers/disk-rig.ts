@@ -1,18 +1,18 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { homePaths } from '../../common/paths.ts';
-import { openDreamFiles } from '../../memory/adapters/dream-files.ts';
-import { createForgottenFile } from '../../memory/adapters/forgotten-file.ts';
-import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
-import { openJournal } from '../../memory/adapters/journal.ts';
-import { openLanceIndex } from '../../memory/adapters/lance-index.ts';
-import { openNodeFiles } from '../../memory/adapters/node-files.ts';
-import { createNodeWatch } from '../../memory/adapters/node-watch.ts';
-import { openSnapshotFiles } from '../../memory/adapters/snapshot-files.ts';
+import { createHashEmbedder } from '../../memory/embeddings/hash-encoder.ts';
 import type { Memory } from '../../memory/index.ts';
-import type { Journal } from '../../memory/ports/journal.ts';
-import type { NodeFiles, NodeWatch } from '../../memory/ports/node-files.ts';
-import type { NodeIndex } from '../../memory/ports/node-index.ts';
+import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
+import type { NodeIndex } from '../../memory/search/node-index.ts';
+import { openDreamFiles } from '../../memory/storage/fs/change-files.ts';
+import { createForgottenFile } from '../../memory/storage/fs/id-set-file.ts';
+import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
+import { createNodeWatch } from '../../memory/storage/fs/node-watch.ts';
+import { openSnapshotFiles } from '../../memory/storage/fs/snapshot-files.ts';
+import { openJournal } from '../../memory/storage/fs/turn-log.ts';
+import type { NodeFiles, NodeWatch } from '../../memory/storage/node-files.ts';
+import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createDisk, openRig, type RigOptions } from './memory-rig.ts';
 
 export interface DiskRig {

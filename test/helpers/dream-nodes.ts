@@ -1,4 +1,4 @@
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
 import { makeNode } from './nodes.ts';
 
 const at = (day: number): string => `2026-03-${String(day).padStart(2, '0')}T10:15:00.000Z`;

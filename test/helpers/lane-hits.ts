@@ -1,5 +1,5 @@
-import { createRowBook } from '../../memory/core/index/row-book.ts';
-import type { Found, FoundRow, Hits, Lane, NodeIndex, SearchOptions } from '../../memory/ports/node-index.ts';
+import type { Found, FoundRow, Hits, Lane, NodeIndex, SearchOptions } from '../../memory/search/node-index.ts';
+import { createRowBook } from '../../memory/search/row-table.ts';
 
 export function foundTurn(turn: string, over: Partial<FoundRow> = {}): FoundRow {
   return {

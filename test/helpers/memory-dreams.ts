@@ -1,4 +1,4 @@
-import type { ChangeRecord, DreamFiles, DreamLedger } from '../../memory/ports/snapshots.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger } from '../../memory/storage/snapshot-files.ts';
 
 /** Dream files that last as long as the test. */
 export function createMemoryDreams(): DreamFiles {

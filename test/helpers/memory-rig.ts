@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
-import { createHashEmbedder } from '../../memory/adapters/hash-encoder.ts';
-import { createLocalModel } from '../../memory/adapters/local-model.ts';
-import { createMemoryIndex } from '../../memory/adapters/memory-index.ts';
-import { createMemoryJournal } from '../../memory/adapters/memory-journal.ts';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import { createLocalModel } from '../../memory/compaction/rules-model.ts';
 import type { Forgotten } from '../../memory/deps.ts';
+import { createHashEmbedder } from '../../memory/embeddings/hash-encoder.ts';
 import { createMemory, type Memory, type MemoryDeps } from '../../memory/index.ts';
-import type { Journal } from '../../memory/ports/journal.ts';
-import type { NodeFiles, StoredBrief } from '../../memory/ports/node-files.ts';
-import type { NodeIndex } from '../../memory/ports/node-index.ts';
-import type { DreamFiles, Snapshots } from '../../memory/ports/snapshots.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
+import type { NodeIndex } from '../../memory/search/node-index.ts';
+import type { NodeFiles, StoredBrief } from '../../memory/storage/node-files.ts';
+import type { DreamFiles, Snapshots } from '../../memory/storage/snapshot-files.ts';
+import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
 import { createMemoryDreams } from './memory-dreams.ts';
+import { createMemoryIndex } from './memory-index.ts';
 import { createMemorySnapshots } from './memory-snapshots.ts';
+import { createMemoryJournal } from './memory-turn-log.ts';
 
 /** What outlives a memory: open another one on the same disk to restart. */
 export interface Disk {

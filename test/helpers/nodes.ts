@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
 
 /** A node that validates, with what a test says about it. */
 export function makeNode(over: Partial<MemoryNode> = {}): MemoryNode {

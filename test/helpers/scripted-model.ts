@@ -6,7 +6,7 @@ import type {
   LanguageModel,
   SensorInput,
   SensorReading,
-} from '../../memory/ports/language-model.ts';
+} from '../../memory/models/language-model.ts';
 
 type Step<Input, Output> = (input: Input, signal: AbortSignal) => Output | Promise<Output>;
 

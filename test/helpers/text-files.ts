@@ -1,7 +1,7 @@
-import { fits, joinFiles, readNodeFile, withNodes, withoutSections } from '../../memory/core/nodes/library.ts';
-import { newDocument, parseDocument, renderDocument } from '../../memory/core/nodes/markdown.ts';
-import type { MemoryNode } from '../../memory/core/nodes/node.ts';
-import type { NodeFiles } from '../../memory/ports/node-files.ts';
+import { newDocument, parseDocument, renderDocument } from '../../memory/model/markdown.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
+import { fits, joinFiles, readNodeFile, withNodes, withoutSections } from '../../memory/model/node-file.ts';
+import type { NodeFiles } from '../../memory/storage/node-files.ts';
 
 /** Node files that are texts in a map, by their paths. */
 export interface TextFiles extends NodeFiles {

@@ -1,6 +1,6 @@
-import { contentTokens } from '../../memory/core/recall/query.ts';
-import { tokenize } from '../../memory/core/text/tokens.ts';
-import type { Reranker } from '../../memory/ports/reranker.ts';
+import { contentTokens } from '../../memory/recall/query.ts';
+import type { Reranker } from '../../memory/recall/reranker.ts';
+import { tokenize } from '../../memory/text/tokenizer.ts';
 
 /** How many words of the question stand in a text. */
 export function sharedWords(query: string, text: string): number {

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
-import type { SnapshotInfo } from '../../../memory/ports/snapshots.ts';
+import type { SnapshotInfo } from '../../../memory/storage/snapshot-files.ts';
 import { ago } from '../../terminal/format.ts';
 import { table } from '../../terminal/table.ts';
 

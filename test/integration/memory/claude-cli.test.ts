@@ -1,8 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { readTurn } from '../../../memory/core/turns/taint.ts';
-import { createLedger } from '../../../memory/writing/ledger.ts';
+import { readTurn } from '../../../memory/ingest/turn-trust.ts';
+import { createLedger } from '../../../memory/models/usage-counter.ts';
 import { languageModelContract } from '../../contract/language-model.ts';
 import { ANSWERS, type StubClaude, stubClaude } from '../../helpers/stub-claude.ts';
 import { talk } from '../../helpers/turns.ts';

@@ -4,11 +4,11 @@ import path from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { homePaths } from '../../../common/paths.ts';
-import { openDreamFiles } from '../../../memory/adapters/dream-files.ts';
-import { openNodeFiles } from '../../../memory/adapters/node-files.ts';
-import { recoverChange } from '../../../memory/consolidation/change.ts';
-import { renderArchive } from '../../../memory/core/nodes/archive.ts';
-import { contentDigest } from '../../../memory/core/nodes/digest.ts';
+import { recoverChange } from '../../../memory/consolidation/transaction.ts';
+import { renderArchive } from '../../../memory/model/archive.ts';
+import { contentDigest } from '../../../memory/model/content-hash.ts';
+import { openDreamFiles } from '../../../memory/storage/fs/change-files.ts';
+import { openNodeFiles } from '../../../memory/storage/fs/node-files.ts';
 import { compileInto } from '../../helpers/compiled.ts';
 import { openOnDisk } from '../../helpers/disk-rig.ts';
 import { dreamNodes } from '../../helpers/dream-nodes.ts';
@@ -81,9 +81,9 @@ beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-dream-'));
   await compileInto(path.join(out, 'js'), [
     'test/helpers/memory-rig.ts',
-    'memory/adapters/node-files.ts',
-    'memory/adapters/dream-files.ts',
-    'memory/adapters/snapshot-files.ts',
+    'memory/storage/fs/node-files.ts',
+    'memory/storage/fs/change-files.ts',
+    'memory/storage/fs/snapshot-files.ts',
   ]);
   await writeFile(path.join(out, 'js', 'killer.js'), KILLER);
   await writeFile(path.join(out, 'js', 'sleeper.js'), SLEEPER);

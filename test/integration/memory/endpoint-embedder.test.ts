@@ -4,8 +4,8 @@ import {
   createEndpointEmbedder,
   type EndpointEmbedderOptions,
   probeDimensions,
-} from '../../../memory/adapters/endpoint-embedder.ts';
-import { hashVector } from '../../../memory/adapters/hash-encoder.ts';
+} from '../../../memory/embeddings/endpoint-embedder.ts';
+import { hashVector } from '../../../memory/embeddings/hash-encoder.ts';
 import { embedderContract } from '../../contract/embedder.ts';
 import { type ChatServer, chatServer, send } from '../../helpers/chat-server.ts';
 

@@ -1,6 +1,6 @@
 import type http from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createEndpointReranker, type EndpointRerankerOptions } from '../../../memory/adapters/endpoint-reranker.ts';
+import { createEndpointReranker, type EndpointRerankerOptions } from '../../../memory/recall/endpoint-reranker.ts';
 import { rerankerContract } from '../../contract/reranker.ts';
 import { type ChatServer, chatServer, send } from '../../helpers/chat-server.ts';
 import { createWordReranker, sharedWords } from '../../helpers/word-reranker.ts';

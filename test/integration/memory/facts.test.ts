@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { Config } from '../../../common/config.ts';
-import { BRIEF_CHARS } from '../../../memory/core/writing/brief.ts';
+import { BRIEF_CHARS } from '../../../memory/compaction/brief.ts';
 import { openOnDisk } from '../../helpers/disk-rig.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { makeNode } from '../../helpers/nodes.ts';

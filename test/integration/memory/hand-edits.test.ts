@@ -1,8 +1,8 @@
 import { mkdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { MemoryNode } from '../../../memory/core/nodes/node.ts';
 import type { Memory } from '../../../memory/index.ts';
+import type { MemoryNode } from '../../../memory/model/node.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
 import { createManualWatch } from '../../helpers/manual-watch.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';

@@ -2,12 +2,12 @@ import { mkdir, readdir, readFile, rename, rmdir, stat, symlink, writeFile } fro
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { openJournal } from '../../../memory/adapters/journal.ts';
-import { createMemoryJournal } from '../../../memory/adapters/memory-journal.ts';
-import { encodeFrame, readFrames } from '../../../memory/core/turns/frames.ts';
-import { sessionStem } from '../../../memory/core/turns/session-file.ts';
-import type { Journal, Problem } from '../../../memory/ports/journal.ts';
+import { openJournal } from '../../../memory/storage/fs/turn-log.ts';
+import { encodeFrame, readFrames } from '../../../memory/storage/log-records.ts';
+import { sessionStem } from '../../../memory/storage/paths.ts';
+import type { Journal, Problem } from '../../../memory/storage/turn-log.ts';
 import { journalContract, turn } from '../../contract/journal.ts';
+import { createMemoryJournal } from '../../helpers/memory-turn-log.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

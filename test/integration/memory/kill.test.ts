@@ -3,10 +3,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
-import { openJournal } from '../../../memory/adapters/journal.ts';
-import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
-import { openNodeFiles } from '../../../memory/adapters/node-files.ts';
+import { createHashEmbedder } from '../../../memory/embeddings/hash-encoder.ts';
+import { openLanceIndex } from '../../../memory/search/lancedb/lance-index.ts';
+import { openNodeFiles } from '../../../memory/storage/fs/node-files.ts';
+import { openJournal } from '../../../memory/storage/fs/turn-log.ts';
 import { turn } from '../../contract/journal.ts';
 import { nodeRow } from '../../contract/node-index.ts';
 import { compileInto } from '../../helpers/compiled.ts';
@@ -31,10 +31,10 @@ beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-kill-'));
   home = path.join(out, 'home');
   await compileInto(path.join(out, 'js'), [
-    'memory/adapters/journal.ts',
-    'memory/adapters/node-files.ts',
-    'memory/adapters/lance-index.ts',
-    'memory/adapters/hash-encoder.ts',
+    'memory/storage/fs/turn-log.ts',
+    'memory/storage/fs/node-files.ts',
+    'memory/search/lancedb/lance-index.ts',
+    'memory/embeddings/hash-encoder.ts',
   ]);
 });
 

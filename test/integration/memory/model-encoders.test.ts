@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createDirectEmbedder } from '../../../memory/adapters/direct-embedder.ts';
-import { type EncoderChoice, missingPackages, openEncoder } from '../../../memory/adapters/encoders.ts';
+import { createDirectEmbedder } from '../../../memory/embeddings/direct-embedder.ts';
+import { type EncoderChoice, missingPackages, openEncoder } from '../../../memory/embeddings/encoders.ts';
 import { embedderContract } from '../../contract/embedder.ts';
 import { installStandIns } from '../../helpers/model-packages.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -2,8 +2,8 @@ import { appendFile, mkdir, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
 import { writeFileAtomic } from '../../../common/files.ts';
-import { createNodeWatch } from '../../../memory/adapters/node-watch.ts';
-import type { NodeWatch } from '../../../memory/ports/node-files.ts';
+import { createNodeWatch } from '../../../memory/storage/fs/node-watch.ts';
+import type { NodeWatch } from '../../../memory/storage/node-files.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

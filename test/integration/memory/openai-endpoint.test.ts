@@ -2,9 +2,9 @@ import os from 'node:os';
 import { afterEach, describe, expect, test } from 'vitest';
 import { Config } from '../../../common/config.ts';
 import { createLog } from '../../../common/log.ts';
-import { createOpenAiEndpoint, type OpenAiEndpointOptions } from '../../../memory/adapters/openai-endpoint.ts';
-import { readTurn } from '../../../memory/core/turns/taint.ts';
-import { createLedger } from '../../../memory/writing/ledger.ts';
+import { readTurn } from '../../../memory/ingest/turn-trust.ts';
+import { createOpenAiEndpoint, type OpenAiEndpointOptions } from '../../../memory/models/openai.ts';
+import { createLedger } from '../../../memory/models/usage-counter.ts';
 import { languageModelContract } from '../../contract/language-model.ts';
 import {
   answerFor,

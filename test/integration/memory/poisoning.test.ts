@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import { isCleanOrigin } from '../../../common/turn.ts';
-import { createLocalModel } from '../../../memory/adapters/local-model.ts';
+import { createLocalModel } from '../../../memory/compaction/rules-model.ts';
 import type { Memory, MemoryLine } from '../../../memory/index.ts';
 import { renderPreamble, renderRetrieval, renderSystemBlock } from '../../../proxy/rewrite/injected-text.ts';
 import { createRedactor } from '../../../redact/index.ts';

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
-import type { MemoryNode } from '../../../memory/core/nodes/node.ts';
 import type { Memory } from '../../../memory/index.ts';
+import type { MemoryNode } from '../../../memory/model/node.ts';
 import { openOnDisk } from '../../helpers/disk-rig.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../helpers/scripted-model.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { plantedSecrets } from '../../../bench/redact/secrets.ts';
-import { redactTurn } from '../../../memory/capture/intake.ts';
+import { redactTurn } from '../../../memory/ingest/redact-turn.ts';
 import { createAssembler } from '../../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../../proxy/http/sse.ts';
 import { createRedactor } from '../../../redact/index.ts';

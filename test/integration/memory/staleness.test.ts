@@ -1,10 +1,10 @@
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, expect, test } from 'vitest';
-import { createProjectOf } from '../../../memory/adapters/git-project.ts';
-import { createSourceFiles } from '../../../memory/adapters/source-files.ts';
 import type { Memory } from '../../../memory/index.ts';
-import type { SourceFiles } from '../../../memory/ports/source-files.ts';
+import { createProjectOf } from '../../../memory/storage/fs/git-project.ts';
+import { createSourceFiles } from '../../../memory/storage/fs/project-files.ts';
+import type { SourceFiles } from '../../../memory/storage/project-files.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
-import { createMemoryIndex } from '../../../memory/adapters/memory-index.ts';
-import { createStaticEmbedder } from '../../../memory/adapters/static-encoder.ts';
+import { createStaticEmbedder } from '../../../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../../../memory/index.ts';
-import type { NodeIndex } from '../../../memory/ports/node-index.ts';
+import { openLanceIndex } from '../../../memory/search/lancedb/lance-index.ts';
+import type { NodeIndex } from '../../../memory/search/node-index.ts';
 import { ANSWERED, HELD_OUT, UNANSWERED } from '../../fixtures/story-questions.ts';
+import { createMemoryIndex } from '../../helpers/memory-index.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { linesFor, missedBy, type Pace, replayStory, STORY_MS } from '../../helpers/story-memory.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../memory/adapters/hash-encoder.ts';
-import { openLanceIndex } from '../../../memory/adapters/lance-index.ts';
-import type { NodeIndex } from '../../../memory/ports/node-index.ts';
+import { createHashEmbedder } from '../../../memory/embeddings/hash-encoder.ts';
+import { openLanceIndex } from '../../../memory/search/lancedb/lance-index.ts';
+import type { NodeIndex } from '../../../memory/search/node-index.ts';
 import { nodeRow, turnRow } from '../../contract/node-index.ts';
 import { searched } from '../../helpers/lane-hits.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -3,8 +3,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createStaticEmbedder } from '../../../memory/adapters/static-encoder.ts';
-import { createWorkerEmbedder } from '../../../memory/adapters/worker-embedder.ts';
+import { createStaticEmbedder } from '../../../memory/embeddings/static-encoder.ts';
+import { createWorkerEmbedder } from '../../../memory/embeddings/worker-embedder.ts';
 import { embedderContract } from '../../contract/embedder.ts';
 import { compileInto } from '../../helpers/compiled.ts';
 
@@ -14,7 +14,7 @@ let script: URL;
 // Compiled here, so that the test sees this source and not the last build's.
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
-  await compileInto(out, ['memory/adapters/embedder-worker.ts']);
+  await compileInto(out, ['memory/embeddings/embedder-worker.ts']);
   const data = 'memory/adapters/data';
   await cp(fileURLToPath(new URL(`../../../${data}`, import.meta.url)), path.join(out, data), { recursive: true });
   script = pathToFileURL(path.join(out, 'memory/adapters/embedder-worker.js'));

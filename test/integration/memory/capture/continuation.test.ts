@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CapturedTurn } from '../../../../common/turn.ts';
-import { createLocalModel } from '../../../../memory/adapters/local-model.ts';
+import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import { type DiskRig, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rowsOf } from '../../../../memory/core/writing/assemble.ts';
+import { rowsOf } from '../../../../memory/compaction/build-nodes.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 test.each([

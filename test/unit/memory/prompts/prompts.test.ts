@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { readTurn } from '../../../../memory/core/turns/taint.ts';
-import { compacterPrompt } from '../../../../memory/prompts/compacter.ts';
-import { sensorPrompt } from '../../../../memory/prompts/sensor.ts';
-import { elide } from '../../../../memory/prompts/transcript.ts';
+import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
+import { compacterPrompt } from '../../../../memory/models/prompts/summarizer.ts';
+import { sensorPrompt } from '../../../../memory/models/prompts/topic-detector.ts';
+import { elide } from '../../../../memory/models/prompts/transcript.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const first = readTurn(talk('Use port 5433 for the shop database.', 'Set in src/db.ts.'));

@@ -1,9 +1,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { parseBriefFile, renderBriefFile } from '../../../../../memory/core/nodes/brief-markdown.ts';
-import { readNodeFile } from '../../../../../memory/core/nodes/library.ts';
-import { newDocument, renderDocument, renderSection } from '../../../../../memory/core/nodes/markdown.ts';
+import { parseBriefFile, renderBriefFile } from '../../../../../memory/model/brief-markdown.ts';
+import { newDocument, renderDocument, renderSection } from '../../../../../memory/model/markdown.ts';
+import { readNodeFile } from '../../../../../memory/model/node-file.ts';
 import { makeNode } from '../../../../helpers/nodes.ts';
 
 const FILES = 40;

@@ -1,0 +1,44 @@
+import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import type { Claim, CompactionResult } from '../models/language-model.ts';
+import type { StoredBrief } from '../storage/node-files.ts';
+import { neutralLine } from '../text/sanitize-line.ts';
+
+export const BRIEF_CHARS = 1_500;
+const CLAIM_CHARS = 300;
+const ACTIVE = '## Active Work Context';
+const HINTS = '## Hints';
+
+export type SourcedClaim = Claim & { readonly origin: Origin };
+type Claims = Pick<StoredBrief, 'active' | 'hints'>;
+
+/** Gives each claim its origin, one line each, and drops whole claims that do not fit the rendered brief. */
+export function settleBrief(brief: CompactionResult['brief'], originOf: (claim: Claim) => Origin): Claims {
+  const settle = (claims: readonly Claim[]): SourcedClaim[] =>
+    claims
+      .map((claim) => ({ ...claim, text: neutralLine(claim.text, CLAIM_CHARS), origin: originOf(claim) }))
+      .filter((claim) => claim.text !== '');
+  return withinSize({ active: settle(brief.active), hints: settle(brief.hints) });
+}
+
+/** Markdown of all claims, '' when there are none. */
+export function renderBrief(brief: Claims): string {
+  const section = (title: string, claims: readonly Claim[]): string[] =>
+    claims.length === 0 ? [] : [[title, ...claims.map((claim) => `- ${claim.text}`)].join('\n')];
+  return [...section(ACTIVE, brief.active), ...section(HINTS, brief.hints)].join('\n\n');
+}
+
+/** The brief as a system channel may show it: claims of clean origin only, a line for each entry. */
+export function cleanBriefLines(brief: Claims): readonly string[] {
+  const clean = (claims: readonly SourcedClaim[]) => claims.filter((claim) => isCleanOrigin(claim.origin));
+  const text = renderBrief(withinSize({ active: clean(brief.active), hints: clean(brief.hints) }));
+  return text === '' ? [] : text.split('\n').filter((line) => line !== '');
+}
+
+function withinSize(claims: Claims): Claims {
+  let { active, hints } = claims;
+  while (renderBrief({ active, hints }).length > BRIEF_CHARS) {
+    if (hints.length > 0) hints = hints.slice(0, -1);
+    else active = active.slice(0, -1);
+  }
+  return { active, hints };
+}

@@ -1,0 +1,203 @@
+import { createHash } from 'node:crypto';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
+import { actionsOf, capsuleOf, urlsOf } from '../ingest/actions.ts';
+import { withoutTools } from '../ingest/turn-trust.ts';
+import { contentDigest } from '../model/content-hash.ts';
+import { isStandIn } from '../model/draft-node.ts';
+import { formatFileLink, latestMarks } from '../model/file-link.ts';
+import type { Fact, MemoryNode } from '../model/node.ts';
+import { contentTags, flagsOf } from '../model/system-tags.ts';
+import type { Claim, DraftNode, TurnText } from '../models/language-model.ts';
+import type { IndexRow } from '../search/node-index.ts';
+import type { StoredBrief } from '../storage/node-files.ts';
+import { journalLocation } from '../storage/paths.ts';
+import { uniqueTokens } from '../text/tokenizer.ts';
+import { groundedOrigin } from './attribution.ts';
+import { type SourcedClaim, settleBrief } from './brief.ts';
+import type { CompactionReason } from './compaction.ts';
+import { atMost, modalityOf } from './content-type.ts';
+
+const ROW_CHARS = 40_000;
+const CALL_CHARS = 200;
+const CALLS = 20;
+
+export interface Assembly {
+  readonly sessionId: string;
+  readonly project: string;
+  readonly reason: CompactionReason;
+  readonly writtenBy: string;
+  readonly nowMs: number;
+  /** What the writer was shown, oldest first. */
+  readonly shown: readonly TurnText[];
+  /** The same turns with their tool traffic, where the writer was shown none of it. */
+  readonly whole?: readonly TurnText[];
+  readonly newId: () => string;
+}
+
+/** A node for each draft. Its origin is what its text can be shown to rest on; only clean ones may be passive. */
+export function assembleNodes(drafts: readonly DraftNode[], assembly: Assembly): MemoryNode[] {
+  return drafts.map((draft) => assembleNode(draft, assembly));
+}
+
+function assembleNode(draft: DraftNode, { shown, whole = shown, ...assembly }: Assembly): MemoryNode {
+  const own = shown.filter((turn) => draft.turns.includes(turn.end));
+  const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
+  const grounded = texts.map((text) => groundedOrigin(text, draft.turns, shown));
+  const origin = draft.origin ?? lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
+  const turns = own.map((turn) => turn.end);
+  const now = new Date(assembly.nowMs).toISOString();
+  const entire = whole.filter((turn) => draft.turns.includes(turn.end));
+  const actions = actionsOf(entire);
+  const modality = modalityOf(entire);
+  // What nobody here said or did may not ride along in a node that only they made.
+  const told = actions.filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
+  return {
+    node_id: assembly.newId(),
+    session_id: assembly.sessionId,
+    project: assembly.project,
+    depth_level: 1,
+    recall_mode: isCleanOrigin(origin) ? draft.recall_mode : 'active',
+    modality,
+    topic_tags: [...contentTags(draft.topic_tags), ...flagsOf(entire, actions)],
+    importance: atMost(draft.importance, modality),
+    summary: draft.summary,
+    detailed_summary: null,
+    trigger: draft.trigger,
+    content_key: createHash('sha256').update(turns.join('\n')).digest('hex'),
+    raw_location: journalLocation(assembly.sessionId),
+    parent_node_id: null,
+    links: [],
+    source_links: [...latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink), ...urlsOf(entire)],
+    capsule: capsuleOf(told),
+    origin,
+    valid_from: new Date(own[0]?.atMs ?? assembly.nowMs).toISOString(),
+    valid_to: null,
+    superseded_by: null,
+    compaction_reason: assembly.reason,
+    created_at: now,
+    strength: 1,
+    recall_count: 0,
+    last_recalled_at: null,
+    turns,
+    written_by: assembly.writtenBy,
+    facts: draft.facts.map((fact) => ({
+      ...fact,
+      evidence: [...fact.evidence],
+      origin: groundedOrigin(fact.value, fact.evidence, shown),
+    })),
+  };
+}
+
+/**
+ * The new brief with an origin for each claim; claims of the old brief count as turns of the origin they had.
+ */
+export function assembleBrief(
+  brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] },
+  assembly: Pick<Assembly, 'sessionId' | 'project' | 'nowMs' | 'shown'> & { readonly old: StoredBrief | null },
+): StoredBrief {
+  const { old } = assembly;
+  const former = old === null ? [] : [...old.active, ...old.hints];
+  const shown = [...assembly.shown, ...former.flatMap(asTurns)];
+  const originOf = (claim: Claim) => {
+    const same = former.find((each) => each.text === claim.text);
+    return same?.origin ?? groundedOrigin(claim.text, claim.sources, shown);
+  };
+  return {
+    session_id: assembly.sessionId,
+    project: assembly.project,
+    updated_at: new Date(assembly.nowMs).toISOString(),
+    ...settleBrief(brief, originOf),
+  };
+}
+
+function asTurns({ text, sources, origin }: SourcedClaim): TurnText[] {
+  const parts = [{ kind: 'assistant' as const, origin, tool: '', text }];
+  return sources.map((end) => ({ end, atMs: 0, origin, user: '', parts }));
+}
+
+export interface NodeTexts {
+  readonly turns: ReadonlyMap<string, TurnText>;
+  /** For each turn the ends of those right before it in its session, nearest first. */
+  readonly before: ReadonlyMap<string, readonly string[]>;
+}
+
+const NOT_A_TURN = { turn: '', before: [], sources: [] } as const;
+
+/** Rows of a node: itself, each turn it stands for with what was said in it, and each of its facts. */
+export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow[] {
+  const shared = { node_id: node.node_id, session_id: node.session_id, project: node.project };
+  const facts = node.facts.map(factText);
+  const atMs = Date.parse(node.valid_from);
+  const row: IndexRow = {
+    ...shared,
+    ...NOT_A_TURN,
+    row_id: node.node_id,
+    kind: 'node',
+    origin: node.origin,
+    created_at_ms: atMs,
+    digest: contentDigest(node),
+    text: [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts, node.detailed_summary ?? '']
+      .join('\n')
+      .trimEnd(),
+    summary: node.summary,
+    trigger: node.trigger,
+  };
+  const turnRows = node.turns.flatMap((end): IndexRow[] => {
+    const turn = turns.get(end);
+    const text = turn === undefined ? '' : saidText(turn);
+    if (turn === undefined || text === '') return [];
+    const { origin } = withoutTools(turn);
+    const own = {
+      row_id: `${node.node_id}:${end}`,
+      kind: 'turn',
+      turn: end,
+      origin,
+      created_at_ms: turn.atMs,
+      digest: '',
+      sources: [],
+    } as const;
+    return [{ ...shared, ...own, before: before.get(end) ?? [], text, summary: text, trigger: '' }];
+  });
+  // What the local adapter states are sentences of the turns themselves: counted twice, they hide the others.
+  const stated = isStandIn(node) ? [] : node.facts;
+  const factRows = stated.map(({ evidence }, at): IndexRow => {
+    const text = facts[at] as string;
+    const [first = ''] = evidence;
+    return {
+      ...shared,
+      ...NOT_A_TURN,
+      row_id: `${node.node_id}#${at}`,
+      kind: 'fact',
+      origin: node.origin,
+      created_at_ms: turns.get(first)?.atMs ?? atMs,
+      digest: '',
+      sources: evidence,
+      text,
+      summary: text,
+      trigger: '',
+    };
+  });
+  return [row, ...turnRows, ...factRows];
+}
+
+/** A value that begins with its concept says it already. */
+function factText({ concept, value }: Fact): string {
+  return startsWith(uniqueTokens(value), uniqueTokens(concept)) ? value : `${concept}: ${value}`;
+}
+
+function startsWith(tokens: readonly string[], first: readonly string[]): boolean {
+  return first.every((token, at) => tokens[at] === token);
+}
+
+/** What user and assistant said, and what was called; the output of tools stays out of the index. */
+export function saidText(turn: TurnText): string {
+  const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
+  const calls = turn.parts
+    .filter((part) => part.kind === 'tool_use')
+    .slice(0, CALLS)
+    .map((part) => `${part.tool} ${part.text.slice(0, CALL_CHARS)}`);
+  return [turn.user, ...said, ...calls]
+    .filter((text) => text !== '')
+    .join('\n')
+    .slice(0, ROW_CHARS);
+}

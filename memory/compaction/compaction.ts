@@ -1,0 +1,43 @@
+import type { SensorReading } from '../models/language-model.ts';
+
+export interface CompactionRule {
+  readonly minL1Buffer: number;
+  readonly maxL1Buffer: number;
+  readonly loadThreshold: number;
+}
+
+/** CoMeT's preset for sessions that should compact early; merge it over the configured rule. */
+export const AGGRESSIVE: Pick<CompactionRule, 'minL1Buffer' | 'maxL1Buffer'> = { minL1Buffer: 3, maxL1Buffer: 5 };
+
+/** As stored on nodes; every tail that is compacted without its own cause (idle, flush, close, …) is `forced`. */
+export type CompactionReason = 'topic_shift' | 'high_load' | 'buffer_overflow' | 'forced' | 'external';
+
+export type Decision =
+  | { readonly kind: 'wait'; readonly because: 'buffer_small' | 'calm' }
+  | {
+      readonly kind: 'compact';
+      readonly because: CompactionReason;
+      /** Turns to compact, from the oldest on; on a topic shift the newest turn opens the next buffer. */
+      readonly turns: number;
+    };
+
+/** Whether a reading could change anything: below the minimum nothing compacts, at the maximum everything does. */
+export function needsReading(buffered: number, rule: CompactionRule): boolean {
+  return buffered >= rule.minL1Buffer && buffered < rule.maxL1Buffer;
+}
+
+/**
+ * Decides after the newest of `buffered` turns; `reading` is the sensor's word about that turn.
+ */
+export function decideCompaction(buffered: number, reading: SensorReading | null, rule: CompactionRule): Decision {
+  if (buffered === 0) return { kind: 'wait', because: 'buffer_small' };
+  if (buffered >= rule.maxL1Buffer) return { kind: 'compact', because: 'buffer_overflow', turns: buffered };
+  if (buffered < rule.minL1Buffer) return { kind: 'wait', because: 'buffer_small' };
+  if (reading?.logic_flow === 'BROKEN') {
+    return { kind: 'compact', because: 'topic_shift', turns: Math.max(1, buffered - 1) };
+  }
+  if (reading !== null && reading.load_level >= rule.loadThreshold) {
+    return { kind: 'compact', because: 'high_load', turns: buffered };
+  }
+  return { kind: 'wait', because: 'calm' };
+}

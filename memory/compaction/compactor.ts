@@ -1,0 +1,176 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { MemoryDeps } from '../deps.ts';
+import { withoutTools } from '../ingest/turn-trust.ts';
+import { type MemoryNode, nodeId } from '../model/node.ts';
+import { BUNDLE } from '../model/tool-call-nodes.ts';
+import type {
+  Claim,
+  CompactionInput,
+  CompactionResult,
+  DraftNode,
+  LanguageModel,
+  TurnText,
+} from '../models/language-model.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Store } from '../storage/node-store.ts';
+import { assembleBrief, assembleNodes } from './build-nodes.ts';
+import type { CompactionReason } from './compaction.ts';
+import type { Folding } from './folding.ts';
+import type { Linker } from './linker.ts';
+import type { Revisions } from './revisions.ts';
+import { bundleDraft } from './tool-summary.ts';
+
+export interface Batch {
+  readonly sessionId: string;
+  readonly project: string;
+  readonly reason: CompactionReason;
+  /** Whole turns, oldest first. */
+  readonly turns: readonly TurnText[];
+  /** Of turns that lie in the past: what is written bears their time, and these links. */
+  readonly past?: { readonly atMs: number; readonly links: readonly string[] };
+}
+
+/** Makes nodes and briefs out of batches, whoever writes them. */
+export interface Compactor {
+  /**
+   * Nodes of the local model for batches of one session, durable and findable when this resolves; all is written at
+   * once, and with it what is to stand below them. The brief is what it says after the last batch, and not written.
+   * @throws when they cannot be written
+   */
+  standIn(
+    batches: readonly Batch[],
+    childrenOf: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
+  ): Promise<Briefing & { readonly nodes: readonly MemoryNode[] }>;
+  /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
+  bundle(batch: Batch, prompt: string): Promise<void>;
+  /** What `model` makes of the batch; turns that it left out are filled in locally. */
+  ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<CompactionResult>;
+  nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
+  /** Nothing where a later batch of the session has been compacted already. */
+  writeBrief(result: Briefing, batch: Batch): Promise<void>;
+  newId(atMs?: number): string;
+  /** Writes the brief that the local model gives, or gave already. */
+  writeLocalBrief(batch: Batch, given?: Briefing): Promise<void>;
+}
+
+type Briefing = Pick<CompactionResult, 'brief'>;
+
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
+  readonly catalogue: Catalogue;
+  readonly store: Store;
+  readonly revisions: Revisions;
+  readonly linker: Linker;
+  readonly folding: Folding;
+};
+
+const never = new AbortController().signal;
+
+export function createCompactor({
+  nodeFiles,
+  local,
+  clock,
+  randomHex,
+  catalogue,
+  store,
+  revisions,
+  linker,
+  folding,
+}: Parts): Compactor {
+  async function claimsOf(sessionId: string): Promise<readonly Claim[]> {
+    const brief = await nodeFiles.readBrief(sessionId);
+    return brief === null ? [] : [...brief.active, ...brief.hints];
+  }
+
+  function inputOf({ sessionId, project, turns }: Batch, briefClaims: readonly Claim[]): CompactionInput {
+    const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
+    return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
+  }
+
+  const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutTools) });
+
+  async function locally(batch: Batch, claims?: readonly Claim[]): Promise<CompactionResult> {
+    return local.compact(inputOf(untooled(batch), claims ?? (await claimsOf(batch.sessionId))), never);
+  }
+
+  function newId(atMs = clock.now()): string {
+    for (;;) {
+      const id = nodeId(atMs, randomHex());
+      if (catalogue.get(id) === undefined) return id;
+    }
+  }
+
+  function nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
+    const { sessionId, project, reason } = batch;
+    const shown = writtenBy === local.name ? untooled(batch).turns : batch.turns;
+    const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
+    const assembly = { sessionId, project, reason, writtenBy, nowMs, shown, whole: batch.turns };
+    const nodes = assembleNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
+    return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
+  }
+
+  /** A batch that waited for its model must not bring an older brief back. */
+  function isNewest({ sessionId, turns }: Batch): boolean {
+    const lastMs = turns.at(-1)?.atMs ?? 0;
+    return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
+  }
+
+  async function writeBrief(result: Briefing, batch: Batch): Promise<void> {
+    if (!isNewest(batch)) return;
+    const old = await nodeFiles.readBrief(batch.sessionId);
+    const { sessionId, project, turns: shown } = batch;
+    const nowMs = batch.past?.atMs ?? clock.now();
+    await nodeFiles.writeBrief(assembleBrief(result.brief, { sessionId, project, nowMs, shown, old }));
+  }
+
+  return {
+    async standIn(batches, childrenOf) {
+      const nodes: MemoryNode[] = [];
+      let brief: Briefing['brief'] = { active: [], hints: [] };
+      let claims: readonly Claim[] | undefined;
+      for (const [at, batch] of batches.entries()) {
+        if (at > 0) await nextTick();
+        const result = await locally(batch, claims);
+        nodes.push(...nodesOf(result, batch, local.name));
+        brief = result.brief;
+        claims = [...brief.active, ...brief.hints];
+      }
+      const turns = batches.flatMap((batch) => batch.turns);
+      return store.exclusive(async (held) => {
+        const all = await revisions.apply(nodes);
+        const own = all.slice(0, nodes.length);
+        await held.save([...all, ...childrenOf(own)], turns);
+        linker.link(own);
+        for (const id of new Set(batches.map(({ sessionId }) => sessionId))) folding.grew(id);
+        return { nodes: own, brief };
+      });
+    },
+    async bundle(batch, prompt) {
+      const { sessionId, project, reason, turns: shown } = batch;
+      const drafts = shown.map((part) => bundleDraft(part, prompt));
+      const assembly = { sessionId, project, reason, writtenBy: BUNDLE, nowMs: clock.now(), shown, newId };
+      await store.save(assembleNodes(drafts, assembly), shown);
+    },
+    async ask(model, batch, signal) {
+      const known = revisions.known(batch.project, batch.turns);
+      const input = inputOf(batch, await claimsOf(batch.sessionId));
+      const result = await model.compact({ ...input, known }, signal);
+      const covered = new Set(result.nodes.flatMap((node) => node.turns));
+      const missing = batch.turns.filter((turn) => !covered.has(turn.end));
+      const own = result.nodes.map(
+        ({ origin: _, ...node }): DraftNode => ({ ...node, turns: inOrder(node.turns, batch) }),
+      );
+      const nodes = own.filter((node) => node.turns.length > 0);
+      if (missing.length === 0) return { ...result, nodes };
+      const filled = await locally({ ...batch, turns: missing });
+      return { ...result, nodes: [...nodes, ...filled.nodes] };
+    },
+    nodesOf,
+    newId,
+    writeBrief,
+    writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), untooled(batch)),
+  };
+}
+
+function inOrder(ends: readonly string[], batch: Batch): string[] {
+  return batch.turns.map((turn) => turn.end).filter((end) => ends.includes(end));
+}

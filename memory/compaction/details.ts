@@ -1,0 +1,99 @@
+import { beforeAbort } from '../../common/async.ts';
+import type { MemoryDeps } from '../deps.ts';
+import type { Tracker } from '../ingest/task-queue.ts';
+import type { Texts } from '../ingest/turn-reader.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { createModelGate } from '../models/backoff.ts';
+import type { DetailInput, LanguageModel } from '../models/language-model.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Store } from '../storage/node-store.ts';
+import type { NodeView } from '../types/views.ts';
+import { detailed } from './detail.ts';
+import { isSameWork } from './supersede.ts';
+
+/** Tier 2: made when somebody asks for it, once for each node. */
+export interface Details {
+  show(node: MemoryNode): Promise<NodeView>;
+  /** What is being made ends with what the local adapter gives. */
+  close(): void;
+}
+
+type Parts = Pick<MemoryDeps, 'model' | 'local' | 'quota' | 'clock' | 'log'> & {
+  readonly catalogue: Catalogue;
+  readonly store: Store;
+  readonly texts: Texts;
+  readonly tracker: Tracker;
+};
+
+const never = new AbortController().signal;
+
+export function createDetails(parts: Parts): Details {
+  const { model, local, quota, clock, log, catalogue, store, texts, tracker } = parts;
+  const gate = createModelGate(clock, quota);
+  const closing = new AbortController();
+  const underway = new Map<string, Promise<NodeView>>();
+
+  async function make(node: MemoryNode): Promise<NodeView> {
+    const own = new Set(node.turns);
+    const turns = (await texts.ofSession(node.session_id)).filter((turn) => own.has(turn.end));
+    if (turns.length === 0) return { ...node, detail_note: 'no detailed summary: the raw turns are not kept here' };
+    const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns };
+    const asked = await ask(input);
+    if (typeof asked !== 'string') return keep(node, detailed(node, asked.result, asked.by, turns));
+    const result = await local.detail(input, never);
+    const fresh = detailed(node, result, local.name, turns);
+    if (asked === '') return keep(node, fresh);
+    // The model is asked again the next time: this one is shown, not kept.
+    return { ...fresh, detail_note: `written without a model: ${asked}` };
+  }
+
+  /** What the model says, or why it says nothing; '' where there is none. */
+  async function ask(
+    input: DetailInput,
+  ): Promise<{ result: Awaited<ReturnType<LanguageModel['detail']>>; by: string } | string> {
+    if (model === null) return '';
+    if (!gate.isOpen()) return gate.because();
+    try {
+      const result = await beforeAbort(model.detail(input, closing.signal), closing.signal);
+      gate.succeeded();
+      return { result, by: model.name };
+    } catch (error) {
+      if (closing.signal.aborted) return 'the daemon is stopping';
+      gate.failed();
+      log.warn('the model gave no detailed summary; the local adapter did', { error });
+      return (error as Error).message;
+    }
+  }
+
+  /** Unless somebody changed or removed the node meanwhile. */
+  async function keep(before: MemoryNode, fresh: MemoryNode): Promise<NodeView> {
+    return store.exclusive(async (held) => {
+      await held.refresh();
+      const now = catalogue.get(before.node_id);
+      if (now === undefined || now.detailed_summary !== null || !isSameWork(before, now)) return now ?? fresh;
+      const { detailed_summary, detailed_by, detailed_origin } = fresh;
+      if (detailed_summary === null || detailed_by === undefined || detailed_origin === undefined) return now;
+      const saved = { ...now, detailed_summary, detailed_by, detailed_origin };
+      await held.save([saved]);
+      return saved;
+    });
+  }
+
+  return {
+    show(node) {
+      if (node.detailed_summary !== null || closing.signal.aborted) return Promise.resolve(node);
+      const known = underway.get(node.node_id);
+      if (known !== undefined) return known;
+      const made = make(node).finally(() => underway.delete(node.node_id));
+      underway.set(node.node_id, made);
+      void tracker.run('ingest', () =>
+        made.then(
+          () => undefined,
+          () => undefined,
+        ),
+      );
+      return made;
+    },
+    close: () => closing.abort(new Error('memory is closing')),
+  };
+}

@@ -1,0 +1,192 @@
+import { lowestOrigin } from '../../common/turn.ts';
+import type {
+  Claim,
+  CompactionInput,
+  CompactionResult,
+  DraftNode,
+  SensorInput,
+  SensorReading,
+  TurnText,
+} from '../models/language-model.ts';
+import { contentTokens } from '../recall/query.ts';
+import { anchorsOf, tagsOf, topicTokens } from '../text/keywords.ts';
+import { clip } from '../text/sanitize-line.ts';
+import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf, userSentences } from '../text/sentences.ts';
+import { uniqueTokens } from '../text/tokenizer.ts';
+import { modalityOf, shownIn } from './content-type.ts';
+import { isShift, type Meanings, topicRuns } from './topic-shift.ts';
+
+const SUMMARY_CHARS = 600;
+const CLAIM_CHARS = 200;
+const SAME = 0.7;
+/** Of its worth, what is left to a sentence whose values all stand in the summary. */
+const REPEATED = 0.3;
+/** More are never looked at: a summary holds a dozen. */
+const WEIGHED = 150;
+/** Added to a length before worth is divided by it: short is good, shortest is not best. */
+const PLAIN_CHARS = 40;
+const FACTS = 6;
+const OLD_CLAIMS = 6;
+const NAMED_WORDS = 3;
+/** Prompts that begin alike for so long are the same prompt. */
+const COMPARED_CHARS = 4_000;
+/** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
+const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
+
+const UNKNOWN: Meanings = new Map();
+
+/** The sensor without a model: what the turn is about, and size. */
+export function senseLocally({ buffer, turn }: SensorInput, meanings = UNKNOWN): SensorReading {
+  const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
+  return {
+    logic_flow: isShift(turn, buffer, meanings) ? 'BROKEN' : 'MAINTAIN',
+    load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
+    redundancy_detected: buffer.some((each) => overlap(opening(each), opening(turn)) >= 0.8),
+  };
+}
+
+export interface Compacting {
+  readonly summaryChars?: number;
+  readonly meanings?: Meanings;
+}
+
+/** The compacter without a model: the sentences themselves, a node for each run of one topic. */
+export function compactLocally(
+  input: CompactionInput,
+  { summaryChars = SUMMARY_CHARS, meanings = UNKNOWN }: Compacting = {},
+): CompactionResult {
+  const nodes = topicRuns(input.turns, meanings).map((run) => draft(run, input.knownTags, summaryChars));
+  return { nodes, brief: briefOf(input) };
+}
+
+function draft(run: readonly TurnText[], knownTags: readonly string[], summaryChars: number): DraftNode {
+  const sentences = run.flatMap(sentencesOf);
+  const kept = choose(sentences, summaryChars);
+  const text = kept.map((sentence) => sentence.text).join('\n');
+  const asked = run.flatMap((turn) => (isIdle(turn) ? [] : [turn.user])).join('\n');
+  const anchors = anchorsOf(text === '' ? asked : text);
+  const decided = kept.filter((sentence) => DECISION.test(sentence.text));
+  return {
+    summary: summaryOf(kept, run),
+    trigger: `When I ${anchors.length === 0 ? 'come back to this conversation' : `get to ${listed(anchors)}`}`,
+    topic_tags: tagsOf(asked, text, knownTags),
+    importance: decided.some((sentence) => sentence.by === 'user') ? 'HIGH' : kept.length === 0 ? 'LOW' : 'MED',
+    recall_mode: kept.some((sentence) => sentence.by === 'user' && STANDING.test(sentence.text)) ? 'both' : 'active',
+    turns: run.map((turn) => turn.end),
+    ...(kept.length === 0 ? {} : { origin: lowestOrigin(kept.map((sentence) => sentence.origin)) }),
+    facts: decided.slice(0, FACTS).map((sentence) => ({
+      concept: listed(anchorsOf(sentence.text).slice(0, 2)) || sentence.by,
+      value: sentence.text,
+      polarity: /\b(?:never|not|don't|no longer|instead of|rather than|nie|niemals|nicht|jamais|nunca)\b/i.test(
+        sentence.text,
+      )
+        ? 'negative'
+        : 'positive',
+      evidence: [sentence.turn],
+    })),
+  };
+}
+
+/** The sentences that say most in what fits, no two alike, in the order they were said. */
+function choose(sentences: readonly Sentence[], maxChars: number): Sentence[] {
+  const told = sentences.filter(({ by, worth }) => worth > (by === 'user' ? PLAIN_ORDER : 0));
+  const left = new Set(told.toSorted((a, b) => b.worth - a.worth).slice(0, WEIGHED));
+  const chosen = new Set<Sentence>();
+  const known = new Set<string>();
+  let room = maxChars - USER.length - ANSWERED.length;
+  for (;;) {
+    const fitting = [...left].filter(({ text }) => text.length + 2 <= room);
+    const [next] = fitting.toSorted((a, b) => density(b, known) - density(a, known));
+    if (next === undefined) break;
+    left.delete(next);
+    const isNew = next.values.some((value) => !known.has(value));
+    if (!isNew && [...chosen].some((other) => overlap(other.text, next.text) >= SAME)) continue;
+    chosen.add(next);
+    for (const value of next.values) known.add(value);
+    room -= next.text.length + 2;
+  }
+  return sentences.filter((sentence) => chosen.has(sentence));
+}
+
+/** What a sentence adds for the room it takes; an answer that only repeats the figures of the order adds little. */
+function density({ text, values, worth }: Sentence, known: ReadonlySet<string>): number {
+  const isNew = values.length === 0 || values.some((value) => !known.has(value));
+  return (isNew ? worth : worth * REPEATED) / (PLAIN_CHARS + text.length);
+}
+
+const USER = 'user says: ';
+/** In place of it where a file says what somebody asked. */
+const QUOTED = 'quoted: ';
+const ANSWERED = ' — answered: ';
+/** An order of the user without a figure, name, path or rule: the answer tells what became of it. */
+const PLAIN_ORDER = 1.5;
+
+/** Never empty: a run without a statement is named by its first prompt, or by its tools. */
+function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string {
+  const said = (by: Sentence['by']): string =>
+    kept.flatMap((sentence) => (sentence.by === by ? sentence.text.replace(/[.;]+$/, '') : [])).join('; ');
+  const [asked, answered] = [said('user'), said('assistant')];
+  const asks = run.some((turn) => turn.userOrigin !== undefined) ? QUOTED : USER;
+  if (asked !== '') return `${asks}${asked}${answered === '' ? '' : `${ANSWERED}${answered}`}`;
+  if (answered !== '') return answered;
+  if (run.every(isIdle)) return 'nothing that was worth keeping';
+  const prompt = run
+    .filter((turn) => !isIdle(turn))
+    .map((turn) => turn.user.replace(/\s+/g, ' ').trim())
+    .find((text) => text !== '');
+  const shown = shownIn(run.map((turn) => turn.user).join('\n'));
+  if (shown !== '' && modalityOf(run) !== 'dialog') return `user ${shown}`;
+  if (prompt !== undefined) return `${asks}${clip(prompt, CLAIM_CHARS)}`;
+  const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
+  return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;
+}
+
+/** What the user asked last, verbatim, then what the old brief held; standing wishes apart, the newest kept. */
+function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult['brief'] {
+  const active = turns.flatMap((turn): Claim[] => {
+    const told = userSentences(turn).find(
+      ({ text }) => text.length <= CLAIM_CHARS && saysWhat(text) && !isEmpty(text, 'user'),
+    );
+    return told === undefined ? [] : [{ text: told.text, sources: [turn.end] }];
+  });
+  const wishes = turns.flatMap((turn) =>
+    userSentences(turn)
+      .filter(({ text }) => STANDING.test(text) && text.length <= CLAIM_CHARS && !isEmpty(text, 'user'))
+      .map(({ text }): Claim => ({ text, sources: [turn.end] })),
+  );
+  const standing = [...briefClaims.filter(({ text }) => STANDING.test(text)), ...wishes];
+  const hints = [...new Map(standing.map((claim) => [claim.text, claim])).values()].slice(-8);
+  const open = briefClaims.filter(({ text }) => !STANDING.test(text) && !active.some((claim) => claim.text === text));
+  return { active: [...active.slice(-4).toReversed(), ...open.slice(0, OLD_CLAIMS)], hints };
+}
+
+/** Whether a sentence names something: "Good, keep that." tells nobody what is being worked on. */
+function saysWhat(text: string): boolean {
+  const named = topicTokens(text).filter((token) => contentTokens(token).length > 0);
+  return named.length >= NAMED_WORDS || (named.length > 0 && /[\d`/_]|[a-z][A-Z.]\w/.test(text));
+}
+
+function opening(turn: TurnText): string {
+  return turn.user.slice(0, COMPARED_CHARS);
+}
+
+function weightOf(turn: TurnText): number {
+  return turn.parts.reduce((sum, part) => {
+    return sum + (part.kind === 'assistant' ? part.text.length : Math.min(part.text.length, 2_000));
+  }, turn.user.length);
+}
+
+/** Share of the shorter text's distinct words that the other one has too. */
+function overlap(one: string, other: string): number {
+  const [small, large] = [uniqueTokens(one), uniqueTokens(other)].sort((a, b) => a.length - b.length) as [
+    string[],
+    string[],
+  ];
+  if (small.length < 2) return one === other ? 1 : 0;
+  const words = new Set(large);
+  return small.filter((word) => words.has(word)).length / small.length;
+}
+
+function listed(words: readonly string[]): string {
+  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}

@@ -1,0 +1,48 @@
+import { CONSOLIDATION, mergedNodes } from '../consolidation/merge-nodes.ts';
+import type { MemoryDeps } from '../deps.ts';
+import { createSerial, type Tracker } from '../ingest/task-queue.ts';
+import { isPointer } from '../model/replace-drafts.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Store } from '../storage/node-store.ts';
+import { chooseFolds, type Fold, foldedText, MOST } from './merge-old-nodes.ts';
+
+/** Keeps the number of a session's nodes in bounds, however long it is; nobody waits for it. */
+export interface Folding {
+  /** Nodes were added to this session. Its turns all keep a node; the ids of nodes lead on. */
+  grew(sessionId: string): void;
+}
+
+type Parts = Pick<MemoryDeps, 'clock' | 'log' | 'model'> & {
+  readonly catalogue: Pick<Catalogue, 'every' | 'sizeOf'>;
+  readonly store: Pick<Store, 'exclusive'>;
+  readonly tracker: Tracker;
+};
+
+export function createFolding({ clock, log, model, catalogue, store, tracker }: Parts): Folding {
+  const serial = createSerial((error) => log.warn('older memories of a long session were not folded', { error }));
+
+  function foldsOf(sessionId: string): readonly Fold[] {
+    if (catalogue.sizeOf(sessionId) <= MOST) return [];
+    const own = catalogue.every().filter((node) => node.session_id === sessionId && !isPointer(node));
+    return chooseFolds(own, { sparesStandIns: model !== null });
+  }
+
+  async function fold(sessionId: string): Promise<void> {
+    if (foldsOf(sessionId).length === 0) return;
+    await store.exclusive(async (held) => {
+      await held.refresh();
+      const at = new Date(clock.now()).toISOString();
+      const merged = foldsOf(sessionId).flatMap((each) => {
+        const [older, newer] = each;
+        return mergedNodes(older, [newer], { text: foldedText(each), writtenBy: CONSOLIDATION, at });
+      });
+      await held.save(merged);
+    });
+  }
+
+  return {
+    grew(sessionId) {
+      void tracker.run('indexer', () => serial(() => fold(sessionId)));
+    },
+  };
+}

@@ -1,0 +1,167 @@
+import type { Log } from '../../common/log.ts';
+import { isBundled } from '../consolidation/merge-nodes.ts';
+import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { createSerial, type Tracker } from '../ingest/task-queue.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isPast } from '../model/validity.ts';
+import { contentTokens } from '../recall/query.ts';
+import type { IndexFilter, Lane, NodeIndex } from '../search/node-index.ts';
+import type { Indexer } from '../storage/indexer.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Store } from '../storage/node-store.ts';
+import { isPairedScript } from '../text/cjk.ts';
+import {
+  chooseLinks,
+  type Kinship,
+  type LinkFit,
+  linkFit,
+  linkStrength,
+  MOST_LINKS,
+  sharedTags,
+  sharedWords,
+} from './links.ts';
+
+/** Links nodes to those of their project that are about the same; nobody waits for it. */
+export interface Linker {
+  /** After their rows are written; links made by hand stay. */
+  link(nodes: readonly MemoryNode[]): void;
+}
+
+export interface LinkerParts {
+  readonly index: NodeIndex;
+  readonly catalogue: Catalogue;
+  readonly indexer: Pick<Indexer, 'settled'>;
+  readonly store: Pick<Store, 'exclusive'>;
+  readonly tracker: Tracker;
+  readonly log: Log;
+}
+
+export interface Kin {
+  readonly node: MemoryNode;
+  readonly kinship: Kinship;
+}
+
+const ASKED_CHARS = 2_000;
+const CANDIDATES = 40;
+const WITHOUT: ReadonlySet<Lane> = new Set([
+  'raw',
+  'meaning',
+  'expanded',
+  'window',
+  'entity',
+  'fact',
+  'factMeaning',
+  'trigger',
+]);
+
+export function createLinker({ index, catalogue, indexer, store, tracker, log }: LinkerParts): Linker {
+  const serial = createSerial((error) => log.warn('memories were not linked; they are found all the same', { error }));
+
+  /** Whatever came meanwhile is linked at one go: each go reads what was edited and writes files. */
+  const waiting = new Set<string>();
+
+  async function work(): Promise<void> {
+    await indexer.settled();
+    const ids = [...waiting];
+    waiting.clear();
+    const chosen = new Map<string, readonly string[]>();
+    const kinOf = createKin(index, (id) => catalogue.get(id));
+    for (const id of ids) {
+      const node = catalogue.get(id);
+      if (node === undefined || !isLinked(node)) continue;
+      const fit = linkFit(index.embedderId(), isPairedScript(node.summary));
+      chosen.set(id, strongest(await kinOf(node), fit));
+    }
+    if (![...chosen.values()].some((links) => links.length > 0)) return;
+    await store.exclusive(async (held) => {
+      await held.refresh();
+      await held.save(withLinks(chosen, catalogue));
+    });
+  }
+
+  function strongest(kin: readonly Kin[], fit: LinkFit): string[] {
+    const candidates = kin
+      .filter((each) => isLinkable(each.node))
+      .map((each) => ({ nodeId: each.node.node_id, strength: linkStrength(each.kinship, fit) }));
+    return chooseLinks(candidates, fit.least);
+  }
+
+  return {
+    link(nodes) {
+      const ids = nodes.filter(isLinked).map((node) => node.node_id);
+      const isScheduled = waiting.size > 0;
+      for (const id of ids) waiting.add(id);
+      if (waiting.size > 0 && !isScheduled) void tracker.run('indexer', () => serial(work));
+    },
+  };
+}
+
+/**
+ * Nodes of its project that the index finds near it, and how near. Made for some nodes at a time: it keeps the words of
+ * those that it met, as nodes of one session meet the same ones.
+ */
+export function createKin(
+  index: NodeIndex,
+  nodeOf: (id: string) => MemoryNode | undefined,
+): (node: MemoryNode) => Promise<Kin[]> {
+  const met = new Map<MemoryNode, readonly string[]>();
+
+  function wordsOf(node: MemoryNode): readonly string[] {
+    const words = met.get(node) ?? contentTokens(node.summary);
+    met.set(node, words);
+    return words;
+  }
+
+  return async (node) => {
+    const asked = node.summary.slice(0, ASKED_CHARS);
+    const filter: IndexFilter = { project: node.project };
+    const { lanes, rows } = await index.search(asked, { filter, limit: CANDIDATES, without: WITHOUT });
+    const idOf = (slot: number): string => rows.nameOf(rows.nodeOf(slot));
+    const { slots, scores } = lanes.summary;
+    const cosines = new Map(slots.map((slot, at) => [idOf(slot), scores[at] as number]));
+    const found = new Set([...slots, ...lanes.fts.slots].map(idOf));
+    const others = [...found].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
+    const own = new Set(wordsOf(node));
+    const weights = index.termWeights([...new Set([...own, ...others.flatMap(wordsOf)])], filter);
+    return others.map((other) => ({
+      node: other,
+      kinship: {
+        similarity: cosines.get(other.node_id) ?? 0,
+        words: sharedWords(own, wordsOf(other), weights),
+        tags: sharedTags(node.topic_tags, other.topic_tags),
+      },
+    }));
+  };
+}
+
+/** Both ways; the other way only where there is room, and never out of a document, which says what its file says. */
+function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: Catalogue): MemoryNode[] {
+  const links = new Map<string, readonly string[]>();
+  const linksOf = (id: string): readonly string[] => links.get(id) ?? catalogue.get(id)?.links ?? [];
+  for (const [from, wanted] of chosen) {
+    for (const to of wanted) {
+      const [one, other] = [catalogue.get(from), catalogue.get(to)];
+      // Either may have been removed or replaced since it was found.
+      if (one === undefined || other === undefined || !isLinked(one) || !isLinkable(other)) continue;
+      add(from, to);
+      if (isLinked(other)) add(to, from);
+    }
+  }
+  function add(from: string, to: string): void {
+    const known = linksOf(from);
+    if (!known.includes(to) && known.length < MOST_LINKS) links.set(from, [...known, to]);
+  }
+  return [...links].flatMap(([id, own]) => {
+    const node = catalogue.get(id);
+    return node === undefined ? [] : [{ ...node, links: [...own] }];
+  });
+}
+
+/** Parts of a turn are reached through it; what was replaced leads nowhere. */
+function isLinkable(node: MemoryNode): boolean {
+  return node.project !== '' && !isBundled(node) && !isPast(node);
+}
+
+function isLinked(node: MemoryNode): boolean {
+  return isLinkable(node) && node.written_by !== DOCUMENT;
+}

@@ -1,0 +1,52 @@
+import type { Corpus, Embedder } from '../embeddings/embedder.ts';
+import type { LanguageModel, TurnText } from '../models/language-model.ts';
+import { detailLocally } from './detail.ts';
+import { compactLocally, senseLocally } from './extractive-summary.ts';
+import { type Meanings, meantText } from './topic-shift.ts';
+
+export interface LocalModelOptions {
+  /** Tells topics apart by what is meant; words alone do without it. */
+  readonly embedder?: Pick<Embedder, 'embedQuery'>;
+}
+
+/** Vocabularies list their pieces by frequency: the first ones are in every text and tell nothing apart. */
+const PLAIN_PIECES = 1_500;
+const TALK: Corpus = {
+  pieceWeights: (pieces) => new Map(pieces.map((piece) => [piece, Math.max(0, Math.log((piece + 1) / PLAIN_PIECES))])),
+  mean: async () => null,
+};
+
+/** The floor under every other model: no process, no network, the same answer for the same turns. */
+export function createLocalModel({ embedder }: LocalModelOptions = {}): LanguageModel {
+  async function meaningsOf(turns: readonly TurnText[]): Promise<Meanings> {
+    const found = new Map<TurnText, Float32Array>();
+    if (embedder === undefined) return found;
+    try {
+      for (const turn of turns) {
+        const { vector, comparedWith } = await embedder.embedQuery(meantText(turn), TALK);
+        if (comparedWith === 'vector') found.set(turn, vector);
+      }
+    } catch {
+      // Words alone tell most topics apart; whoever embeds for the index reports what is wrong.
+      return new Map();
+    }
+    return found;
+  }
+
+  return {
+    name: 'local',
+    sense: async (input, signal) => {
+      signal.throwIfAborted();
+      return senseLocally(input, await meaningsOf([...input.buffer, input.turn]));
+    },
+    compact: async (input, signal) => {
+      signal.throwIfAborted();
+      return compactLocally(input, { meanings: await meaningsOf(input.turns) });
+    },
+    detail: async (input, signal) => {
+      signal.throwIfAborted();
+      return detailLocally(input);
+    },
+    close: async () => {},
+  };
+}

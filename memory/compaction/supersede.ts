@@ -1,0 +1,204 @@
+import { isDeepStrictEqual } from 'node:util';
+import { lowestOrigin, type Origin } from '../../common/turn.ts';
+import type { Fact, MemoryNode } from '../model/node.ts';
+import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model/validity.ts';
+import { anchorsOf } from '../text/keywords.ts';
+import { tokenize } from '../text/tokenizer.ts';
+import { revisesStatement, type Stated, stated } from './supersession-patterns.ts';
+import { type Gist, gistOf, mayRevise } from './token-fingerprint.ts';
+
+/** A statement of a node that someone says is no longer so. */
+export interface Revised {
+  readonly nodeId: string;
+  /** Its place in the node's facts; null for the node as a whole. */
+  readonly fact: number | null;
+}
+
+interface OpenFact {
+  readonly text: string;
+  readonly origin: Origin;
+  /** Its place in the node's facts. */
+  readonly fact: number;
+}
+
+/** One thing that a node says. */
+interface Statement {
+  readonly stated: Stated;
+  readonly origin: Origin;
+  readonly polarity: Fact['polarity'];
+  /** Null for a part of the summary that no fact says. */
+  readonly fact: number | null;
+}
+
+/** Statements take some kilobytes a node: those of few nodes are kept, and a gist of each. */
+const LATELY = 64;
+let lately = new WeakMap<MemoryNode, readonly Statement[]>();
+let latelyCount = 0;
+const gists = new WeakMap<MemoryNode, Gist>();
+
+/** What of a node is still so. */
+function openStatements(node: MemoryNode): readonly Statement[] {
+  const known = lately.get(node);
+  if (known !== undefined) return known;
+  const statements = isPast(node) ? [] : statementsOf(node);
+  if (latelyCount === LATELY) {
+    lately = new WeakMap();
+    latelyCount = 0;
+  }
+  latelyCount += 1;
+  lately.set(node, statements);
+  return statements;
+}
+
+function statementsOf(node: MemoryNode): Statement[] {
+  const facts = openFacts(node).map(({ text, origin, fact }): Statement => {
+    const { polarity } = node.facts[fact] as Fact;
+    return { stated: stated(text), origin, polarity, fact };
+  });
+  const isFact = toldBy(node.facts);
+  const rest = summaryParts(node)
+    .filter(({ text }) => !isFact(text))
+    .map(({ text, isUsers }): Statement => {
+      const origin = isUsers ? 'user' : node.origin;
+      return { stated: stated(text), origin, polarity: 'positive', fact: null };
+    });
+  return [...facts, ...rest];
+}
+
+/** Facts of a node that are still so, each as one text. */
+export function openFacts(node: MemoryNode): OpenFact[] {
+  return node.facts.flatMap((fact, at) => {
+    if (isClosed(fact)) return [];
+    const said = new Set(tokenize(fact.value));
+    const isNamed = tokenize(fact.concept).every((token) => said.has(token));
+    const text = isNamed ? fact.value : `${fact.concept}: ${fact.value}`;
+    return [{ text, origin: fact.origin ?? node.origin, fact: at }];
+  });
+}
+
+/** Statements that may revise others. */
+function revisingStatements(node: MemoryNode): readonly Statement[] {
+  return openStatements(node).filter((statement) => statement.stated.cue !== null);
+}
+
+/** Words that say what its revising statements are about. */
+export function revisingTopics(node: MemoryNode): string[] {
+  return [...new Set(revisingStatements(node).flatMap((statement) => [...statement.stated.topics]))];
+}
+
+/** False only where `next` revises nothing in `former`; next to nothing where both were asked for before. */
+export function mayConcern(next: MemoryNode, former: MemoryNode): boolean {
+  return mayRevise(gistFor(next), gistFor(former));
+}
+
+function gistFor(node: MemoryNode): Gist {
+  const known = gists.get(node) ?? gistOf(openStatements(node).map((statement) => statement.stated));
+  gists.set(node, known);
+  return known;
+}
+
+/**
+ * `former` as it stands after what `next` says: facts that `next` revises are closed, a statement without a fact becomes
+ * a closed one, and the node as a whole is past where nothing of it is left. The very same node where nothing is revised.
+ * What comes from lower down never revises what comes from further up.
+ *
+ * @param named  what the writer of `next` says that it revises
+ */
+export function revised(former: MemoryNode, next: MemoryNode, named: readonly Revised[] = []): MemoryNode {
+  if (!isBefore(former, next)) return former;
+  const own = named.filter(({ nodeId }) => nodeId === former.node_id);
+  if (own.length === 0 && !mayConcern(next, former)) return former;
+  const isNamed = (at: number | null): boolean => own.some(({ fact }) => fact === null || fact === at);
+  const revising = revisingStatements(next);
+  const closed = openStatements(former).filter((statement) => {
+    if (isNamed(statement.fact) && isAtLeast(next.origin, statement.origin)) return true;
+    return revising.some(
+      (fresh) => isAtLeast(fresh.origin, statement.origin) && revisesStatement(fresh.stated, statement.stated),
+    );
+  });
+  return closed.length === 0 ? former : withClosed(former, closed, next);
+}
+
+/** What a node that takes the place of others keeps of what was revised in them. */
+export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]): MemoryNode {
+  const own = formers.filter(({ turns }) => turns.some((end) => heir.turns.includes(end)));
+  const closed = own.flatMap(({ facts }) => facts.filter(isClosed));
+  const last = own.at(-1);
+  if (closed.length === 0 || last === undefined) return heir;
+  const isClosedBy = toldBy(closed);
+  const open = heir.facts.filter((fact) => !isClosedBy(`${fact.concept}: ${fact.value}`));
+  return settled({ ...heir, facts: [...open, ...closed] });
+}
+
+/** Open again is what was revised only by nodes that are gone. */
+export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
+  const facts = node.facts.map((fact): Fact => {
+    if (!gone.has(fact.superseded_by ?? '')) return fact;
+    const { valid_to: _, superseded_by: __, ...open } = fact;
+    return open;
+  });
+  if (node.superseded_as === undefined || !gone.has(node.superseded_by ?? '')) return { ...node, facts };
+  const { superseded_as: _, ...rest } = node;
+  return { ...rest, facts, valid_to: null, superseded_by: null };
+}
+
+/** The same but for what memory itself does to it later: what newer nodes revised, where it hangs, its detail. */
+export function isSameWork(before: MemoryNode, after: MemoryNode): boolean {
+  if (before === after) return true;
+  const kept = before.facts.length;
+  return isDeepStrictEqual(asWritten(before, kept), asWritten(after, kept)) && after.facts.slice(kept).every(isClosed);
+}
+
+function asWritten(node: MemoryNode, facts: number): unknown {
+  const { links: _, parent_node_id: __, depth_level: ___, ...rest } = node;
+  const { valid_to: ____, superseded_by: _____, superseded_as: ______, ...whole } = rest;
+  const { detailed_summary: _7, detailed_by: _8, detailed_origin: _9, ...written } = whole;
+  const stated = node.facts.slice(0, facts).map(({ concept, value, polarity, evidence }) => {
+    return { concept, value, polarity, evidence };
+  });
+  return { ...written, facts: stated };
+}
+
+function isBefore(former: MemoryNode, next: MemoryNode): boolean {
+  if (former.node_id === next.node_id || isPast(former) || isPast(next) || former.pinned_from !== undefined)
+    return false;
+  if (former.project !== next.project || former.turns.some((end) => next.turns.includes(end))) return false;
+  return former.valid_from < next.valid_from;
+}
+
+function isAtLeast(origin: Origin, other: Origin): boolean {
+  return lowestOrigin([origin, other]) === other;
+}
+
+function withClosed(former: MemoryNode, closed: readonly Statement[], next: MemoryNode): MemoryNode {
+  const end = { valid_to: next.valid_from, superseded_by: next.node_id };
+  const places = new Set(closed.map(({ fact }) => fact));
+  const facts = former.facts.map((fact, at) => (places.has(at) ? { ...fact, ...end } : fact));
+  const added = closed
+    .filter(({ fact }) => fact === null)
+    .map(
+      ({ stated: { text }, origin, polarity }): Fact => ({
+        concept: anchorsOf(text).slice(0, 2).join(' or ') || 'statement',
+        value: text,
+        polarity,
+        evidence: [...former.turns],
+        origin,
+        valid_from: former.valid_from,
+        ...end,
+      }),
+    );
+  return settled({ ...former, facts: [...facts, ...added] });
+}
+
+/** Past as a whole where nothing that it says is still so. */
+function settled(node: MemoryNode): MemoryNode {
+  const closed = node.facts.filter(isClosed);
+  if (closed.length < node.facts.length || currentSummary(node) !== null) return node;
+  const last = closed.toSorted((a, b) => (a.valid_to ?? '').localeCompare(b.valid_to ?? '')).at(-1);
+  return {
+    ...node,
+    valid_to: last?.valid_to ?? null,
+    superseded_by: last?.superseded_by ?? null,
+    superseded_as: 'revised',
+  };
+}

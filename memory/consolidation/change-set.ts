@@ -1,0 +1,184 @@
+import { isDeepStrictEqual } from 'node:util';
+import { contentDigest } from '../model/content-hash.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isPointer } from '../model/replace-drafts.ts';
+import type { NodeRewrite } from '../storage/snapshot-files.ts';
+import { grouped } from '../text/group-by.ts';
+import type { DreamReport } from '../types/changes.ts';
+import { inForms, tagForms } from './canonical-tags.ts';
+import { chooseGroups, chooseJoins, chooseLinks, type Group } from './choose-groups.ts';
+import { chooseMerges, isSettled, isUsers } from './choose-merges.ts';
+import type { Near } from './clusters.ts';
+import { groupNodes, mergedNodes } from './merge-nodes.ts';
+import type { Condenser } from './merge-writer.ts';
+import { prune } from './prune.ts';
+import type { DreamRule } from './thresholds.ts';
+
+/** Nodes that one dream looks at; the rest is for the next. */
+const LOOKED_AT = 400;
+
+/** Pairs of a node with those near it: alike enough to say the same, and strong enough for a group or a link. */
+export type Neighbours = Readonly<Record<'alike' | 'grouped' | 'linked', readonly Near[]>>;
+
+export interface DraftParts {
+  readonly nodes: readonly MemoryNode[];
+  /** Null for all. */
+  readonly project: string | null;
+  readonly rule: DreamRule & { readonly sparesStandIns: boolean };
+  /** Digests of nodes that an earlier dream looked at. */
+  readonly seen: Readonly<Record<string, string>>;
+  readonly nowMs: number;
+  readonly near: (node: MemoryNode) => Promise<Neighbours>;
+  readonly condenser: Condenser;
+  readonly newId: () => string;
+  readonly signal: AbortSignal;
+}
+
+export interface Draft extends Pick<DreamReport, 'merged' | 'groups' | 'tags' | 'linked' | 'pruned' | 'left'> {
+  readonly changes: readonly NodeRewrite[];
+  readonly lookedAt: number;
+  readonly seen: Readonly<Record<string, string>>;
+}
+
+/** What memory would be after a dream; nothing is changed yet. */
+export async function draftDream(parts: DraftParts): Promise<Draft> {
+  const { rule, project, seen, nowMs, condenser, signal } = parts;
+  const at = new Date(nowMs).toISOString();
+  const before = new Map(parts.nodes.map((node) => [node.node_id, node]));
+  const after = new Map(before);
+  const inScope = (node: MemoryNode): boolean => project === null || node.project === project;
+  const put = (nodes: readonly MemoryNode[]): void => {
+    for (const node of nodes) after.set(node.node_id, node);
+  };
+  const takenBy = (keeper: string): number =>
+    parts.nodes.filter((node) => node.superseded_as === 'merged' && node.superseded_by === keeper).length;
+  const get = (ids: readonly string[]): MemoryNode[] => ids.flatMap((id) => after.get(id) ?? []);
+
+  const tags = normaliseTags();
+  const pruned = pruneAll();
+
+  const isNew = (node: MemoryNode): boolean => isSettled(node, rule) && seen[node.node_id] !== shortDigest(node);
+  const waiting = parts.nodes.filter((node) => inScope(node) && isNew(node)).toSorted(newestFirst);
+  const looked = waiting.slice(0, LOOKED_AT);
+  const pairs: Record<keyof Neighbours, Near[]> = { alike: [], grouped: [], linked: [] };
+  for (const node of looked) {
+    signal.throwIfAborted();
+    const near = await parts.near(node);
+    for (const kind of Object.keys(pairs) as (keyof Neighbours)[]) pairs[kind].push(...near[kind]);
+  }
+  const later = new Set(waiting.slice(LOOKED_AT).map(({ node_id }) => node_id));
+
+  const merged: Draft['merged'][number][] = [];
+  for (const { keeper, losers } of chooseMerges(scoped(), pairs.alike, rule, takenBy)) {
+    signal.throwIfAborted();
+    const [first, ...others] = get([keeper, ...losers]) as [MemoryNode, ...MemoryNode[]];
+    const made = await condenser.merge([first, ...others]);
+    if (made.kind === 'later') for (const id of [keeper, ...losers]) later.add(id);
+    if (made.kind !== 'text') continue;
+    put(mergedNodes(first, others, { ...made, at }));
+    merged.push({ keeper, merged: losers, summary: made.text.summary });
+  }
+
+  const groups: Draft['groups'][number][] = [];
+  for (const join of chooseJoins(scoped(), pairs.grouped, rule)) await group(join, after.get(join.parent));
+  for (const each of chooseGroups(scoped(), pairs.grouped, rule)) await group(each);
+
+  const links = chooseLinks(scoped(), pairs.linked, rule);
+  const linked = [...links].reduce((sum, [id, own]) => sum + own.length - (after.get(id)?.links.length ?? 0), 0);
+  put([...links].flatMap(([id, own]) => get([id]).map((node) => ({ ...node, links: [...own] }))));
+  const closing = pruneAll();
+
+  return {
+    changes: changes(),
+    lookedAt: looked.length,
+    merged,
+    groups,
+    tags,
+    linked,
+    pruned: { links: pruned.links + closing.links, nodes: [...pruned.nodes, ...closing.nodes] },
+    left: later.size,
+    seen: seenNow(),
+  };
+
+  /** Under a node of its own, or the one that is there already. */
+  async function group({ members, density }: Group, former?: MemoryNode): Promise<void> {
+    signal.throwIfAborted();
+    const nodes = get(members);
+    const made = await condenser.group(nodes, density);
+    if (made.kind === 'later') for (const id of members) later.add(id);
+    if (made.kind !== 'text') return;
+    const parent = former?.node_id ?? freshId();
+    put(groupNodes(nodes, parent, { ...made, at: former?.created_at ?? at }));
+    groups.push({ parent, members, summary: made.text.summary });
+  }
+
+  function scoped(): ReadonlyMap<string, MemoryNode> {
+    return new Map([...after].filter(([, node]) => inScope(node)));
+  }
+
+  function normaliseTags(): Draft['tags'] {
+    const told = new Map<string, string>();
+    const counting = parts.nodes.filter((node) => inScope(node) && !isPointer(node));
+    for (const own of grouped(counting, (node) => node.project).values()) {
+      const forms = tagForms(own.flatMap((node) => node.topic_tags));
+      const changing = own.filter((node) => isSettled(node, rule) && !isUsers(node));
+      for (const node of changing) {
+        const topic_tags = inForms(node.topic_tags, forms);
+        if (topic_tags === node.topic_tags) continue;
+        put([{ ...node, topic_tags: [...topic_tags] }]);
+        for (const tag of node.topic_tags) if (forms.has(tag)) told.set(tag, forms.get(tag) as string);
+      }
+    }
+    return [...told].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
+  }
+
+  function pruneAll(): Draft['pruned'] {
+    const found = prune(after, nowMs);
+    const gone = found.removed.filter((id) => inScope(after.get(id) as MemoryNode));
+    const changed = found.changed.filter(inScope);
+    const lost = changed.reduce(
+      (sum, node) => sum + (after.get(node.node_id)?.links.length ?? 0) - node.links.length,
+      0,
+    );
+    put(changed);
+    for (const id of gone) after.delete(id);
+    return { links: lost, nodes: gone };
+  }
+
+  function freshId(): string {
+    for (;;) {
+      const id = parts.newId();
+      if (!after.has(id)) return id;
+    }
+  }
+
+  function changes(): NodeRewrite[] {
+    const ids = [...new Set([...before.keys(), ...after.keys()])].sort();
+    return ids.flatMap((id): NodeRewrite[] => {
+      const [was, is] = [before.get(id) ?? null, after.get(id) ?? null];
+      return was === is || isDeepStrictEqual(was, is) ? [] : [{ before: was, after: is }];
+    });
+  }
+
+  /** What an earlier dream knew and this one changed needs no look either. */
+  function seenNow(): Draft['seen'] {
+    const lookedIds = new Set(looked.map(({ node_id }) => node_id));
+    const found: Record<string, string> = {};
+    for (const [id, node] of after) {
+      if (later.has(id) || !isSettled(node, rule)) continue;
+      const [was, known] = [before.get(id), seen[id]];
+      if (lookedIds.has(id) || (was !== undefined && known === shortDigest(was))) found[id] = shortDigest(node);
+      else if (known !== undefined) found[id] = known;
+    }
+    return found;
+  }
+}
+
+export function shortDigest(node: MemoryNode): string {
+  return contentDigest(node).slice(0, 12);
+}
+
+function newestFirst(one: MemoryNode, other: MemoryNode): number {
+  const [a, b] = [`${one.created_at} ${one.node_id}`, `${other.created_at} ${other.node_id}`];
+  return a > b ? -1 : Number(a < b);
+}

@@ -1,0 +1,91 @@
+import type { MemoryNode } from '../model/node.ts';
+import { byAge, isSettled, isUsers } from './choose-merges.ts';
+import { clustersOf, type Near, nearestFirst } from './clusters.ts';
+import { groupKey, isGroup } from './merge-nodes.ts';
+import type { DreamRule } from './thresholds.ts';
+
+type Nodes = ReadonlyMap<string, MemoryNode>;
+type Rule = DreamRule & { readonly sparesStandIns: boolean };
+
+export interface Group {
+  readonly members: readonly string[];
+  /** Share of its pairs that are near; of a join, of those with a new member, the least. */
+  readonly density: number;
+}
+
+export interface Join extends Group {
+  /** The group that is there already. */
+  readonly parent: string;
+}
+
+/** Nodes without a parent that belong together. @param pairs  strong enough for a group */
+export function chooseGroups(nodes: Nodes, pairs: readonly Near[], rule: Rule): readonly Group[] {
+  const near = nearestFirst(pairs).filter(({ left, right }) => {
+    const [one, other] = [nodes.get(left), nodes.get(right)];
+    return isFree(one, rule) && isFree(other, rule) && groupKey(one) === groupKey(other);
+  });
+  return clustersOf(near, rule.cluster).map((members) => {
+    const own = new Set(members);
+    const inside = near.filter(({ left, right }) => own.has(left) && own.has(right)).length;
+    return { members, density: inside / ((members.length * (members.length - 1)) / 2) };
+  });
+}
+
+/** Nodes without a parent that go to a group as far as it has room: each to the one it is near to the most members of. */
+export function chooseJoins(nodes: Nodes, pairs: readonly Near[], rule: Rule): readonly Join[] {
+  const membersOf = new Map<string, string[]>();
+  for (const { node_id, parent_node_id: parent } of [...nodes.values()].toSorted(byAge)) {
+    const group = nodes.get(parent ?? '');
+    if (group === undefined || !isGroup(group) || isUsers(group)) continue;
+    membersOf.set(group.node_id, [...(membersOf.get(group.node_id) ?? []), node_id]);
+  }
+  const shares = new Map<string, Map<string, number>>();
+  for (const { left, right } of nearestFirst(pairs)) {
+    for (const [from, to] of [
+      [left, right],
+      [right, left],
+    ] as const) {
+      const [node, member] = [nodes.get(from), nodes.get(to)];
+      const members = membersOf.get(member?.parent_node_id ?? '');
+      if (members === undefined || !isFree(node, rule) || member === undefined) continue;
+      if (groupKey(node) !== groupKey(member)) continue;
+      const own = shares.get(from) ?? new Map<string, number>();
+      own.set(member.parent_node_id as string, (own.get(member.parent_node_id as string) ?? 0) + 1 / members.length);
+      shares.set(from, own);
+    }
+  }
+  const joins = new Map<string, Join>();
+  for (const id of [...shares.keys()].sort()) {
+    const [best] = [...(shares.get(id) as Map<string, number>)].toSorted(
+      ([a, one], [b, other]) => other - one || (a < b ? -1 : 1),
+    );
+    const [parent, share] = best as [string, number];
+    const { members, density } = joins.get(parent) ?? { members: membersOf.get(parent) ?? [], density: 1 };
+    if (members.length >= rule.cluster.most) continue;
+    joins.set(parent, { parent, members: [...members, id], density: Math.min(density, share) });
+  }
+  return [...joins.values()];
+}
+
+/** The pairs that are to be linked, strongest first, so that no node gets more links than the rule has. */
+export function chooseLinks(nodes: Nodes, pairs: readonly Near[], rule: Rule): ReadonlyMap<string, readonly string[]> {
+  const links = new Map<string, readonly string[]>();
+  const own = (node: MemoryNode): readonly string[] => links.get(node.node_id) ?? node.links;
+  for (const { left, right } of nearestFirst(pairs)) {
+    const [one, other] = [nodes.get(left), nodes.get(right)];
+    if (one === undefined || other === undefined || one.project !== other.project) continue;
+    if (![one, other].every((node) => isSettled(node, rule))) continue;
+    for (const [from, to] of [
+      [one, other],
+      [other, one],
+    ] as const) {
+      if (own(from).length >= rule.links || own(from).includes(to.node_id)) continue;
+      links.set(from.node_id, [...own(from), to.node_id]);
+    }
+  }
+  return links;
+}
+
+function isFree(node: MemoryNode | undefined, rule: Rule): node is MemoryNode {
+  return node !== undefined && node.parent_node_id === null && isSettled(node, rule);
+}

@@ -1,0 +1,121 @@
+import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { isStandIn } from '../model/draft-node.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isPointer } from '../model/replace-drafts.ts';
+import { BUNDLE } from '../model/tool-call-nodes.ts';
+import { isClosed } from '../model/validity.ts';
+import { isSameMatter } from '../text/paraphrase.ts';
+import type { Near } from './clusters.ts';
+import { nearestFirst } from './clusters.ts';
+
+export interface MergeRule {
+  /** Least share of the shorter one's words that the other has too. */
+  readonly words: number;
+  /** Nodes that one keeper takes over in its life. */
+  readonly most: number;
+  /** A model will replace stand-ins: until then they are left alone. */
+  readonly sparesStandIns: boolean;
+}
+
+export interface Merge {
+  /** The oldest. */
+  readonly keeper: string;
+  readonly losers: readonly string[];
+}
+
+/** Whether a node tells of turns of its own, as it was written, and counts as it stands. */
+export function isSettled(node: MemoryNode, { sparesStandIns }: Pick<MergeRule, 'sparesStandIns'>): boolean {
+  return (
+    !isPointer(node) &&
+    node.superseded_by === null &&
+    node.valid_to === null &&
+    node.turns.length > 0 &&
+    node.depth_level === 1 &&
+    node.written_by !== DOCUMENT &&
+    node.written_by !== BUNDLE &&
+    !(sparesStandIns && isStandIn(node))
+  );
+}
+
+/** What a person wrote or pinned stays word for word. */
+export function isUsers(node: MemoryNode): boolean {
+  return node.written_by === 'user' || node.pinned_from !== undefined;
+}
+
+/**
+ * Whether the younger node may go into the older one. Both come from equally trusted sources, so that neither lifts
+ * the other's text nor lowers its own; and what matters most is never merged away.
+ */
+export function mayMerge(keeper: MemoryNode, loser: MemoryNode, rule: MergeRule): boolean {
+  return (
+    [keeper, loser].every((node) => isSettled(node, rule) && !isUsers(node)) &&
+    loser.importance !== 'HIGH' &&
+    keeper.project === loser.project &&
+    keeper.origin === loser.origin &&
+    keeper.recall_mode === loser.recall_mode &&
+    ![...keeper.facts, ...loser.facts].some(isClosed) &&
+    !contradicts(keeper, loser) &&
+    isSameMatter(saying(keeper), saying(loser), rule.words)
+  );
+}
+
+/**
+ * Which nodes go into which: the oldest takes its nearest first, each node goes once, and none that took others goes
+ * itself. What is left holds no pair that could still be merged, so that a second choice changes nothing.
+ *
+ * @param pairs  nodes alike enough to say the same
+ * @param taken  how many a keeper took over before
+ */
+export function chooseMerges(
+  nodes: ReadonlyMap<string, MemoryNode>,
+  pairs: readonly Near[],
+  rule: MergeRule,
+  taken: (keeper: string) => number = () => 0,
+): readonly Merge[] {
+  const gone = new Set<string>();
+  const merges: Merge[] = [];
+  const near = neighbours(pairs);
+  for (const keeper of [...nodes.values()].toSorted(byAge)) {
+    if (gone.has(keeper.node_id)) continue;
+    const fitting = (near.get(keeper.node_id) ?? []).filter((id) => {
+      const loser = nodes.get(id);
+      return loser !== undefined && !gone.has(id) && byAge(keeper, loser) < 0 && mayMerge(keeper, loser, rule);
+    });
+    const losers = fitting.slice(0, Math.max(0, rule.most - taken(keeper.node_id)));
+    for (const id of losers) gone.add(id);
+    if (losers.length > 0) merges.push({ keeper: keeper.node_id, losers });
+  }
+  return merges;
+}
+
+/** For each node those near it, nearest first. */
+function neighbours(pairs: readonly Near[]): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  const add = (id: string, other: string): void => void found.set(id, [...(found.get(id) ?? []), other]);
+  for (const { left, right } of nearestFirst(pairs)) {
+    add(left, right);
+    add(right, left);
+  }
+  return found;
+}
+
+/** Older first; of the same moment in order of their ids. */
+export function byAge(one: MemoryNode, other: MemoryNode): number {
+  const [a, b] = [`${one.created_at} ${one.node_id}`, `${other.created_at} ${other.node_id}`];
+  return a < b ? -1 : Number(a > b);
+}
+
+function saying({ summary, facts }: MemoryNode): string {
+  return [summary, ...facts.map(({ value }) => value)].join('\n');
+}
+
+/** One concept with two values, or one value both stated and denied: that is a change of mind, no repetition. */
+export function contradicts(one: MemoryNode, other: MemoryNode): boolean {
+  return one.facts.some((fact) =>
+    other.facts.some(
+      ({ concept, value, polarity }) =>
+        concept === fact.concept &&
+        (polarity !== fact.polarity || (value !== fact.value && !isSameMatter(value, fact.value, 0))),
+    ),
+  );
+}

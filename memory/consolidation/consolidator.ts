@@ -1,0 +1,142 @@
+import { isDeepStrictEqual } from 'node:util';
+import { CometError } from '../../common/errors.ts';
+import { createKin } from '../compaction/linker.ts';
+import { type Kinship, linkFit, linkStrength } from '../compaction/links.ts';
+import type { MemoryDeps } from '../deps.ts';
+import type { MemoryNode } from '../model/node.ts';
+import type { Indexer } from '../storage/indexer.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Store } from '../storage/node-store.ts';
+import type { DreamLedger } from '../storage/snapshot-files.ts';
+import type { Snapshooter } from '../storage/snapshots.ts';
+import { isPairedScript } from '../text/cjk.ts';
+import type { DreamReport, DreamRequest } from '../types/changes.ts';
+import type { MemoryStatus } from '../types/views.ts';
+import { type Draft, draftDream, type Neighbours } from './change-set.ts';
+import type { Near } from './clusters.ts';
+import { createCondenser } from './merge-writer.ts';
+import { dreamFit, dreamRule } from './thresholds.ts';
+import { writeChange } from './transaction.ts';
+
+/** A dream whose nodes were changed meanwhile is dreamt again. */
+const TRIES = 3;
+
+export interface Dreams {
+  /** One at a time. @throws the signal's reason; what the disk throws, and then nothing is changed */
+  run(request: DreamRequest, signal: AbortSignal): Promise<DreamReport>;
+  status(): MemoryStatus['dream'];
+}
+
+type Parts = MemoryDeps & {
+  readonly catalogue: Catalogue;
+  readonly indexer: Indexer;
+  readonly snapshooter: Snapshooter;
+  readonly store: Store;
+  readonly newId: () => string;
+};
+
+export async function openDreams(parts: Parts): Promise<Dreams> {
+  const { catalogue, clock, config, dreams, index, indexer, log, model, nodeFiles, quota } = parts;
+  const { projectOf, snapshooter, store, newId } = parts;
+  let last: DreamLedger | null = await dreams.load();
+  let running = false;
+
+  /** Read as links are when a node is saved. */
+  async function near(node: MemoryNode): Promise<Neighbours> {
+    const isScript = isPairedScript(node.summary);
+    const [link, fit] = [linkFit(index.embedderId(), isScript), dreamFit(index.embedderId(), isScript)];
+    const kin = await createKin(index, (id) => catalogue.get(id))(node);
+    const pairs = (likenessOf: (kinship: Kinship) => number, least: number): Near[] =>
+      kin
+        .map((each) => ({ left: node.node_id, right: each.node.node_id, likeness: likenessOf(each.kinship) }))
+        .filter(({ likeness }) => likeness >= least);
+    const strength = (kinship: Kinship): number => linkStrength(kinship, link);
+    return {
+      alike: pairs(({ similarity }) => similarity, fit.same),
+      grouped: pairs(strength, fit.group),
+      linked: pairs(strength, link.least),
+    };
+  }
+
+  /** False where a node is no longer what the draft was made from. */
+  function apply({ changes }: Draft): Promise<string | false> {
+    return store.exclusive(async (held) => {
+      await held.refresh();
+      const moved = changes.some(({ before, after }) => {
+        const now = catalogue.get((before ?? after)?.node_id ?? '') ?? null;
+        return now !== before && !isDeepStrictEqual(now, before);
+      });
+      if (moved) return false;
+      const snapshot = await snapshooter.take('consolidate');
+      await writeChange({ snapshot, changes }, nodeFiles, dreams);
+      const fresh = changes.flatMap(({ after }) => after ?? []);
+      held.adopt(
+        fresh,
+        changes.flatMap(({ before, after }) => (after === null && before !== null ? [before.node_id] : [])),
+      );
+      return snapshot;
+    });
+  }
+
+  async function dream({ dryRun, projectDir }: DreamRequest, signal: AbortSignal): Promise<DreamReport> {
+    const rule = { ...dreamRule(index.embedderId()), sparesStandIns: model !== null };
+    const asked = { model: dryRun ? null : model, most: config.dream.modelCalls, density: rule.density };
+    const condenser = createCondenser({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
+    const project = projectDir === undefined ? null : projectOf(projectDir);
+    for (let tried = 1; ; tried += 1) {
+      await indexer.settled();
+      const nowMs = clock.now();
+      const nodes = catalogue.every();
+      const seen = last?.seen ?? {};
+      const draft = await draftDream({ nodes, project, rule, seen, nowMs, near, condenser, newId, signal });
+      signal.throwIfAborted();
+      const at = new Date(nowMs).toISOString();
+      if (dryRun) return reportOf(draft, { dryRun, at, snapshot: null, because: '' });
+      const snapshot = draft.changes.length === 0 ? null : await apply(draft);
+      if (snapshot !== false) {
+        last = ledgerOf(draft, at, snapshot);
+        await dreams.save(last);
+        return reportOf(draft, { dryRun, at, snapshot, because: condenser.because() });
+      }
+      if (tried === TRIES) {
+        throw new CometError(
+          'node_invalid',
+          'memories were changed again and again meanwhile; try comet-cc dream later',
+        );
+      }
+    }
+  }
+
+  return {
+    async run(request, signal) {
+      if (running) throw new CometError('node_invalid', 'memory is being tidied already; see comet-cc status');
+      running = true;
+      try {
+        return await dream(request, signal);
+      } finally {
+        running = false;
+      }
+    },
+    status() {
+      if (last === null) return null;
+      const { at, merged, groups, pruned, left } = last;
+      return { at, merged, groups, pruned, left, running };
+    },
+  };
+}
+
+function ledgerOf(draft: Draft, at: string, snapshot: string | null): DreamLedger {
+  const { merged, groups, tags, linked, pruned, left, seen } = draft;
+  const goneInto = merged.reduce((sum, each) => sum + each.merged.length, 0);
+  const counts = { merged: goneInto, groups: groups.length, tags: tags.length, linked };
+  return { at, snapshot, ...counts, pruned: pruned.links + pruned.nodes.length, left, seen };
+}
+
+function reportOf(
+  draft: Draft,
+  { dryRun, at, snapshot, because }: { dryRun: boolean; at: string; snapshot: string | null; because: string },
+): DreamReport {
+  const { lookedAt, merged, groups, tags, linked, pruned, left } = draft;
+  const told = { merged, groups, tags, linked, pruned, left };
+  return { dry_run: dryRun, at, snapshot, looked_at: lookedAt, ...told, without_model: because };
+}

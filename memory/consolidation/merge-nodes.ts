@@ -1,0 +1,139 @@
+import { createHash } from 'node:crypto';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
+import type { Fact, MemoryNode } from '../model/node.ts';
+import { byAge } from './choose-merges.ts';
+import type { Condensed } from './merge-text.ts';
+
+/** Who wrote a node that consolidation made without a model. */
+export const CONSOLIDATION = 'consolidation';
+
+const TAGS = 8;
+const RANK = { HIGH: 0, MED: 1, LOW: 2 } as const;
+
+export interface Making {
+  readonly text: Condensed;
+  readonly writtenBy: string;
+  /** ISO. */
+  readonly at: string;
+}
+
+/** The keeper with the turns and facts of all, then the others as pointers to it; their own texts stay in them. */
+export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], making: Making): MemoryNode[] {
+  const { text, writtenBy, at } = making;
+  const all = [keeper, ...losers];
+  const turns = distinct(all.toSorted(byStart).flatMap((node) => node.turns));
+  const ids = new Set(all.map(({ node_id }) => node_id));
+  const whole: MemoryNode = {
+    ...keeper,
+    summary: text.summary,
+    trigger: text.trigger,
+    // Made from the former text; made anew when it is asked for.
+    detailed_summary: null,
+    topic_tags: distinct(all.flatMap((node) => node.topic_tags)).slice(0, Math.max(TAGS, keeper.topic_tags.length)),
+    importance: all.map(({ importance }) => importance).sort((a, b) => RANK[a] - RANK[b])[0] ?? keeper.importance,
+    facts: distinctFacts(all.flatMap((node) => node.facts)),
+    links: distinct(all.flatMap((node) => node.links)).filter((id) => !ids.has(id)),
+    source_links: distinct(all.flatMap((node) => node.source_links)),
+    capsule: keeper.capsule ?? losers.find(({ capsule }) => capsule !== null)?.capsule ?? null,
+    origin: lowestOrigin(all.map(({ origin }) => origin)),
+    valid_from: all.map(({ valid_from }) => valid_from).sort()[0] ?? keeper.valid_from,
+    strength: Math.max(...all.map(({ strength }) => strength)),
+    recall_count: all.reduce((sum, { recall_count }) => sum + recall_count, 0),
+    last_recalled_at:
+      all
+        .flatMap(({ last_recalled_at: last }) => last ?? [])
+        .sort()
+        .at(-1) ?? null,
+    turns,
+    content_key: hash(turns),
+    written_by: writtenBy,
+  };
+  const pointers = losers.map((loser): MemoryNode => {
+    return { ...loser, superseded_by: keeper.node_id, valid_to: at, superseded_as: 'merged', parent_node_id: null };
+  });
+  return [whole, ...pointers];
+}
+
+/**
+ * A node over several, without turns of its own, and those with it as their parent. It says no more than they do, so
+ * it is trusted as little as the least of them, and shown only where it is searched for.
+ */
+export function groupNodes(members: readonly MemoryNode[], id: string, making: Making): MemoryNode[] {
+  const [oldest, ...younger] = members.toSorted(byAge);
+  if (oldest === undefined) return [];
+  const all = [oldest, ...younger];
+  const counts = new Map<string, number>();
+  for (const tag of all.flatMap((node) => distinct(node.topic_tags))) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  const common = [...counts].filter(([tag, count]) => !tag.includes(':') && 2 * count >= all.length);
+  const parent: MemoryNode = {
+    ...oldest,
+    node_id: id,
+    depth_level: 0,
+    recall_mode: 'active',
+    topic_tags: common
+      .sort(([, a], [, b]) => b - a)
+      .map(([tag]) => tag)
+      .slice(0, TAGS),
+    importance: all.every(({ importance }) => importance === 'LOW') ? 'LOW' : 'MED',
+    summary: making.text.summary,
+    detailed_summary: null,
+    trigger: making.text.trigger,
+    content_key: hash(all.map(({ node_id }) => node_id)),
+    links: all.map(({ node_id }) => node_id),
+    source_links: [],
+    capsule: null,
+    origin: lowestOrigin(all.map(({ origin }) => origin)),
+    valid_from: all.map(({ valid_from }) => valid_from).sort()[0] ?? oldest.valid_from,
+    compaction_reason: 'forced',
+    created_at: making.at,
+    strength: 1,
+    recall_count: 0,
+    last_recalled_at: null,
+    turns: [],
+    written_by: making.writtenBy,
+    facts: [],
+  };
+  const { pinned_from: _, ...plain } = parent;
+  return [plain, ...all.map((member) => ({ ...member, parent_node_id: id }))];
+}
+
+/** A node over others: it holds no turns, and is worth nothing without them. */
+export function isGroup(node: MemoryNode): boolean {
+  return node.depth_level === 0 && node.turns.length === 0;
+}
+
+/** Some rounds of a turn: shown with the node of the turn. A member of a group stands for itself. */
+export function isBundled({ parent_node_id, depth_level }: MemoryNode): boolean {
+  return parent_node_id !== null && depth_level > 1;
+}
+
+/** Nodes that may go into one group: what is clean keeps apart from what is not. */
+export function groupKey({ project, origin }: MemoryNode): string {
+  return `${isCleanOrigin(origin) ? 'clean' : 'other'}\n${project}`;
+}
+
+function byStart(one: MemoryNode, other: MemoryNode): number {
+  return one.valid_from === other.valid_from ? byAge(one, other) : one.valid_from < other.valid_from ? -1 : 1;
+}
+
+function distinctFacts(facts: readonly Fact[]): Fact[] {
+  const found = new Map<string, Fact>();
+  for (const fact of facts) {
+    const { concept, value, polarity, valid_to = null, superseded_by = null } = fact;
+    const key = JSON.stringify([concept, value, polarity, valid_to, superseded_by]);
+    const known = found.get(key);
+    found.set(
+      key,
+      known === undefined ? fact : { ...known, evidence: distinct([...known.evidence, ...fact.evidence]) },
+    );
+  }
+  return [...found.values()];
+}
+
+function distinct(items: readonly string[]): string[] {
+  return [...new Set(items)];
+}
+
+function hash(names: readonly string[]): string {
+  return createHash('sha256').update(names.join('\n')).digest('hex');
+}

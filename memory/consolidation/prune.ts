@@ -1,0 +1,66 @@
+import type { MemoryNode } from '../model/node.ts';
+import { isPointer } from '../model/replace-drafts.ts';
+import { isGroup } from './merge-nodes.ts';
+
+/** An id that a conversation still shows leads to its node at least for so long. */
+const POINTERS_KEPT_MS = 30 * 86_400_000;
+const LEAST_MEMBERS = 2;
+
+export interface Pruned {
+  /** Nodes that change. */
+  readonly changed: readonly MemoryNode[];
+  /** Ids of what goes: pointers that served their time, and groups without members. */
+  readonly removed: readonly string[];
+}
+
+/**
+ * Links that lead nowhere, to themselves or twice are taken out, those to a pointer lead to its node; groups of fewer
+ * than two and old pointers of stand-ins go. Nothing goes that stands for a turn no other node stands for.
+ */
+export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pruned {
+  const membersOf = new Map<string, number>();
+  for (const node of nodes.values()) {
+    const parent = node.parent_node_id;
+    if (parent !== null && !isPointer(node)) membersOf.set(parent, (membersOf.get(parent) ?? 0) + 1);
+  }
+  const held = new Set([...nodes.values()].flatMap((node) => (isPointer(node) ? [] : node.turns)));
+  const isOver = (node: MemoryNode): boolean =>
+    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < LEAST_MEMBERS : isOldPointer(node, nodes, held, nowMs);
+  const removed = new Set([...nodes.values()].filter(isOver).map(({ node_id }) => node_id));
+  const pointedTo = new Set([...nodes.values()].flatMap((node) => (isPointer(node) ? [node.superseded_by ?? ''] : [])));
+  for (const id of pointedTo)
+    if (nodes.get(id) !== undefined && isPointer(nodes.get(id) as MemoryNode)) removed.delete(id);
+  const target = (id: string): string | null => {
+    let node = nodes.get(id);
+    for (let hops = 0; node !== undefined && isPointer(node) && hops < 8; hops += 1) {
+      node = nodes.get(node.superseded_by as string);
+    }
+    return node === undefined || isPointer(node) || removed.has(node.node_id) ? null : node.node_id;
+  };
+  const changed: MemoryNode[] = [];
+  for (const node of nodes.values()) {
+    if (removed.has(node.node_id) || isPointer(node)) continue;
+    const links = [...new Set(node.links.flatMap((id) => target(id) ?? []))].filter((id) => id !== node.node_id);
+    const parent = node.parent_node_id === null ? null : target(node.parent_node_id);
+    const isSame = links.length === node.links.length && links.every((id, at) => id === node.links[at]);
+    if (!isSame || parent !== node.parent_node_id) changed.push({ ...node, links, parent_node_id: parent });
+  }
+  return { changed, removed: [...removed].sort() };
+}
+
+/** Of a stand-in only: what was merged keeps its own text for good. */
+function isOldPointer(
+  node: MemoryNode,
+  nodes: ReadonlyMap<string, MemoryNode>,
+  held: ReadonlySet<string>,
+  nowMs: number,
+): boolean {
+  return (
+    isPointer(node) &&
+    node.superseded_as !== 'merged' &&
+    node.valid_to !== null &&
+    nowMs - Date.parse(node.valid_to) > POINTERS_KEPT_MS &&
+    nodes.has(node.superseded_by as string) &&
+    node.turns.every((end) => held.has(end))
+  );
+}

@@ -1,0 +1,33 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import type { Embedding } from './embedder.ts';
+import { type EncoderChoice, openEncoder } from './encoders.ts';
+import type { Question } from './query-encoder.ts';
+
+export type EmbedRequest =
+  | { readonly id: number; readonly documents: readonly string[] }
+  | { readonly id: number; readonly question: string };
+
+export type EmbedReply =
+  | { readonly id: number; readonly embeddings: readonly Embedding[] }
+  | { readonly id: number; readonly question: Question }
+  | { readonly id: number; readonly error: string };
+
+const opening = openEncoder((workerData as { readonly encoder: EncoderChoice }).encoder);
+// The first request is told why; unhandled, it would only end the thread.
+opening.catch(() => undefined);
+
+parentPort?.on('message', (request: EmbedRequest) => {
+  answer(request).then(
+    (reply) => parentPort?.postMessage(reply),
+    (error: unknown) => {
+      const reply: EmbedReply = { id: request.id, error: error instanceof Error ? error.message : String(error) };
+      parentPort?.postMessage(reply);
+    },
+  );
+});
+
+async function answer(request: EmbedRequest): Promise<EmbedReply> {
+  const encoder = await opening;
+  if ('question' in request) return { id: request.id, question: await encoder.question(request.question) };
+  return { id: request.id, embeddings: await encoder.documents(request.documents) };
+}

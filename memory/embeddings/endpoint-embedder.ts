@@ -1,0 +1,135 @@
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import { createEndpointKey, type EndpointKeyOptions } from '../models/endpoint-key.ts';
+import { askEndpoint, type Replied } from '../models/endpoint-request.ts';
+import type { Embedder } from './embedder.ts';
+import { askedWith } from './query-encoder.ts';
+import { toUnit } from './word-vectors.ts';
+
+export interface EndpointEmbedderOptions extends EndpointKeyOptions {
+  readonly model: string;
+  readonly timeoutMs: number;
+  /** What leaves the machine leaves it redacted. */
+  readonly redact: (text: string) => string;
+}
+
+/** Vectors of one request: some endpoints take no more, and a question waits for none of them. */
+const AT_ONCE = 16;
+/** About 2,000 tokens; longer ones are refused by some and cut by others. */
+const MAX_CHARS = 6_000;
+const ANSWER_CHARS = 20_000_000;
+
+const Vector = z.array(z.number()).min(1);
+/** OpenAI's shape, then Ollama's. */
+const Answer = z.union([
+  z
+    .looseObject({ data: z.array(z.looseObject({ embedding: Vector, index: z.int().optional() })) })
+    .transform(({ data }) => inOrder(data)),
+  z.looseObject({ embeddings: z.array(Vector) }).transform(({ embeddings }) => embeddings),
+]);
+
+/** How many numbers its vectors have. @throws CometError `index_failed` where it does not answer with vectors */
+export async function probeDimensions(options: EndpointEmbedderOptions): Promise<number> {
+  const ask = createAsker(options, new AbortController().signal);
+  const [vector] = await ask(['dimensions']);
+  return vector?.length ?? 0;
+}
+
+/** Vectors by an endpoint that speaks OpenAI's embeddings (`…/v1`) or Ollama's (`…/api`). */
+export function createEndpointEmbedder(options: EndpointEmbedderOptions & { readonly dimensions: number }): Embedder {
+  const { dimensions } = options;
+  const closing = new AbortController();
+  const ask = createAsker(options, closing.signal);
+
+  /** Zeros for texts without words, which some endpoints refuse. */
+  async function vectors(texts: readonly string[]): Promise<Float32Array[]> {
+    const said = texts.filter(hasWords);
+    const answered = said.length === 0 ? [] : await ask(said);
+    const odd = answered.find(({ length }) => length !== dimensions);
+    if (odd !== undefined) throw failed(`gives vectors of ${odd.length}, not of ${dimensions}`, options);
+    return texts.map((text) => (hasWords(text) ? (answered.shift() as Float32Array) : new Float32Array(dimensions)));
+  }
+
+  return {
+    id: `${endpointName(options)}-${dimensions}`,
+    dimensions,
+    async embed(texts) {
+      const found: Float32Array[] = [];
+      for (let at = 0; at < texts.length; at += AT_ONCE) found.push(...(await vectors(texts.slice(at, at + AT_ONCE))));
+      return found.map((vector) => ({ vector, scriptVector: null, pieces: new Uint16Array(0) }));
+    },
+    async embedQuery(text, corpus) {
+      const [vector] = await vectors([text]);
+      return askedWith({ kind: 'uncentred', vector: vector as Float32Array }, corpus);
+    },
+    async close() {
+      closing.abort(new CometError('index_failed', 'the embedder is closed'));
+    },
+  };
+}
+
+/** Tells vectors of one endpoint and model from those of another. */
+export function endpointName({ baseUrl, model }: Pick<EndpointEmbedderOptions, 'baseUrl' | 'model'>): string {
+  const { host, pathname } = new URL(baseUrl);
+  return `endpoint-${host}${pathname.replace(/\/+$/, '')}-${model}`;
+}
+
+type Ask = (texts: readonly string[]) => Promise<Float32Array[]>;
+
+function createAsker(options: EndpointEmbedderOptions, signal: AbortSignal): Ask {
+  const { baseUrl, model, timeoutMs, redact } = options;
+  const key = createEndpointKey(options);
+  return async (texts) => {
+    signal.throwIfAborted();
+    const found = await key.read(signal);
+    if (found.kind === 'missing') throw failed(`has no key: ${found.detail}`, options);
+    const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
+    const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
+    const request = { url: addressOf(baseUrl), body, authorization, timeoutMs, maxChars: ANSWER_CHARS };
+    const reply = await askEndpoint(request, signal);
+    if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
+    const vectors = vectorsOf(reply, options);
+    if (vectors.length !== texts.length) {
+      throw failed(`gives ${vectors.length} vectors for ${texts.length} texts`, options);
+    }
+    return vectors;
+  };
+}
+
+function hasWords(text: string): boolean {
+  return /[\p{L}\p{N}]/u.test(text);
+}
+
+function addressOf(baseUrl: string): string {
+  const base = baseUrl.replace(/\/+$/, '');
+  return base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
+}
+
+function vectorsOf(reply: Replied, options: EndpointEmbedderOptions): Float32Array[] {
+  if (reply.how !== 'answered') {
+    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `gives no answer (${reply.how})`, options);
+  }
+  if (reply.status !== 200) throw failed(`refuses (status ${reply.status})`, options);
+  const answer = Answer.safeParse(jsonOf(reply.body));
+  if (!answer.success) throw failed('answers with something else than vectors', options);
+  return answer.data.map((row) => toUnit(Float32Array.from(row)));
+}
+
+function inOrder(rows: readonly { readonly embedding: number[]; readonly index?: number | undefined }[]): number[][] {
+  return rows
+    .map(({ embedding, index }, at) => ({ embedding, at: index ?? at }))
+    .sort((left, right) => left.at - right.at)
+    .map(({ embedding }) => embedding);
+}
+
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    return null; // A page: the caller says what was expected.
+  }
+}
+
+function failed(what: string, { baseUrl }: Pick<EndpointEmbedderOptions, 'baseUrl'>): CometError {
+  return new CometError('index_failed', `the embedding endpoint ${new URL(baseUrl).host} ${what}`);
+}

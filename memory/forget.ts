@@ -1,0 +1,101 @@
+import type { Compactor } from './compaction/compactor.ts';
+import { isBundled } from './consolidation/merge-nodes.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { Rounds } from './ingest/tool-rounds.ts';
+import type { Texts } from './ingest/turn-reader.ts';
+import type { TurnBook } from './ingest/turn-registry.ts';
+import type { MemoryNode } from './model/node.ts';
+import { isNodeFrom, isTurnFrom } from './model/source-filter.ts';
+import type { Upgrades } from './model-upgrades.ts';
+import type { TurnText } from './models/language-model.ts';
+import type { Catalogue } from './storage/node-registry.ts';
+import { grouped } from './text/group-by.ts';
+import type { ForgetReport, ForgetRequest } from './types/changes.ts';
+
+type Parts = Pick<MemoryDeps, 'journal'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly compactor: Compactor;
+  readonly rounds: Rounds;
+  readonly texts: Texts;
+  readonly upgrades: Upgrades;
+  /** Makes nodes of all turns that wait for some. */
+  readonly compactTails: () => Promise<void>;
+  /** See `removeNodes`. */
+  readonly remove: (nodes: readonly MemoryNode[], ends: readonly string[]) => Promise<void>;
+};
+
+type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
+
+/**
+ * Removes what was said in a session, since a time, or with something of a source in it. A node goes where one of its
+ * turns does; of its other turns a new node is made first, so that nothing else is lost.
+ */
+export function createForgetting(parts: Parts): (request: ForgetRequest) => Promise<ForgetReport> {
+  const { book, catalogue, compactor, journal, rounds, texts, upgrades, compactTails, remove } = parts;
+
+  async function turnsOf(what: What): Promise<TurnText[]> {
+    const { source, sessionId, sinceMs } = what;
+    const ids = sessionId === undefined ? (await journal.sessions()).map((each) => each.sessionId) : [sessionId];
+    const found: TurnText[] = [];
+    for (const id of ids) {
+      for (const turn of await texts.ofSession(id)) {
+        if (sinceMs !== undefined && turn.atMs < sinceMs) continue;
+        if (source === undefined || isTurnFrom(turn, source)) found.push(turn);
+      }
+    }
+    return found;
+  }
+
+  function fits(node: MemoryNode, { source, sessionId, sinceMs }: What): boolean {
+    if (sessionId !== undefined && node.session_id !== sessionId) return false;
+    if (sinceMs !== undefined && Date.parse(node.valid_from) < sinceMs) return false;
+    return source === undefined || isNodeFrom(node, source);
+  }
+
+  /** Names of whole turns; of a part, where its turn still runs. */
+  function namesOf(turns: readonly TurnText[]): Set<string> {
+    return new Set(
+      turns.flatMap(({ end }) => {
+        const wholes = book.wholesOf(end).map((whole) => book.canonical(whole.end));
+        return wholes.length > 0 ? wholes : [end];
+      }),
+    );
+  }
+
+  async function remake(nodes: readonly MemoryNode[], gone: ReadonlySet<string>): Promise<number> {
+    const stays = new Set(nodes.flatMap((node) => node.turns).map(book.canonical));
+    for (const end of gone) stays.delete(end);
+    const bySession = grouped([...stays], (end) => book.sessionOf(end) ?? '');
+    let made = 0;
+    for (const [sessionId, ends] of bySession) {
+      const turns = (await texts.ofSession(sessionId)).filter(({ end }) => ends.includes(end));
+      const project = book.session(sessionId)?.project ?? '';
+      if (turns.length === 0) continue;
+      const batch = { sessionId, project, reason: 'forced', turns } as const;
+      const { nodes: fresh } = await compactor.standIn([batch], (nodes) => rounds.childrenOf(nodes, turns));
+      upgrades.add(fresh);
+      made += fresh.length;
+    }
+    return made;
+  }
+
+  return async ({ dryRun, ...what }) => {
+    if (!dryRun) await compactTails();
+    const ends = namesOf(await turnsOf(what));
+    const isHit = (node: MemoryNode): boolean => node.turns.some((end) => ends.has(book.canonical(end)));
+    const nodes = catalogue.all().filter((node) => isHit(node) || fits(node, what));
+    for (const node of nodes) if (!isHit(node)) for (const end of node.turns) ends.add(book.canonical(end));
+    const sessions = new Set([...ends].flatMap((end) => book.sessionOf(end) ?? []));
+    for (const { session_id } of nodes) sessions.add(session_id);
+    const remade = dryRun ? 0 : await remake(nodes, ends);
+    if (!dryRun && nodes.length + ends.size > 0) await remove(nodes, [...ends]);
+    return {
+      dry_run: dryRun,
+      turns: ends.size,
+      sessions: [...sessions].sort(),
+      nodes: nodes.filter((node) => !isBundled(node)).map(({ node_id, summary }) => ({ node_id, summary })),
+      remade,
+    };
+  };
+}

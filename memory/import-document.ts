@@ -1,0 +1,134 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { CapturedTurn } from '../common/turn.ts';
+import type { Redactor } from '../redact/index.ts';
+import type { MemoryDeps } from './deps.ts';
+import {
+  type Chunk,
+  chunkDocument,
+  DOCUMENT,
+  documentDraft,
+  documentSession,
+  documentTurn,
+} from './ingest/chunk-document.ts';
+import { withoutOwn } from './ingest/strip-injected.ts';
+import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import type { MemoryNode } from './model/node.ts';
+import { type PieceParts, savePieces } from './save-chunks.ts';
+import type { Indexer } from './storage/indexer.ts';
+import type { Catalogue } from './storage/node-registry.ts';
+import type { Snapshooter } from './storage/snapshots.ts';
+import type { DocumentReport, DocumentRequest } from './types/changes.ts';
+import type { MemoryStatus } from './types/views.ts';
+
+/** Written together; between two such batches everybody else has the thread. */
+const BATCH = 50;
+
+/** Takes the user's own files in, piece by piece. */
+export interface Documents {
+  import(request: DocumentRequest): Promise<DocumentReport>;
+  progress(): MemoryStatus['importing'];
+}
+
+type Parts = PieceParts &
+  Pick<MemoryDeps, 'projectOf'> & {
+    readonly redactor: Redactor;
+    readonly catalogue: Catalogue;
+    readonly indexer: Indexer;
+    readonly snapshooter: Snapshooter;
+    readonly tracker: Tracker;
+    /** The user removed it: it comes back only when asked for. */
+    readonly isGone: (end: string) => boolean;
+  };
+
+interface Piece {
+  readonly chunk: Chunk;
+  readonly turn: CapturedTurn;
+}
+
+export function createDocuments(parts: Parts): Documents {
+  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, texts, tracker } = parts;
+  let progress: MemoryStatus['importing'] = null;
+  const serial = createSerial(() => undefined);
+
+  async function takeIn(request: DocumentRequest): Promise<DocumentReport> {
+    const { file, projectDir } = request;
+    const source = { file, projectDir, project: projectOf(projectDir) };
+    const session_id = documentSession(source);
+    // Before the cut: half of a secret is not known for one.
+    const text = await redactor.full.text(withoutOwn(request.text));
+    const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
+    const wanted = new Set(pieces.map(({ turn }) => turn.end));
+    const isHeld = ({ turn }: Piece): boolean => catalogue.standingFor(turn.end).length > 0;
+    const skips = ({ turn }: Piece): boolean => request.again !== true && parts.isGone(turn.end);
+    const fresh = pieces.filter((piece) => !isHeld(piece) && !skips(piece));
+    const outdated = catalogue.all().filter((node) => isPieceOf(node) && !node.turns.some((end) => wanted.has(end)));
+    if (fresh.length + outdated.length > 0) await snapshooter.take('import');
+    const kept = new Set((await texts.turns(session_id)).map(({ end }) => end));
+    for (let at = 0; at < fresh.length; at += BATCH) {
+      progress = { file, done: at, total: fresh.length };
+      await save(fresh.slice(at, at + BATCH));
+      await nextTick();
+    }
+    await drop(outdated);
+    const skipped = pieces.filter((piece) => !isHeld(piece)).length;
+    const unchanged = pieces.length - fresh.length - skipped;
+    return {
+      kind: 'document',
+      file,
+      session_id,
+      chunks: pieces.length,
+      added: fresh.length,
+      unchanged,
+      outdated: outdated.length,
+      skipped,
+    };
+
+    function pieceOf(chunk: Chunk): readonly [string, Piece] {
+      const turn = documentTurn(chunk, source, clock.now());
+      return [turn.end, { chunk, turn }];
+    }
+
+    function isPieceOf(node: MemoryNode): boolean {
+      return node.session_id === session_id && node.written_by === DOCUMENT;
+    }
+
+    async function save(batch: readonly Piece[]): Promise<void> {
+      const known = catalogue.tags(source.project);
+      await savePieces(
+        batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) })),
+        { project: source.project, link: `document:${file}`, redacted: text !== request.text, kept },
+        parts,
+      );
+    }
+  }
+
+  /** What the file no longer says: the nodes stay in the snapshot, the raw text nowhere. */
+  async function drop(outdated: readonly MemoryNode[]): Promise<void> {
+    if (outdated.length === 0) return;
+    const ends = outdated.flatMap((node) => node.turns);
+    await store.remove(outdated.map((node) => node.node_id));
+    const sessionId = outdated[0]?.session_id ?? '';
+    await journal.remove(sessionId, ends);
+    texts.drop(ends);
+    await indexer.purge();
+  }
+
+  return {
+    import: (request) =>
+      tracker.run('ingest', async () => {
+        const outcome: { report?: DocumentReport; error?: unknown } = {};
+        await serial(async () => {
+          try {
+            outcome.report = await takeIn(request);
+          } catch (error) {
+            outcome.error = error;
+          } finally {
+            progress = null;
+          }
+        });
+        if (outcome.report === undefined) throw outcome.error;
+        return outcome.report;
+      }),
+    progress: () => progress,
+  };
+}

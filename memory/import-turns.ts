@@ -1,0 +1,210 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { CapturedTurn } from '../common/turn.ts';
+import type { Batch, Compactor } from './compaction/compactor.ts';
+import type { MemoryDeps } from './deps.ts';
+import type { FileMemory } from './ingest/file-references.ts';
+import { capturedPast, importLink, type PastTurn, saidDigest } from './ingest/imported-turn.ts';
+import type { Pipeline } from './ingest/pipeline.ts';
+import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
+import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import type { Rounds } from './ingest/tool-rounds.ts';
+import type { Texts } from './ingest/turn-reader.ts';
+import type { TurnBook } from './ingest/turn-registry.ts';
+import { readTurn } from './ingest/turn-trust.ts';
+import { isStandIn } from './model/draft-node.ts';
+import type { MemoryNode } from './model/node.ts';
+import type { Upgrades } from './model-upgrades.ts';
+import type { TurnText } from './models/language-model.ts';
+import type { Catalogue } from './storage/node-registry.ts';
+import type { JournalTurn } from './storage/turn-log.ts';
+import type { PastReport, PastRequest } from './types/changes.ts';
+
+const CHARS_PER_TOKEN = 4;
+/** What a call of the model takes beside the turns: its instructions, and what it writes. */
+const CALL_TOKENS = 3_000;
+const NODE_TOKENS = 200;
+/** What is written at once: a session's file grows with it, and each write costs the whole file. */
+const TURNS_PER_WRITE = 100;
+const CHARS_PER_WRITE = 8_000_000;
+
+/** Takes turns in that were said before memory was there. */
+export interface History {
+  import(request: PastRequest): Promise<PastReport>;
+}
+
+type Parts = Pick<MemoryDeps, 'config' | 'journal' | 'projectOf' | 'redactor'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly compactor: Compactor;
+  readonly files: FileMemory;
+  readonly pipeline: Pick<Pipeline, 'hydrate'>;
+  readonly rounds: Rounds;
+  readonly texts: Texts;
+  readonly tracker: Tracker;
+  readonly upgrades: Upgrades;
+  readonly isGone: (end: string) => boolean;
+};
+
+/** A turn that is to be kept, as it would be written. */
+interface Fresh {
+  readonly turn: Omit<JournalTurn, 'seq'>;
+  readonly text: TurnText;
+}
+
+type Tally = { -readonly [K in keyof PastReport]: PastReport[K] };
+
+export function createHistory(parts: Parts): History {
+  const { config, journal, projectOf, redactor, book, catalogue, compactor, files, pipeline } = parts;
+  const { rounds, texts, tracker, upgrades, isGone } = parts;
+  const serial = createSerial(() => undefined);
+
+  const isCovered = (end: string): boolean => book.forms(end).some((form) => catalogue.standingFor(form).length > 0);
+
+  /** How often each saying was captured in a session, beside what was imported before. */
+  async function captured(sessionId: string): Promise<Map<string, number>> {
+    const sayings = new Map<string, number>();
+    if (book.session(sessionId) === undefined) return sayings;
+    await pipeline.hydrate(sessionId);
+    for (const { imported, ...turn } of await texts.turns(sessionId)) {
+      if (imported !== undefined) continue;
+      const said = saidDigest(sessionId, readTurn(turn));
+      sayings.set(said, (sayings.get(said) ?? 0) + 1);
+    }
+    return sayings;
+  }
+
+  async function asFresh(turn: CapturedTurn, project: string): Promise<Fresh> {
+    const marks = files.namesOf(turn);
+    const stamped = { ...(await redactTurn(turn, redactor)), project, ...(marks.length === 0 ? {} : { files: marks }) };
+    return { turn: stamped, text: readTurn(stamped) };
+  }
+
+  async function takeIn(request: PastRequest): Promise<PastReport> {
+    const [first] = request.turns;
+    const tally = noTurns();
+    if (first === undefined) return tally;
+    const { sessionId } = first;
+    const project = projectOf(first.projectDir);
+    const sayings = await captured(sessionId);
+    const batch: Fresh[] = [];
+    let chars = 0;
+    const flush = async (): Promise<void> => {
+      chars = 0;
+      await keep(batch.splice(0), request, tally);
+    };
+    for (const [at, turn] of capturedPast(request.turns, request.imported, project).entries()) {
+      const past = request.turns[at] as PastTurn;
+      if (request.wants?.(past) === false) continue;
+      tally.turns += 1;
+      const isKnown = request.met.has(turn.end) || (book.isRecorded(turn.end) && isCovered(turn.end));
+      request.met.add(turn.end);
+      if (isKnown) {
+        tally.known += 1;
+        continue;
+      }
+      if (request.mayKeep?.(past) === false) {
+        tally.skipped += 1;
+        continue;
+      }
+      const fresh = await asFresh(turn, project);
+      const said = saidDigest(sessionId, fresh.text);
+      const times = sayings.get(said) ?? 0;
+      if (isGone(turn.end) || isGone(said)) tally.skipped += 1;
+      else if (times > 0) {
+        sayings.set(said, times - 1);
+        tally.known += 1;
+      } else {
+        chars += turn.messages.reduce((sum, { content }) => sum + content.length, 0);
+        if (batch.push(fresh) >= TURNS_PER_WRITE || chars >= CHARS_PER_WRITE) await flush();
+      }
+      await nextTick();
+    }
+    await flush();
+    if (request.mayAsk !== undefined && !request.dryRun) await upgrade(sessionId, request.mayAsk, tally);
+    return tally;
+  }
+
+  async function keep(batch: readonly Fresh[], request: PastRequest, tally: Tally): Promise<void> {
+    const [first] = batch;
+    if (first === undefined) return;
+    for (const run of inRuns(batch, config.compaction.maxL1Buffer)) {
+      const tokens = run.reduce((sum, { text }) => sum + tokensOf(text), 0);
+      tally.added += run.length;
+      tally.tokens += tokens;
+      tally.modelTokens += callTokens(tokens, run.length);
+    }
+    if (request.dryRun) return;
+    const isNew = ({ turn }: Fresh): boolean => !book.isRecorded(turn.end);
+    await Promise.all(
+      batch.filter(isNew).map(async ({ turn, text }) => {
+        const record = await journal.append(turn);
+        files.notice(turn.projectDir, turn.atMs);
+        book.record(record, text);
+        texts.keep(text);
+      }),
+    );
+    const { sessionId, project } = first.turn;
+    const asBatch = (turns: readonly TurnText[]): Batch => {
+      const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
+      return { sessionId, project, reason: 'external', turns, past };
+    };
+    const turns = batch.map(({ text }) => slimTurn(text));
+    const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
+    const stoodIn = await compactor.standIn(batches, (nodes) => rounds.childrenOf(nodes, turns));
+    // What a session that goes on, or another one of its project, starts with.
+    await compactor.writeLocalBrief(asBatch(turns), stoodIn);
+  }
+
+  /** The local adapter's nodes of a session, those of an earlier import too, written anew by the model. */
+  async function upgrade(sessionId: string, mayAsk: (tokens: number) => boolean, tally: Tally): Promise<void> {
+    const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastStandIn(node));
+    const batches = new Map<string, MemoryNode[]>();
+    for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);
+    const byEnd = new Map((await texts.ofSession(sessionId)).map((text) => [text.end, text]));
+    for (const nodes of batches.values()) {
+      const turns = nodes.flatMap((node) => node.turns.flatMap((end) => byEnd.get(end) ?? []));
+      const tokens = callTokens(
+        turns.reduce((sum, text) => sum + tokensOf(text), 0),
+        turns.length,
+      );
+      if (mayAsk(tokens) && (await upgrades.now(nodes))) tally.modelDone += 1;
+      else tally.modelLeft += 1;
+    }
+  }
+
+  return {
+    import: (request) =>
+      tracker.run('ingest', async () => {
+        const outcome: { report?: PastReport; error?: unknown } = {};
+        await serial(async () => {
+          try {
+            outcome.report = await takeIn(request);
+          } catch (error) {
+            outcome.error = error;
+          }
+        });
+        if (outcome.report === undefined) throw outcome.error;
+        return outcome.report;
+      }),
+  };
+}
+
+function inRuns<T>(all: readonly T[], length: number): T[][] {
+  return Array.from({ length: Math.ceil(all.length / length) }, (_, at) => all.slice(at * length, (at + 1) * length));
+}
+
+function isPastStandIn(node: MemoryNode): boolean {
+  return isStandIn(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
+}
+
+function noTurns(): Tally {
+  return { turns: 0, added: 0, known: 0, skipped: 0, tokens: 0, modelTokens: 0, modelDone: 0, modelLeft: 0 };
+}
+
+function tokensOf({ user, parts }: TurnText): number {
+  return Math.ceil(parts.reduce((sum, { text }) => sum + text.length, user.length) / CHARS_PER_TOKEN);
+}
+
+function callTokens(tokens: number, turns: number): number {
+  return tokens + CALL_TOKENS + turns * NODE_TOKENS;
+}

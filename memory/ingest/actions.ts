@@ -1,0 +1,123 @@
+import type { Origin } from '../../common/turn.ts';
+import type { TurnText } from '../models/language-model.ts';
+import { neutralLine } from '../text/sanitize-line.ts';
+
+/** What a tool call does, the weightiest first. */
+export const ACTS = ['EDIT', 'RUN', 'FETCH', 'DELEGATE', 'READ'] as const;
+export type Act = (typeof ACTS)[number];
+
+/** One tool call and how it ended. */
+export interface Action {
+  readonly act: Act;
+  readonly tool: string;
+  /** A file, command, url or pattern; '' where its input names none. */
+  readonly subject: string;
+  readonly failed: boolean;
+  readonly origin: Origin;
+}
+
+/** Calls of one kind on one thing. */
+export interface ActionGroup extends Omit<Action, 'failed'> {
+  readonly count: number;
+  readonly lastFailed: boolean;
+}
+
+const ACT_OF: Readonly<Record<string, Act>> = {
+  Edit: 'EDIT',
+  MultiEdit: 'EDIT',
+  Write: 'EDIT',
+  NotebookEdit: 'EDIT',
+  Bash: 'RUN',
+  PowerShell: 'RUN',
+  WebFetch: 'FETCH',
+  WebSearch: 'FETCH',
+  Task: 'DELEGATE',
+  Agent: 'DELEGATE',
+};
+const VERBS: Readonly<Record<Act, string>> = {
+  EDIT: 'edited',
+  RUN: 'ran',
+  FETCH: 'fetched',
+  DELEGATE: 'delegated',
+  READ: 'read',
+};
+const FAILED =
+  /^\s*(?:<tool_use_error>|error\b|fatal:|traceback\b)|\bexit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*\b|\bcommand (?:failed|not found)\b|\b[1-9]\d* (?:tests? )?failed\b/im;
+const RESULT_CHARS = 4_000;
+const SUBJECT_CHARS = 60;
+const CAPSULE_CHARS = 240;
+const URLS = 5;
+/** Of a path: enough to know it again. */
+const SEGMENTS = 2;
+/** Inputs of tools that say what a call was about. */
+const TELLING = ['file_path', 'notebook_path', 'path', 'command', 'pattern', 'url', 'query', 'description', 'prompt'];
+
+/** Tool calls in order, each with the result that answers it. */
+export function actionsOf(turns: readonly TurnText[]): Action[] {
+  return turns.flatMap(({ parts }) => {
+    const results = parts.filter(({ kind }) => kind === 'tool_result');
+    const calls = parts.filter(({ kind }) => kind === 'tool_use');
+    return calls.map(({ tool, text, origin }): Action => {
+      const at = results.findIndex((result) => result.tool === tool);
+      const [result] = at < 0 ? [] : results.splice(at, 1);
+      const failed = result !== undefined && FAILED.test(result.text.slice(0, RESULT_CHARS));
+      return { act: ACT_OF[tool] ?? 'READ', tool, subject: subjectOf(text), failed, origin };
+    });
+  });
+}
+
+/** One group for each thing something was done to, weightiest acts first, then in order. */
+export function groupActions(actions: readonly Action[]): ActionGroup[] {
+  const groups = new Map<string, ActionGroup>();
+  for (const { failed, ...action } of actions) {
+    const key = `${action.act} ${action.tool} ${action.subject}`;
+    const known = groups.get(key);
+    groups.set(key, { ...action, count: (known?.count ?? 0) + 1, lastFailed: failed });
+  }
+  return [...groups.values()].sort((a, b) => ACTS.indexOf(a.act) - ACTS.indexOf(b.act));
+}
+
+/** `edited src/db.ts (2×)`, `ran npm test (3×, failed at last)`. */
+export function groupLine({ act, tool, subject, count, lastFailed }: ActionGroup): string {
+  const what = subject === '' ? `${tool}` : subject;
+  const marks = [...(count > 1 ? [`${count}×`] : []), ...(lastFailed ? [count > 1 ? 'failed at last' : 'failed'] : [])];
+  return neutralLine(`${VERBS[act]} ${what}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}`, CAPSULE_CHARS);
+}
+
+/** What was done, in one line; what does not fit is counted. Null where nothing was. */
+export function capsuleOf(actions: readonly Action[]): string | null {
+  const lines = groupActions(actions).map(groupLine);
+  if (lines.length === 0) return null;
+  let shown = 0;
+  for (let chars = 0; shown < lines.length; shown += 1) {
+    chars += (lines[shown] as string).length + 2;
+    if (chars > CAPSULE_CHARS && shown > 0) break;
+  }
+  const more = lines.length - shown;
+  return [...lines.slice(0, shown), ...(more === 0 ? [] : [`${more} more`])].join('; ');
+}
+
+/** Pages that were fetched, without what may be secret in an address. */
+export function urlsOf(turns: readonly TurnText[]): string[] {
+  const calls = turns.flatMap(({ parts }) => parts.filter(({ kind }) => kind === 'tool_use'));
+  const named = calls.flatMap(({ text }) => /"url":"(https?:[^"\\\s]{4,300})"/.exec(text)?.[1] ?? []);
+  const plain = named.flatMap((url) => (URL.canParse(url) ? [new URL(url).origin + new URL(url).pathname] : []));
+  return [...new Set(plain)].slice(0, URLS);
+}
+
+/** What the input of a call names, as short as it is still known. */
+export function subjectOf(input: string, maxChars = SUBJECT_CHARS): string {
+  try {
+    const fields = JSON.parse(input) as Record<string, unknown>;
+    const telling = TELLING.map((name) => fields[name]).find((value) => typeof value === 'string');
+    const named = String(telling ?? '')
+      .replace(/\s+/g, ' ')
+      .trim();
+    const short =
+      /^\S*\/\S+$/.test(named) && !/^\w+:\/\//.test(named) ? named.split('/').slice(-SEGMENTS).join('/') : named;
+    return neutralLine(short, maxChars);
+  } catch {
+    // An input that was cut short names nothing.
+    return '';
+  }
+}

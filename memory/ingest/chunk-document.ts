@@ -1,0 +1,195 @@
+import { createHash } from 'node:crypto';
+import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
+import type { DraftNode } from '../models/language-model.ts';
+import { anchorsOf, tagsOf } from '../text/keywords.ts';
+import { clip } from '../text/sanitize-line.ts';
+import { split, worthOf } from '../text/sentences.ts';
+import type { Block } from './content-blocks.ts';
+
+/** Stands in a turn's `model` where the turn is a piece of a file that the user imported. */
+export const DOCUMENT = 'document';
+
+export interface ChunkSize {
+  readonly maxChars: number;
+  /** Least end of a chunk that the next one begins with again; it may be less, never more. */
+  readonly overlapChars: number;
+}
+
+export const CHUNK_SIZE: ChunkSize = { maxChars: 2_000, overlapChars: 200 };
+
+/** A piece of a text: `text.slice(from, to)`. */
+export interface Chunk {
+  readonly from: number;
+  readonly to: number;
+  readonly text: string;
+  /** Markdown headings that it stands below, outermost first. */
+  readonly headings: readonly string[];
+}
+
+const SUMMARY_CHARS = 600;
+/** Where a text may end, the best first. */
+const ENDS = [/\n[ \t]*\n+/g, /\n/g, /(?<=[.!?。！？])["')\]]*\s+/g, /\s+/g];
+
+/**
+ * Pieces that cover all of a text but blank ends, each at most `maxChars` and cut behind a paragraph, else a line, a
+ * sentence, a word; only a longer run of characters is cut within. Each begins with the end of the one before.
+ */
+export function chunkDocument(text: string, size = CHUNK_SIZE): Chunk[] {
+  const headings = headingsOf(text);
+  const chunks: Chunk[] = [];
+  let from = skipBlank(text, 0);
+  while (from < text.length) {
+    const to = endOf(text, from, size.maxChars);
+    chunks.push({ from, to, text: text.slice(from, to), headings: pathAt(headings, from, to) });
+    if (skipBlank(text, to) >= text.length) break;
+    from = nextStart(text, { from, to }, size.overlapChars);
+  }
+  return chunks;
+}
+
+function endOf(text: string, from: number, maxChars: number): number {
+  const limit = from + maxChars;
+  if (limit >= text.length) return text.length;
+  const window = text.slice(from, limit);
+  for (const end of ENDS) {
+    const last = [...window.matchAll(end)].findLast(({ index }) => index > maxChars / 2);
+    if (last !== undefined) return from + last.index + last[0].length;
+  }
+  return isLowSurrogate(text, limit) ? limit - 1 : limit;
+}
+
+/** The earliest line, sentence or word that begins in the last `overlapChars` of a chunk. */
+function nextStart(
+  text: string,
+  { from, to }: { readonly from: number; readonly to: number },
+  overlap: number,
+): number {
+  const earliest = Math.max(from + 1, to - overlap);
+  const tail = text.slice(earliest, to);
+  for (const end of ENDS.slice(1)) {
+    for (const match of tail.matchAll(end)) {
+      const start = earliest + match.index + match[0].length;
+      if (start < to && text.slice(start, to).trim() !== '') return start;
+    }
+  }
+  return skipBlank(text, to);
+}
+
+function skipBlank(text: string, at: number): number {
+  let next = at;
+  while (next < text.length && /\s/.test(text[next] as string)) next += 1;
+  return next;
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 0xdc00 && code <= 0xdfff;
+}
+
+interface Heading {
+  readonly at: number;
+  readonly level: number;
+  readonly title: string;
+}
+
+function headingsOf(text: string): Heading[] {
+  const found: Heading[] = [];
+  let at = 0;
+  let fence = '';
+  for (const line of text.split('\n')) {
+    const mark = /^ {0,3}(```|~~~)/.exec(line)?.[1] ?? '';
+    if (mark !== '' && (fence === '' || fence === mark)) fence = fence === '' ? mark : '';
+    const [, hashes = '', title = ''] = fence === '' ? (/^(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line) ?? []) : [];
+    if (hashes !== '') found.push({ at, level: hashes.length, title });
+    at += line.length + 1;
+  }
+  return found;
+}
+
+/** The path at the beginning of a chunk, or that of the heading which it begins with. */
+function pathAt(headings: readonly Heading[], from: number, to: number): string[] {
+  const path: Heading[] = [];
+  const first = headings.find(({ at }) => at >= from && at < to)?.at ?? Number.NEGATIVE_INFINITY;
+  const until = first - from <= CHUNK_SIZE.overlapChars ? Math.max(from, first) : from;
+  for (const heading of headings) {
+    if (heading.at > until) break;
+    while ((path.at(-1)?.level ?? 0) >= heading.level) path.pop();
+    path.push(heading);
+  }
+  return path.map(({ title }) => title).filter((title) => title !== '');
+}
+
+export interface DocumentFile {
+  /** Absolute. */
+  readonly file: string;
+  /** Project key. */
+  readonly project: string;
+  readonly projectDir: string;
+}
+
+/** Session that the pieces of a file stand in. */
+export function documentSession({ file, project }: Pick<DocumentFile, 'file' | 'project'>): string {
+  return `doc-${digest(`${project}\n${file}`).slice(0, 16)}`;
+}
+
+/** A chunk as a turn, named by what it says: the same words in the same project are the same turn. */
+export function documentTurn(chunk: Chunk, source: DocumentFile, atMs: number): CapturedTurn {
+  const { file, project, projectDir } = source;
+  const data = { type: 'text', media_type: 'text/plain', data: chunk.text };
+  const content = JSON.stringify([{ type: 'document', title: titleOf(chunk, file), source: data }]);
+  const message: CapturedMessage = { role: 'user', content, sha256: digest(content) };
+  const end = digest(`document\n${project}\n${chunk.text}`);
+  const sessionId = documentSession(source);
+  return { key: digest(`key\n${end}`), end, sessionId, projectDir, model: DOCUMENT, atMs, messages: [message] };
+}
+
+/** What a piece of a document says; '' for any other block. */
+export function documentText(block: Block): string {
+  if (block['type'] !== 'document') return '';
+  const { type, data } = (block['source'] ?? {}) as { readonly type?: unknown; readonly data?: unknown };
+  return type === 'text' && typeof data === 'string' ? data : '';
+}
+
+/** A node for a chunk, written from its own sentences: no model is asked, however long a file is. */
+export function documentDraft(chunk: Chunk, file: string, knownTags: readonly string[]): Omit<DraftNode, 'turns'> {
+  const title = titleOf(chunk, file);
+  const kept = worthiest(split(chunk.text.replace(/^#{1,6} .*$/gm, '')), SUMMARY_CHARS - title.length - 2);
+  const text = kept.join('\n');
+  const anchors = anchorsOf(text === '' ? chunk.text : text);
+  const about = anchors.length === 0 ? '' : ` says about ${anchors.join(', ')}`;
+  return {
+    summary: clip([title, kept.join('; ')].filter((part) => part !== '').join(': '), SUMMARY_CHARS),
+    trigger: clip(`When I need what ${nameOf(file)}${about}`, 300),
+    topic_tags: tagsOf(title, chunk.text, knownTags),
+    importance: 'MED',
+    recall_mode: 'active',
+    facts: [],
+    origin: 'tool',
+  };
+}
+
+function worthiest(sentences: readonly string[], maxChars: number): string[] {
+  const ranked = sentences
+    .map((text, at) => ({ text: text.replace(/[.;]+$/, ''), at, worth: worthOf(text, 'assistant', at) }))
+    .toSorted((a, b) => b.worth - a.worth || a.at - b.at);
+  const kept: typeof ranked = [];
+  let left = maxChars;
+  for (const sentence of ranked) {
+    if (sentence.text.length + 2 > left) continue;
+    kept.push(sentence);
+    left -= sentence.text.length + 2;
+  }
+  return kept.toSorted((a, b) => a.at - b.at).map(({ text }) => text);
+}
+
+function titleOf({ headings }: Chunk, file: string): string {
+  return clip([nameOf(file), ...headings].join(' › ').replace(/\s+/g, ' '), 200);
+}
+
+function nameOf(file: string): string {
+  return file.split(/[\\/]/).at(-1) ?? file;
+}
+
+function digest(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
+}

@@ -1,0 +1,74 @@
+import type { CapturedMessage } from '../../common/turn.ts';
+import { withoutOwn } from './strip-injected.ts';
+
+export type Block = Readonly<Record<string, unknown>>;
+
+/** What Claude Code writes into the user's messages itself. */
+const CLIENTS_OWN = ['system-reminder', 'local-command-caveat'] as const;
+
+/** Content blocks of a message; a string counts as one text block, what is not JSON as its own text. */
+export function blocksOf(message: CapturedMessage): readonly Block[] {
+  const content = parsed(message.content);
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  return Array.isArray(content) ? content.filter(isBlock) : [];
+}
+
+/** Visible text of a block's `content` (string or blocks), images named, the rest left out. */
+export function contentText(content: unknown): string {
+  if (typeof content === 'string') return content;
+  if (!Array.isArray(content)) return '';
+  return content
+    .filter(isBlock)
+    .map((block) => (block['type'] === 'image' ? '[image]' : stringOf(block['text'])))
+    .filter((text) => text !== '')
+    .join('\n');
+}
+
+/** The text without what Claude Code put in, and without what we injected ourselves. */
+export function withoutInjected(text: string): string {
+  const said = CLIENTS_OWN.reduce((left, tag) => cutSpans(left, `<${tag}>`, `</${tag}>`), text);
+  return withoutOwn(withoutMarkup(said)).trim();
+}
+
+/** A slash command as it was typed, and without the note of an interruption. */
+function withoutMarkup(text: string): string {
+  if (!text.includes('<command-') && !text.includes('[Request interrupted')) return text;
+  return text
+    .replace(/<command-message>[^<]*<\/command-message>\s?/g, '')
+    .replace(/<command-name>([^<]*)<\/command-name>\s?/g, '$1 ')
+    .replace(/<command-args>([^<]*)<\/command-args>/g, '$1')
+    .replace(/\[Request interrupted by user(?: for tool use)?\]/g, '');
+}
+
+/** `text` without every `open … close` span; one that is not closed reaches to the end. */
+function cutSpans(text: string, open: string, close: string): string {
+  const kept: string[] = [];
+  let at = 0;
+  for (;;) {
+    const start = text.indexOf(open, at);
+    if (start < 0) break;
+    kept.push(text.slice(at, start));
+    const end = text.indexOf(close, start);
+    if (end < 0) return kept.join('');
+    at = end + close.length;
+  }
+  kept.push(text.slice(at));
+  return kept.join('');
+}
+
+export function stringOf(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+function isBlock(value: unknown): value is Block {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function parsed(content: string): unknown {
+  try {
+    return JSON.parse(content) as unknown;
+  } catch {
+    // A redacted or damaged message is still text that somebody wrote.
+    return content;
+  }
+}

@@ -1,0 +1,297 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { CapturedTurn } from '../../common/turn.ts';
+import {
+  type CompactionReason,
+  type CompactionRule,
+  decideCompaction,
+  needsReading,
+} from '../compaction/compaction.ts';
+import type { Compactor } from '../compaction/compactor.ts';
+import type { Sensor } from '../compaction/topic-detector.ts';
+import type { MemoryDeps } from '../deps.ts';
+import { isStandIn } from '../model/draft-node.ts';
+import type { Upgrades } from '../model-upgrades.ts';
+import type { SensorReading, TurnText } from '../models/language-model.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Store } from '../storage/node-store.ts';
+import type { JournalTurn } from '../storage/turn-log.ts';
+import { DOCUMENT } from './chunk-document.ts';
+import { createHearing } from './external-text.ts';
+import type { FileMemory } from './file-references.ts';
+import { isImported } from './imported-turn.ts';
+import { joinParts } from './join-parts.ts';
+import { slimTurn } from './redact-turn.ts';
+import { type SaidBefore, saidBefore } from './repeated-text.ts';
+import { createAwakeSessions, type Session } from './session-cache.ts';
+import type { Tracker } from './task-queue.ts';
+import type { Rounds } from './tool-rounds.ts';
+import type { Texts } from './turn-reader.ts';
+import type { TurnBook } from './turn-registry.ts';
+import { readTurn } from './turn-trust.ts';
+
+/** Turns that wait to be written; what does not fit is offered again with Claude Code's next request. */
+const PENDING_CHARS = 128_000_000;
+/** With `llm: off` nothing is compacted by itself, but memory stays bounded. */
+const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
+const SENSED = 5;
+/** Stand-ins older than this are not shown to the model any more after a restart. */
+const UPGRADE_MS = 15 * 86_400_000;
+
+/** From a captured turn to durable nodes; each session's turns in order, no session waiting for another. */
+export interface Pipeline {
+  capture(turns: readonly CapturedTurn[]): void;
+  prepare(sessionId: string, ends: readonly string[]): void;
+  /** A session is there: if it is new, the tails of its project are compacted, which it may start with. */
+  notice(sessionId: string, project: string): Promise<void>;
+  /** These lines of memory, of unclean origin, are shown to the session. */
+  showed(sessionId: string, lines: readonly string[]): void;
+  /** Reads what the journal holds of a session; once. */
+  hydrate(sessionId: string): Promise<void>;
+  /** True once nodes stand for every turn that was offered before; false when that failed. */
+  compactTail(sessionId: string): Promise<boolean>;
+  compactTails(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export type PipelineParts = MemoryDeps & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly compactor: Compactor;
+  readonly files: FileMemory;
+  readonly rounds: Rounds;
+  readonly upgrades: Upgrades;
+  readonly sensor: Sensor;
+  readonly store: Store;
+  readonly texts: Texts;
+  readonly tracker: Tracker;
+};
+
+export function createPipeline(parts: PipelineParts): Pipeline {
+  const { config, journal, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
+  const { files, rounds, store, texts, tracker } = parts;
+  const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
+  const isPatient = config.llm === 'off' || config.compaction.idleMs === 0;
+  const sessions = createAwakeSessions({
+    buffersRest: isPatient,
+    onError: (sessionId, error) => log.error('a turn was not taken into memory', { sessionId, error }),
+    onPutAway: rounds.putAway,
+  });
+  const heardBy = createHearing();
+  let pendingChars = 0;
+  let closed = false;
+
+  const run = (session: Session, work: () => Promise<void>, passes = false): Promise<void> =>
+    tracker.run('ingest', () => sessions.run(session, work, passes));
+
+  async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
+    let stored: JournalTurn;
+    let said: SaidBefore;
+    try {
+      await hydrate(session);
+      if (book.isRecorded(turn.end)) return;
+      session.project = projectOf(turn.projectDir) || session.project;
+      const marks = await files.marksOf(turn);
+      const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
+      const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
+      if (turn.part !== undefined) return await rounds.ingest(turn, stamp);
+      said = await saidBefore(turn, async () => joinParts(await journal.read(session.id), book.canonical).turns);
+      stored = await rounds.append(turn, stamp);
+    } catch (error) {
+      book.release(turn.end);
+      throw error;
+    }
+    take(session, stored, said);
+    await decide(session);
+  }
+
+  /** Enters a durable turn into the book and, where no node stands for it, into the buffer. */
+  function take(session: Session, stored: JournalTurn, said: SaidBefore): void {
+    const text = readTurn(stored);
+    files.notice(stored.projectDir, stored.atMs);
+    heardBy(session.id, stored.atMs).take(text, stored.messages, said);
+    // One that was put away is read again: its turns are known, and may wait for a node all the same.
+    const isOwn = book.record(stored, text) || isFirst(session, stored.end);
+    texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
+    const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
+    // Pieces of documents and past turns get their nodes from who imports them.
+    const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
+    if (isOwn && isCaptured && !book.forms(text.end).some(isCovered)) {
+      session.buffer.push(slimTurn(text));
+    }
+  }
+
+  function isFirst(session: Session, end: string): boolean {
+    const isWaiting = session.buffer.some((turn) => turn.end === end);
+    return !isWaiting && book.canonical(end) === end && book.sessionOf(end) === session.id;
+  }
+
+  async function hydrate(session: Session): Promise<void> {
+    session.hydration ??= (async () => {
+      const isAgain = book.session(session.id) !== undefined;
+      const records = await journal.read(session.id);
+      for (const part of records) if (part.part !== undefined) rounds.enter(part);
+      const { turns } = joinParts(records, book.canonical);
+      for (const [at, stored] of turns.entries()) {
+        session.project = stored.project || session.project;
+        if (stored.part === undefined) take(session, stored, await saidBefore(stored, () => turns.slice(0, at)));
+        // Long histories are read beside running streams.
+        await nextTick();
+      }
+      await rounds.standIn(session.id);
+      if (!isAgain) requeueStandIns(session);
+    })().catch((error: unknown) => {
+      // A disk that comes back is asked again.
+      session.hydration = null;
+      throw error;
+    });
+    await session.hydration;
+  }
+
+  /** The model was interrupted: it is asked again about each batch. */
+  function requeueStandIns(session: Session): void {
+    const since = new Date(clock.now() - UPGRADE_MS).toISOString();
+    const own = catalogue
+      .all()
+      .filter((node) => node.session_id === session.id && isStandIn(node) && !isImported(node));
+    const recent = own.filter((node) => node.created_at >= since).toReversed();
+    for (const at of new Set(recent.map((node) => node.created_at))) {
+      upgrades.add(recent.filter((node) => node.created_at === at));
+    }
+  }
+
+  async function decide(session: Session): Promise<void> {
+    armIdle(session);
+    const overflow = decideCompaction(session.buffer.length, null, rule);
+    if (overflow.kind === 'compact') await compact(session, overflow.turns, overflow.because);
+    else if (needsReading(session.buffer.length, rule)) sense(session);
+  }
+
+  /** One reading at a time for each session, always of the newest turn; nobody waits for it. */
+  function sense(session: Session): void {
+    const turn = session.buffer.at(-1);
+    if (session.sensing || closed || turn === undefined) return;
+    session.sensing = true;
+    const buffer = session.buffer.slice(-1 - SENSED, -1);
+    const work = async (): Promise<void> => {
+      const reading = await sensor.sense({ sessionId: session.id, buffer, turn });
+      session.sensing = false;
+      void run(session, () => apply(session, turn, reading));
+    };
+    void tracker.run('sensor', work);
+  }
+
+  async function apply(session: Session, turn: TurnText, reading: SensorReading): Promise<void> {
+    const at = session.buffer.indexOf(turn);
+    if (at < 0) return;
+    const decision = decideCompaction(at + 1, reading, rule);
+    if (decision.kind === 'compact') await compact(session, decision.turns, decision.because);
+    if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(session);
+  }
+
+  async function compact(session: Session, count: number, reason: CompactionReason): Promise<void> {
+    for (let left = Math.min(count, session.buffer.length); left > 0; ) {
+      const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
+      const batch = { sessionId: session.id, project: session.project, reason, turns };
+      const stoodIn = await compactor.standIn([batch], (fresh) => rounds.childrenOf(fresh, turns));
+      session.buffer = session.buffer.slice(turns.length);
+      left -= turns.length;
+      if (!upgrades.add(stoodIn.nodes)) await compactor.writeLocalBrief(batch, stoodIn);
+    }
+  }
+
+  /** Whoever comes next cannot wait for the model's brief. */
+  function handOver(session: Session): Promise<boolean> {
+    return compactTail(session, true);
+  }
+
+  async function compactTail(session: Session, briefNow = false): Promise<boolean> {
+    let isDone = false;
+    await run(session, async () => {
+      await hydrate(session);
+      const { project, buffer: turns } = session;
+      if (briefNow && turns.length > 0) {
+        await compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns });
+      }
+      await compact(session, turns.length, 'forced');
+      isDone = true;
+    });
+    return isDone;
+  }
+
+  async function compactTails(): Promise<void> {
+    await Promise.all(sessions.all().map((session) => compactTail(session)));
+    for (const id of sessions.waiting()) await compactTail(sessions.of(id));
+  }
+
+  function armIdle(session: Session): void {
+    if (session.idle !== null) clearTimeout(session.idle);
+    const { idleMs } = config.compaction;
+    if (isPatient || session.buffer.length === 0 || closed) return;
+    const silentMs = clock.now() - (session.buffer.at(-1)?.atMs ?? 0);
+    const waitMs = Math.min(idleMs, Math.max(0, idleMs - silentMs));
+    session.idle = setTimeout(() => void compactTail(session), waitMs).unref();
+  }
+
+  function offer(turn: CapturedTurn): void {
+    if (!book.take(turn.end)) return;
+    const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
+    if (pendingChars > 0 && pendingChars + chars > PENDING_CHARS) {
+      book.release(turn.end);
+      log.warn('too much waits to be written; a turn is left for later', { sessionId: turn.sessionId });
+      return;
+    }
+    pendingChars += chars;
+    const session = sessions.of(turn.sessionId);
+    void run(session, () => ingest(session, turn).finally(() => (pendingChars -= chars)));
+  }
+
+  return {
+    capture(turns) {
+      for (const turn of turns) {
+        if (closed) return;
+        void notice(turn.sessionId, projectOf(turn.projectDir));
+        offer(turn);
+      }
+    },
+    prepare(sessionId, ends) {
+      const wanted = new Set(ends.flatMap((end) => book.forms(end)));
+      for (const id of new Set([sessionId, ...[...wanted].flatMap((end) => book.sessionOf(end) ?? [])])) {
+        const session = sessions.of(id);
+        void run(session, async () => {
+          await hydrate(session);
+          const last = session.buffer.findLastIndex((turn) => book.forms(turn.end).some((end) => wanted.has(end)));
+          await compact(session, last + 1, 'forced');
+          await rounds.standIn(id);
+        });
+      }
+    },
+    notice,
+    showed(sessionId, lines) {
+      for (const line of lines) heardBy(sessionId, clock.now()).hear(line);
+    },
+    hydrate(sessionId) {
+      const session = sessions.of(sessionId);
+      const read = async (): Promise<void> => {
+        await hydrate(session);
+        await decide(session);
+      };
+      return run(session, read, true);
+    },
+    compactTail: (sessionId) => handOver(sessions.of(sessionId)),
+    compactTails,
+    async close() {
+      closed = true;
+      for (const { idle } of sessions.all()) if (idle !== null) clearTimeout(idle);
+      if (config.llm !== 'off') await compactTails();
+      else await Promise.all(sessions.all().map((session) => session.serial(async () => {})));
+    },
+  };
+
+  async function notice(sessionId: string, project: string): Promise<void> {
+    if (sessions.has(sessionId)) return;
+    sessions.of(sessionId).project = project;
+    if (config.llm === 'off' || project === '') return;
+    const waiting = sessions.all().filter((each) => each.project === project && each.buffer.length > 0);
+    await Promise.all([...waiting, ...sessions.waiting(project).map(sessions.of)].map(handOver));
+  }
+}

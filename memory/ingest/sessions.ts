@@ -1,0 +1,105 @@
+import { CometError } from '../../common/errors.ts';
+import type { MemoryDeps } from '../deps.ts';
+import type { Queries } from '../library.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Memory } from '../types/memory.ts';
+import type { SessionView } from '../types/views.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { TurnBook } from './turn-registry.ts';
+
+type Parts = Pick<MemoryDeps, 'config' | 'clock' | 'closings' | 'projectOf'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly pipeline: Pick<Pipeline, 'compactTail'>;
+  readonly queries: Pick<Queries, 'brief' | 'lines'>;
+};
+
+export type Sessions = Pick<Memory, 'sessions' | 'session' | 'settle' | 'closeSession'> & {
+  /** The one session known by an id that begins so; `prefix` itself where there is none. @throws CometError `ambiguous_id` */
+  named(prefix: string): string;
+};
+
+/** Conversations as a whole. A close holds until the next turn of its session. */
+export async function openSessions(parts: Parts): Promise<Sessions> {
+  const { config, clock, closings, projectOf, book, catalogue, pipeline, queries } = parts;
+  const closedAt = new Map(await closings.load());
+
+  function viewOf(id: string, nodeIds = nodeIdsOf(id)): SessionView {
+    const facts = book.session(id);
+    if (facts === undefined) throw new CometError('not_found', `no session ${id} is known; see comet-cc session ls`);
+    const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
+    const isClosed = closedAtMs >= facts.lastAtMs;
+    const { idleMs } = config.compaction;
+    const isSilent = idleMs > 0 && clock.now() - facts.lastAtMs >= idleMs;
+    return {
+      session_id: id,
+      project: facts.project,
+      status: isClosed || isSilent ? 'closed' : 'active',
+      created_at: new Date(facts.firstAtMs).toISOString(),
+      updated_at: new Date(facts.lastAtMs).toISOString(),
+      closed_at: isClosed ? new Date(closedAtMs).toISOString() : null,
+      turns: facts.turns,
+      node_ids: nodeIds,
+    };
+  }
+
+  function nodeIdsOf(id: string): string[] {
+    const own = catalogue.all().filter((node) => node.session_id === id);
+    return own.map((node) => node.node_id);
+  }
+
+  function allOf(project: string | null): SessionView[] {
+    const nodeIds = new Map<string, string[]>();
+    for (const { session_id: id, node_id } of catalogue.all()) {
+      const ids = nodeIds.get(id);
+      if (ids === undefined) nodeIds.set(id, [node_id]);
+      else ids.push(node_id);
+    }
+    return [...book.sessions()]
+      .filter(([, session]) => project === null || session.project === project)
+      .map(([id]) => viewOf(id, nodeIds.get(id) ?? []))
+      .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
+  }
+
+  async function settle(id: string): Promise<void> {
+    viewOf(id);
+    if (await pipeline.compactTail(id)) return;
+    throw new CometError(
+      'journal_failed',
+      `the last turns of session ${id} could not be made into memory; see comet-cc doctor`,
+    );
+  }
+
+  async function closeSession(id: string): Promise<SessionView> {
+    // What comes while the tail is being compacted goes on after the close.
+    const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
+    await settle(id);
+    await closings.add(id, atMs);
+    closedAt.set(id, atMs);
+    return viewOf(id);
+  }
+
+  return {
+    sessions: async ({ projectDir } = {}) => allOf(projectDir === undefined ? null : projectOf(projectDir)),
+    async session(id) {
+      const view = viewOf(id);
+      const nodes = queries.lines(view.node_ids.toReversed());
+      return {
+        ...view,
+        nodes: nodes.map(({ nodeId, origin, text }) => ({ node_id: nodeId, origin, text })),
+        brief: await queries.brief(id),
+      };
+    },
+    settle,
+    closeSession,
+    named(prefix) {
+      const known = new Set([...book.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
+      const fitting = known.has(prefix) ? [prefix] : [...known].filter((id) => id.startsWith(prefix));
+      if (fitting.length < 2) return fitting[0] ?? prefix;
+      throw new CometError(
+        'ambiguous_id',
+        `${fitting.length} sessions begin with "${prefix}" (${fitting.slice(0, 3).join(', ')}); give more of the id`,
+      );
+    },
+  };
+}

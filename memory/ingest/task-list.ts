@@ -1,0 +1,111 @@
+import { z } from 'zod';
+import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import type { TurnPart, TurnText } from '../models/language-model.ts';
+import { neutralLine } from '../text/sanitize-line.ts';
+
+export type TaskStatus = 'pending' | 'in_progress' | 'completed' | 'deleted';
+
+/** An item of the list on which Claude Code's agent keeps what it has to do. */
+export interface Task {
+  readonly text: string;
+  readonly status: TaskStatus;
+  readonly origin: Origin;
+}
+
+/** What one call did to the list. A list takes the place of the one before; tasks with an id stand beside it. */
+export type TaskChange =
+  | { readonly kind: 'list'; readonly tasks: readonly Task[] }
+  | { readonly kind: 'add'; readonly id: string; readonly task: Task }
+  | ({ readonly kind: 'update'; readonly id: string; readonly origin: Origin } & Partial<Omit<Task, 'origin'>>);
+
+const LISTED = 50;
+const TASK_CHARS = 160;
+/** What a call says whose task was made: `Task #3 created successfully: …`. */
+const GIVEN_ID = /#(\w{1,20})/;
+const REFUSED = /^\s*(?:<tool_use_error>|error\b)/i;
+
+const Line = z.string().transform((text) => neutralLine(text, TASK_CHARS));
+const Status = z.enum(['pending', 'in_progress', 'completed', 'deleted']);
+const INPUTS = {
+  TodoWrite: z.looseObject({ todos: z.array(z.looseObject({ content: Line, status: Status })) }),
+  TaskCreate: z.looseObject({ subject: Line }),
+  TaskUpdate: z.looseObject({ taskId: z.string(), subject: Line.optional(), status: Status.optional() }),
+};
+
+/** What the calls of a turn did to its session's tasks, in order; what was refused or never answered did nothing. */
+export function taskChanges({ parts }: Pick<TurnText, 'parts'>): TaskChange[] {
+  const results = parts.filter(({ kind, tool }) => kind === 'tool_result' && tool in INPUTS);
+  return parts
+    .filter(({ kind, tool }) => kind === 'tool_use' && tool in INPUTS)
+    .flatMap((call) => changeOf(call, results) ?? []);
+}
+
+/** The tasks of a session after all of its changes, those with an id in the order in which they were made. */
+export function tasksAfter(changes: readonly TaskChange[]): Task[] {
+  let list: readonly Task[] = [];
+  const numbered = new Map<string, Task>();
+  const saidClean = new Set<string>();
+  // The assistant's own words stay its own where a list is written again after a stranger's text came in.
+  const settled = (task: Task): Task => {
+    if (isCleanOrigin(task.origin)) saidClean.add(task.text);
+    return saidClean.has(task.text) ? { ...task, origin: 'assistant' } : task;
+  };
+  for (const change of changes) {
+    if (change.kind === 'list') list = change.tasks.map(settled);
+    else if (change.kind === 'add') numbered.set(change.id, settled(change.task));
+    else {
+      const known = numbered.get(change.id);
+      if (known === undefined) continue;
+      const { text = known.text, status = known.status } = change;
+      const origin = text === known.text ? known.origin : change.origin;
+      numbered.set(change.id, settled({ text, status, origin }));
+    }
+  }
+  return [...list, ...numbered.values()].filter(({ text }) => text !== '');
+}
+
+/** Takes the result that answers the call out of `results`. */
+function changeOf({ tool, text, origin }: TurnPart, results: TurnPart[]): TaskChange | null {
+  const input = parsed(text);
+  if (tool === 'TodoWrite') {
+    const read = INPUTS.TodoWrite.safeParse(input);
+    if (answerTo(tool, '', results) === null || !read.success) return null;
+    const tasks = read.data.todos.slice(0, LISTED).map((todo) => ({ text: todo.content, status: todo.status, origin }));
+    return { kind: 'list', tasks };
+  }
+  if (tool === 'TaskCreate') {
+    const read = INPUTS.TaskCreate.safeParse(input);
+    const subject = (input as { subject?: unknown } | null)?.subject;
+    const id = GIVEN_ID.exec(answerTo(tool, typeof subject === 'string' ? subject : '', results) ?? '')?.[1];
+    if (id === undefined || !read.success) return null;
+    return { kind: 'add', id, task: { text: read.data.subject, status: 'pending', origin } };
+  }
+  const read = INPUTS.TaskUpdate.safeParse(input);
+  const answer = answerTo(tool, read.success ? `#${read.data.taskId} ` : '', results);
+  if (answer === null || !read.success) return null;
+  const { taskId, subject, status } = read.data;
+  return {
+    kind: 'update',
+    id: taskId,
+    origin,
+    ...(subject === undefined ? {} : { text: subject }),
+    ...(status === undefined ? {} : { status }),
+  };
+}
+
+/** Of calls made at once the answers may come in another order: the one that names the thing, else the first. */
+function answerTo(tool: string, named: string, results: TurnPart[]): string | null {
+  const naming = results.findIndex((result) => result.tool === tool && result.text.includes(named));
+  const at = naming < 0 ? results.findIndex((result) => result.tool === tool) : naming;
+  const [answer] = at < 0 ? [] : results.splice(at, 1);
+  return answer === undefined || REFUSED.test(answer.text) ? null : answer.text;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    // Redaction may have gone through a call's input.
+    return null;
+  }
+}

@@ -1,0 +1,153 @@
+import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.ts';
+import type { TurnPart, TurnText } from '../models/language-model.ts';
+import type { JournalTurn } from '../storage/turn-log.ts';
+import { isContinuation } from '../text/compaction-summary.ts';
+import { DOCUMENT, documentText } from './chunk-document.ts';
+import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './content-blocks.ts';
+import { isOwnAnswer } from './own-tool.ts';
+import { commandOrigin, toolOrigin } from './tool-trust.ts';
+
+const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g;
+
+interface Reading {
+  readonly projectDir: string | null;
+  readonly isDocument: boolean;
+  /** Out of a file that may quote anybody: nobody said it here. */
+  readonly isCopy: boolean;
+  readonly user: string[];
+  readonly parts: TurnPart[];
+  readonly uses: Map<string, Block>;
+  tainted: boolean;
+}
+
+type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes'>>;
+
+/**
+ * What a model is shown of a turn, with the origin of each part. Once a result from outside the project entered
+ * the turn, everything the assistant writes after it is `external`: taint never goes back. A turn that echoes what came
+ * from outside before it is tainted from its start.
+ */
+export function readTurn(turn: Marked): TurnText {
+  return readTainted(turn, false).text;
+}
+
+/** The same of a part of a turn; `tainted` tells whether what came before it in the turn was, and then whether it is. */
+export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; tainted: boolean } {
+  const { projectDir, model } = turn;
+  const isDocument = model === DOCUMENT;
+  const isCopy = isDocument || turn.imported === 'file';
+  const startsTainted = tainted || turn.echoes === true;
+  const reading: Reading = {
+    projectDir,
+    isDocument,
+    isCopy,
+    user: [],
+    parts: [],
+    uses: new Map(),
+    tainted: startsTainted,
+  };
+  for (const message of turn.messages) {
+    if (message.role === 'system') continue;
+    for (const block of blocksOf(message)) {
+      if (message.role === 'user') readUserBlock(block, reading);
+      else readAssistantBlock(block, reading);
+    }
+  }
+  const user = reading.user.join('\n\n');
+  const origins: Origin[] = reading.parts.map((part) => part.origin);
+  if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
+  const more = { ...(isCopy ? { userOrigin: 'tool' as const } : {}), ...(turn.files ? { files: turn.files } : {}) };
+  const { parts, tainted: isTainted } = reading;
+  const text = { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
+  return { text, tainted: isTainted };
+}
+
+/** The turn as someone sees it who is shown no tool traffic: user and assistant text only. */
+export function withoutTools(turn: TurnText): TurnText {
+  const known = untooled.get(turn);
+  if (known !== undefined) return known;
+  const parts = turn.parts.filter((part) => part.kind === 'assistant');
+  const origins: Origin[] = parts.map((part) => part.origin);
+  const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
+  untooled.set(turn, bare);
+  return bare;
+}
+
+/** Made once, so that what is read of it is read once too. */
+const untooled = new WeakMap<TurnText, TurnText>();
+
+function readUserBlock(block: Block, reading: Reading): void {
+  if (block['type'] === 'tool_result') readResult(block, reading);
+  else if (block['type'] === 'image') reading.user.push('[image]');
+  else if (reading.isDocument) readDocument(block, reading);
+  else if (block['type'] === 'text') readUserText(withoutInjected(stringOf(block['text'])), reading);
+}
+
+/** A file is no turn of a conversation: it says things, but nobody said them here. */
+function readDocument(block: Block, reading: Reading): void {
+  add(reading, { kind: 'assistant', origin: 'tool', tool: '', text: documentText(block) });
+}
+
+function readUserText(text: string, reading: Reading): void {
+  if (isContinuation(text)) {
+    reading.tainted = true;
+    add(reading, { kind: 'assistant', origin: 'external', tool: '', text });
+    return;
+  }
+  const typed = /^<(?:bash-|local-command-)/.test(text) ? readShellTags(text, reading) : text;
+  if (typed !== '') reading.user.push(typed);
+}
+
+/** What is left of the text once each whole shell tag has been read; an unclosed one ends the reading. */
+function readShellTags(text: string, reading: Reading): string {
+  const left: string[] = [];
+  let at = 0;
+  for (const match of text.matchAll(SHELL_TAG)) {
+    const [open, tag] = match as unknown as [string, string];
+    if (match.index < at) continue;
+    const end = text.indexOf(`</${tag}>`, match.index);
+    if (end < 0) break;
+    left.push(text.slice(at, match.index), readShell(tag, text.slice(match.index + open.length, end), reading));
+    at = end + tag.length + 3;
+  }
+  return [...left, text.slice(at)].join('').trim();
+}
+
+/** A `!command` of the user: typed by the user, answered by a program. */
+function readShell(tag: string, body: string, reading: Reading): string {
+  if (tag === 'bash-input') {
+    if (commandOrigin(body, reading.projectDir) === 'external') reading.tainted = true;
+    return `! ${body}`;
+  }
+  const origin = reading.tainted ? 'external' : 'tool';
+  add(reading, { kind: 'tool_result', origin, tool: 'Bash', text: body.trim() });
+  return '';
+}
+
+function readResult(block: Block, reading: Reading): void {
+  const use = reading.uses.get(stringOf(block['tool_use_id']));
+  const said = contentText(block['content']);
+  const origin = isOwnAnswer(stringOf(use?.['name']), said) ? 'tool' : toolOrigin(use, reading.projectDir);
+  if (origin === 'external') reading.tainted = true;
+  const text = withoutInjected(said);
+  add(reading, { kind: 'tool_result', origin, tool: stringOf(use?.['name']), text });
+}
+
+function readAssistantBlock(block: Block, reading: Reading): void {
+  const type = stringOf(block['type']);
+  const origin = reading.tainted ? 'external' : reading.isCopy ? 'tool' : 'assistant';
+  if (type === 'text') {
+    add(reading, { kind: 'assistant', origin, tool: '', text: withoutInjected(stringOf(block['text'])) });
+  } else if (type.endsWith('tool_use')) {
+    reading.uses.set(stringOf(block['id']), block);
+    const text = JSON.stringify(block['input'] ?? {});
+    add(reading, { kind: 'tool_use', origin, tool: stringOf(block['name']), text });
+  } else if (type.endsWith('tool_result')) {
+    reading.tainted = true;
+    add(reading, { kind: 'tool_result', origin: 'external', tool: type, text: contentText(block['content']) });
+  }
+}
+
+function add(reading: Reading, part: TurnPart): void {
+  if (part.text !== '' || part.kind !== 'assistant') reading.parts.push(part);
+}

@@ -1,0 +1,58 @@
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import type { PastTurn } from './imported-turn.ts';
+
+/** One message of a turn, a line each. */
+const TurnLine = z.looseObject({
+  session_id: z.string().min(1).max(200),
+  turn_id: z.union([z.string().min(1), z.number()]),
+  role: z.enum(['user', 'assistant']),
+  content: z.union([z.string(), z.array(z.looseObject({ type: z.string() }))]),
+  at: z.iso.datetime({ offset: true }),
+});
+
+/** Whether a text begins as turns do, a line for each message. */
+export function isTurnLines(text: string): boolean {
+  const [first = ''] = text.replace(/^\uFEFF/, '').split('\n', 1);
+  return first.startsWith('{') && ['"session_id"', '"turn_id"', '"role"'].every((key) => first.includes(key));
+}
+
+/** Turns by session, in the order in which they begin. @throws CometError `usage`, naming the line and what it lacks */
+export function parseTurnLines(text: string, projectDir: string): ReadonlyMap<string, readonly PastTurn[]> {
+  const sessions = new Map<string, Map<string, PastTurn>>();
+  for (const [at, line] of text
+    .replace(/^\uFEFF/, '')
+    .split('\n')
+    .entries()) {
+    if (line.trim() === '') continue;
+    const { session_id, turn_id, role, content, at: time } = parseLine(line, at + 1);
+    const turns = sessions.get(session_id) ?? new Map<string, PastTurn>();
+    sessions.set(session_id, turns);
+    const atMs = Date.parse(time);
+    const known = turns.get(String(turn_id));
+    turns.set(String(turn_id), {
+      sessionId: session_id,
+      projectDir,
+      model: '',
+      startMs: known?.startMs ?? atMs,
+      atMs: Math.max(known?.atMs ?? atMs, atMs),
+      after: known?.after ?? turns.size - 1,
+      messages: [...(known?.messages ?? []), { role, content }],
+    });
+  }
+  return new Map([...sessions].map(([id, turns]) => [id, [...turns.values()]]));
+}
+
+function parseLine(text: string, number: number): z.infer<typeof TurnLine> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    throw new CometError('usage', `line ${number}: no JSON; nothing was taken in`, { cause: error });
+  }
+  const read = TurnLine.safeParse(value);
+  if (read.success) return read.data;
+  const [issue] = read.error.issues;
+  const what = `${issue?.path.join('.') || 'line'}: ${issue?.message ?? 'does not validate'}`;
+  throw new CometError('usage', `line ${number}: ${what}; nothing was taken in`);
+}

@@ -1,0 +1,299 @@
+import { inTime } from '../common/async.ts';
+import { CometError } from '../common/errors.ts';
+import { isCleanOrigin } from '../common/turn.ts';
+import { startUpkeep } from './background-tasks.ts';
+import { createCompactor } from './compaction/compactor.ts';
+import { createDetails } from './compaction/details.ts';
+import { createFolding } from './compaction/folding.ts';
+import { createLinker } from './compaction/linker.ts';
+import { createRevisions } from './compaction/revisions.ts';
+import { createSensor } from './compaction/topic-detector.ts';
+import { openDreams } from './consolidation/consolidator.ts';
+import { createSleep } from './consolidation/idle-scheduler.ts';
+import { recoverChange } from './consolidation/transaction.ts';
+import type { MemoryDeps } from './deps.ts';
+import { createEditing } from './edit.ts';
+import { createForgetting } from './forget.ts';
+import { createDocuments } from './import-document.ts';
+import { createHistory } from './import-turns.ts';
+import { createFileMemory } from './ingest/file-references.ts';
+import { createPipeline } from './ingest/pipeline.ts';
+import { openSessions } from './ingest/sessions.ts';
+import { createTracker } from './ingest/task-queue.ts';
+import { createRounds } from './ingest/tool-rounds.ts';
+import { createTexts } from './ingest/turn-reader.ts';
+import { createTurnBook } from './ingest/turn-registry.ts';
+import { createQueries } from './library.ts';
+import type { MemoryNode } from './model/node.ts';
+import { BUNDLE } from './model/tool-call-nodes.ts';
+import { createUpgrades } from './model-upgrades.ts';
+import { createFileSearch } from './recall/file-search.ts';
+import { createAbout } from './recall/project-overview.ts';
+import { createRecaller } from './recall/recall.ts';
+import type { Reranker } from './recall/reranker.ts';
+import { createReranking, type Reranking } from './recall/reranking.ts';
+import { createStanding } from './recall/session-context.ts';
+import { createNotes } from './remember.ts';
+import { removeNodes } from './remove.ts';
+import { createInsight } from './stats.ts';
+import { createIndexer } from './storage/indexer.ts';
+import { createCatalogue } from './storage/node-registry.ts';
+import { createStore } from './storage/node-store.ts';
+import { createSnapshooter } from './storage/snapshots.ts';
+import type { ForgetReport, ForgetRequest } from './types/changes.ts';
+import type { Memory } from './types/memory.ts';
+import type { MemoryStatus } from './types/views.ts';
+
+/** Of the time that a first prompt waits for memory. */
+const TAILS_MS = 60;
+
+/**
+ * Memory over its ports. Resolves once the nodes on disk are known; sessions and index follow in the background,
+ * and `flush` waits for them.
+ *
+ * With `llm: off` no model reads or writes and nothing is compacted by itself: turns are kept, and nodes are made
+ * locally only where `prepare` or `flush` asks for them (or when 200 turns wait).
+ */
+export async function createMemory(deps: MemoryDeps): Promise<Memory> {
+  const { forgotten, index, journal, local, log, model, projectOf, redactor } = deps;
+  const tracker = createTracker();
+  const catalogue = createCatalogue();
+  const book = createTurnBook();
+  const texts = createTexts(journal, book);
+  const { ofSession: textsOf } = texts;
+  const indexer = createIndexer({ index, catalogue, textsOf, sessionOf: book.sessionOf, tracker, log });
+  const store = createStore({ ...deps, catalogue, indexer });
+  const linker = createLinker({ index, catalogue, indexer, store, tracker, log });
+  const revisions = createRevisions(catalogue);
+  const folding = createFolding({ ...deps, catalogue, store, tracker });
+  const compactor = createCompactor({ ...deps, catalogue, store, linker, folding, revisions });
+  const upgrades = createUpgrades({ ...deps, catalogue, compactor, revisions, store, linker, folding, texts, tracker });
+  const sensor = createSensor(deps);
+  const files = createFileMemory({ ...deps, catalogue });
+  const removed = new Set(await forgotten.load());
+  const isForgotten = (end: string): boolean => removed.has(end);
+  const rounds = createRounds({ ...deps, book, catalogue, compactor, store, texts, isForgotten });
+  const taking = { ...deps, book, catalogue, compactor, files, rounds, upgrades, sensor, store, texts, tracker };
+  const pipeline = createPipeline(taking);
+  const queries = createQueries({ ...deps, book, catalogue, texts });
+  const standing = createStanding({ ...deps, book, catalogue });
+  const { resolve } = queries;
+  const details = createDetails({ ...deps, catalogue, store, texts, tracker });
+  const sessions = await openSessions({ ...deps, book, catalogue, pipeline, queries });
+  const about = createAbout({ ...deps, book, catalogue, files });
+  const snapshooter = createSnapshooter({ ...deps, catalogue });
+  const editing = createEditing({ ...deps, catalogue, snapshooter, store, resolve });
+  const insight = createInsight({ ...deps, book, catalogue, store, texts, resolve });
+  const recaller = createRecaller({
+    index,
+    nodeOf: (id) => surfaced(catalogue.current(id)),
+    turnText: (end) => texts.said(end),
+    projectOf,
+    files,
+    config: deps.config.recall,
+    now: deps.clock.now,
+    ...(deps.reranker === undefined ? {} : { reranking: rerankingOf(deps, deps.reranker) }),
+  });
+  const search = createFileSearch({ recaller, files });
+  let closing: Promise<void> | null = null;
+
+  for (const end of removed) book.take(end);
+  if (await recoverChange(deps.nodeFiles, deps.dreams)) log.warn('a dream was interrupted; all is as it was before');
+  await store.open(await deps.dreams.written());
+  const isClosing = (): boolean => closing !== null;
+  const upkeep = startUpkeep({ ...deps, catalogue, indexer, pipeline, store, tracker, isClosing });
+  const { started, follow } = upkeep;
+
+  /** What is found in rounds of a turn is shown as its turn, where there is a node for that. */
+  function surfaced(node: MemoryNode | undefined): MemoryNode | null {
+    const isChild = node?.written_by === BUNDLE && node.parent_node_id !== null;
+    return (isChild ? catalogue.current(node.parent_node_id ?? '') : undefined) ?? node ?? null;
+  }
+
+  /** Taken out of memory by the user: nothing stands for it, and nothing is to be waited for. */
+  const isGone = (end: string): boolean => book.forms(end).some((form) => removed.has(form) || store.isDismissed(form));
+
+  const { newId } = compactor;
+  const dreams = await openDreams({ ...deps, catalogue, indexer, snapshooter, store, newId });
+  const sleep = createSleep({ ...deps, dreams, ready: started });
+  const dreaming = new AbortController();
+  const pieces = { ...deps, book, catalogue, indexer, snapshooter, store, texts, tracker, newId, isGone };
+  const documents = createDocuments(pieces);
+  const remember = createNotes(pieces);
+
+  const forgetting = createForgetting({
+    ...deps,
+    book,
+    catalogue,
+    compactor,
+    rounds,
+    texts,
+    upgrades,
+    compactTails: pipeline.compactTails,
+    remove: removeAll,
+  });
+
+  const history = createHistory({
+    ...deps,
+    book,
+    catalogue,
+    compactor,
+    files,
+    pipeline,
+    rounds,
+    texts,
+    tracker,
+    upgrades,
+    isGone,
+  });
+
+  async function remove(ids: readonly string[]): Promise<readonly string[]> {
+    await started;
+    await follow();
+    const nodes = [...new Set(ids.map(resolve))];
+    await removeAll(nodes);
+    return nodes.map((node) => node.node_id);
+  }
+
+  async function removeAll(nodes: readonly MemoryNode[], ends?: readonly string[]): Promise<void> {
+    await snapshooter.take('rm');
+    const add = async (ends: readonly string[]): Promise<void> => {
+      await forgotten.add(ends);
+      for (const end of ends) removed.add(end);
+    };
+    const parts = { ...deps, forgotten: { ...forgotten, add }, book, catalogue, indexer, snapshooter, store, texts };
+    await removeNodes(nodes, parts, ends);
+  }
+
+  async function forget(request: ForgetRequest): Promise<ForgetReport> {
+    const { source, sinceMs } = request;
+    if ((source ?? request.sessionId ?? sinceMs) === undefined) {
+      throw new CometError('usage', 'say what is to be forgotten: a source, a session or a time');
+    }
+    await started;
+    await follow();
+    return forgetting(withSession(request));
+  }
+
+  async function settleAll(): Promise<void> {
+    await upkeep.caughtUp();
+    await pipeline.compactTails();
+    upgrades.catchUp();
+    await tracker.idle();
+  }
+
+  async function close(): Promise<void> {
+    dreaming.abort(new Error('memory is closing'));
+    await sleep.close();
+    await upkeep.stopWatching();
+    sensor.close();
+    details.close();
+    const upgradesEnded = upgrades.close();
+    await pipeline.close();
+    await Promise.all([upgradesEnded, model?.close(), local.close()]);
+    await upkeep.succeeded;
+    await store.exclusive(async () => {});
+    await tracker.idle();
+    await Promise.all([journal.close(), index.close()]);
+  }
+
+  return {
+    ...queries,
+    ...editing,
+    ...insight,
+    capture(turns) {
+      sleep.disturb();
+      try {
+        pipeline.capture(turns);
+      } catch (error) {
+        log.error('turns were not taken into memory', { error });
+      }
+    },
+    standIns(ends) {
+      const found = ends.map((end) => [end, [...new Set(book.forms(end).flatMap(catalogue.standingFor))]] as const);
+      return new Map(found.filter(([end, ids]) => ids.length > 0 || isGone(end)));
+    },
+    prepare(sessionId, ends) {
+      sleep.disturb();
+      if (closing === null) pipeline.prepare(sessionId, ends);
+    },
+    async standing(sessionId, projectDir, scope) {
+      sleep.disturb();
+      // What others of the project said last is made into memory first, as far as that takes no time.
+      if (closing === null) await inTime(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
+      return standing(sessionId, projectDir, scope);
+    },
+    async recall(request, signal) {
+      sleep.disturb();
+      const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
+      // What is private is not looked up either.
+      const prompt = redactor.text(request.prompt);
+      const recent = request.recent.map(redactor.text);
+      const hits = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
+      const unclean = hits.filter(({ line }) => !isCleanOrigin(line.origin));
+      if (unclean.length > 0)
+        pipeline.showed(
+          request.sessionId,
+          unclean.map(({ line }) => line.text),
+        );
+      return hits;
+    },
+    async show(id, depth) {
+      const shown = await queries.show(id, depth);
+      return depth === 1 ? { ...shown, ...(await details.show(resolve(id))) } : shown;
+    },
+    list: (filter) => queries.list(withSession(filter)),
+    search: async (query, options) => search(query, withSession(options)),
+    sessions: (filter) => started.then(() => sessions.sessions(filter)),
+    session: (id) => started.then(() => sessions.session(id)),
+    settle: (id) => started.then(() => sessions.settle(id)),
+    closeSession: (id) => started.then(() => sessions.closeSession(id)),
+    restore: (id) => started.then(() => queries.restore(id)),
+    about: (projectDir) => started.then(() => about(projectDir)),
+    importDocument: (request) => started.then(() => documents.import(request)),
+    importTurns: (request) => started.then(() => history.import(request)),
+    remember: (request) => started.then(() => remember(request)),
+    dream: (request) => started.then(() => dreams.run(request, dreaming.signal)),
+    remove,
+    forget,
+    reindex: upkeep.reindex,
+    flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
+    status: () => statusOf(),
+    close: () => (closing ??= close()),
+  };
+
+  function withSession<T extends { readonly sessionId?: string }>(filter: T): T {
+    return filter.sessionId === undefined ? filter : { ...filter, sessionId: sessions.named(filter.sessionId) };
+  }
+
+  function statusOf(): MemoryStatus {
+    const health = model?.health?.();
+    const queue = {
+      sensor: tracker.count('sensor'),
+      compacter: tracker.count('compacter'),
+      indexer: tracker.count('indexer'),
+    };
+    const llm = {
+      backend: deps.config.llm,
+      calls_today: health?.callsToday ?? 0,
+      tokens_today: health?.tokensToday ?? 0,
+      cost_usd_today: Number((health?.costUsdToday ?? 0).toFixed(6)),
+      ...upgrades.deferred(),
+      last_error: health?.lastError ?? '',
+    };
+    return {
+      queue,
+      llm,
+      nodes: catalogue.size(),
+      problems: [...upkeep.problems(), ...store.problems()],
+      reindex: upkeep.progress(),
+      importing: documents.progress(),
+      dream: dreams.status(),
+    };
+  }
+}
+
+function rerankingOf({ config, clock, log }: MemoryDeps, reranker: Reranker): Reranking {
+  const { rerank: rules, recall } = config;
+  return createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now: clock.now, log });
+}

@@ -1,0 +1,228 @@
+import { beforeAbort } from '../common/async.ts';
+import type { Log } from '../common/log.ts';
+import type { CompactionReason } from './compaction/compaction.ts';
+import type { Batch, Compactor } from './compaction/compactor.ts';
+import type { Folding } from './compaction/folding.ts';
+import type { Linker } from './compaction/linker.ts';
+import type { Revisions } from './compaction/revisions.ts';
+import { isSameWork, withRevisionsOf } from './compaction/supersede.ts';
+import type { MemoryDeps } from './deps.ts';
+import { isImported, isImportLink } from './ingest/imported-turn.ts';
+import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import type { Texts } from './ingest/turn-reader.ts';
+import { isStandIn } from './model/draft-node.ts';
+import type { MemoryNode } from './model/node.ts';
+import { replaceStandIns } from './model/replace-drafts.ts';
+import { createModelGate } from './models/backoff.ts';
+import type { CompactionResult } from './models/language-model.ts';
+import type { Catalogue } from './storage/node-registry.ts';
+import type { Store } from './storage/node-store.ts';
+import type { MemoryStatus } from './types/views.ts';
+
+const MOST_DEFERRED = 1_000;
+/** Clocks jump, machines sleep, and a quota may come back early. */
+const LONGEST_SLEEP_MS = 60_000;
+const ATTEMPTS = 3;
+
+/** The compacter's queue: stand-ins that wait for the model's nodes. */
+export interface Upgrades {
+  /** Queues the stand-ins of one batch; returns false where no model will come, so that the brief is up to others. */
+  add(standIns: readonly MemoryNode[]): boolean;
+  /** Has the model write these anew and waits for it; false where it does not answer, or may not be asked now. */
+  now(standIns: readonly MemoryNode[]): Promise<boolean>;
+  /** Batches of stand-ins that stay until the model answers again; fields as in the status. */
+  deferred(): Pick<MemoryStatus['llm'], 'deferred' | 'deferred_because' | 'deferred_until'>;
+  /** Asks about what was deferred, where the model may be asked. */
+  catchUp(): void;
+  close(): Promise<void>;
+}
+
+interface Job {
+  readonly ids: readonly string[];
+  readonly sessionId: string;
+  readonly project: string;
+  readonly reason: CompactionReason;
+  /** Failures that count: the model had answered others since the one before. */
+  attempts: number;
+  failures: number;
+  /** Answers that the model had given when this last failed. */
+  failedAt: number;
+  /** A local brief was written in place of the model's. */
+  briefed: boolean;
+}
+
+type Parts = Pick<MemoryDeps, 'model' | 'quota' | 'clock'> & {
+  readonly catalogue: Catalogue;
+  readonly compactor: Compactor;
+  readonly revisions: Revisions;
+  readonly store: Store;
+  readonly linker: Linker;
+  readonly folding: Folding;
+  readonly texts: Texts;
+  readonly tracker: Tracker;
+  readonly log: Log;
+};
+
+export function createUpgrades(parts: Parts): Upgrades {
+  const { model, quota, clock, catalogue, compactor, revisions, store, linker, folding, texts, tracker, log } = parts;
+  const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
+  const gate = createModelGate(clock, quota);
+  const closing = new AbortController();
+  let deferred: Job[] = [];
+  let answers = 0;
+  let timer: NodeJS.Timeout | null = null;
+
+  const queue = (job: Job): void => void tracker.run('compacter', () => serial(() => work(job)));
+
+  function defer(job: Job): void {
+    if (closing.signal.aborted) return;
+    deferred = [...deferred, job].slice(-MOST_DEFERRED);
+    sleep();
+  }
+
+  function sleep(): void {
+    timer ??= setTimeout(wake, Math.min(LONGEST_SLEEP_MS, Math.max(1_000, gate.waitMs()))).unref();
+  }
+
+  function wake(): void {
+    timer = null;
+    if (gate.isOpen()) retry();
+    else if (!closing.signal.aborted) sleep();
+  }
+
+  function retry(): void {
+    if (timer !== null) clearTimeout(timer);
+    timer = null;
+    // Whatever failed least goes first: one that always fails must not stand before the rest.
+    const jobs = deferred.toSorted((a, b) => a.failures - b.failures);
+    deferred = [];
+    for (const job of jobs) queue(job);
+  }
+
+  async function batchOf(job: Job): Promise<{ batch: Batch; standIns: MemoryNode[] }> {
+    const standIns = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isStandIn);
+    const ends = new Set(standIns.flatMap((node) => node.turns));
+    const turns = (await texts.ofSession(job.sessionId)).filter((turn) => ends.has(turn.end));
+    const past = pastOf(standIns);
+    return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, standIns };
+  }
+
+  /** One that is not asked again later: the user is told how far it came. */
+  async function workOnce(job: Job): Promise<boolean> {
+    const { batch, standIns } = await batchOf(job);
+    if (model === null || closing.signal.aborted || !gate.isOpen() || batch.turns.length === 0) return false;
+    try {
+      const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
+      gate.succeeded();
+      answers += 1;
+      await replace(standIns, result, batch);
+      if (isKnown(batch)) await compactor.writeBrief(result, batch);
+      return true;
+    } catch (error) {
+      gate.failed();
+      log.warn('the compacter gave no nodes for past turns; local ones stay', { sessionId: job.sessionId, error });
+      return false;
+    }
+  }
+
+  /** Nothing of it was removed while the model was thinking. */
+  function isKnown({ turns }: Batch): boolean {
+    return turns.every(({ end }) => catalogue.standingFor(end).length > 0);
+  }
+
+  async function work(job: Job): Promise<void> {
+    if (model === null || closing.signal.aborted) return;
+    const { batch, standIns } = await batchOf(job);
+    if (batch.turns.length === 0) return;
+    if (!gate.isOpen()) {
+      if (!job.briefed) await compactor.writeLocalBrief(batch);
+      job.briefed = true;
+      return defer(job);
+    }
+    try {
+      const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
+      gate.succeeded();
+      answers += 1;
+      await replace(standIns, result, batch);
+      if (isKnown(batch)) await compactor.writeBrief(result, batch);
+      if (deferred.length > 0 && gate.isOpen()) retry();
+    } catch (error) {
+      if (closing.signal.aborted) return;
+      gate.failed();
+      // A model that answers nobody says nothing about this job: however long that lasts, it is asked again.
+      if (job.failedAt !== answers) job.attempts += 1;
+      job.failedAt = answers;
+      job.failures += 1;
+      log.warn('the compacter gave no nodes; local ones stand in', {
+        sessionId: job.sessionId,
+        attempts: job.attempts,
+        error,
+      });
+      if (isKnown(batch)) await compactor.writeLocalBrief(batch);
+      if (job.attempts < ATTEMPTS) defer(job);
+    }
+  }
+
+  async function replace(standIns: readonly MemoryNode[], result: CompactionResult, batch: Batch): Promise<void> {
+    const fresh = compactor.nodesOf(result, batch, model?.name ?? '');
+    await store.exclusive(async (held) => {
+      await held.refresh();
+      // Some may have been removed or edited while the model was thinking; what is gone stays gone.
+      const now = standIns.flatMap((node) => catalogue.get(node.node_id) ?? []);
+      if (now.length < standIns.length || standIns.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
+      const all = replaceStandIns(now, fresh, new Date(clock.now()).toISOString());
+      const heirs = all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now));
+      const saved = await revisions.apply(
+        heirs,
+        result.nodes.map(({ revises = [] }) => revises),
+      );
+      await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
+      linker.link(saved.slice(0, fresh.length));
+      folding.grew(batch.sessionId);
+    });
+  }
+
+  return {
+    add(standIns) {
+      const first = standIns[0];
+      if (model === null || first === undefined || closing.signal.aborted) return false;
+      queue(jobOf(first, standIns));
+      return gate.isOpen();
+    },
+    async now(standIns) {
+      const [first] = standIns;
+      if (first === undefined) return false;
+      let isDone = false;
+      await tracker.run('compacter', () =>
+        serial(async () => {
+          isDone = await workOnce(jobOf(first, standIns));
+        }),
+      );
+      return isDone;
+    },
+    deferred() {
+      if (deferred.length === 0) return { deferred: 0, deferred_because: '', deferred_until: null };
+      const until = new Date(clock.now() + gate.waitMs()).toISOString();
+      return { deferred: deferred.length, deferred_because: gate.because(), deferred_until: until };
+    },
+    catchUp() {
+      if (deferred.length > 0 && gate.isOpen()) retry();
+    },
+    async close() {
+      closing.abort(new Error('memory is closing'));
+      if (timer !== null) clearTimeout(timer);
+      await serial(async () => {});
+    },
+  };
+}
+
+function jobOf(first: MemoryNode, standIns: readonly MemoryNode[]): Job {
+  const { session_id: sessionId, project, compaction_reason: reason } = first;
+  const ids = standIns.map((node) => node.node_id);
+  return { ids, sessionId, project, reason, attempts: 0, failures: 0, failedAt: -1, briefed: false };
+}
+
+function pastOf([first]: readonly MemoryNode[]): Batch['past'] | null {
+  if (first === undefined || !isImported(first)) return null;
+  return { atMs: Date.parse(first.created_at), links: first.source_links.filter(isImportLink) };
+}

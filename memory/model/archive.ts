@@ -1,0 +1,172 @@
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import { withoutRevisionsBy } from '../compaction/supersede.ts';
+import type { Claim } from '../models/language-model.ts';
+import type { StoredBrief } from '../storage/node-files.ts';
+import { grouped } from '../text/group-by.ts';
+import { parseBriefFile, renderBriefFile } from './brief-markdown.ts';
+import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from './markdown.ts';
+import { MemoryNode } from './node.ts';
+import { isPointer } from './replace-drafts.ts';
+
+/** Everything that is remembered, but for raw turns. */
+export interface Archive {
+  readonly nodes: readonly MemoryNode[];
+  readonly briefs: readonly StoredBrief[];
+}
+
+export type ArchiveFormat = 'md' | 'jsonl';
+
+const MARK = 'comet-cc-export';
+const VERSION = 1;
+/** No line of a session or brief begins with one `#`: in texts it is escaped, in lists it stands behind `- `. */
+const TITLES = { nodes: '# Session', brief: '# Brief' } as const;
+const Claims = z.array(
+  z.object({
+    text: z.string(),
+    sources: z.array(z.string()),
+    origin: z.enum(['user', 'assistant', 'tool', 'external']),
+  }),
+);
+const Brief = z.object({
+  session_id: z.string().min(1),
+  project: z.string(),
+  updated_at: z.iso.datetime(),
+  active: Claims,
+  hints: Claims,
+});
+const Line = z.union([z.strictObject({ node: MemoryNode }), z.strictObject({ brief: Brief })]);
+
+/** The same memory gives the same text, in whatever order it comes. */
+export function renderArchive(archive: Archive, format: ArchiveFormat): string {
+  if (format === 'jsonl') return [...archiveLines(archive)].join('');
+  const nodes = ordered(archive.nodes);
+  const briefs = ordered(archive.briefs);
+  const sessions = grouped(nodes, ({ project, session_id }) => JSON.stringify([project, session_id]));
+  const parts = [...sessions.values()].map((own) => `${TITLES.nodes}\n${documentOf(own)}`);
+  return [
+    `<!-- ${MARK} ${VERSION} -->\n`,
+    ...parts,
+    ...briefs.map((brief) => `${TITLES.brief}\n${renderBriefFile(brief)}`),
+  ].join('');
+}
+
+/** Whether a text is, or was meant to be, an export: then its faults are told, and it is no document. */
+export function isArchive(text: string): boolean {
+  const [first = ''] = text.replace(/^\uFEFF/, '').split('\n', 1);
+  return /^\s*(?:<!--\s*|\{\s*")?comet-cc-export\b|^\{"(?:node|brief)":/.test(first);
+}
+
+/** Reads either format back. @throws CometError `node_invalid`, naming line, key and what was expected */
+export function parseArchive(text: string): Archive {
+  if (text.startsWith(`<!-- ${MARK} ${VERSION} -->`)) return fromMarkdown(text);
+  if (text.startsWith(`{"${MARK}":${VERSION}}`)) return fromLines(text);
+  throw invalid(1, `expected the first line of an export of comet-cc (<!-- ${MARK} … --> or {"${MARK}":…})`);
+}
+
+/** The text of `jsonl`, line by line: thousands of nodes are more than a thread that streams may do in one go. */
+export function* archiveLines({ nodes, briefs }: Archive): Generator<string> {
+  yield `${JSON.stringify({ [MARK]: VERSION })}\n`;
+  for (const node of ordered(nodes)) yield `${JSON.stringify({ node: MemoryNode.parse(node) })}\n`;
+  for (const brief of ordered(briefs)) yield `${JSON.stringify({ brief: Brief.parse(brief) })}\n`;
+}
+
+/** One line of `jsonl` without these nodes and turns, links to them and claims that rest on them; '' where none is left. */
+export function scrubLine(line: string, gone: Gone): string {
+  if (line === '') return '';
+  const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line)) as Partial<z.infer<typeof Line>>;
+  if ('node' in read && read.node !== undefined) {
+    const { node } = read;
+    if (gone.isGone(node) || (isPointer(node) && gone.ids.has(node.superseded_by ?? ''))) return '';
+    const links = node.links.filter((id) => !gone.ids.has(id));
+    const kept = { ...withoutRevisionsBy(node, gone.ids), links };
+    return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
+  }
+  if (!('brief' in read) || read.brief === undefined) return line;
+  const stays = ({ sources }: Claim): boolean => !sources.some((end) => gone.ends.has(end));
+  const { active, hints } = read.brief;
+  return JSON.stringify({ brief: { ...read.brief, active: active.filter(stays), hints: hints.filter(stays) } });
+}
+
+export interface Gone {
+  readonly ids: ReadonlySet<string>;
+  readonly ends: ReadonlySet<string>;
+  isGone(node: MemoryNode): boolean;
+}
+
+function documentOf(nodes: readonly MemoryNode[]): string {
+  const sections = nodes.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
+  return renderDocument({ ...newDocument(nodes[0] as MemoryNode), sections });
+}
+
+function fromLines(text: string): Archive {
+  const nodes: MemoryNode[] = [];
+  const briefs: StoredBrief[] = [];
+  for (const [at, line] of text.split('\n').entries()) {
+    if (at === 0 || line.trim() === '') continue;
+    const read = Line.safeParse(json(line, at + 1));
+    if (!read.success) throw invalid(at + 1, expectation(read.error));
+    if ('node' in read.data) nodes.push(read.data.node);
+    else briefs.push(read.data.brief);
+  }
+  return { nodes, briefs };
+}
+
+function fromMarkdown(text: string): Archive {
+  const lines = text.split('\n');
+  const starts = lines.flatMap((line, at) => (Object.values(TITLES).includes(line.trimEnd() as never) ? [at] : []));
+  const nodes: MemoryNode[] = [];
+  const briefs: StoredBrief[] = [];
+  for (const [nth, start] of starts.entries()) {
+    const end = starts[nth + 1];
+    const part = lines.slice(start + 1, end).join('\n') + (end === undefined ? '' : '\n');
+    if (lines[start]?.trimEnd() === TITLES.nodes) nodes.push(...nodesOf(part, start + 1));
+    else briefs.push(briefOf(part, start + 2));
+  }
+  return { nodes, briefs };
+}
+
+function nodesOf(part: string, before: number): MemoryNode[] {
+  const document = parseDocument(part);
+  if (typeof document === 'string') throw invalid(before + 1, document);
+  return document.sections.map(({ raw, line }) => {
+    const parsed = parseSection(raw, document.head);
+    if (parsed.kind === 'node') return parsed.node;
+    throw invalid(before + line, parsed.message);
+  });
+}
+
+function briefOf(part: string, line: number): StoredBrief {
+  const brief = parseBriefFile(part);
+  if (typeof brief === 'string') throw invalid(line, brief);
+  return brief;
+}
+
+function json(line: string, number: number): unknown {
+  try {
+    return JSON.parse(line) as unknown;
+  } catch (error) {
+    throw invalid(number, `expected one JSON document (${(error as Error).message})`);
+  }
+}
+
+function expectation(error: z.ZodError): string {
+  const [issue] = error.issues;
+  const nested = issue?.code === 'invalid_union' ? issue.errors.flat().find(({ path }) => path.length > 1) : undefined;
+  const { path, message } = nested ?? issue ?? { path: [], message: 'does not validate' };
+  return `${path.join('.') || 'line'}: ${message}`;
+}
+
+function invalid(line: number, expected: string): CometError {
+  return new CometError('node_invalid', `line ${line}: ${expected}; nothing was taken over`);
+}
+
+type Ordered = { readonly project: string; readonly session_id: string; readonly node_id?: string };
+
+function ordered<T extends Ordered>(items: readonly T[]): T[] {
+  const keyed = items.map(
+    (item) => [JSON.stringify([item.project, item.session_id, item.node_id ?? '']), item] as const,
+  );
+  return keyed.sort(([a], [b]) => (a < b ? -1 : Number(a > b))).map(([, item]) => item);
+}

@@ -1,0 +1,25 @@
+import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { contentDigest } from './content-hash.ts';
+import { isStandIn } from './draft-node.ts';
+import type { MemoryNode } from './node.ts';
+import { isPointer } from './replace-drafts.ts';
+import { BUNDLE } from './tool-call-nodes.ts';
+
+/**
+ * The node as it is kept after a person changed it: what they changed of what it says is theirs, so that no model writes
+ * something else and no dream merges it away. Pieces of documents and bundles are what their names say whoever edits
+ * them; a stand-in is theirs whatever they changed.
+ */
+export function keptByHand(edited: MemoryNode, before: MemoryNode): MemoryNode {
+  if (!isOwn(edited) || (!isStandIn(edited) && contentDigest(edited) === contentDigest(before))) return edited;
+  return asUsers(edited);
+}
+
+/** Whether it may become a person's own. */
+export function isOwn(node: MemoryNode): boolean {
+  return !isPointer(node) && node.written_by !== DOCUMENT && node.written_by !== BUNDLE;
+}
+
+export function asUsers(node: MemoryNode): MemoryNode {
+  return node.written_by === 'user' ? node : { ...node, written_by: 'user' };
+}

@@ -1,0 +1,101 @@
+import { tokenize } from '../text/tokenizer.ts';
+import type { Fact, MemoryNode } from './node.ts';
+
+const USER = 'user says: ';
+const ANSWERED = ' — answered: ';
+const JOINT = '; ';
+/** Of the words of the shorter of two texts, so many make them say the same. */
+const SAME = 0.7;
+const TELLING = 3;
+/** A value of more words is a whole statement. */
+const BARE_VALUE = 4;
+
+/** A single statement of a summary. */
+export interface SummaryPart {
+  readonly text: string;
+  /** It stands where only words of the user stand; told for nodes of the local writer alone. */
+  readonly isUsers: boolean;
+}
+
+/** No longer so. */
+export function isClosed(fact: Fact): boolean {
+  return (fact.valid_to ?? null) !== null;
+}
+
+/** True once and no longer: another node says what is so instead, or someone ended it by hand. */
+export function isPast(node: MemoryNode): boolean {
+  return node.superseded_by !== null || node.valid_to !== null;
+}
+
+export function summaryParts({ summary, written_by }: MemoryNode): SummaryPart[] {
+  return sectionsOf(summary).flatMap(({ parts, isUsers }) =>
+    parts.map((text) => ({ text, isUsers: isUsers && written_by === 'local' })),
+  );
+}
+
+/** The summary without what its closed facts say; null where nothing is left. */
+export function currentSummary(node: MemoryNode): string | null {
+  const closed = node.facts.filter(isClosed);
+  if (closed.length === 0) return node.summary;
+  const [isClosedBy, isOpenBy] = [toldBy(closed), toldBy(node.facts.filter((fact) => !isClosed(fact)))];
+  const isGone = (part: string): boolean => isClosedBy(part) && !isOpenBy(part);
+  const left = sectionsOf(node.summary)
+    .map(({ parts, mark }) => ({ mark, text: parts.filter((part) => !isGone(part)).join(JOINT) }))
+    .filter(({ text }) => text !== '');
+  return left.length === 0
+    ? null
+    : left.map(({ mark, text }, at) => (at === 0 ? bareMark(mark) : mark) + text).join('');
+}
+
+/** Whether a text states one of these facts, in whatever words; what the facts say is looked at once. */
+export function toldBy(facts: readonly Pick<Fact, 'concept' | 'value'>[]): (text: string) => boolean {
+  const words = facts.map(({ concept, value }) => ({
+    values: [...new Set(tokenize(value))],
+    named: [...new Set(tokenize(concept))],
+  }));
+  if (words.length === 0) return () => false;
+  return (text) => {
+    const said = new Set(tokenize(text));
+    const count = (tokens: readonly string[]): number => tokens.filter((token) => said.has(token)).length;
+    return words.some(({ values, named }) => {
+      if (values.length === 0 || said.size === 0) return false;
+      const shared = count(values);
+      const isWhole = values.length <= BARE_VALUE && shared === values.length;
+      if (isWhole && count(named) * 2 >= named.length) return true;
+      const least = Math.min(values.length, said.size);
+      return least >= TELLING && shared >= least * SAME;
+    });
+  };
+}
+
+/** `[2026-03-01 to 2026-03-09, replaced by mem_…]`, `[in part replaced by mem_…]`, or ''. */
+export function validityNote(node: MemoryNode): string {
+  if (isPast(node)) {
+    const until = node.valid_to === null ? '' : ` to ${node.valid_to.slice(0, 10)}`;
+    const by = node.superseded_by === null ? '' : `, replaced by ${node.superseded_by}`;
+    return `[no longer so: ${node.valid_from.slice(0, 10)}${until}${by}]`;
+  }
+  const heirs = [...new Set(node.facts.filter(isClosed).flatMap(({ superseded_by: by }) => by ?? []))];
+  const others = heirs.filter((id) => id !== node.node_id);
+  return others.length === 0 ? '' : `[in part replaced by ${others.slice(0, 2).join(', ')}]`;
+}
+
+interface Section {
+  readonly mark: string;
+  readonly parts: readonly string[];
+  readonly isUsers: boolean;
+}
+
+function sectionsOf(summary: string): Section[] {
+  const isSaid = summary.startsWith(USER);
+  const [first = '', ...answers] = (isSaid ? summary.slice(USER.length) : summary).split(ANSWERED);
+  const split = (text: string): string[] => text.split(JOINT).filter((part) => part.trim() !== '');
+  return [
+    { mark: isSaid ? USER : '', parts: split(first), isUsers: isSaid },
+    ...answers.map((text) => ({ mark: ANSWERED, parts: split(text), isUsers: false })),
+  ];
+}
+
+function bareMark(mark: string): string {
+  return mark === ANSWERED ? '' : mark;
+}

@@ -1,0 +1,91 @@
+import type { Clock } from '../../common/clock.ts';
+import type { Log } from '../../common/log.ts';
+import {
+  type Answered,
+  decideQuota,
+  mergeQuota,
+  type QuotaDecision,
+  type QuotaRule,
+  type QuotaWindow,
+  readQuota,
+} from './quota.ts';
+import { createLedger, type Ledger, type Spent } from './usage-counter.ts';
+
+/** Decides whether our own model calls may run now, and counts what they take, restarts included. */
+export interface Governor extends Ledger {
+  /** Takes in what an answer of the API says about limits. Returns at once, never throws. */
+  answered(answer: Answered): void;
+  decide(): QuotaDecision;
+  /** Resolves once all is on disk. */
+  close(): Promise<void>;
+}
+
+export interface KeptUsage extends Spent {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string;
+  readonly windows: readonly QuotaWindow[];
+}
+
+/** Keeps the day's use over restarts. */
+export interface UsageStore {
+  load(): Promise<KeptUsage | null>;
+  save(usage: KeptUsage): Promise<void>;
+}
+
+export interface GovernorParts {
+  readonly rule: QuotaRule;
+  readonly store: UsageStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export async function openGovernor({ rule, store, clock, log }: GovernorParts): Promise<Governor> {
+  const kept = await store.load();
+  const ledger = createLedger(clock.now, kept);
+  let windows = kept?.windows ?? [];
+  let isDirty = false;
+  let saving: Promise<void> | null = null;
+
+  function decide(): QuotaDecision {
+    return decideQuota(windows, { rule, tokensToday: ledger.today().tokens, nowMs: clock.now() });
+  }
+
+  /** One write at a time; what changes meanwhile goes with the next. */
+  function save(): void {
+    isDirty = true;
+    saving ??= write().finally(() => {
+      saving = null;
+    });
+  }
+
+  async function write(): Promise<void> {
+    while (isDirty) {
+      isDirty = false;
+      try {
+        await store.save({ ...ledger.today(), windows });
+      } catch (error) {
+        log.warn('the use of today could not be written; a restart would forget it', { error });
+      }
+    }
+  }
+
+  return {
+    answered(answer) {
+      const before = decide();
+      windows = mergeQuota(windows, readQuota(answer, clock.now()), clock.now());
+      const after = decide();
+      if (after.kind === before.kind) return;
+      log.info(after.kind === 'allow' ? 'model calls go on' : 'model calls wait', { ...after });
+      save();
+    },
+    spent(spent) {
+      ledger.spent(spent);
+      save();
+    },
+    today: ledger.today,
+    decide,
+    async close() {
+      await saving;
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import type { Origin } from '../../common/turn.ts';
+import type { Revised } from '../compaction/supersede.ts';
+import type { Fact } from '../model/node.ts';
+import type { FileMark } from '../storage/project-files.ts';
+
+/** What a model is shown of one turn: redacted, whole, never a preview. */
+export interface TurnText {
+  readonly end: string;
+  readonly atMs: number;
+  readonly origin: Origin;
+  readonly user: string;
+  /** What `user` says rests on: `tool` where it comes out of a file, which may quote anybody. `user` where absent. */
+  readonly userOrigin?: 'tool';
+  readonly parts: readonly TurnPart[];
+  /** Files of the project that its tool calls named, as they were when it ended. */
+  readonly files?: readonly FileMark[];
+}
+
+export interface TurnPart {
+  readonly kind: 'assistant' | 'tool_use' | 'tool_result';
+  readonly origin: Origin;
+  /** Tool name for the two tool kinds, else ''. */
+  readonly tool: string;
+  readonly text: string;
+}
+
+export interface SensorReading {
+  readonly logic_flow: 'MAINTAIN' | 'BROKEN';
+  readonly load_level: number;
+  readonly redundancy_detected: boolean;
+}
+
+export interface SensorInput {
+  /** Whose turns these are; for the bill only. */
+  readonly sessionId?: string;
+  /** Up to the last five buffered turns, oldest first. */
+  readonly buffer: readonly TurnText[];
+  readonly turn: TurnText;
+}
+
+export interface CompactionInput {
+  /** Whose turns these are; for the bill only. */
+  readonly sessionId?: string;
+  readonly project: string;
+  readonly turns: readonly TurnText[];
+  /** Tags already used in this project, most frequent first; reused before new ones are made. */
+  readonly knownTags: readonly string[];
+  /** The session's brief until now, '' when there is none. */
+  readonly brief: string;
+  /** The claims of that brief with the turns they rest on, so that a new brief can keep them. */
+  readonly briefClaims?: readonly Claim[];
+  /** What memory holds to be so that these turns may revise. */
+  readonly known?: readonly KnownStatement[];
+}
+
+/** A fact of a node, as it is shown to who may revise it. */
+export interface KnownStatement extends Revised {
+  readonly text: string;
+  /** Since when, `2026-03-01`. */
+  readonly date: string;
+}
+
+export interface DraftNode {
+  readonly summary: string;
+  readonly trigger: string;
+  readonly topic_tags: readonly string[];
+  readonly importance: 'HIGH' | 'MED' | 'LOW';
+  readonly recall_mode: 'passive' | 'active' | 'both';
+  /** `end` of each turn it stands for; together the drafts cover every turn of the input. */
+  readonly turns: readonly string[];
+  readonly facts: readonly Fact[];
+  /** Where every word of it was copied from, if its writer knows; never taken from a model. */
+  readonly origin?: Origin;
+  /** Of the known statements those that are no longer so by what it says. */
+  readonly revises?: readonly Revised[];
+}
+
+/** One line of the brief with the turns it rests on. */
+export interface Claim {
+  readonly text: string;
+  readonly sources: readonly string[];
+}
+
+export interface CompactionResult {
+  readonly nodes: readonly DraftNode[];
+  readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
+}
+
+/** Nodes that seem to say the same, or to belong together. */
+export interface CondenseInput {
+  readonly kind: 'merge' | 'group';
+  readonly notes: readonly { readonly summary: string; readonly trigger: string; readonly facts: readonly string[] }[];
+}
+
+export interface CondenseResult {
+  /** They do; else the texts mean nothing. */
+  readonly fits: boolean;
+  readonly summary: string;
+  readonly trigger: string;
+}
+
+export interface DetailInput {
+  /** Whose turns these are; for the bill only. */
+  readonly sessionId?: string;
+  readonly summary: string;
+  /** Those that the node stands for, whole, oldest first. */
+  readonly turns: readonly TurnText[];
+}
+
+export interface DetailResult {
+  /** At most eight; at least three where the turns say so much. */
+  readonly sentences: readonly string[];
+}
+
+/**
+ * The sensor and the compacter. Every call may take minutes and may fail.
+ *
+ * @throws CometError `model_missing`, `model_failed` or `model_timeout`
+ */
+export interface LanguageModel {
+  readonly name: string;
+  sense(input: SensorInput, signal: AbortSignal): Promise<SensorReading>;
+  compact(input: CompactionInput, signal: AbortSignal): Promise<CompactionResult>;
+  /** One text for several nodes; one that cannot do it leaves it to rules. */
+  condense?(input: CondenseInput, signal: AbortSignal): Promise<CondenseResult>;
+  /** Tier 2 of one node. */
+  detail(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
+  /** Ends every child; idempotent. */
+  close(): Promise<void>;
+}

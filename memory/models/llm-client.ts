@@ -1,0 +1,198 @@
+import { randomBytes } from 'node:crypto';
+import { CometError, type ErrorCode } from '../../common/errors.ts';
+import type { Log } from '../../common/log.ts';
+import { createSemaphore } from '../../common/semaphore.ts';
+import { clip } from '../text/sanitize-line.ts';
+import type { LanguageModel } from './language-model.ts';
+import { detailPrompt } from './prompts/detail.ts';
+import { condensePrompt } from './prompts/merge.ts';
+import type { Prompt } from './prompts/prompt.ts';
+import { compacterPrompt } from './prompts/summarizer.ts';
+import { sensorPrompt } from './prompts/topic-detector.ts';
+import { createLedger, type Ledger } from './usage-counter.ts';
+
+/** Why a call gave no answer; `doctor` and `status` say it. */
+export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
+
+interface Used {
+  readonly tokens: number;
+  /** At the prices of the API, as the one who answered reckons it; 0 where it does not say. */
+  readonly costUsd: number;
+}
+
+/** What one call came to; `value` is what was answered, not validated yet. */
+export type Attempt =
+  | ({ readonly kind: 'answer'; readonly value: unknown } & Used)
+  | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & Used);
+
+export interface PromptCall<Answer = unknown> {
+  readonly model: string;
+  readonly timeoutMs: number;
+  /** Worth thinking about: the compacter's, not the sensor's. */
+  readonly thinking: boolean;
+  readonly prompt: Prompt<Answer>;
+  /** Whose turns it is about, for the bill. */
+  readonly bill: { readonly sessionId?: string };
+}
+
+export interface ModelLimits {
+  readonly sensor: string;
+  readonly compacter: string;
+  readonly detail: string;
+  readonly sensorTimeoutMs: number;
+  readonly compacterTimeoutMs: number;
+  readonly detailTimeoutMs: number;
+  /** Calls at one time. */
+  readonly maxChildren: number;
+}
+
+export interface CallOptions {
+  readonly redact: (text: string) => string;
+  readonly now: () => number;
+  /** Counts what the calls take; one that forgets when this ends, unless given. */
+  readonly ledger?: Ledger;
+  readonly log: Log;
+}
+
+export interface PromptedModelOptions extends CallOptions {
+  readonly name: string;
+  /** Who is asked, as error messages and the log say it. */
+  readonly asked: string;
+  readonly models: ModelLimits;
+  /** Ceiling for the turns of one compaction, in characters; the prompt's own where it is not given. */
+  readonly transcriptChars?: number;
+  /** One call. Resolves whatever happens, but for an abort. */
+  readonly attempt: (call: PromptCall, signal: AbortSignal) => Promise<Attempt>;
+}
+
+/** What `status` and `doctor` say about the model. Tokens are those of today (UTC). */
+interface ModelHealth {
+  readonly callsToday: number;
+  readonly tokensToday: number;
+  readonly costUsdToday: number;
+  readonly lastFailure: FailureKind | null;
+  /** `kind: detail`, redacted and short; '' when the last call answered. */
+  readonly lastError: string;
+}
+
+export interface PromptedModel extends LanguageModel {
+  health(): ModelHealth;
+}
+
+const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing', timeout: 'model_timeout' };
+/** A second try right away would end the same. */
+const FINAL: readonly FailureKind[] = ['missing', 'not_logged_in', 'rate_limited', 'timeout'];
+
+/** Sensor and compacter over whoever takes a prompt: a bounded number at a time, validated, counted, repeated once. */
+export function createPromptedModel(options: PromptedModelOptions): PromptedModel {
+  const { models } = options;
+  const places = createSemaphore(models.maxChildren);
+  const closing = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  const ledger = options.ledger ?? createLedger(options.now);
+  let failure: { readonly kind: FailureKind; readonly detail: string } | null = null;
+
+  async function attempt<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
+    const output = await places.run(() => options.attempt(call, signal), signal);
+    signal.throwIfAborted();
+    const { tokens, costUsd } = output;
+    if (output.kind === 'failure') {
+      if (output.failure !== 'missing') ledger.spent({ calls: 1, tokens, costUsd, ...call.bill });
+      throw new Failed(output.failure, output.detail);
+    }
+    ledger.spent({ calls: 1, tokens, costUsd, ...call.bill });
+    try {
+      return call.prompt.parse(output.value);
+    } catch (cause) {
+      throw new Failed('failed', 'the answer does not fit the schema', { cause });
+    }
+  }
+
+  async function ask<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
+    try {
+      const answer = await attempt(call, signal).catch((error: unknown) => {
+        if (!(error instanceof Failed) || FINAL.includes(error.kind)) throw error;
+        return attempt(call, signal);
+      });
+      failure = null;
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+      const detail = clip(options.redact(error.message).replace(/\s+/g, ' ').trim(), 200);
+      failure = { kind: error.kind, detail };
+      options.log.warn('the model gave no answer', {
+        asked: options.asked,
+        model: call.model,
+        failure: error.kind,
+        detail,
+      });
+      const message = `${options.asked} (${call.model}) gave no answer, ${error.kind}: ${detail}`;
+      throw new CometError(CODES[error.kind] ?? 'model_failed', message, { cause: error.cause });
+    }
+  }
+
+  function tracked<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
+    const work = ask(call, AbortSignal.any([signal, closing.signal]));
+    running.add(work);
+    const done = (): void => void running.delete(work);
+    work.then(done, done);
+    return work;
+  }
+
+  return {
+    name: options.name,
+    sense: (input, signal) => {
+      const prompt = sensorPrompt(input, fence());
+      const bill = billOf(input);
+      const call = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false, prompt, bill };
+      return tracked(call, signal);
+    },
+    compact: (input, signal) => {
+      const prompt = compacterPrompt(input, fence(), options.transcriptChars);
+      const bill = billOf(input);
+      const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill };
+      return tracked(call, signal);
+    },
+    condense: (input, signal) => {
+      const prompt = condensePrompt(input, fence());
+      const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill: {} };
+      return tracked(call, signal);
+    },
+    detail: (input, signal) => {
+      const prompt = detailPrompt(input, fence(), options.transcriptChars);
+      const bill = billOf(input);
+      const call = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false, prompt, bill };
+      return tracked(call, signal);
+    },
+    health() {
+      const { calls, tokens, costUsd } = ledger.today();
+      return {
+        callsToday: calls,
+        tokensToday: tokens,
+        costUsdToday: costUsd,
+        lastFailure: failure?.kind ?? null,
+        lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
+      };
+    },
+    async close() {
+      closing.abort(new CometError('model_failed', 'the daemon is stopping'));
+      await Promise.allSettled(running);
+    },
+  };
+}
+
+function billOf({ sessionId }: { readonly sessionId?: string }): PromptCall['bill'] {
+  return sessionId === undefined ? {} : { sessionId };
+}
+
+class Failed extends Error {
+  readonly kind: FailureKind;
+  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+function fence(): string {
+  return randomBytes(8).toString('hex');
+}

@@ -1,0 +1,138 @@
+import { createEndpointKey, type EndpointKeyOptions, type FoundKey } from './endpoint-key.ts';
+import { askEndpoint, type Replied } from './endpoint-request.ts';
+import {
+  type Attempt,
+  type CallOptions,
+  createPromptedModel,
+  type FailureKind,
+  type ModelLimits,
+  type PromptCall,
+  type PromptedModel,
+} from './llm-client.ts';
+import { fullModelName } from './openai-aliases.ts';
+import { readCompletion, readRefusal } from './openai-output.ts';
+
+export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
+  /** Names as the endpoint knows them, or aliases. */
+  readonly models: ModelLimits;
+  readonly contextTokens: number;
+}
+
+const ANSWER_CHARS = 1_000_000;
+/** Of the window, for rules, brief, schema and the answer. */
+const OVERHEAD_TOKENS = 6_000;
+/** Code and identifiers are dense: fewer characters make a token than in prose. */
+const CHARS_PER_TOKEN = 3;
+const LONGEST_REST_MS = 3_600_000;
+
+/** How the shape of the answer is asked for, the strictest first; an endpoint that refuses one is asked the next. */
+const SHAPES = ['json_schema', 'json_object', 'none'] as const;
+type Shape = (typeof SHAPES)[number];
+
+/** Sensor and compacter over any endpoint that speaks OpenAI's chat completions. */
+export function createOpenAiEndpoint(options: OpenAiEndpointOptions): PromptedModel {
+  const { baseUrl, contextTokens } = options;
+  const url = `${baseUrl.replace(/\/+$/, '')}/chat/completions`;
+  const key = createEndpointKey(options);
+  const shapes = new Map<string, number>();
+  let restUntilMs = 0;
+
+  async function attempt(call: PromptCall, signal: AbortSignal): Promise<Attempt> {
+    const restMs = restUntilMs - options.now();
+    if (restMs > 0 && restMs <= LONGEST_REST_MS) {
+      return failed('rate_limited', `it asked for a pause of another ${Math.ceil(restMs / 1_000)} s`);
+    }
+    const found = await key.read(signal);
+    if (found.kind === 'missing') return failed('not_logged_in', found.detail);
+    for (let at = shapes.get(call.model) ?? 0; ; at += 1) {
+      const shape = SHAPES[at] ?? 'none';
+      const reply = await request(call, { shape, found, signal });
+      if (reply.how === 'answered' && refusesShape(reply.status) && shape !== 'none') continue;
+      const attempt = read(reply, call, found);
+      if (attempt.kind === 'answer') shapes.set(call.model, at);
+      return attempt;
+    }
+  }
+
+  function request(
+    call: PromptCall,
+    { shape, found, signal }: { readonly shape: Shape; readonly found: FoundKey; readonly signal: AbortSignal },
+  ): Promise<Replied> {
+    const body = JSON.stringify(bodyOf(call, shape, baseUrl));
+    const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
+    return askEndpoint({ url, body, authorization, timeoutMs: call.timeoutMs, maxChars: ANSWER_CHARS }, signal);
+  }
+
+  function read(reply: Replied, call: PromptCall, found: FoundKey): Attempt {
+    // Whoever answers late, or says nothing of what it used, has still been shown the prompt.
+    const shown = Math.ceil((call.prompt.system.length + call.prompt.user.length) / CHARS_PER_TOKEN);
+    switch (reply.how) {
+      case 'timeout':
+        return failed('timeout', `no answer within ${call.timeoutMs} ms`, shown);
+      case 'flooded':
+        return failed('flooded', `the answer went on beyond ${ANSWER_CHARS} characters`, shown);
+      case 'unreachable':
+        return failed('missing', `${new URL(baseUrl).host} cannot be reached (${reply.code}); see openai.baseUrl`);
+      case 'broken':
+        return failed('failed', `the connection broke (${reply.code})`);
+      case 'answered':
+        break;
+    }
+    if (reply.status !== 200) return refused(reply, found);
+    const { tokens, ...completion } = readCompletion(reply.body);
+    const used = tokens === 0 ? shown : tokens;
+    if (completion.kind === 'answer') return { ...completion, tokens: used };
+    return { ...failed('failed', completion.detail, used), costUsd: completion.costUsd };
+  }
+
+  function refused({ status, body, retryAfterMs }: Replied & { how: 'answered' }, found: FoundKey): Attempt {
+    const said = without(readRefusal(body), found);
+    const detail = `status ${status}${said === '' ? '' : `: ${said}`}`;
+    if (status === 401 || status === 403) {
+      key.refused();
+      return failed('not_logged_in', detail);
+    }
+    if (status !== 429) return failed('failed', detail);
+    restUntilMs = options.now() + Math.min(retryAfterMs, LONGEST_REST_MS);
+    return failed('rate_limited', detail);
+  }
+
+  return createPromptedModel({
+    ...options,
+    name: 'openai',
+    asked: new URL(baseUrl).host,
+    transcriptChars: Math.max(4_000, contextTokens - OVERHEAD_TOKENS) * CHARS_PER_TOKEN,
+    attempt,
+  });
+}
+
+/** The shape is told in words as well: not every endpoint that takes a schema keeps to it. */
+function bodyOf({ model, prompt }: PromptCall, shape: Shape, baseUrl: string): object {
+  const schema = JSON.stringify(prompt.schema);
+  const system = `${prompt.system}\n\nAnswer with one JSON object and nothing else. It must fit this JSON schema:\n${schema}`;
+  const messages = [
+    { role: 'system', content: system },
+    { role: 'user', content: prompt.user },
+  ];
+  return { model: fullModelName(model, baseUrl), messages, stream: false, ...formatOf(shape, prompt.schema) };
+}
+
+function formatOf(shape: Shape, schema: object): object {
+  if (shape === 'none') return {};
+  if (shape === 'json_object') return { response_format: { type: shape } };
+  return { response_format: { type: shape, json_schema: { name: 'answer', strict: true, schema } } };
+}
+
+/** An endpoint that does not know the field answers with one of these; so do requests that are wrong otherwise. */
+function refusesShape(status: number): boolean {
+  return [400, 404, 415, 422, 500, 501].includes(status);
+}
+
+/** What a refusal quotes of the key is nobody's to read. */
+function without(text: string, found: FoundKey): string {
+  return found.kind === 'key' ? text.replaceAll(found.key, '[key]') : text;
+}
+
+function failed(failure: FailureKind, detail: string, tokens = 0): Attempt {
+  return { kind: 'failure', failure, detail, tokens, costUsd: 0 };
+}

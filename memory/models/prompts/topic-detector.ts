@@ -1,0 +1,51 @@
+import { z } from 'zod';
+import type { SensorInput, SensorReading, TurnText } from '../language-model.ts';
+import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
+import { elide, labelTurns, renderTranscript } from './transcript.ts';
+
+/** A reading needs the gist of each turn; the compacter is the one that sees turns whole. */
+const SAID_CHARS = 1_200;
+const TOOL_CHARS = 160;
+
+const Reading = z.object({
+  logic_flow: z.enum(['MAINTAIN', 'BROKEN']),
+  load_level: z.int().min(1).max(5),
+  redundancy_detected: z.boolean(),
+});
+
+const Wire = z.object({
+  logic_flow: z.enum(['MAINTAIN', 'BROKEN']),
+  load_level: z.number().describe('whole, 1 to 5'),
+  redundancy_detected: z.boolean(),
+});
+
+const RULES = `You watch a conversation between a developer and a coding agent and judge its newest turn against the turns before it.
+
+logic_flow
+  MAINTAIN: the newest turn continues, refines, tests or repairs what was going on, or asks about it.
+  BROKEN: it opens a different task or subject, so that the earlier turns could be filed away as finished.
+load_level: how much worth keeping has piled up in all turns together
+  1 small talk or acknowledgement, 2 one simple matter, 3 several facts or edits,
+  4 many decisions, values or files, 5 so much that it should be written down now.
+redundancy_detected: true when the newest turn repeats what an earlier one already settled.`;
+
+/** `fence` is a fresh random word. */
+export function sensorPrompt(input: SensorInput, fence: string): Prompt<SensorReading> {
+  const turns = [...input.buffer, input.turn].map(gist);
+  const { of } = labelTurns(turns);
+  const newest = of.get(input.turn.end) ?? 't1';
+  const transcript = renderTranscript(turns, { labels: of, maxChars: 40_000 });
+  return {
+    system: `${RULES}\n\n${dataRule(fence)}`,
+    user: `${fenced('conversation', fence, transcript)}\n\nJudge turn ${newest}.`,
+    schema: jsonSchemaOf(Wire),
+    parse: (value) => Reading.parse(value),
+  };
+}
+
+function gist(turn: TurnText): TurnText {
+  const parts = turn.parts.map((part) => {
+    return { ...part, text: elide(part.text, part.kind === 'assistant' ? SAID_CHARS : TOOL_CHARS) };
+  });
+  return { ...turn, user: elide(turn.user, SAID_CHARS), parts };
+}

@@ -1,0 +1,97 @@
+import type { TurnPart, TurnText } from '../language-model.ts';
+
+/** Short names for turns, `t1` the oldest: models copy them without mistakes, hashes they do not. */
+export interface Labels {
+  readonly of: ReadonlyMap<string, string>;
+  /** Ends named by these labels, each once, unknown labels left out. */
+  ends(labels: readonly string[]): string[];
+}
+
+export function labelTurns(
+  turns: readonly TurnText[],
+  also: ReadonlyMap<string, readonly string[]> = new Map(),
+): Labels {
+  const of = new Map(turns.map((turn, index) => [turn.end, `t${index + 1}`]));
+  const named = new Map<string, readonly string[]>([
+    ...also,
+    ...[...of].map(([end, label]) => [label, [end]] as const),
+  ]);
+  return { of, ends: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
+}
+
+/** As it was given, however a model writes it. */
+export function bareLabel(label: string): string {
+  return label.replace(/[[\]\s]/g, '').toLowerCase();
+}
+
+export interface TranscriptOptions {
+  readonly labels: ReadonlyMap<string, string>;
+  /** Ceiling for the whole; tool traffic gives way first, what was said only when it alone is above it. */
+  readonly maxChars: number;
+}
+
+/**
+ * Turns as an indented transcript: only our own lines begin at the margin, so no text can pass for a label.
+ */
+export function renderTranscript(turns: readonly TurnText[], options: TranscriptOptions): string {
+  const said = turns.flatMap((turn) => [turn.user.length, ...sizes(turn.parts.filter(isSaid))]);
+  const tools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
+  const limits = { said: fairShare(said, options.maxChars), tools: 0 };
+  limits.tools = fairShare(tools, Math.max(0, options.maxChars - sum(said)));
+  return turns.map((turn) => renderTurn(turn, options.labels.get(turn.end) ?? '?', limits)).join('\n\n');
+}
+
+function renderTurn(turn: TurnText, label: string, limits: { said: number; tools: number }): string {
+  const lines = [`[${label}] ${new Date(turn.atMs).toISOString().slice(0, 16)}Z`];
+  if (turn.user !== '') lines.push(`user:${indented(elide(turn.user, limits.said))}`);
+  for (const part of turn.parts) {
+    const text = elide(part.text, isSaid(part) ? limits.said : limits.tools);
+    lines.push(`${heading(part)}:${indented(text)}`);
+  }
+  return lines.join('\n');
+}
+
+function heading(part: TurnPart): string {
+  const outside = part.origin === 'external' ? ' (outside the project)' : '';
+  const tool = part.tool.replace(/[^\w-]/g, '');
+  if (part.kind === 'assistant') return `assistant${outside}`;
+  return part.kind === 'tool_use' ? `tool call ${tool}` : `tool result ${tool}${outside}`;
+}
+
+function indented(text: string): string {
+  return `\n${text}`.replaceAll(/\r\n?|\n|\u2028|\u2029/g, '\n  ');
+}
+
+/** Head and tail of a long text with a note of what is missing between them. */
+export function elide(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const head = Math.ceil(maxChars * 0.7);
+  const tail = Math.max(0, Math.floor(maxChars) - head);
+  const missing = text.length - head - tail;
+  return `${text.slice(0, head)}\n[… ${missing} characters left out …]\n${tail === 0 ? '' : text.slice(-tail)}`;
+}
+
+/** The length to which each text may go so that together they keep within `budget`; short ones give to long ones. */
+function fairShare(lengths: readonly number[], budget: number): number {
+  if (sum(lengths) <= budget) return Number.POSITIVE_INFINITY;
+  const sorted = lengths.toSorted((a, b) => a - b);
+  let left = budget;
+  for (const [index, length] of sorted.entries()) {
+    const share = left / (sorted.length - index);
+    if (length > share) return Math.floor(share);
+    left -= length;
+  }
+  return Number.POSITIVE_INFINITY;
+}
+
+function isSaid(part: TurnPart): boolean {
+  return part.kind === 'assistant';
+}
+
+function sizes(parts: readonly TurnPart[]): number[] {
+  return parts.map((part) => part.text.length);
+}
+
+function sum(lengths: readonly number[]): number {
+  return lengths.reduce((total, length) => total + length, 0);
+}

@@ -1,0 +1,51 @@
+import type { Origin } from '../../common/turn.ts';
+
+/** Shares by which a signal at its best raises a score. */
+export interface Boosts {
+  readonly recency: number;
+  /** It was recalled before. */
+  readonly proof: number;
+  /** By origin: the user's own words most. */
+  readonly trust: number;
+  /** Of the project that asks. */
+  readonly project: number;
+  /** Other candidates link to it. */
+  readonly references: number;
+}
+
+/** What of a node raises its score. */
+export interface Raised {
+  readonly origin: Origin;
+  readonly project: string;
+  readonly atMs: number;
+  readonly recalled: number;
+}
+
+interface BoostRules {
+  readonly boosts: Boosts;
+  /** The project that asks, '' for none. */
+  readonly project: string;
+  readonly nowMs: number;
+}
+
+const ORIGIN_TRUST: Readonly<Record<Origin, number>> = { user: 1, assistant: 0.7, tool: 0.3, external: 0 };
+const HALF_LIFE_MS = 30 * 86_400_000;
+const PROVEN_RECALLS = 5;
+const REFERRED_OFTEN = 2;
+
+export function raises(boosts: Boosts): boolean {
+  return Object.values(boosts).some((boost) => boost !== 0);
+}
+
+/** By how much a node's score is raised; 1 for one that is gone. */
+export function raiseOf(references: number, facts: Raised | null, { boosts, project, nowMs }: BoostRules): number {
+  if (facts === null) return 1;
+  const { origin, atMs, recalled } = facts;
+  return (
+    (1 + boosts.recency * 2 ** (-Math.max(0, nowMs - atMs) / HALF_LIFE_MS)) *
+    (1 + boosts.proof * (recalled / (recalled + PROVEN_RECALLS))) *
+    (1 + boosts.trust * ORIGIN_TRUST[origin]) *
+    (1 + (facts.project === project && project !== '' ? boosts.project : 0)) *
+    (1 + boosts.references * (references / (references + REFERRED_OFTEN)))
+  );
+}

@@ -1,0 +1,64 @@
+import { z } from 'zod';
+import { CometError } from '../../common/errors.ts';
+import { createEndpointKey, type EndpointKeyOptions } from '../models/endpoint-key.ts';
+import { askEndpoint, type Replied } from '../models/endpoint-request.ts';
+import type { Reranker } from './reranker.ts';
+
+export interface EndpointRerankerOptions extends EndpointKeyOptions {
+  readonly model: string;
+  readonly timeoutMs: number;
+  /** What leaves the machine leaves it redacted. */
+  readonly redact: (text: string) => string;
+}
+
+const ANSWER_CHARS = 2_000_000;
+/** Cohere's shape; Jina, vLLM and llama.cpp give it too. */
+const Answer = z.looseObject({
+  results: z.array(z.looseObject({ index: z.int().nonnegative(), relevance_score: z.number() })).min(1),
+});
+
+/** A reranker behind an endpoint that takes Cohere's `…/rerank`. */
+export function createEndpointReranker(options: EndpointRerankerOptions): Reranker {
+  const { baseUrl, model, timeoutMs, redact } = options;
+  const url = `${baseUrl.replace(/\/+$/, '')}/rerank`;
+  const key = createEndpointKey(options);
+  return {
+    async score(query, texts, signal) {
+      const found = await key.read(signal);
+      if (found.kind === 'missing') throw failed(`has no key: ${found.detail}`, options);
+      const documents = texts.map(redact);
+      const body = JSON.stringify({ model, query: redact(query), documents, top_n: texts.length });
+      const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
+      const reply = await askEndpoint({ url, body, authorization, timeoutMs, maxChars: ANSWER_CHARS }, signal);
+      if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
+      return scoresOf(reply, texts.length, options);
+    },
+  };
+}
+
+/** Texts that it does not name are worth least. */
+function scoresOf(reply: Replied, count: number, options: EndpointRerankerOptions): number[] {
+  if (reply.how !== 'answered') {
+    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `gives no answer (${reply.how})`, options);
+  }
+  if (reply.status !== 200) throw failed(`refuses (status ${reply.status})`, options);
+  const answer = Answer.safeParse(jsonOf(reply.body));
+  if (!answer.success || answer.data.results.some(({ index }) => index >= count)) {
+    throw failed('answers with something else than scores', options);
+  }
+  const scores = new Array<number>(count).fill(Number.NEGATIVE_INFINITY);
+  for (const { index, relevance_score } of answer.data.results) scores[index] = relevance_score;
+  return scores;
+}
+
+function jsonOf(body: string): unknown {
+  try {
+    return JSON.parse(body) as unknown;
+  } catch {
+    return null; // A page: the caller says what was expected.
+  }
+}
+
+function failed(what: string, { baseUrl }: Pick<EndpointRerankerOptions, 'baseUrl'>): CometError {
+  return new CometError('model_failed', `the reranking endpoint ${new URL(baseUrl).host} ${what}; see rerank.baseUrl`);
+}

@@ -1,0 +1,112 @@
+import { isCleanOrigin } from '../../common/turn.ts';
+import type { SourcedClaim } from '../compaction/brief.ts';
+import { isBundled } from '../consolidation/merge-nodes.ts';
+import { DOCUMENT } from '../ingest/chunk-document.ts';
+import type { Task } from '../ingest/task-list.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isPast } from '../model/validity.ts';
+import type { StoredBrief } from '../storage/node-files.ts';
+
+/** What was open in other sessions and is not in the brief that is shown. */
+const THREADS = 4;
+const THREAD_BRIEFS = 3;
+const THREAD_DAYS_MS = 14 * 86_400_000;
+const TASKS = 6;
+
+export interface HandoffRules {
+  readonly project: string;
+  /** Whose start it is: its own memories stand in its conversation. */
+  readonly sessionId: string;
+  readonly most: number;
+}
+
+/** The weighty memories that a session of the project starts with, newest first; of clean origin, all of them. */
+export function handedOver(
+  newestFirst: readonly MemoryNode[],
+  { project, sessionId, most }: HandoffRules,
+): MemoryNode[] {
+  if (project === '') return [];
+  return newestFirst
+    .filter((node) => node.project === project && node.session_id !== sessionId && node.importance === 'HIGH')
+    .filter((node) => isCleanOrigin(node.origin) && !isPast(node))
+    .filter((node) => node.recall_mode === 'active' && !isBundled(node) && node.written_by !== DOCUMENT)
+    .slice(0, most);
+}
+
+/** The brief of the project that was written last, the session's own apart. */
+export function lastBrief(
+  briefs: readonly StoredBrief[],
+  { project, sessionId }: Pick<HandoffRules, 'project' | 'sessionId'>,
+): StoredBrief | null {
+  if (project === '') return null;
+  return others(briefs, project, sessionId)[0] ?? null;
+}
+
+/** Claims of clean origin on what other sessions of the project were at, which `shown` does not say. */
+export function openThreads(
+  briefs: readonly StoredBrief[],
+  {
+    project,
+    sessionId,
+    shown,
+    nowMs,
+  }: Pick<HandoffRules, 'project' | 'sessionId'> & {
+    readonly shown: StoredBrief | null;
+    readonly nowMs: number;
+  },
+): SourcedClaim[] {
+  if (project === '') return [];
+  const said = new Set([...(shown?.active ?? []), ...(shown?.hints ?? [])].map(({ text }) => text));
+  const recent = others(briefs, project, sessionId)
+    .filter((brief) => brief.session_id !== shown?.session_id && nowMs - Date.parse(brief.updated_at) <= THREAD_DAYS_MS)
+    .slice(0, THREAD_BRIEFS);
+  const open = recent
+    .flatMap(({ active }) => active)
+    .filter(({ text, origin }) => isCleanOrigin(origin) && !said.has(text));
+  return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);
+}
+
+/** The tasks of a session as they were left. */
+export interface TaskList {
+  readonly sessionId: string;
+  readonly project: string;
+  readonly lastAtMs: number;
+  readonly tasks: readonly Task[];
+}
+
+/** Tasks of clean origin that other sessions of the project left undone; what a later one says of the same holds. */
+export function openTasks(
+  lists: readonly TaskList[],
+  { project, sessionId, nowMs }: Pick<HandoffRules, 'project' | 'sessionId'> & { readonly nowMs: number },
+): string[] {
+  if (project === '') return [];
+  const own = lists.filter((list) => list.sessionId === sessionId);
+  const others = lists
+    .filter((list) => list.project === project && list.sessionId !== sessionId)
+    .filter(({ lastAtMs }) => nowMs - lastAtMs <= THREAD_DAYS_MS)
+    .toSorted((one, other) => other.lastAtMs - one.lastAtMs || one.sessionId.localeCompare(other.sessionId));
+  const settled = new Set(own.flatMap(({ tasks }) => tasks.map(({ text }) => text)));
+  const open: string[] = [];
+  for (const { tasks } of others) {
+    const begun = tasks.filter(({ status }) => status === 'in_progress');
+    for (const { text, status, origin } of [...begun, ...tasks.filter((task) => !begun.includes(task))]) {
+      const isOpen = status === 'pending' || status === 'in_progress';
+      if (settled.has(text) || (isOpen && !isCleanOrigin(origin))) continue;
+      settled.add(text);
+      if (isOpen) open.push(`${text} (${status === 'pending' ? 'to do' : 'in progress'})`);
+    }
+  }
+  return open.slice(0, TASKS);
+}
+
+/** Newest first; one that says nothing stands for nothing. */
+function others(briefs: readonly StoredBrief[], project: string, sessionId: string): StoredBrief[] {
+  return briefs
+    .filter((brief) => brief.project === project && brief.session_id !== sessionId)
+    .filter(({ active, hints }) => active.length + hints.length > 0)
+    .toSorted((one, other) =>
+      one.updated_at === other.updated_at
+        ? one.session_id.localeCompare(other.session_id)
+        : other.updated_at.localeCompare(one.updated_at),
+    );
+}

@@ -1,0 +1,97 @@
+import { renderBrief } from '../compaction/brief.ts';
+import type { MemoryDeps } from '../deps.ts';
+import type { FileMemory, Freshness } from '../ingest/file-references.ts';
+import { type TurnBook, taskListsOf } from '../ingest/turn-registry.ts';
+import { fileMarks } from '../model/file-link.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { currentSummary } from '../model/validity.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import { neutralLine } from '../text/sanitize-line.ts';
+import type { Memory } from '../types/memory.ts';
+import type { KnownNode, ProjectView } from '../types/views.ts';
+import { memoryLine } from './format-memory.ts';
+import { lastBrief, openTasks } from './handoff.ts';
+import { type KnownFile, type ProjectTally, tallied } from './project-summary.ts';
+import { recentBriefs } from './recent-briefs.ts';
+import { staleNote } from './staleness.ts';
+
+const MOST = { nodes: 20, facts: 50, tags: 20, decisions: 10, names: 12, files: 12 } as const;
+const PROJECTS = 20;
+const SUMMARY_CHARS = 400;
+
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf' | 'clock'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly files: Pick<FileMemory, 'freshness'>;
+};
+
+/** What is known of a project, the weightiest first. */
+export function createAbout({ book, catalogue, nodeFiles, projectOf, clock, files }: Parts): Memory['about'] {
+  /** For as long as the catalogue is this very list. */
+  const known = new Map<string, { readonly of: readonly MemoryNode[]; readonly tally: ProjectTally }>();
+
+  function tallyOf(project: string): ProjectTally {
+    const of = catalogue.all();
+    const before = known.get(project);
+    if (before?.of === of) return before.tally;
+    if (known.size >= PROJECTS) known.clear();
+    const tally = tallied(of.filter((node) => node.project === project));
+    known.set(project, { of, tally });
+    return tally;
+  }
+
+  async function briefOf(project: string): Promise<ProjectView['brief']> {
+    const any = { project, sessionId: '' };
+    const last = lastBrief(await recentBriefs({ catalogue, nodeFiles }, any), any);
+    if (last === null) return null;
+    return { session_id: last.session_id, updated_at: last.updated_at, text: renderBrief(last) };
+  }
+
+  return async (projectDir) => {
+    const project = projectOf(projectDir);
+    const tally = tallyOf(project);
+    const weightiest = tally.weightiest.slice(0, MOST.nodes);
+    const decisions = tally.decisions.slice(0, MOST.decisions);
+    const most = tally.files.slice(0, MOST.files);
+    const looked = [...new Set([...weightiest, ...decisions, ...most.map(({ newest }) => newest)])];
+    const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), briefOf(project)]);
+    const knownOf = (node: MemoryNode): KnownNode => {
+      const note = staleNote(fresh.get(node.node_id)?.changes ?? []);
+      const { nodeId: node_id, origin, text } = memoryLine(node, null, { note });
+      const { importance, valid_from: at } = node;
+      const summary = [neutralLine(currentSummary(node) ?? node.summary, SUMMARY_CHARS), note].join(' ').trim();
+      return { node_id, origin, text, importance, at, summary };
+    };
+    const sessions = [...book.sessions().values()].filter((session) => session.project === project);
+    return {
+      project,
+      counts: {
+        sessions: sessions.length,
+        turns: sessions.reduce((sum, session) => sum + session.turns, 0),
+        nodes: tally.nodes,
+        facts: tally.facts.length,
+      },
+      since: tally.since,
+      until: tally.until,
+      brief,
+      nodes: weightiest.map(knownOf),
+      decisions: decisions.map(knownOf),
+      tasks: openTasks(taskListsOf(book), { project, sessionId: '', nowMs: clock.now() }),
+      tags: tally.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
+      names: tally.names.slice(0, MOST.names),
+      files: most.map((file) => ({ path: file.name, nodes: file.nodes, state: stateOf(file, fresh) })),
+      facts: tally.facts.slice(0, MOST.facts),
+    };
+  };
+}
+
+/** As the newest memory about it has it. */
+function stateOf(
+  { name, newest }: KnownFile,
+  fresh: ReadonlyMap<string, Freshness>,
+): ProjectView['files'][number]['state'] {
+  const change = fresh.get(newest.node_id)?.changes.find(({ path }) => path === name);
+  if (change !== undefined) return change.state;
+  const mark = fileMarks(newest.source_links).find(({ path }) => path === name);
+  return fresh.has(newest.node_id) && mark?.sha256 !== '' ? 'as_remembered' : 'unknown';
+}

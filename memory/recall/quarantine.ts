@@ -1,0 +1,40 @@
+import { isCleanOrigin } from '../../common/turn.ts';
+import type { MemoryNode } from '../model/node.ts';
+
+/** Words by which a text gives orders to its reader, or passes itself off as somebody else. Not all that do are known. */
+const SIGNS: readonly RegExp[] = [
+  /\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|preceding|your)\b[^.!?\n]{0,30}\b(?:instructions?|rules?|prompts?|messages?|guidelines)\b/i,
+  /\b(?:remember|store|save)\b[^.!?\n]{0,30}\b(?:for|in) (?:all|every|any) (?:future|later|coming)\b/i,
+  /\bfrom now on,? (?:you|claude|the (?:assistant|agent|model))\b/i,
+  /\byou (?:must|shall|have to) (?:always|never|now)\b/i,
+  /\b(?:do not|don't|never) (?:tell|inform|warn|mention (?:this|it) to) the user\b/i,
+  /\bsystem (?:notice|message|override|prompt)\s*[:=]/i,
+  /<[\s/]*(?:system|system-reminder|instructions?|assistant|human|user|invoke|function_calls|tool_use|comet-cc-memory)\b/i,
+  /\[\/?INST\]|<\|[a-z_]{2,20}\|>/i,
+  /(?:^|\n)\s*(?:human|user|assistant|system)\s*:[^\n]*\n+\s*(?:human|user|assistant|system)\s*:/i,
+  /\brecall[_ ]mode\b\W{1,4}(?:passive|both)\b|\borigin\b\W{1,4}user\b/i,
+];
+
+/** Nodes are never changed, only replaced, and a long conversation asks for hundreds at once. */
+const known = new WeakMap<MemoryNode, boolean>();
+
+/**
+ * Whether a memory is held out of recall: nobody here said it, it gives orders as injections do, and the user has not
+ * released it.
+ */
+export function isQuarantined(node: MemoryNode): boolean {
+  if (isCleanOrigin(node.origin) || node.released === true) return false;
+  const before = known.get(node);
+  if (before !== undefined) return before;
+  const gives = givesOrders(node);
+  known.set(node, gives);
+  return gives;
+}
+
+function givesOrders(node: MemoryNode): boolean {
+  const texts = [node.summary, node.trigger, node.detailed_summary ?? '', ...node.facts.map(({ value }) => value)];
+  return texts.some((text) => {
+    const plain = text.normalize('NFKC').replace(/\p{Cf}/gu, '');
+    return SIGNS.some((sign) => sign.test(plain));
+  });
+}

@@ -1,0 +1,75 @@
+import { withoutInjected } from '../ingest/content-blocks.ts';
+import { uniqueTokens } from '../text/tokenizer.ts';
+
+/** Words of asking and agreeing: they name nothing that could be remembered. */
+const TALK = new Set(
+  (
+    'yes yep yeah no nope ok okay sure right fine good great perfect nice thanks thank please pls sorry hi hello hey ' +
+    'go ahead do did done does again just also too now still here there let lets want need like get got give make made ' +
+    'tell told say said show remind remember recall know think try continue proceed keep next previous last first other ' +
+    'another one ones same thing stuff way bit some any all both either each more most much many very really actually ' +
+    'exactly maybe use used using am may might must shall us me mine yours ours its whose after before while since up ' +
+    'down out over back off only once ever never always whom per'
+  )
+    .split(' ')
+    .flatMap((word) => uniqueTokens(word)),
+);
+/** With fewer words of its own a prompt means what was said before it. */
+const ENOUGH_WORDS = 2;
+const CONTEXT_TEXTS = 2;
+const CONTEXT_CHARS = 800;
+const MAX_CHARS = 4_000;
+
+/** Distinct tokens of `text` that name something, in order. */
+export function contentTokens(text: string): string[] {
+  return uniqueTokens(text).filter((token) => !TALK.has(token));
+}
+
+/**
+ * What memory is asked for. A prompt without words of its own ("yes, do it", "the other one") takes them from the
+ * texts before it.
+ *
+ * @param recent  the conversation before the prompt, oldest first
+ * @returns       '' when nothing names anything
+ */
+export function recallQuery(prompt: string, recent: readonly string[]): string {
+  const own = bounded(withoutInjected(prompt), MAX_CHARS);
+  if (contentTokens(own).length >= ENOUGH_WORDS) return own;
+  const before = recent
+    .map((text) => bounded(withoutInjected(text), CONTEXT_CHARS))
+    .filter((text) => contentTokens(text).length > 0)
+    .slice(-CONTEXT_TEXTS);
+  const query = [own, ...before.reverse()].join('\n').trim();
+  return contentTokens(query).length > 0 ? query : '';
+}
+
+const CALL_WORDS =
+  /\b(?:commands?|scripts?|cli|shell|paths?|files?|folder|director(?:y|ies)|flags?|options?|arguments?|quer(?:y|ies))\b/i;
+
+/** Whether the query asks for what stands in calls of tools: a command, a path. */
+export function namesCall(query: string): boolean {
+  return CALL_WORDS.test(query);
+}
+
+/** Beginning and end: pastes stand in the middle, what is asked at either side. */
+function bounded(text: string, maxChars: number): string {
+  if (text.length <= maxChars) return text;
+  const half = Math.floor(maxChars / 2);
+  return `${text.slice(0, half)}\n${text.slice(-half)}`;
+}
+
+const PAST_WORDS =
+  /\b(?:before|previous\w*|used to|former\w*|old(?:er)?|earlier|original\w*|at first|back then|in the past|history|replaced|superseded|no longer|any ?more|until|did we|were we|was our|what was|which was)\b/i;
+
+/** Whether the query asks for what was so once. */
+export function asksPast(query: string): boolean {
+  return PAST_WORDS.test(query);
+}
+
+const EXACT_WORDS =
+  /\b(?:exact(?:ly)?|verbatim|word for word|wording|literal(?:ly)?|quote[ds]?|precise(?:ly)?|to the letter)\b|\b(?:which|what)(?: \w+)? (?:port|version|limit|threshold|timeout|number|value|hash|key|id|url|address|path|flag|command|date|time|amount|price|rate|size|figure)s?\b|\bhow (?:many|much|often|long|large|big|high|wide)\b/i;
+
+/** Whether the query asks for an exact value or wording, which a summary may have rounded or put in other words. */
+export function asksExact(query: string): boolean {
+  return EXACT_WORDS.test(query);
+}

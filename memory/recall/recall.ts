@@ -1,0 +1,281 @@
+import type { Config } from '../../common/config.ts';
+import { lowestOrigin, type Origin } from '../../common/turn.ts';
+import type { FileMemory, Freshness } from '../ingest/file-references.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isPast } from '../model/validity.ts';
+import { createBreaker } from '../search/circuit-breaker.ts';
+import type { Found, IndexFilter, Lane, NodeIndex, TurnWords } from '../search/node-index.ts';
+import { isNearDuplicate } from '../text/near-duplicate.ts';
+import type { Memory } from '../types/memory.ts';
+import type { RecallHit, RecallRequest } from '../types/recall.ts';
+import { answerKind } from './answer-type.ts';
+import { memoryLine, RAW_CHARS } from './format-memory.ts';
+import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './node-ranking.ts';
+import { passagesOf } from './passages.ts';
+import { isQuarantined } from './quarantine.ts';
+import { asksExact, asksPast, contentTokens, namesCall, recallQuery } from './query.ts';
+import { UNSEEN, weighQuery } from './query-weights.ts';
+import { createPassageScale, passesGate } from './relevance-filter.ts';
+import { weighAsked } from './required-terms.ts';
+import { reranked, rerankedText } from './rerank.ts';
+import type { Reranking } from './reranking.ts';
+import { freshnessFactor, staleNote } from './staleness.ts';
+import { type RankedTurns, rankTurns, TURN_WEIGHTS, type TurnWeights } from './turn-ranking.ts';
+import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './turn-text.ts';
+
+export type RecallConfig = Config['recall'];
+
+export interface RecallerDeps {
+  readonly index: NodeIndex;
+  /** The node of an id from memory; null where the index is behind. */
+  readonly nodeOf: (nodeId: string) => MemoryNode | null;
+  /** Text and origin of a turn by its `end`, redacted; null where it is not known. */
+  readonly turnText: (end: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
+  /** Project key of a directory, '' for null. */
+  readonly projectOf: (directory: string | null) => string;
+  /** Where it is not given, no memory is stale. */
+  readonly files?: Pick<FileMemory, 'freshness'>;
+  readonly config: RecallConfig;
+  /** Where it is not given, the order of ranking stands. */
+  readonly reranking?: Reranking;
+  readonly now: () => number;
+  readonly turnWeights?: TurnWeights;
+  readonly nodeWeights?: NodeWeights;
+}
+
+export interface Recaller {
+  /**
+   * What fits the prompt, best first; empty when nothing does, or while the index fails.
+   *
+   * @throws the signal's reason as soon as it aborts; CometError `index_failed`
+   */
+  recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
+  /** The same without the gate: whoever asks in so many words is shown what passes it first, then the nearest there is. */
+  search: Memory['search'];
+  /** Ends of the turns that search makes its hits of, best first, each once. */
+  turns: (query: string, options: Parameters<Memory['search']>[1]) => Promise<readonly string[]>;
+}
+
+/** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
+const LANE_LIMIT = 400;
+/** How long somebody who asks waits to be told which files changed; a prompt waits less. */
+export const ASKED_MS = 250;
+/** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
+const LOOKED_AT = 3;
+const CHARS_PER_TOKEN = 3.5;
+
+interface Search {
+  readonly query: string;
+  readonly filter: IndexFilter;
+  readonly limit: number;
+  readonly gated: boolean;
+  readonly skips: (node: MemoryNode) => boolean;
+  readonly shown: ReadonlySet<string>;
+  /** Where the question is asked. */
+  readonly projectDir: string | null;
+}
+
+/** What may be shown, and whether it passes the gate. */
+interface Fitting {
+  readonly candidate: RankedNode;
+  readonly node: MemoryNode;
+  readonly turns: ReadonlyMap<string, TurnWords>;
+  readonly fits: boolean;
+}
+
+export function createRecaller(deps: RecallerDeps): Recaller {
+  const { index, nodeOf, projectOf, config, now } = deps;
+  const turnWeights = deps.turnWeights ?? { ...TURN_WEIGHTS, ...config.weights };
+  const nodeWeights = deps.nodeWeights ?? NODE_WEIGHTS;
+  const without = idleLanes(turnWeights, nodeWeights);
+  const breaker = createBreaker(now);
+
+  async function lanesFor(query: string, filter: IndexFilter): Promise<Found> {
+    try {
+      const hits = await index.search(query, { filter, limit: LANE_LIMIT, without });
+      breaker.succeeded();
+      return hits;
+    } catch (error) {
+      breaker.failed();
+      throw error;
+    }
+  }
+
+  function ranked(query: string, found: Found): RankedTurns {
+    return rankTurns(query, found, { mode: config.fusion, weights: turnWeights, limit: LANE_LIMIT });
+  }
+
+  async function find({ query, filter, limit, gated, skips, shown, projectDir }: Search): Promise<RecallHit[]> {
+    const tokens = contentTokens(query);
+    if (tokens.length === 0) return [];
+    const hits = await lanesFor(query, filter);
+    const idf = index.termWeights([...tokens, UNSEEN], filter);
+    const weights = weighQuery(tokens, idf);
+    const asked = weighAsked(query, idf, index.lexicon);
+    const weigh = createPassageScale(asked, index.lexicon);
+    const past = asksPast(query);
+    const exact = asksExact(query) ? ({ isExact: true } as const) : {};
+    const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
+    const current = (id: string): string => nodeOf(id)?.node_id ?? id;
+    const factsOf = (id: string): NodeFacts | null => {
+      const facts = nodeFacts(nodeOf(id), filter);
+      return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
+    };
+    const looked = rankNodes(ranked(query, hits), hits, {
+      weights: nodeWeights,
+      boosts: config.boosts,
+      project: projectOf(projectDir),
+      nowMs: now(),
+      factsOf,
+      keeps: (id, score) => score >= config.minScore && wanted(nodeOf(id), { past, skips, least: config.leastOrigin }),
+      limit: Math.max(limit * LOOKED_AT, deps.reranking?.candidates(gated) ?? 0),
+    });
+    const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsRead(each, nodeOf(each.nodeId))))]);
+    const freshness = await deps.files?.freshness(
+      looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []),
+      projectDir,
+      gated ? undefined : ASKED_MS,
+    );
+    const fitting: Fitting[] = [];
+    const passed = new Set<string>();
+    for (const candidate of demoted(await inOrder(looked, { query, words, gated }), freshness)) {
+      const node = nodeOf(candidate.nodeId);
+      if (node === null) continue;
+      const turns = await readTurns(candidate, node, words, deps.turnText);
+      const evidence = weigh(passagesOf(node, turns));
+      const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
+      const fits = evidence.some((each) => passesGate(each, config, linked));
+      if (fits) passed.add(candidate.nodeId);
+      if (fits || (!gated && (evidence.length > 0 || isNear(candidate, config)))) {
+        fitting.push({ candidate, node, turns, fits });
+      }
+    }
+    const found: RecallHit[] = [];
+    let left = config.maxTokens * CHARS_PER_TOKEN;
+    for (const { candidate, node, turns, fits } of fitting.toSorted(
+      (one, other) => Number(other.fits) - Number(one.fits),
+    )) {
+      if (found.length === limit) break;
+      const raw = rawLine(node, turns, { weights, rules, past });
+      const changed = freshness?.get(node.node_id)?.changes ?? [];
+      const said = raw === null ? null : { ...raw, origin: await originOf(raw, deps.turnText) };
+      const line = memoryLine(node, said, { note: staleNote(changed), past });
+      if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
+      if (gated && line.text.length > left) continue;
+      left -= line.text.length;
+      const { score, lanes } = candidate;
+      const quoted = raw === null ? null : { text: raw.text, turn: raw.turn };
+      const hit = { node, score, line, lanes, raw: quoted, ...exact, ...(fits ? {} : { isFar: true as const }) };
+      found.push(changed.length === 0 ? hit : { ...hit, changed });
+    }
+    return found;
+  }
+
+  async function inOrder(
+    nodes: readonly RankedNode[],
+    { query, words, gated }: Pick<Search, 'query' | 'gated'> & { readonly words: ReadonlyMap<string, TurnWords> },
+  ): Promise<readonly RankedNode[]> {
+    const most = deps.reranking?.candidates(gated) ?? 0;
+    const first = nodes.slice(0, most);
+    const texts = first.map((node) => rerankedText(nodeOf(node.nodeId)?.summary ?? '', node, words));
+    const worth = await deps.reranking?.worth(query, texts, gated);
+    return worth ? [...reranked(first, worth), ...nodes.slice(most)] : nodes;
+  }
+
+  return {
+    async recall(request, signal) {
+      signal.throwIfAborted();
+      if (!breaker.allows()) return [];
+      const query = recallQuery(request.prompt, request.recent);
+      const { visibleTurns, shown } = request;
+      const visible = ({ turns }: MemoryNode): boolean =>
+        turns.length > 0 && turns.every((end) => visibleTurns.has(end));
+      const { projectDir } = request;
+      const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
+      const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };
+      return beforeAbort(find(search), signal);
+    },
+
+    search(query, options) {
+      const { top: limit, projectDir = null } = options;
+      const filter = filterOf(options);
+      return find({ query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
+    },
+
+    async turns(query, options) {
+      const filter = filterOf(options);
+      const found = await lanesFor(query, filter);
+      return [...new Set(ranked(query, found).turns)].slice(0, options.top).map(found.rows.nameOf);
+    },
+  };
+
+  function filterOf({ sessionId, projectDir }: Parameters<Memory['search']>[1]): IndexFilter {
+    return {
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
+    };
+  }
+}
+
+/** Nodes whose files changed since give way to those whose did not. */
+function demoted(nodes: readonly RankedNode[], freshness?: ReadonlyMap<string, Freshness>): readonly RankedNode[] {
+  if (freshness === undefined || freshness.size === 0) return nodes;
+  const weighed = nodes.map((node) => {
+    const { files = 0, changes = [] } = freshness.get(node.nodeId) ?? {};
+    return { ...node, score: node.score * freshnessFactor(changes.length, files) };
+  });
+  return weighed.sort((left, right) => right.score - left.score);
+}
+
+/** Lanes that count for nothing need not be asked. */
+function idleLanes(turn: TurnWeights, node: NodeWeights): ReadonlySet<Lane> {
+  const lanes = ['raw', 'meaning', 'expanded', 'window', 'entity', 'fact', 'factMeaning'] as const;
+  const nodeLanes = ['fts', 'summary', 'trigger'] as const;
+  return new Set<Lane>([...lanes.filter((lane) => turn[lane] === 0), ...nodeLanes.filter((lane) => node[lane] === 0)]);
+}
+
+/** Null for what is gone, and for what a link leads to outside of where was asked. */
+function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter): NodeFacts | null {
+  if (node === null) return null;
+  if (project !== undefined && node.project !== project) return null;
+  if (sessionId !== undefined && node.session_id !== sessionId) return null;
+  const { links, origin, recall_count } = node;
+  const atMs = Date.parse(node.valid_from);
+  return { links, origin, project: node.project, atMs, recalled: recall_count };
+}
+
+function isNear({ similarity }: RankedNode, { minSimilarity }: RecallConfig): boolean {
+  return similarity >= minSimilarity;
+}
+
+interface Wanted {
+  readonly past: boolean;
+  readonly skips: (node: MemoryNode) => boolean;
+  readonly least: Origin;
+}
+
+function wanted(node: MemoryNode | null, { past, skips, least }: Wanted): boolean {
+  if (node === null || (isPast(node) && !past) || skips(node) || isQuarantined(node)) return false;
+  return lowestOrigin([node.origin, least]) === least;
+}
+
+/** Without a project nobody else's memories are near: the session alone. */
+function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
+  if (scope === 'all') return {};
+  return scope === 'session' || project === '' ? { sessionId } : { project };
+}
+
+async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  let stop: () => void = () => undefined;
+  const aborted = new Promise<never>((_, reject) => {
+    stop = () => reject(signal.reason as Error);
+    signal.addEventListener('abort', stop, { once: true });
+  });
+  try {
+    return await Promise.race([work, aborted]);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    // The loser of the race must not end as an unhandled rejection.
+    void work.catch(() => undefined);
+  }
+}

@@ -1,0 +1,92 @@
+import { isCleanOrigin } from '../../common/turn.ts';
+import { cleanBriefLines } from '../compaction/brief.ts';
+import type { MemoryDeps } from '../deps.ts';
+import { type TurnBook, taskListsOf } from '../ingest/turn-registry.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isClosed, isPast, toldBy } from '../model/validity.ts';
+import type { Claim } from '../models/language-model.ts';
+import type { StoredBrief } from '../storage/node-files.ts';
+import type { Catalogue } from '../storage/node-registry.ts';
+import type { Memory } from '../types/memory.ts';
+import type { MemoryLine } from '../types/recall.ts';
+import { memoryLine } from './format-memory.ts';
+import { handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
+import { recentBriefs } from './recent-briefs.ts';
+
+/** Passive lines and what is handed over may take as much each. */
+const BYTES_PER_TOKEN = 3.5;
+const THREADS = '## Open in Other Sessions';
+
+type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+};
+
+/** What a session starts with, and each of its epochs: constant until the next one. */
+export function createStanding({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): Memory['standing'] {
+  function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
+    return catalogue
+      .all()
+      .filter(isNear)
+      .filter((node) => node.project === project || (node.pinned_in ?? []).includes(project))
+      .filter((node) => node.recall_mode !== 'active' || (node.pinned_in ?? []).includes(project))
+      .filter((node) => isCleanOrigin(node.origin) && !isPast(node))
+      .toSorted((one, other) => rank(one, project) - rank(other, project))
+      .slice(0, config.recall.passiveLines);
+  }
+
+  /** A claim rests on turns of which it was said since that it is no longer so. */
+  function holds({ text, sources }: Claim): boolean {
+    const nodes = sources.flatMap((end) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
+    const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
+    return !toldBy(facts)(text);
+  }
+
+  function current(brief: StoredBrief): StoredBrief {
+    return { ...brief, active: brief.active.filter(holds), hints: brief.hints.filter(holds) };
+  }
+
+  return async (sessionId, projectDir, scope) => {
+    const alone = scope === 'session';
+    const project = projectOf(projectDir);
+    const own = await nodeFiles.readBrief(sessionId);
+    const briefs = alone || project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
+    const shown = own ?? lastBrief(briefs, { project, sessionId });
+    const start = { project, sessionId, nowMs: clock.now() };
+    const threads = alone
+      ? []
+      : [
+          ...openTasks(taskListsOf(book), start),
+          ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
+        ];
+    const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];
+    const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
+    const handed = alone ? [] : handedOver(catalogue.all(), { project, sessionId, most: config.inject.handoffNodes });
+    const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
+    return {
+      brief: [...(shown === null ? [] : cleanBriefLines(current(shown))), ...open],
+      lines: [
+        ...linesOf(pinned, maxBytes),
+        ...linesOf(
+          handed.filter((node) => !pinned.includes(node)),
+          maxBytes,
+        ),
+      ],
+    };
+  };
+}
+
+function linesOf(nodes: readonly MemoryNode[], maxBytes: number): MemoryLine[] {
+  let left = maxBytes;
+  return nodes
+    .map((node) => memoryLine(node, null))
+    .filter(({ text }) => {
+      left -= Buffer.byteLength(text);
+      return left >= 0;
+    });
+}
+
+function rank(node: MemoryNode, project: string): number {
+  if (node.pinned_from !== undefined || (node.pinned_in ?? []).includes(project)) return -1;
+  return ['HIGH', 'MED', 'LOW'].indexOf(node.importance);
+}

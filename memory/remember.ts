@@ -1,0 +1,73 @@
+import { setTimeout as after } from 'node:timers/promises';
+import { CometError } from '../common/errors.ts';
+import type { Redactor } from '../redact/index.ts';
+import type { MemoryDeps } from './deps.ts';
+import { documentSession, documentTurn } from './ingest/chunk-document.ts';
+import { withoutOwn } from './ingest/strip-injected.ts';
+import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import { type PieceParts, savePieces } from './save-chunks.ts';
+import type { Indexer } from './storage/indexer.ts';
+import type { Catalogue } from './storage/node-registry.ts';
+import { anchorsOf, tagsOf } from './text/keywords.ts';
+import { clip } from './text/sanitize-line.ts';
+import type { Memory } from './types/memory.ts';
+
+/** Stands where a document has its path; no file has a relative one. */
+const NOTE = 'note';
+const SUMMARY_CHARS = 600;
+const TRIGGER_CHARS = 300;
+/** Whoever has something noted may ask for it at once; a whole index that is made anew is not waited for. */
+const INDEXED_MS = 2_000;
+
+type Parts = PieceParts &
+  Pick<MemoryDeps, 'projectOf'> & {
+    readonly redactor: Redactor;
+    readonly catalogue: Catalogue;
+    readonly tracker: Tracker;
+    readonly isGone: (end: string) => boolean;
+    readonly indexer: Pick<Indexer, 'settled'>;
+  };
+
+/**
+ * What a program asks to have remembered. Who made it ask is not known, so that its origin is `tool`: found when it is
+ * looked for, never in a system channel.
+ */
+export function createNotes(parts: Parts): Memory['remember'] {
+  const { projectOf, clock, redactor, catalogue, texts, tracker, indexer, isGone } = parts;
+  const serial = createSerial(() => undefined);
+
+  const take: Memory['remember'] = async (request) => {
+    const text = redactor.text(withoutOwn(request.text)).trim();
+    if (text === '')
+      throw new CometError('node_invalid', 'nothing is left of it to remember; say it in your own words');
+    const project = projectOf(request.projectDir);
+    const source = { file: NOTE, projectDir: request.projectDir, project };
+    const turn = documentTurn({ from: 0, to: text.length, text, headings: [] }, source, clock.now());
+    const [held] = catalogue.standingFor(turn.end).flatMap((id) => catalogue.get(id) ?? []);
+    if (held !== undefined) return { node: held, isNew: false };
+    if (isGone(turn.end)) {
+      throw new CometError('node_invalid', 'the user had just this removed from memory; it is not taken in again');
+    }
+    const about = anchorsOf(text).join(', ');
+    const draft = {
+      summary: clip(text.replace(/\s+/g, ' '), SUMMARY_CHARS),
+      trigger: clip(`When I need what was noted${about === '' ? '' : ` about ${about}`}`, TRIGGER_CHARS),
+      topic_tags: tagsOf('', text, catalogue.tags(project)),
+      importance: 'MED',
+      recall_mode: 'active',
+      facts: [],
+      origin: 'tool',
+    } as const;
+    const kept = new Set((await texts.turns(documentSession(source))).map(({ end }) => end));
+    const noted = { project, link: NOTE, redacted: text !== request.text.trim(), kept };
+    const [node] = await savePieces([{ turn, draft }], noted, parts);
+    if (node === undefined) throw new Error('a note has one node');
+    await Promise.race([indexer.settled(), after(INDEXED_MS, undefined, { ref: false })]);
+    return { node, isNew: true };
+  };
+
+  return (request) =>
+    new Promise((resolve, reject) => {
+      void tracker.run('ingest', () => serial(() => take(request).then(resolve, reject)));
+    });
+}

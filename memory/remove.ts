@@ -1,0 +1,132 @@
+import { withoutRevisionsBy } from './compaction/supersede.ts';
+import { isGroup } from './consolidation/merge-nodes.ts';
+import type { MemoryDeps } from './deps.ts';
+import { saidDigest } from './ingest/imported-turn.ts';
+import type { Texts } from './ingest/turn-reader.ts';
+import type { TurnBook } from './ingest/turn-registry.ts';
+import type { MemoryNode } from './model/node.ts';
+import { isCall } from './model/tool-call-nodes.ts';
+import type { Claim } from './models/language-model.ts';
+import type { Indexer } from './storage/indexer.ts';
+import type { Catalogue } from './storage/node-registry.ts';
+import type { Store } from './storage/node-store.ts';
+import type { Snapshooter } from './storage/snapshots.ts';
+
+type Parts = Pick<MemoryDeps, 'journal' | 'nodeFiles' | 'forgotten'> & {
+  readonly book: TurnBook;
+  readonly catalogue: Catalogue;
+  readonly indexer: Indexer;
+  readonly snapshooter: Snapshooter;
+  readonly store: Store;
+  readonly texts: Texts;
+};
+
+/**
+ * Takes every trace of these nodes away: sections and set-aside copies of them, pointers to them, index rows and their
+ * bytes, raw turns, claims of briefs that rest on them, and all of it in snapshots. What is begun and interrupted can
+ * be repeated.
+ *
+ * @param of  names of the turns that go with them; all of theirs unless told
+ */
+export async function removeNodes(
+  chosen: readonly MemoryNode[],
+  parts: Parts,
+  of: readonly string[] = chosen.flatMap((node) => node.turns),
+): Promise<void> {
+  const { book, catalogue, forgotten, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
+  const formsOf = (names: readonly string[]): string[] => names.flatMap((end) => [end, ...book.forms(end)]);
+  const turns = formsOf(of);
+  const rounds = formsOf(turns.flatMap((end) => book.partsOf(end)));
+  const ends = [...new Set([...turns, ...rounds])];
+  const bundles = rounds.flatMap((end) => catalogue.standingFor(end)).flatMap((id) => catalogue.get(id) ?? []);
+  const named = [...new Set([...chosen, ...bundles])];
+  const calls = named.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
+  // The text of a group quotes its members.
+  const groups = named.flatMap((node) => catalogue.get(node.parent_node_id ?? '') ?? []).filter(isGroup);
+  const nodes = [...new Set([...named, ...calls, ...groups])];
+  const sessions = new Set([...ends.flatMap((end) => book.sessionOf(end) ?? []), ...nodes.map(sessionOf)]);
+  // Turns that stay although some of their rounds go.
+  const wholes = ends.flatMap((end) => book.wholesOf(end)).filter(({ end }) => !ends.includes(end));
+  await forgotten.add([...ends, ...(await sayingsOf(ends, parts))]);
+  for (const end of ends) book.take(end);
+  const copies = wholes.filter(({ isCopied }) => isCopied).map(({ end }) => end);
+  for (const [sessionId, own] of bySession([...ends, ...copies], nodes, book)) await journal.remove(sessionId, own);
+  texts.drop([...ends, ...wholes.map(({ end }) => book.canonical(end))]);
+  book.drop(ends);
+  for (const sessionId of sessions) {
+    const isOver = book.session(sessionId) === undefined;
+    await cleanBrief({ sessionId, isOver, gone: new Set(ends) }, nodeFiles);
+  }
+  await store.exclusive(async (held) => {
+    const ids = nodes.flatMap((node) => [
+      node.node_id,
+      ...catalogue.pointersTo(node.node_id).map((each) => each.node_id),
+    ]);
+    const gone = new Set(ids);
+    const relinked = catalogue.every().filter((node) => !gone.has(node.node_id) && mentions(node, gone));
+    await held.remove(ids, ends);
+    await held.save(relinked.map((node) => withoutLinks(node, gone)));
+    const kept = wholes.flatMap(({ end }) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
+    await reindex([...new Set(kept)], parts);
+    await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
+  });
+  await indexer.purge();
+}
+
+/** What the turns say, so that no import brings them back from where they stand in another form. */
+async function sayingsOf(ends: readonly string[], { book, texts }: Parts): Promise<string[]> {
+  const gone = new Set(ends.map(book.canonical));
+  const sessions = new Set(ends.flatMap((end) => book.sessionOf(end) ?? []));
+  const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await texts.ofSession(id) })));
+  return read.flatMap(({ id, turns }) => turns.filter(({ end }) => gone.has(end)).map((turn) => saidDigest(id, turn)));
+}
+
+/** Their rows hold words of rounds that are gone. */
+async function reindex(ids: readonly string[], { catalogue, indexer }: Parts): Promise<void> {
+  if (ids.length === 0) return;
+  await indexer.remove(ids);
+  indexer.upsert(ids.flatMap((id) => catalogue.get(id) ?? []));
+}
+
+function mentions({ links, parent_node_id, superseded_by, facts }: MemoryNode, gone: ReadonlySet<string>): boolean {
+  if (facts.some((fact) => gone.has(fact.superseded_by ?? ''))) return true;
+  return links.some((id) => gone.has(id)) || gone.has(parent_node_id ?? '') || gone.has(superseded_by ?? '');
+}
+
+function withoutLinks(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
+  const kept = (id: string | null): string | null => (gone.has(id ?? '') ? null : id);
+  const valid = withoutRevisionsBy(node, gone);
+  return {
+    ...valid,
+    links: node.links.filter((id) => !gone.has(id)),
+    parent_node_id: kept(node.parent_node_id),
+    superseded_by: kept(valid.superseded_by),
+  };
+}
+
+function bySession(ends: readonly string[], nodes: readonly MemoryNode[], book: TurnBook): Map<string, string[]> {
+  const found = new Map<string, string[]>();
+  const put = (sessionId: string, end: string) => found.set(sessionId, [...(found.get(sessionId) ?? []), end]);
+  for (const end of ends) {
+    const sessionId = book.sessionOf(end) ?? nodes.find((node) => node.turns.includes(end))?.session_id;
+    if (sessionId !== undefined) put(sessionId, end);
+  }
+  return found;
+}
+
+const sessionOf = ({ session_id }: MemoryNode): string => session_id;
+
+/** Of a session that is over nothing stays, what was typed into its brief neither. */
+async function cleanBrief(
+  { sessionId, isOver, gone }: { sessionId: string; isOver: boolean; gone: ReadonlySet<string> },
+  nodeFiles: MemoryDeps['nodeFiles'],
+): Promise<void> {
+  const brief = await nodeFiles.readBrief(sessionId);
+  if (brief === null) return;
+  const rests = ({ sources }: Claim): boolean => isOver || sources.some((end) => gone.has(end));
+  const active = brief.active.filter((claim) => !rests(claim));
+  const hints = brief.hints.filter((claim) => !rests(claim));
+  if (active.length + hints.length < brief.active.length + brief.hints.length) {
+    await nodeFiles.writeBrief({ ...brief, active, hints });
+  }
+}

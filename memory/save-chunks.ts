@@ -1,0 +1,62 @@
+import type { CapturedTurn } from '../common/turn.ts';
+import { assembleNodes } from './compaction/build-nodes.ts';
+import type { MemoryDeps } from './deps.ts';
+import { DOCUMENT } from './ingest/chunk-document.ts';
+import type { Texts } from './ingest/turn-reader.ts';
+import type { TurnBook } from './ingest/turn-registry.ts';
+import { readTurn } from './ingest/turn-trust.ts';
+import type { MemoryNode } from './model/node.ts';
+import type { DraftNode } from './models/language-model.ts';
+import type { Store } from './storage/node-store.ts';
+
+export type PieceParts = Pick<MemoryDeps, 'journal' | 'clock'> & {
+  readonly book: TurnBook;
+  readonly store: Store;
+  readonly texts: Texts;
+  readonly newId: () => string;
+};
+
+/** A text that nobody said in a conversation, as a turn, and what its node says. */
+export interface Piece {
+  readonly turn: CapturedTurn;
+  readonly draft: Omit<DraftNode, 'turns'>;
+}
+
+export interface PieceSource {
+  readonly project: string;
+  /** In the nodes' `source_links`. */
+  readonly link: string;
+  readonly redacted: boolean;
+  /** Ends of turns that the journal has already. */
+  readonly kept: ReadonlySet<string>;
+}
+
+/** Pieces of one session made durable, raw and as a node each; nothing of them waits for a model. */
+export async function savePieces(
+  pieces: readonly Piece[],
+  { project, link, redacted, kept }: PieceSource,
+  { journal, clock, book, store, texts, newId }: PieceParts,
+): Promise<readonly MemoryNode[]> {
+  const shown = [];
+  for (const { turn } of pieces) {
+    const stored = { ...turn, seq: 0, project, redacted };
+    const { seq: _, ...unstored } = stored;
+    const record = kept.has(turn.end) ? stored : await journal.append(unstored);
+    const read = readTurn(record);
+    book.record(record, read);
+    texts.keep(read);
+    shown.push(read);
+  }
+  const drafts = pieces.map(({ draft, turn }) => ({ ...draft, turns: [turn.end] }));
+  const nodes = assembleNodes(drafts, {
+    sessionId: pieces[0]?.turn.sessionId ?? '',
+    project,
+    reason: 'external',
+    writtenBy: DOCUMENT,
+    nowMs: clock.now(),
+    shown,
+    newId,
+  }).map((node) => ({ ...node, source_links: [link] }));
+  await store.save(nodes, shown);
+  return nodes;
+}

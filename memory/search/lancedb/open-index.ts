@@ -1,0 +1,97 @@
+import { createHash } from 'node:crypto';
+import { readdir, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { CometError } from '../../../common/errors.ts';
+import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
+import type { Embedder } from '../../embeddings/embedder.ts';
+import { createSucceededIndex } from './index-migration.ts';
+import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './lance-index.ts';
+
+export interface IndexHomeOptions extends LanceIndexOptions {
+  /** The embedder that made an index, null where it cannot be had any more. */
+  readonly embedderOf: (id: string) => Promise<Embedder | null>;
+}
+
+/** Present, with the embedder's id, in the folder of an index that serves. */
+const SERVES = 'SERVES';
+
+/**
+ * Opens the index of an embedder, which has a folder of its own below `dir`. Where only that of another embedder has
+ * ever served, that one goes on serving, and the new one is its successor: see `NodeIndex.successor`.
+ *
+ * @throws CometError `index_failed`
+ */
+export async function openIndexHome(options: IndexHomeOptions): Promise<OpenedIndex> {
+  try {
+    return await openIn(options);
+  } catch (cause) {
+    if (cause instanceof CometError && cause.code === 'index_failed') throw cause;
+    throw new CometError('index_failed', 'the index cannot be opened; check space and permissions', { cause });
+  }
+}
+
+async function openIn(options: IndexHomeOptions): Promise<OpenedIndex> {
+  const { dir, embedder } = options;
+  const own = path.join(dir, folderOf(embedder.id));
+  await ensureDir(dir);
+  const serving = await servingFolders(dir);
+  if (!serving.has(path.basename(own))) {
+    for (const [folder, id] of serving) {
+      const found = await openOld(options, { folder: path.join(dir, folder), id });
+      if (found === null) continue;
+      const next = await openLanceIndex({ ...options, dir: own });
+      const index = createSucceededIndex({
+        ...found,
+        next: next.index,
+        async taken() {
+          await serves(own, embedder.id);
+          return () => removeOthers(dir, own);
+        },
+      });
+      return { index, rebuilt: false, reason: '' };
+    }
+  }
+  const opened = await openLanceIndex({ ...options, dir: own });
+  await serves(own, embedder.id);
+  await removeOthers(dir, own);
+  return opened;
+}
+
+async function openOld(
+  options: IndexHomeOptions,
+  { folder, id }: { readonly folder: string; readonly id: string },
+): Promise<{ readonly serving: OpenedIndex['index']; readonly embedder: Embedder } | null> {
+  const embedder = await options.embedderOf(id);
+  if (embedder === null) return null;
+  const { index, rebuilt } = await openLanceIndex({ ...options, dir: folder, embedder });
+  if (!rebuilt) return { serving: index, embedder };
+  // It could not be read: there is nothing in it to serve.
+  await index.close();
+  await embedder.close();
+  return null;
+}
+
+function serves(folder: string, id: string): Promise<void> {
+  return writeFile(path.join(folder, SERVES), id, { mode: 0o600 });
+}
+
+async function servingFolders(dir: string): Promise<Map<string, string>> {
+  const found = new Map<string, string>();
+  for (const name of await readdir(dir)) {
+    const id = await readFileIfPresent(path.join(dir, name, SERVES)).catch(() => null);
+    if (id !== null && name === folderOf(id)) found.set(name, id);
+  }
+  return found;
+}
+
+/** What was set aside of the own one stays. */
+async function removeOthers(dir: string, own: string): Promise<void> {
+  const kept = [path.basename(own), `${path.basename(own)}.damaged`];
+  const others = (await readdir(dir)).filter((name) => !kept.includes(name));
+  await Promise.all(others.map((name) => rm(path.join(dir, name), { recursive: true, force: true })));
+}
+
+function folderOf(embedderId: string): string {
+  const plain = embedderId.replace(/[^\w.-]+/g, '-').slice(0, 60);
+  return `${plain}-${createHash('sha256').update(embedderId).digest('hex').slice(0, 8)}`;
+}

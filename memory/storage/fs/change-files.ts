@@ -1,0 +1,68 @@
+import { readdir, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { createExclusive, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { MemoryNode } from '../../model/node.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger } from '../snapshot-files.ts';
+
+const Record = z.object({
+  snapshot: z.string(),
+  changes: z.array(z.object({ before: MemoryNode.nullable(), after: MemoryNode.nullable() })),
+});
+const Digests = z.record(z.string(), z.string());
+const Ledger = z.object({
+  at: z.iso.datetime(),
+  snapshot: z.string().nullable(),
+  merged: z.int().nonnegative(),
+  groups: z.int().nonnegative(),
+  tags: z.int().nonnegative(),
+  linked: z.int().nonnegative(),
+  pruned: z.int().nonnegative(),
+  left: z.int().nonnegative(),
+  seen: Digests,
+});
+
+/**
+ * Three small files: `pending.json` while a change is under way, `written.json` with digests of what the last one
+ * wrote, `last.json` with what the last dream did. None holds text of a node longer than a change takes.
+ */
+export async function openDreamFiles(dir: string): Promise<DreamFiles> {
+  await ensureDir(dir);
+  for (const name of await readdir(dir)) if (name.endsWith('.tmp')) await rm(path.join(dir, name), { force: true });
+  const at = (name: string): string => path.join(dir, name);
+  const write = (name: string, value: unknown): Promise<void> => writeFileAtomic(at(name), JSON.stringify(value));
+
+  /** Null where there is none, or none that can be understood: that is set aside. */
+  async function read<T>(name: string, schema: z.ZodType<T>): Promise<T | null> {
+    const text = await readFileIfPresent(at(name));
+    if (text === null) return null;
+    const parsed = schema.safeParse(jsonOf(text));
+    if (parsed.success) return parsed.data;
+    for (let number = 1; !(await createExclusive(`${at(name)}.invalid-${number}`, text)); number += 1);
+    await rm(at(name), { force: true });
+    return null;
+  }
+
+  return {
+    async begin(record: ChangeRecord, digests) {
+      await write('written.json', digests);
+      await write('pending.json', record);
+    },
+    async end() {
+      await rm(at('pending.json'), { force: true });
+      await syncDir(dir);
+    },
+    pending: () => read('pending.json', Record),
+    written: async () => new Map(Object.entries((await read('written.json', Digests)) ?? {})),
+    load: () => read('last.json', Ledger),
+    save: (ledger: DreamLedger) => write('last.json', ledger),
+  };
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return null; // said by the schema
+  }
+}

@@ -1,0 +1,31 @@
+import { z } from 'zod';
+import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
+import type { Closings } from '../../deps.ts';
+
+const Closing = z.object({ session_id: z.string().min(1), closed_at: z.iso.datetime() });
+
+/** One close a line, append-only, fsynced; the latest of a session counts. */
+export function createClosingsFile(file: string): Closings {
+  return {
+    async load() {
+      const text = (await readFileIfPresent(file)) ?? '';
+      const closings = text.split('\n').flatMap(parsed);
+      return new Map(closings.map(({ session_id, closed_at }) => [session_id, Date.parse(closed_at)]));
+    },
+    add(sessionId, atMs) {
+      const closing = { session_id: sessionId, closed_at: new Date(atMs).toISOString() };
+      // A line that a power cut tore before this one must not take it along.
+      return appendDurably(file, `\n${JSON.stringify(closing)}\n`);
+    },
+  };
+}
+
+function parsed(line: string): z.infer<typeof Closing>[] {
+  try {
+    const closing = Closing.safeParse(JSON.parse(line));
+    return closing.success ? [closing.data] : [];
+  } catch {
+    // Empty, or torn by a power cut: that session merely counts as open.
+    return [];
+  }
+}

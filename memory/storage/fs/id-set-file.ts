@@ -1,0 +1,16 @@
+import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
+import type { Forgotten } from '../../deps.ts';
+
+const HASH = /^[0-9a-f]{64}$/;
+
+/** One `end` a line, append-only, fsynced: Claude Code keeps sending what the user had removed here. */
+export function createForgottenFile(file: string): Forgotten {
+  return {
+    async load() {
+      const text = (await readFileIfPresent(file)) ?? '';
+      return text.split('\n').filter((line) => HASH.test(line));
+    },
+    // A line that a power cut tore before these must not take one of them along.
+    add: (ends) => appendDurably(file, `\n${ends.join('\n')}\n`),
+  };
+}

@@ -1,0 +1,204 @@
+import { constants } from 'node:fs';
+import { open, readdir, readFile, rm } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import { CometError } from '../../../common/errors.ts';
+import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { encodeFrame, HEADER_BYTES, readFrames } from '../log-records.ts';
+import type { JournalTurn, Problem } from '../turn-log.ts';
+
+type Draft = Omit<JournalTurn, 'seq'>;
+
+interface Waiting {
+  readonly turn: Draft;
+  readonly resolve: (record: JournalTurn) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What is known of the file after it was looked at; null until then and after a failed write. */
+interface Known {
+  readonly bytes: number;
+  readonly nextSeq: number;
+}
+
+/** The journal file of one session. Calls run one after the other; appends that wait share one sync. */
+export interface SessionLog {
+  append(turn: Draft): Promise<JournalTurn>;
+  /** Every record, repeated ends included. */
+  read(): Promise<JournalTurn[]>;
+  remove(ends: ReadonlySet<string>): Promise<void>;
+  /** Resolves when nothing is in work; never rejects. */
+  settled(): Promise<void>;
+}
+
+const Record = z.looseObject({
+  key: z.string(),
+  end: z.string(),
+  sessionId: z.string(),
+  projectDir: z.string().nullable(),
+  model: z.string(),
+  atMs: z.number(),
+  messages: z.array(
+    z.looseObject({ role: z.enum(['user', 'assistant', 'system']), content: z.string(), sha256: z.string() }),
+  ),
+  seq: z.int().nonnegative(),
+  project: z.string(),
+  redacted: z.boolean(),
+  echoes: z.literal(true).optional().catch(true),
+  files: z
+    .array(z.object({ path: z.string(), sha256: z.string(), commit: z.string() }))
+    .optional()
+    .catch(undefined),
+});
+
+export function createSessionLog(file: string, report: (problem: Problem) => void): SessionLog {
+  /** Gives nothing: what was read would be kept until the next call. */
+  let tail: Promise<void> = Promise.resolve();
+  let waiting: Waiting[] = [];
+  let known: Known | null = null;
+
+  function alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = tail.then(work);
+    tail = result.then(
+      () => {},
+      () => {},
+    );
+    return result.catch((error: unknown) => {
+      throw failed(file, error);
+    });
+  }
+
+  async function look(): Promise<{ records: JournalTurn[]; payloads: readonly Buffer[]; state: Known }> {
+    const bytes = await contents(file);
+    const { payloads, soundBytes, damage } = readFrames(bytes);
+    if (damage === 'torn') {
+      await cut(file, soundBytes);
+      report({ file, message: 'the last turn was not written to its end; the unfinished bytes were cut off' });
+    } else if (damage === 'corrupt') {
+      const copy = await quarantine(file, bytes);
+      await writeFileAtomic(file, Buffer.concat(payloads.map(encodeFrame)));
+      report({ file, message: `damaged bytes were skipped; the file as it was is kept as ${path.basename(copy)}` });
+    }
+    const records = payloads.flatMap((payload) => parseRecord(payload) ?? []);
+    const state: Known = {
+      bytes: payloads.reduce((sum, payload) => sum + HEADER_BYTES + payload.length, 0),
+      nextSeq: records.reduce((next, { seq }) => Math.max(next, seq + 1), known?.nextSeq ?? 0),
+    };
+    known = state;
+    return { records, payloads, state };
+  }
+
+  async function writeWaiting(): Promise<void> {
+    const batch = waiting;
+    waiting = [];
+    try {
+      const state = known ?? (await look()).state;
+      const records = batch.map(({ turn }, at): JournalTurn => ({ ...turn, seq: state.nextSeq + at }));
+      const frames = Buffer.concat(records.map((record) => encodeFrame(Buffer.from(JSON.stringify(record)))));
+      await appendSynced(file, frames, state.bytes);
+      known = { bytes: state.bytes + frames.length, nextSeq: state.nextSeq + records.length };
+      batch.forEach(({ resolve }, at) => {
+        resolve(records[at] as JournalTurn);
+      });
+    } catch (error) {
+      known = null;
+      for (const { reject } of batch) reject(failed(file, error));
+    }
+  }
+
+  return {
+    append: (turn) =>
+      new Promise((resolve, reject) => {
+        waiting.push({ turn, resolve, reject });
+        if (waiting.length === 1) void alone(writeWaiting);
+      }),
+
+    read: () => alone(async () => (await look()).records),
+
+    remove: (ends) =>
+      alone(async () => {
+        const { payloads } = await look();
+        const kept = payloads.filter((payload) => !ends.has(parseRecord(payload)?.end ?? ''));
+        if (kept.length < payloads.length) await replace(file, kept);
+        await removeQuarantined(file);
+        await look();
+      }),
+
+    settled: () => tail,
+  };
+}
+
+function parseRecord(payload: Buffer): JournalTurn | null {
+  try {
+    const result = Record.safeParse(JSON.parse(payload.toString('utf8')));
+    return result.success ? (result.data as JournalTurn) : null;
+  } catch {
+    // The checksum held, so another version of ours wrote it: not for us to read, and not to remove.
+    return null;
+  }
+}
+
+async function contents(file: string): Promise<Buffer> {
+  try {
+    return await readFile(file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+}
+
+/** On failure the file is cut back to `soundBytes`, so that no half frame stands before the next one. */
+async function appendSynced(file: string, bytes: Buffer, soundBytes: number): Promise<void> {
+  const { O_APPEND, O_CREAT, O_WRONLY, O_NOFOLLOW } = constants;
+  // Somebody may have taken the folder away meanwhile.
+  if (soundBytes === 0) await ensureDir(path.dirname(file));
+  const handle = await open(file, O_APPEND | O_CREAT | O_WRONLY | (O_NOFOLLOW ?? 0), 0o600);
+  try {
+    await handle.writeFile(bytes);
+    await handle.datasync();
+  } catch (error) {
+    await handle.truncate(soundBytes);
+    throw error;
+  } finally {
+    await handle.close();
+  }
+  if (soundBytes === 0) await syncDir(path.dirname(file));
+}
+
+async function cut(file: string, bytes: number): Promise<void> {
+  const handle = await open(file, 'r+');
+  try {
+    await handle.truncate(bytes);
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
+
+async function replace(file: string, payloads: readonly Buffer[]): Promise<void> {
+  if (payloads.length > 0) return writeFileAtomic(file, Buffer.concat(payloads.map(encodeFrame)));
+  await rm(file, { force: true });
+  await syncDir(path.dirname(file));
+}
+
+async function quarantine(file: string, bytes: Buffer): Promise<string> {
+  for (let number = 1; ; number += 1) {
+    const copy = `${file}.damaged-${number}`;
+    if (await createExclusive(copy, bytes)) return copy;
+  }
+}
+
+/** Who removes a turn wants nothing of it left; what could be read of the damaged file was taken over before. */
+async function removeQuarantined(file: string): Promise<void> {
+  const dir = path.dirname(file);
+  const names = (await readdir(dir)).filter((name) => name.startsWith(`${path.basename(file)}.damaged-`));
+  await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));
+}
+
+function failed(file: string, cause: unknown): CometError {
+  if (cause instanceof CometError) return cause;
+  const code = (cause as NodeJS.ErrnoException).code ?? 'unknown';
+  return new CometError('journal_failed', `${file} cannot be read or written (${code}); check space and permissions`, {
+    cause,
+  });
+}

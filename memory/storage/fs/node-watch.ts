@@ -1,0 +1,74 @@
+import path from 'node:path';
+import { type FSWatcher, watch } from 'chokidar';
+import type { NodeWatch } from '../node-files.ts';
+import type { Problem } from '../turn-log.ts';
+
+/** Files are told once nothing has happened for so long: who writes in several steps is waited for. */
+const REST_MS = 200;
+/** Where it never becomes quiet, they are told all the same. */
+const LONGEST_MS = 2_000;
+
+export interface NodeWatchOptions {
+  readonly nodesDir: string;
+  readonly briefsDir: string;
+  /** Told once when the system lets no more files be watched: edits are then seen at the next start. */
+  readonly report: (problem: Problem) => void;
+}
+
+/**
+ * Watches the markdown files of memory. chokidar's own waiting for the end of a write is off: it swallows the removal of
+ * a file that was written a moment ago.
+ */
+export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOptions): NodeWatch {
+  const waiting = new Set<string>();
+  let watcher: FSWatcher | null = null;
+  let timer: NodeJS.Timeout | null = null;
+  let sinceMs = 0;
+  let reported = false;
+
+  function failed(error: unknown): void {
+    if (reported) return;
+    reported = true;
+    const message = `not every file can be watched (${(error as Error).message}); hand edits are seen at the next start`;
+    report({ file: path.dirname(nodesDir), message });
+  }
+
+  function note(file: string, changed: (files: readonly string[]) => void): void {
+    if (waiting.size === 0) sinceMs = performance.now();
+    waiting.add(file);
+    if (timer !== null) clearTimeout(timer);
+    const left = LONGEST_MS - (performance.now() - sinceMs);
+    timer = setTimeout(() => tell(changed), Math.max(0, Math.min(REST_MS, left))).unref();
+  }
+
+  function tell(changed: (files: readonly string[]) => void): void {
+    const files = [...waiting];
+    waiting.clear();
+    changed(files);
+  }
+
+  return {
+    start: (changed) =>
+      new Promise((resolve) => {
+        const seen = (file: string): void => note(file, changed);
+        watcher = watch([nodesDir, briefsDir], {
+          ignoreInitial: true,
+          followSymlinks: false,
+          atomic: false,
+          // Temporary files of atomic writes, of ours and of editors, are none of the user's words.
+          ignored: (file, stats) => stats !== undefined && !stats.isDirectory() && !isNodeFile(file, stats.isFile()),
+        });
+        watcher.on('add', seen).on('change', seen).on('unlink', seen).on('error', failed);
+        watcher.once('ready', () => resolve());
+      }),
+    async close() {
+      await watcher?.close();
+      if (timer !== null) clearTimeout(timer);
+      timer = null;
+    },
+  };
+}
+
+function isNodeFile(file: string, isFile: boolean): boolean {
+  return isFile && file.endsWith('.md');
+}

@@ -1,0 +1,100 @@
+import { readdir, readFile, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { CometError } from '../../../common/errors.ts';
+import { createExclusive, ensureDir, writeFileAtomic } from '../../../common/files.ts';
+import type { SnapshotInfo, Snapshots } from '../snapshot-files.ts';
+
+const ENDING = '.jsonl.gz';
+const NAME = /^(\d{8}T\d{9}Z)-([a-z]+)-[0-9a-f]{6}$/;
+
+/** What we do by ourselves night after night must not push out what a person did. */
+const OURS = 'consolidate';
+const MOST_OURS = 5;
+
+export interface SnapshotFilesOptions {
+  readonly dir: string;
+  /** So many are kept; the oldest goes. */
+  readonly most: number;
+  readonly now: () => number;
+  readonly randomHex: () => string;
+}
+
+/** One compressed file for each snapshot: `20261121T101500000Z-edit-a1b2c3.jsonl.gz`. */
+export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotFilesOptions): Promise<Snapshots> {
+  await ensureDir(dir);
+  for (const name of await readdir(dir)) if (name.endsWith('.tmp')) await rm(path.join(dir, name), { force: true });
+  const fileOf = (id: string): string => path.join(dir, `${id}${ENDING}`);
+
+  /** Newest first. */
+  async function ids(): Promise<string[]> {
+    const names = (await readdir(dir))
+      .filter((name) => name.endsWith(ENDING))
+      .map((name) => name.slice(0, -ENDING.length));
+    return names
+      .filter((name) => NAME.test(name))
+      .toSorted()
+      .toReversed();
+  }
+
+  async function read(id: string): Promise<string> {
+    const bytes = await readFile(fileOf(id));
+    return (await promisify(gunzip)(bytes)).toString('utf8');
+  }
+
+  async function info(id: string): Promise<SnapshotInfo> {
+    const [, stamp = '', reason = ''] = NAME.exec(id) ?? [];
+    return { id, at: timeOf(stamp), reason, bytes: (await stat(fileOf(id))).size };
+  }
+
+  return {
+    list: async () => Promise.all((await ids()).map(info)),
+    async write(reason, text) {
+      const bytes = await promisify(gzip)(text);
+      const stamp = new Date(now()).toISOString().replace(/[-:.]/g, '');
+      for (;;) {
+        const id = `${stamp}-${reason}-${randomHex().slice(0, 6)}`;
+        if (!(await createExclusive(fileOf(id), bytes))) continue;
+        const others = (await ids()).filter((each) => each !== id);
+        const own = others.filter((each) => NAME.exec(each)?.[2] === OURS);
+        const old = new Set([...others.slice(most - 1), ...own.slice(MOST_OURS - (reason === OURS ? 1 : 0))]);
+        for (const each of old) await rm(fileOf(each), { force: true });
+        return info(id);
+      }
+    },
+    async read(prefix) {
+      const found = (await ids()).filter((id) => id === prefix || id.startsWith(prefix));
+      const [id] = found;
+      if (id === undefined) {
+        throw new CometError('not_found', `no snapshot begins with "${prefix}"; comet-cc memory rollback lists them`);
+      }
+      if (found.length > 1) {
+        throw new CometError('ambiguous_id', `"${prefix}" fits ${found.length} snapshots; give more of it`);
+      }
+      return read(id);
+    },
+    async rewrite(change) {
+      for (const id of await ids()) {
+        const before = await read(id).catch(() => null);
+        const after = before === null ? null : await changed(change, before);
+        // What cannot be read cannot be cleaned, and must not keep what was to go.
+        if (after === null) await rm(fileOf(id), { force: true });
+        else if (after !== before) await writeFileAtomic(fileOf(id), await promisify(gzip)(after));
+      }
+    },
+  };
+}
+
+async function changed(change: (text: string) => string | Promise<string>, text: string): Promise<string | null> {
+  try {
+    return await change(text);
+  } catch {
+    // Written by another version of ours: the caller treats it as unreadable.
+    return null;
+  }
+}
+
+function timeOf(stamp: string): string {
+  return stamp.replace(/^(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z$/, '$1-$2-$3T$4:$5:$6.$7Z');
+}

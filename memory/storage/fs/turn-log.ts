@@ -1,0 +1,96 @@
+import { readdir, rm, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { CometError } from '../../../common/errors.ts';
+import { ensureDir } from '../../../common/files.ts';
+import { latestTurns } from '../latest.ts';
+import { sessionStem } from '../paths.ts';
+import type { Journal, JournalTurn, Problem } from '../turn-log.ts';
+import { createSessionLog, type SessionLog } from './log-file.ts';
+
+const ENDING = '.log';
+
+export interface JournalOptions {
+  readonly dir: string;
+  /** Told of every torn or damaged file once, when it has been put right. */
+  readonly report: (problem: Problem) => void;
+}
+
+/**
+ * Raw turns on disk: one append-only file for each session. The directory has one writer.
+ *
+ * Files are looked at when their session is first touched, so opening costs nothing however long the history is.
+ * Every method may throw CometError `journal_failed`, after which the file is as it was before the call.
+ */
+export async function openJournal({ dir, report }: JournalOptions): Promise<Journal> {
+  await ensureDir(dir);
+  await removeLeftovers(dir);
+  const logs = new Map<string, SessionLog>();
+  const writes = new Map<string, number>();
+  let writeCount = 0;
+  let closed = false;
+
+  const logOf = (stem: string): SessionLog => {
+    const known = logs.get(stem);
+    if (known !== undefined) return known;
+    const fresh = createSessionLog(path.join(dir, `${stem}${ENDING}`), report);
+    logs.set(stem, fresh);
+    return fresh;
+  };
+
+  return {
+    async append(turn) {
+      if (closed) throw new CometError('journal_failed', 'the journal is closed');
+      const stem = sessionStem(turn.sessionId);
+      const record = await logOf(stem).append(turn);
+      writeCount += 1;
+      writes.set(stem, writeCount);
+      return record;
+    },
+
+    async sessions() {
+      const found = await Promise.all((await stems(dir)).map((stem) => describe(dir, stem, logOf)));
+      // Time stamps of files are coarse; among equal ones the order of our own writes decides.
+      const order = (stem: string): number => writes.get(stem) ?? 0;
+      return found
+        .filter((session) => session !== null)
+        .sort((a, b) => b.updatedAtMs - a.updatedAtMs || order(b.stem) - order(a.stem))
+        .map(({ sessionId, updatedAtMs }) => ({ sessionId, updatedAtMs }));
+    },
+
+    read: async (sessionId) => latestTurns(await logOf(sessionStem(sessionId)).read()),
+
+    remove: (sessionId, ends) => logOf(sessionStem(sessionId)).remove(new Set(ends)),
+
+    async close() {
+      closed = true;
+      await Promise.all([...logs.values()].map((log) => log.settled()));
+    },
+  };
+}
+
+async function stems(dir: string): Promise<string[]> {
+  const names = await readdir(dir);
+  return names.filter((name) => name.endsWith(ENDING)).map((name) => name.slice(0, -ENDING.length));
+}
+
+async function describe(
+  dir: string,
+  stem: string,
+  logOf: (stem: string) => SessionLog,
+): Promise<{ stem: string; sessionId: string; updatedAtMs: number } | null> {
+  const { size, mtimeMs } = await stat(path.join(dir, `${stem}${ENDING}`));
+  if (size === 0) return null;
+  const sessionId = stem.startsWith('_') ? await firstSessionId(logOf(stem)) : stem;
+  return sessionId === null ? null : { stem, sessionId, updatedAtMs: mtimeMs };
+}
+
+async function firstSessionId(log: SessionLog): Promise<string | null> {
+  const [first]: readonly JournalTurn[] = await log.read();
+  return first?.sessionId ?? null;
+}
+
+/** A rewrite that a crash cut short leaves a temporary file, which may hold turns that were to be removed. */
+async function removeLeftovers(dir: string): Promise<void> {
+  const names = (await readdir(dir)).filter((name) => name.endsWith('.tmp'));
+  await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));
+}

@@ -1,0 +1,179 @@
+import type { Log } from '../../common/log.ts';
+import { type NodeTexts, rowsOf } from '../compaction/build-nodes.ts';
+import { createSerial, type Tracker } from '../ingest/task-queue.ts';
+import { createSessionTurns } from '../ingest/turn-windows.ts';
+import { contentDigest } from '../model/content-hash.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isPointer } from '../model/replace-drafts.ts';
+import type { TurnText } from '../models/language-model.ts';
+import type { IndexRow, NodeIndex } from '../search/node-index.ts';
+import { grouped } from '../text/group-by.ts';
+import type { Catalogue } from './node-registry.ts';
+
+/** The index's one writer. Nobody waits for it, and what it cannot write the next start writes. */
+export interface Indexer {
+  /** Turns that `texts` does not hold are read from the journal. */
+  upsert(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void;
+  remove(ids: readonly string[]): Promise<void>;
+  /** Brings the index in step with the catalogue: the disk wins. */
+  reconcile(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
+  /**
+   * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
+   * left as it is. Stops between a few nodes, so that others get their turn.
+   */
+  succeed(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
+  /** Empties it and fills it again from the catalogue. @throws what the index throws */
+  rebuild(progress: (done: number, total: number) => void): Promise<void>;
+  /** Resolves once all that waits now is written. */
+  settled(): Promise<void>;
+  /** See `NodeIndex.purge`, after all that waits. @throws what the index throws */
+  purge(): Promise<void>;
+}
+
+export interface IndexerDeps {
+  readonly index: NodeIndex;
+  readonly catalogue: Catalogue;
+  readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
+  readonly sessionOf: (end: string) => string | undefined;
+  readonly tracker: Tracker;
+  readonly log: Log;
+}
+
+/** Of a slow embedder few take seconds, and whoever writes or stops waits for no more. */
+const NODES_AT_ONCE = 8;
+/** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
+const NODES_PER_WRITE = 100;
+
+export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, log }: IndexerDeps): Indexer {
+  const serial = createSerial((error) => log.error('index not written; the next start rebuilds it', { error }));
+  const sessionTurns = createSessionTurns(textsOf);
+  const queued = (work: () => Promise<void>): Promise<void> => tracker.run('indexer', () => serial(work));
+
+  async function write(
+    nodes: readonly MemoryNode[],
+    texts?: readonly TurnText[],
+    target: Pick<NodeIndex, 'upsert'> = index,
+  ): Promise<void> {
+    const rows: IndexRow[] = [];
+    for (const [sessionId, own] of bySession(nodes)) {
+      // A node may have been removed or replaced while it waited here.
+      if (!own.some(isLive)) continue;
+      const read = await sessionTurns.read(sessionId, holdAll(own, texts) ? texts : undefined);
+      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
+    }
+    if (rows.length > 0) await target.upsert(rows);
+  }
+
+  /** A node that others were merged into stands for turns of their sessions too. */
+  async function withOthers(node: MemoryNode, own: NodeTexts): Promise<NodeTexts> {
+    const away = node.turns.filter((end) => !own.turns.has(end)).flatMap((end) => sessionOf(end) ?? []);
+    const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
+    let all = own;
+    for (const sessionId of others) {
+      const { turns, before } = await sessionTurns.read(sessionId);
+      all = { turns: new Map([...turns, ...all.turns]), before: new Map([...before, ...all.before]) };
+    }
+    return all;
+  }
+
+  /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
+  function isLive(node: MemoryNode): boolean {
+    const now = catalogue.get(node.node_id);
+    return now === node || (now !== undefined && !isPointer(now) && contentDigest(now) === contentDigest(node));
+  }
+
+  /** Waits for its turn like the rest, but whoever asked is told when it fails. */
+  function asked(work: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      void queued(() => work().then(resolve, reject));
+    });
+  }
+
+  async function lacking(target: Pick<NodeIndex, 'entries'>): Promise<MemoryNode[]> {
+    const known = await target.entries();
+    return catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
+  }
+
+  return {
+    upsert: (nodes, texts) => void queued(() => write(nodes, texts)),
+    remove: (ids) =>
+      queued(async () => {
+        // Whatever is taken away must not stay in what is kept for windows.
+        sessionTurns.clear();
+        await index.removeNodes(ids);
+      }),
+    async reconcile(isStopping, progress) {
+      const known = await index.entries();
+      const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
+      const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
+      const emptied = wrong.filter((node) => known.has(node.node_id)).map((node) => node.node_id);
+      if (stale.length + emptied.length > 0) await queued(() => index.removeNodes([...stale, ...emptied]));
+      let done = 0;
+      for (const nodes of inWrites(wrong)) {
+        if (isStopping()) return;
+        progress(done, wrong.length);
+        await queued(() => write(nodes));
+        done += nodes.length;
+      }
+    },
+    async succeed(isStopping, progress) {
+      const successor = index.successor?.() ?? null;
+      if (successor === null) return;
+      const away = [...(await successor.entries()).keys()].filter((id) => catalogue.current(id)?.node_id !== id);
+      if (away.length > 0) await queued(() => successor.removeNodes(away));
+      const missing = await lacking(successor);
+      let done = 0;
+      for (const [, nodes] of bySession(missing)) {
+        for (let at = 0; at < nodes.length; at += NODES_AT_ONCE) {
+          if (isStopping()) return;
+          progress(done, missing.length);
+          const few = nodes.slice(at, at + NODES_AT_ONCE);
+          await queued(() => write(few, undefined, successor));
+          done += few.length;
+        }
+      }
+      if (isStopping()) return;
+      await queued(async () => {
+        const { length } = await lacking(successor);
+        if (length === 0) await successor.takeOver();
+        else log.warn('the index for the new embedder is not complete; the old one serves until then', { length });
+      });
+    },
+    rebuild: (progress) =>
+      asked(async () => {
+        await index.clear();
+        const all = catalogue.all();
+        let done = 0;
+        for (const nodes of inWrites(all)) {
+          progress(done, all.length);
+          await write(nodes);
+          done += nodes.length;
+        }
+        progress(all.length, all.length);
+      }),
+    settled: () => queued(async () => {}),
+    purge: () => asked(() => index.purge()),
+  };
+}
+
+/** Older nodes may be written along with a batch: what was said in them is not among its texts. */
+function holdAll(nodes: readonly MemoryNode[], texts: readonly TurnText[] = []): boolean {
+  const held = new Set(texts.map(({ end }) => end));
+  return nodes.every(({ turns }) => turns.every((end) => held.has(end)));
+}
+
+function bySession(nodes: readonly MemoryNode[]): Map<string, MemoryNode[]> {
+  return grouped(nodes, (node) => node.session_id);
+}
+
+/** Whole sessions together, until there are enough nodes for one write. */
+function* inWrites(nodes: readonly MemoryNode[]): Generator<MemoryNode[]> {
+  let together: MemoryNode[] = [];
+  for (const [, own] of bySession(nodes)) {
+    together.push(...own);
+    if (together.length < NODES_PER_WRITE) continue;
+    yield together;
+    together = [];
+  }
+  if (together.length > 0) yield together;
+}

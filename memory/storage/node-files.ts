@@ -1,0 +1,45 @@
+import type { Origin } from '../../common/turn.ts';
+import type { MemoryNode } from '../model/node.ts';
+import type { Claim } from '../models/language-model.ts';
+import type { Problem } from './turn-log.ts';
+
+/** The truth: one markdown file for each session with a section for each of its nodes. */
+export interface NodeFiles {
+  /**
+   * Reads all; a section that does not validate is named in `problems` and left as it is on disk. Files that did not
+   * change since the last time give the very same nodes. With `only`, no other file is looked at.
+   */
+  load(
+    only?: readonly string[],
+  ): Promise<{ readonly nodes: readonly MemoryNode[]; readonly problems: readonly Problem[] }>;
+  /** Inserts or replaces by `node_id`; durable when it resolves. Nodes may be of several sessions. */
+  save(nodes: readonly MemoryNode[]): Promise<void>;
+  /** The sections of these ids, and nothing beside. */
+  drop(nodeIds: readonly string[]): Promise<void>;
+  /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `ends`. */
+  remove(nodeIds: readonly string[], ends?: readonly string[]): Promise<void>;
+  readBrief(sessionId: string): Promise<StoredBrief | null>;
+  /** One that claims nothing is taken away. */
+  writeBrief(brief: StoredBrief): Promise<void>;
+  /** Every brief that can be read, ordered by session. */
+  briefs(): Promise<readonly StoredBrief[]>;
+}
+
+/** Tells when files were changed by someone else. */
+export interface NodeWatch {
+  /**
+   * Resolves when nothing that happens from now on is missed. `changed` is given the markdown files that were written,
+   * moved or removed, once they have come to rest; our own writes are among them.
+   */
+  start(changed: (files: readonly string[]) => void): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface StoredBrief {
+  readonly session_id: string;
+  readonly project: string;
+  readonly updated_at: string;
+  /** Claims with the origin they take from their sources. */
+  readonly active: readonly (Claim & { readonly origin: Origin })[];
+  readonly hints: readonly (Claim & { readonly origin: Origin })[];
+}

@@ -1,0 +1,149 @@
+import type { MemoryNode } from '../model/node.ts';
+import { isPointer } from '../model/replace-drafts.ts';
+import { contentTags } from '../model/system-tags.ts';
+import { BUNDLE, isCall } from '../model/tool-call-nodes.ts';
+
+const TAGS = 60;
+
+/** Every node, in memory; what the disk holds is the truth, this is its mirror. */
+export interface Catalogue {
+  put(nodes: readonly MemoryNode[]): void;
+  remove(ids: readonly string[]): void;
+  /** The node, or the one that took its place. */
+  current(id: string): MemoryNode | undefined;
+  /** Exactly this node, pointers included. */
+  get(id: string): MemoryNode | undefined;
+  /** Ids that begin with this, pointers included. */
+  matching(prefix: string): readonly string[];
+  /** Stand-ins that point to this node. */
+  pointersTo(id: string): readonly MemoryNode[];
+  /** Nodes that stand for the turn of this name. */
+  standingFor(end: string): readonly string[];
+  /** Pointers included, in no order. */
+  every(): readonly MemoryNode[];
+  /** Rounds and calls of the turns that a node stands for, in order. */
+  childrenOf(id: string): readonly MemoryNode[];
+  /** Without pointers and calls, newest first. */
+  all(): readonly MemoryNode[];
+  /** How many nodes a session has, pointers and calls included. */
+  sizeOf(sessionId: string): number;
+  /** Tags of a project, most used first. */
+  tags(project: string): readonly string[];
+  size(): number;
+}
+
+/** Of times as ISO text, the later one first. */
+function later(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? 1 : -1;
+}
+
+export function createCatalogue(): Catalogue {
+  const nodes = new Map<string, MemoryNode>();
+  /** Most turns have one node: a list of one takes five times as much. */
+  const byTurn = new Map<string, string | readonly string[]>();
+  const bySession = new Map<string, number>();
+  let sorted: readonly MemoryNode[] | null = null;
+  /** By project, until something changes. */
+  const tags = new Map<string, readonly string[]>();
+
+  function changed(): void {
+    sorted = null;
+    tags.clear();
+  }
+
+  function tagsOf(project: string): readonly string[] {
+    const counts = new Map<string, number>();
+    for (const node of all()) {
+      if (node.project !== project) continue;
+      for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+    }
+    return [...counts]
+      .sort((a, b) => b[1] - a[1])
+      .slice(0, TAGS)
+      .map(([tag]) => tag);
+  }
+
+  function standingFor(end: string): readonly string[] {
+    const ids = byTurn.get(end) ?? [];
+    return typeof ids === 'string' ? [ids] : ids;
+  }
+
+  function stand(end: string, ids: readonly string[]): void {
+    const [first, second] = ids;
+    if (first === undefined) byTurn.delete(end);
+    else byTurn.set(end, second === undefined ? first : ids);
+  }
+
+  function count(sessionId: string, more: number): void {
+    const left = (bySession.get(sessionId) ?? 0) + more;
+    if (left === 0) bySession.delete(sessionId);
+    else bySession.set(sessionId, left);
+  }
+
+  function forget(id: string): void {
+    const node = nodes.get(id);
+    if (node === undefined) return;
+    count(node.session_id, -1);
+    for (const end of node.turns) {
+      stand(
+        end,
+        standingFor(end).filter((each) => each !== id),
+      );
+    }
+    nodes.delete(id);
+  }
+
+  function current(id: string): MemoryNode | undefined {
+    let node = nodes.get(id);
+    for (let hops = 0; node !== undefined && isPointer(node) && hops < 8; hops += 1) {
+      node = nodes.get(node.superseded_by as string);
+    }
+    return node !== undefined && isPointer(node) ? undefined : node;
+  }
+
+  function all(): readonly MemoryNode[] {
+    sorted ??= [...nodes.values()]
+      .filter((node) => !isPointer(node) && !isCall(node))
+      .sort((a, b) =>
+        a.created_at === b.created_at ? later(a.valid_from, b.valid_from) : later(a.created_at, b.created_at),
+      );
+    return sorted;
+  }
+
+  return {
+    put(fresh) {
+      changed();
+      for (const node of fresh) {
+        forget(node.node_id);
+        nodes.set(node.node_id, node);
+        count(node.session_id, 1);
+        if (isPointer(node)) continue;
+        for (const end of new Set(node.turns)) stand(end, [...standingFor(end), node.node_id]);
+      }
+    },
+    remove(ids) {
+      changed();
+      for (const id of ids) forget(id);
+    },
+    current,
+    get: (id) => nodes.get(id),
+    matching: (prefix) => (nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix))),
+    childrenOf: (id) =>
+      [...nodes.values()].filter(
+        ({ written_by, parent_node_id: parent }) =>
+          written_by === BUNDLE && parent !== null && current(parent)?.node_id === id,
+      ),
+    pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
+    standingFor,
+    every: () => [...nodes.values()],
+    all,
+    sizeOf: (sessionId) => bySession.get(sessionId) ?? 0,
+    tags(project) {
+      const known = tags.get(project) ?? tagsOf(project);
+      tags.set(project, known);
+      return known;
+    },
+    size: () => all().length,
+  };
+}

@@ -1,0 +1,188 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { MemoryDeps } from '../deps.ts';
+import { contentDigest } from '../model/content-hash.ts';
+import { isStandIn } from '../model/draft-node.ts';
+import { heldNode } from '../model/intern-node.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { isPointer } from '../model/replace-drafts.ts';
+import { isCall } from '../model/tool-call-nodes.ts';
+import { asUsers, isOwn, keptByHand } from '../model/user-edits.ts';
+import type { TurnText } from '../models/language-model.ts';
+import type { IndexEntry } from '../search/node-index.ts';
+import type { Indexer } from './indexer.ts';
+import type { Catalogue } from './node-registry.ts';
+import type { Problem } from './turn-log.ts';
+
+/** Of all nodes; a few may always be. */
+const EDITED_SHARE = 0.5;
+const FEW_EDITED = 5;
+
+/** What may be done while nobody else changes anything. */
+export interface HeldStore {
+  /** Files first, then catalogue, then index; `texts` of the turns, where they are at hand. */
+  save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void>;
+  /** `ends` of the turns of which no copy may stay. */
+  remove(ids: readonly string[], ends?: readonly string[]): Promise<void>;
+  /** Takes over what the caller has written to the files itself, and the ids it took out of them. */
+  adopt(nodes: readonly MemoryNode[], gone: readonly string[]): void;
+  /** Takes over what was changed on disk; all of it, or what stands in these files. */
+  refresh(files?: readonly string[]): Promise<void>;
+}
+
+/** Node files, catalogue and index as one: changed by one at a time, and the files win. */
+export interface Store extends Omit<HeldStore, 'adopt'> {
+  /**
+   * Reads the files for the first time, and what was edited while nobody watched. `written` are digests of nodes, by
+   * id, that we wrote last ourselves.
+   */
+  open(written?: ReadonlyMap<string, string>): Promise<void>;
+  exclusive<T>(work: (held: HeldStore) => Promise<T>): Promise<T>;
+  /** Files and sections that do not validate. */
+  problems(): readonly Problem[];
+  /** The user took the node of this turn out of its file: no new one is made. */
+  isDismissed(end: string): boolean;
+}
+
+export type StoreParts = Pick<MemoryDeps, 'nodeFiles' | 'dismissed' | 'index'> & {
+  readonly catalogue: Catalogue;
+  readonly indexer: Indexer;
+};
+
+export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }: StoreParts): Store {
+  const dismissedEnds = new Set<string>();
+  /** Nodes that were taken out of the files, or broken in them: they may come back changed. */
+  const gone = new Map<string, MemoryNode>();
+  /** A node as it was read, and the equal one of the catalogue: compared once. */
+  const agreed = new WeakMap<MemoryNode, MemoryNode>();
+  let problems: readonly Problem[] = [];
+  let tail: Promise<void> = Promise.resolve();
+
+  function exclusive<T>(work: (held: HeldStore) => Promise<T>): Promise<T> {
+    const result = tail.then(() => work(held));
+    tail = result.then(
+      () => {},
+      () => {},
+    );
+    return result;
+  }
+
+  async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
+    if (nodes.length === 0) return;
+    // Made of parts of turns, which would stay in memory with them.
+    const own = nodes.map(heldNode);
+    await nodeFiles.save(own);
+    take(own, texts);
+  }
+
+  /** Into catalogue and, where its rows say something else, index. */
+  function take(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void {
+    const before = new Map(nodes.map((node) => [node.node_id, catalogue.get(node.node_id)]));
+    catalogue.put(nodes);
+    const stale = nodes.filter((node) => rowsDiffer(before.get(node.node_id), node));
+    const emptied = stale.filter((node) => {
+      const old = before.get(node.node_id);
+      return (
+        old !== undefined && (isPointer(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]))
+      );
+    });
+    if (emptied.length > 0) void indexer.remove(emptied.map((node) => node.node_id));
+    const searched = stale.filter((node) => !isPointer(node) && !isCall(node));
+    if (searched.length > 0) indexer.upsert(searched, texts);
+  }
+
+  function drop(nodes: readonly MemoryNode[]): void {
+    catalogue.remove(nodes.map((node) => node.node_id));
+    if (nodes.length > 0) void indexer.remove(nodes.map((node) => node.node_id));
+  }
+
+  async function remove(ids: readonly string[], ends: readonly string[] = []): Promise<void> {
+    await nodeFiles.remove(ids, ends);
+    drop(ids.flatMap((id) => catalogue.get(id) ?? []));
+  }
+
+  async function refresh(files?: readonly string[]): Promise<void> {
+    const loaded = await nodeFiles.load(files);
+    problems = loaded.problems;
+    const onDisk = new Set(loaded.nodes.map((node) => node.node_id));
+    const lost = catalogue.every().filter((node) => !onDisk.has(node.node_id));
+    const changed = loaded.nodes.filter((node) => !agrees(node));
+    for (const node of lost) gone.set(node.node_id, node);
+    const orphans = lost.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
+    catalogue.remove(lost.map((node) => node.node_id));
+    const byHand = changed.flatMap((node) => {
+      const before = gone.get(node.node_id) ?? catalogue.get(node.node_id);
+      const kept = before === undefined || isDeepStrictEqual(before, node) ? node : keptByHand(node, before);
+      return kept === node ? [] : [kept];
+    });
+    take(changed);
+    drop(lost);
+    if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
+    for (const node of changed) gone.delete(node.node_id);
+    await dismiss(lost.filter((node) => !isPointer(node)).flatMap((node) => node.turns));
+    await save(byHand);
+  }
+
+  function agrees(read: MemoryNode): boolean {
+    const known = catalogue.get(read.node_id);
+    if (known === undefined) return false;
+    if (read === known || agreed.get(read) === known) return true;
+    if (!isDeepStrictEqual(read, known)) return false;
+    agreed.set(read, known);
+    return true;
+  }
+
+  /** The raw turns stay in the journal, but nothing is made of them again. */
+  async function dismiss(ends: readonly string[]): Promise<void> {
+    const fresh = [...new Set(ends)].filter(
+      (end) => !dismissedEnds.has(end) && catalogue.standingFor(end).length === 0,
+    );
+    if (fresh.length === 0) return;
+    for (const end of fresh) dismissedEnds.add(end);
+    await dismissed.add(fresh);
+  }
+
+  async function open(written: ReadonlyMap<string, string>): Promise<void> {
+    for (const end of await dismissed.load()) dismissedEnds.add(end);
+    const loaded = await nodeFiles.load();
+    problems = loaded.problems;
+    catalogue.put(loaded.nodes);
+    const indexed = await index.entries();
+    const away = [...indexed].filter(([id]) => catalogue.get(id) === undefined);
+    await dismiss(away.flatMap(([, { turns }]) => turns));
+    const changed = loaded.nodes.filter((node) => differs(indexed.get(node.node_id), node));
+    // Nobody edits most of it at once: then it is the digest that another version reckons otherwise.
+    const isKnown = changed.length <= Math.max(FEW_EDITED, EDITED_SHARE * indexed.size);
+    const byHand = changed.filter(
+      (node) => (isKnown || isStandIn(node)) && written.get(node.node_id) !== contentDigest(node),
+    );
+    const users = byHand.filter(isOwn).map(asUsers);
+    if (users.length > 0) await nodeFiles.save(users);
+    catalogue.put(users);
+  }
+
+  function adopt(nodes: readonly MemoryNode[], ids: readonly string[]): void {
+    take(nodes);
+    drop(ids.flatMap((id) => catalogue.get(id) ?? []));
+  }
+
+  const held: HeldStore = { save, remove, refresh, adopt };
+  return {
+    open: (written = new Map()) => exclusive(() => open(written)),
+    exclusive,
+    save: (nodes, texts) => exclusive(() => save(nodes, texts)),
+    remove: (ids, ends) => exclusive(() => remove(ids, ends)),
+    refresh: (files) => exclusive(() => refresh(files)),
+    problems: () => problems,
+    isDismissed: (end) => dismissedEnds.has(end),
+  };
+}
+
+function rowsDiffer(before: MemoryNode | undefined, after: MemoryNode): boolean {
+  return (
+    before === undefined || isPointer(before) !== isPointer(after) || contentDigest(before) !== contentDigest(after)
+  );
+}
+
+function differs(entry: IndexEntry | undefined, node: MemoryNode): boolean {
+  return entry !== undefined && entry.digest !== '' && entry.digest !== contentDigest(node);
+}

@@ -1,0 +1,61 @@
+import type { MemoryNode } from '../model/node.ts';
+
+export interface SnapshotInfo {
+  readonly id: string;
+  readonly at: string;
+  /** What was about to happen: `edit`, `rm`, `import`, `rollback` or `consolidate`. */
+  readonly reason: string;
+  readonly bytes: number;
+}
+
+/** Nodes as they were and as they are to be; null where there was none, or is to be none. */
+export interface NodeRewrite {
+  readonly before: MemoryNode | null;
+  readonly after: MemoryNode | null;
+}
+
+/** A change of many files that happens as a whole or not at all. */
+export interface ChangeRecord {
+  /** Taken before it. */
+  readonly snapshot: string;
+  readonly changes: readonly NodeRewrite[];
+}
+
+/** What the last dream did, in numbers, and what it looked at. */
+export interface DreamLedger {
+  readonly at: string;
+  readonly snapshot: string | null;
+  readonly merged: number;
+  readonly groups: number;
+  readonly tags: number;
+  readonly linked: number;
+  readonly pruned: number;
+  /** Nodes that the next one looks at. */
+  readonly left: number;
+  /** Digest of each node as it was looked at. */
+  readonly seen: Readonly<Record<string, string>>;
+}
+
+export interface DreamFiles {
+  /** Durable when it resolves: from now on the change is undone at the next start. `digests` of what it writes, by id. */
+  begin(record: ChangeRecord, digests: Readonly<Record<string, string>>): Promise<void>;
+  /** Durable when it resolves: the change stands, or is undone. */
+  end(): Promise<void>;
+  /** A change that was begun and not ended. */
+  pending(): Promise<ChangeRecord | null>;
+  /** Digests of what the last change wrote. */
+  written(): Promise<ReadonlyMap<string, string>>;
+  load(): Promise<DreamLedger | null>;
+  save(ledger: DreamLedger): Promise<void>;
+}
+
+/** Memory as it stood before a change, a bounded number of times. */
+export interface Snapshots {
+  /** Newest first. */
+  list(): Promise<readonly SnapshotInfo[]>;
+  write(reason: string, text: string): Promise<SnapshotInfo>;
+  /** @throws CometError `not_found` */
+  read(id: string): Promise<string>;
+  /** Passes each through `change`; what comes back takes its place, and nothing of what was there stays. */
+  rewrite(change: (text: string) => string | Promise<string>): Promise<void>;
+}

@@ -1,0 +1,48 @@
+import { setImmediate as nextTick } from 'node:timers/promises';
+import type { MemoryDeps } from '../deps.ts';
+import { type Archive, archiveLines, type Gone, parseArchive, scrubLine } from '../model/archive.ts';
+import type { Catalogue } from './node-registry.ts';
+
+/** Memory as it was before a change. Raw turns are in no snapshot: the journal has them. */
+export interface Snapshooter {
+  take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string>;
+  read(id: string): Promise<Archive>;
+  /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
+  scrub(ids: ReadonlySet<string>, ends: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void>;
+}
+
+type Parts = Pick<MemoryDeps, 'nodeFiles' | 'snapshots'> & { readonly catalogue: Catalogue };
+
+/** Then whoever else needs the thread has it for a moment. */
+const LINES_AT_ONCE = 100;
+
+export function createSnapshooter({ nodeFiles, snapshots, catalogue }: Parts): Snapshooter {
+  return {
+    async take(reason) {
+      const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs() };
+      const text = (await inPieces(archiveLines(archive), (line) => line)).join('');
+      return (await snapshots.write(reason, text)).id;
+    },
+    read: async (id) => parseArchive(await snapshots.read(id)),
+    scrub(ids, ends, isLive) {
+      const gone: Gone = {
+        ids,
+        ends,
+        isGone: ({ node_id, turns }) => ids.has(node_id) || (turns.some((end) => ends.has(end)) && !isLive(node_id)),
+      };
+      return snapshots.rewrite(async (text) => {
+        const lines = await inPieces(text.split('\n'), (line) => scrubLine(line, gone));
+        return lines.flatMap((line) => (line === '' ? [] : [`${line}\n`])).join('');
+      });
+    },
+  };
+}
+
+async function inPieces(lines: Iterable<string>, change: (line: string) => string): Promise<string[]> {
+  const changed: string[] = [];
+  for (const line of lines) {
+    changed.push(change(line));
+    if (changed.length % LINES_AT_ONCE === 0) await nextTick();
+  }
+  return changed;
+}

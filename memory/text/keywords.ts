@@ -1,0 +1,78 @@
+import { STOP_WORDS, tokenize, uniqueTokens } from './tokenizer.ts';
+
+const ANCHORS = 4;
+const TAGS = 5;
+
+/** Words of any conversation; they recognise nothing. */
+const COMMON = new Set(
+  (
+    'says said user use used using make made get set add added done need want also just like please work working works ' +
+    'let lets now here there thing things something file files code new one two first next last all any some more most ' +
+    'must never always prefer decided because instead only still well good right sure think know see look run running ' +
+    'fix fixed change changed update updated create created check checked test tests pass passes fail failed yes okay ' +
+    'don doesn isn can could would every each other same own its too very without within after before when while ' +
+    'take takes taken go goes went gone come comes give gives put show shows look looks start starts time times way ' +
+    'many much often long almost about really already once again today'
+  ).split(' '),
+);
+
+const COMMON_TOKENS = new Set([...COMMON].flatMap((word) => tokenize(word)));
+
+/** Distinct tokens that say what a text is about. */
+export function topicTokens(text: string): string[] {
+  return uniqueTokens(text).filter((token) => !COMMON_TOKENS.has(token));
+}
+
+const AREAS: readonly (readonly [string, RegExp])[] = [
+  ['database', /\b(?:database|postgres\w*|mysql|sqlite|sql|migrat\w+|schema|table|redis|mongo\w*)\b/i],
+  ['authentication', /\b(?:auth\w*|login|oauth|jwt|token|session cookie|password|sso)\b/i],
+  ['testing', /\b(?:tests?|vitest|jest|pytest|coverage|fixture|mock|e2e)\b/i],
+  ['deployment', /\b(?:deploy\w*|release|staging|production|kubernetes|k8s|docker\w*|helm|terraform|rollback)\b/i],
+  ['ci', /\b(?:ci|pipeline|github actions|workflow|jenkins)\b/i],
+  ['configuration', /\b(?:config\w*|settings?|env(?:ironment)? variables?|\.env|ports?|feature flags?)\b/i],
+  ['api', /\b(?:api|endpoints?|routes?|graphql|rest|grpc|webhooks?|http)\b/i],
+  ['frontend', /\b(?:react|vue|svelte|css|components?|layout|buttons?|ui|browser)\b/i],
+  ['performance', /\b(?:performance|latency|slow|cache|caching|memory leak|throughput|p9\d|benchmark)\b/i],
+  ['security', /\b(?:security|vulnerab\w+|cve|encrypt\w*|tls|certificates?|xss|injection)\b/i],
+  ['bug', /\b(?:bug|error|exception|crash\w*|stack trace|regression|flaky|broken)\b/i],
+  ['documentation', /\b(?:readme|docs?|documentation|changelog)\b/i],
+  ['build', /\b(?:build|bundl\w+|compil\w+|webpack|vite|tsc|lint\w*|eslint|biome)\b/i],
+  ['dependencies', /\b(?:dependenc\w+|package\.json|upgrade|lockfile|npm|pnpm|yarn|pip|cargo)\b/i],
+];
+
+/** Up to four words, as written, by which the text is recognised: names and figures before plain words. */
+export function anchorsOf(text: string): string[] {
+  const found = new Map<string, { word: string; score: number; at: number }>();
+  const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*/gu) ?? [];
+  for (const [at, raw] of words.slice(0, 2_000).entries()) {
+    const word = raw.replace(/[./:@-]+$/, '');
+    const lower = word.toLowerCase();
+    if (word.length < 2 || word.length > 60 || STOP_WORDS.has(lower) || COMMON.has(lower)) continue;
+    if (tokenize(word).length === 0) continue;
+    const entry = found.get(lower) ?? { word, score: 0, at };
+    found.set(lower, { ...entry, score: entry.score + strength(word) });
+  }
+  const ranked = [...found.values()].sort((a, b) => b.score - a.score || a.at - b.at).slice(0, ANCHORS);
+  return ranked.sort((a, b) => a.at - b.at).map((entry) => entry.word);
+}
+
+function strength(word: string): number {
+  if (/[\p{L}].*[./_]|[a-z][A-Z]|^[A-Z0-9_]{3,}$/u.test(word)) return 3;
+  if (/\d/.test(word)) return 1.5;
+  return word.length < 4 ? 0.5 : 1;
+}
+
+/** Known tags that the text names, then areas of work; at least one where there is any word. */
+export function tagsOf(asked: string, kept: string, knownTags: readonly string[]): string[] {
+  const text = `${asked.slice(0, 4_000)}\n${kept}`;
+  const tokens = new Set(tokenize(text));
+  const known = knownTags.filter((tag) => {
+    const words = uniqueTokens(tag.replaceAll('-', ' '));
+    return words.length > 0 && words.every((word) => tokens.has(word));
+  });
+  const areas = AREAS.filter(([, pattern]) => pattern.test(text)).map(([area]) => area);
+  const tags = [...new Set([...known, ...areas])].slice(0, TAGS);
+  if (tags.length > 0) return tags;
+  const word = anchorsOf(text).find((each) => /^[\p{L}\p{N}-]{3,30}$/u.test(each));
+  return word === undefined ? [] : [word.toLowerCase()];
+}

@@ -1,0 +1,89 @@
+import { uniqueTokens } from './tokenizer.ts';
+
+const WORD = /[\p{L}\p{N}_@][\p{L}\p{N}_@./:%-]*/gu;
+const NEGATION = /\b(?:not|no|never|without|nor|none|cannot|instead|unlike)\b|n['’]t\b/i;
+/** Of each of these a matter is one: vectors hold them for nearly the same word. */
+const EXCLUSIVE = [
+  'production prod live|staging stage|development dev|testing|qa|local',
+  'enabled enable enables on|disabled disable disables off',
+  'client frontend|server backend',
+  'read reads reading|write writes writing',
+  'add adds added|remove removes removed delete deletes deleted',
+  'before|after',
+  'old former|new',
+  'first|second|third|last',
+  'minimum min least|maximum max most',
+  'start starts started|stop stops stopped',
+  'request requests|response responses',
+  'monday|tuesday|wednesday|thursday|friday|saturday|sunday',
+].map((line) => line.split('|').map((words) => words.split(' ')));
+const ENDS_SENTENCE = /(?:^|[.;:!?\n—"“(-])\s*$/;
+
+/**
+ * Whether two texts can be two ways to say one thing: what one of them names or counts, the other names or counts too,
+ * both deny or neither does, and they share `least` of the words of the shorter one. Vectors tell neither 5432 from
+ * 5433 nor staging from production, nor what is from what is not.
+ */
+export function isSameMatter(left: string, right: string, least: number): boolean {
+  if (NEGATION.test(left) !== NEGATION.test(right)) return false;
+  if (excludes(wordsIn(left), wordsIn(right))) return false;
+  const [ours, theirs] = [namesIn(left), namesIn(right)];
+  if (!isWithin(ours, wordsIn(right)) && !isWithin(theirs, wordsIn(left))) return false;
+  if (!isWithin(figuresIn(ours), theirs) && !isWithin(figuresIn(theirs), ours)) return false;
+  return sharedWords(left, right) >= least;
+}
+
+/** Whether one text has its own word of a kind of which each matter has one. */
+function excludes(left: ReadonlySet<string>, right: ReadonlySet<string>): boolean {
+  return EXCLUSIVE.some((kinds) => {
+    const [ours, theirs] = [left, right].map((words) => kinds.map((kind) => kind.some((word) => words.has(word)))) as [
+      boolean[],
+      boolean[],
+    ];
+    const isOurs = ours.some((has, at) => has && !theirs[at]);
+    return isOurs && theirs.some((has, at) => has && !ours[at]);
+  });
+}
+
+/** Whether every name and figure of a text is a word of the other. */
+export function namesWithin(text: string, whole: string): boolean {
+  return isWithin(namesIn(text), wordsIn(whole));
+}
+
+/** Share of the shorter text's distinct words that the other one has too. */
+export function sharedWords(left: string, right: string): number {
+  const [few, many] = [uniqueTokens(left), uniqueTokens(right)].sort((a, b) => a.length - b.length) as [
+    string[],
+    string[],
+  ];
+  const known = new Set(many);
+  return few.length === 0 ? 0 : few.filter((word) => known.has(word)).length / few.length;
+}
+
+/** Figures, paths, identifiers, and words with a capital that no sentence begins with; lower case. */
+function namesIn(text: string): Set<string> {
+  const found = new Set<string>();
+  for (const { 0: raw, index } of text.matchAll(WORD)) {
+    const word = trimmed(raw);
+    const isMarked = /\d|[\p{L}][./_@][\p{L}]|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}_]+$/u.test(word);
+    const isCapital = /^\p{Lu}/u.test(word) && !ENDS_SENTENCE.test(text.slice(Math.max(0, index - 4), index));
+    if (isMarked || isCapital) found.add(word.toLowerCase());
+  }
+  return found;
+}
+
+function wordsIn(text: string): Set<string> {
+  return new Set((text.match(WORD) ?? []).map((word) => trimmed(word).toLowerCase()));
+}
+
+function figuresIn(names: ReadonlySet<string>): Set<string> {
+  return new Set([...names].filter((name) => /\d/.test(name)));
+}
+
+function trimmed(word: string): string {
+  return word.replace(/[./:-]+$/, '');
+}
+
+function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {
+  return [...some].every((word) => all.has(word));
+}

@@ -1,0 +1,146 @@
+import type { Origin } from '../../common/turn.ts';
+import type { TurnText } from '../models/language-model.ts';
+import { isNoise } from './boilerplate.ts';
+import { isContinuation } from './compaction-summary.ts';
+
+/** A statement of a turn, whole, with what makes it worth keeping. */
+export interface Sentence {
+  readonly text: string;
+  readonly by: 'user' | 'assistant';
+  readonly origin: Origin;
+  /** `end` of its turn. */
+  readonly turn: string;
+  /** Above 0: holds something to remember. */
+  readonly worth: number;
+  /** Figures, names, paths and identifiers in it: what is asked for later. */
+  readonly values: readonly string[];
+}
+
+/** Longer ones are pasted data or lists run together. */
+const MAX_CHARS = 320;
+/** What is read of one text; nobody states facts beyond it. */
+const READ_CHARS = 100_000;
+
+export const DECISION =
+  /\b(?:decid\w+|chose|agreed|must|never|always|prefer\w*|instead of|rather than|switch\w* to|we (?:use|will|'ll|are using|need)|let's use|going with|from now on|only ever|do not|don't|should|remember|because|root cause|turned out|fixed by|the fix)\b|(?:반드시|항상|결정|기억)|(?:必须|决定|总是)|(?:必ず|決定|常に)|(?<!\p{L})(?:immer|nie|niemals|müssen|entschieden|Entscheidung|ab (?:jetzt|sofort)|statt|stattdessen|toujours|jamais|décid\p{L}+|désormais|plutôt que|siempre|nunca|en vez de|a partir de ahora)(?!\p{L})/iu;
+export const STANDING =
+  /\b(?:always|never|from now on|prefer\w*|remember|as a rule|every time|don't ever|do not ever)\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})/iu;
+/** Says that something is going to be said. */
+const LEAD_IN =
+  /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
+const FILLER =
+  /^(?:let me|now |great|sure|perfect|i'll |i will |i need to|looking at|okay|ok\b|thanks|thank you|you're right|good\b|first,? let|here's|here is)/i;
+
+/** A number and a point before a month or a part of a year is a day or a quarter: "until 3. Dezember". */
+const SENTENCE_END =
+  /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u;
+const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
+const NAME = /^\p{Lu}\p{Ll}+$/u;
+
+/** Each sign counts once: a line full of figures is a table, not a fact. */
+const SIGNS: readonly (readonly [RegExp, number])[] = [
+  [DECISION, 3],
+  [
+    /\b(?:port|version|timeout|limit|threshold|budget|deadline|password policy|region|branch|table|column|queue)\b/i,
+    1.5,
+  ],
+  [/(?<![\p{L}\p{N}_])\d[\d.,:_%]*/u, 1.5],
+  [
+    /(?:[\w@~.-]+\/)+[\w.-]+|\b[\w-]+\.(?:ts|tsx|js|jsx|mjs|py|rs|go|java|rb|sql|ya?ml|json|toml|md|sh|css|html|env)\b/,
+    2,
+  ],
+  [/\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[A-Z][A-Z0-9_]{2,}\b|`[^`]+`/, 1.5],
+  [/\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception)|(?:HTTP |status )?[45]\d\d)\b/, 1.5],
+  [
+    /(?:^|\s)--?[a-z][\w-]+|\b(?:npm|pnpm|yarn|git|docker|cargo|pytest) [a-z]|\bmake (?!sure|use|sense|it|an?|the|th\w+|no|every\w*)[a-z]|\bgo (?:build|run|test|mod|get|vet|fmt|install|generate)\b/,
+    1.5,
+  ],
+  [/(?<=\p{Ll}[\p{L}\p{N}]*,? )\p{Lu}\p{Ll}+/u, 1],
+];
+
+const sentencesIn = new WeakMap<TurnText, readonly Sentence[]>();
+
+/** Statements of user and assistant in order; tool traffic and code blocks are not anybody's statement. */
+export function sentencesOf(turn: TurnText): readonly Sentence[] {
+  const known = sentencesIn.get(turn) ?? taken(turn);
+  sentencesIn.set(turn, known);
+  return known;
+}
+
+const usersIn = new WeakMap<TurnText, readonly Sentence[]>();
+
+/** Those of the user alone. */
+export function userSentences(turn: TurnText): readonly Sentence[] {
+  const known = usersIn.get(turn) ?? read(turn.user, 'user', turn.userOrigin ?? 'user', turn.end);
+  usersIn.set(turn, known);
+  return known;
+}
+
+function taken(turn: TurnText): Sentence[] {
+  // What a summary of the history says was said before, and is remembered from there.
+  const said = turn.parts.filter((part) => part.kind === 'assistant' && !isContinuation(part.text));
+  return [...userSentences(turn), ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.end))];
+}
+
+function read(text: string, by: Sentence['by'], origin: Origin, turn: string): Sentence[] {
+  return split(text.slice(0, READ_CHARS)).map((sentence, index) => ({
+    text: sentence,
+    by,
+    origin,
+    turn,
+    worth: worthOf(sentence, by, index),
+    values: valuesOf(sentence),
+  }));
+}
+
+/** Figures, names, paths and identifiers, as written, each once. */
+export function valuesOf(text: string): string[] {
+  const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
+  const bare = words.map((word) => word.replace(/[./:-]+$/, ''));
+  return [...new Set(bare.filter((word, at) => VALUE.test(word) || (at > 0 && NAME.test(word))))];
+}
+
+/** Whole sentences and list items, without markdown marks. */
+export function split(text: string): string[] {
+  const prose = text.replace(/^ {0,3}(```|~~~)[^\n]*\n[\s\S]*?(?:^ {0,3}\1\s*$|$(?![\s\S]))/gm, '');
+  return prose
+    .split(/\n+/)
+    .flatMap((line) => bare(line).split(SENTENCE_END))
+    .map((sentence) => sentence.trim().replace(LEAD_IN, ''))
+    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
+}
+
+function bare(line: string): string {
+  return line
+    .replace(/^\s*(?:[-*+•]|\d+[.)]|#{1,6}|>)\s+/, '')
+    .replace(/\*\*|__/g, '')
+    .replace(/\s+/g, ' ');
+}
+
+/** Whether nobody in the turn said anything but noise; a turn without a word is no such turn. */
+export function isIdle(turn: TurnText): boolean {
+  const said = sentencesOf(turn);
+  return said.length > 0 && said.every(({ text, by }) => isEmpty(text, by) || isSmall(text, by));
+}
+
+/** Holds nothing for later, see `isNoise`. */
+export function isEmpty(text: string, by: Sentence['by']): boolean {
+  return isNoise(text, by, DECISION.test(text));
+}
+
+/** Too short to say anything, or an assistant's word of agreement. */
+function isSmall(text: string, by: Sentence['by']): boolean {
+  return text.length < 12 || (by === 'assistant' && FILLER.test(text) && text.length < 60);
+}
+
+/** Above 0: holds something to remember. `index` is its place in what was said. */
+export function worthOf(text: string, by: Sentence['by'], index: number): number {
+  if (text.length > MAX_CHARS * 2 || isEmpty(text, by)) return -1;
+  const signs = SIGNS.reduce((sum, [sign, weight]) => sum + (sign.test(text) ? weight : 0), 0);
+  const voice = by === 'user' ? 1 : 0;
+  const opening = index === 0 ? 0.5 : 0;
+  const filler = FILLER.test(text) ? 2.5 : 0;
+  const shape = text.length > MAX_CHARS ? 4 : text.length < 12 ? 2 : 0;
+  const question = text.endsWith('?') ? 1.5 : 0;
+  return signs + voice + opening - filler - shape - question;
+}

@@ -1,0 +1,260 @@
+import { readFile, stat, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Memory } from '../../../memory/index.ts';
+import { openSnapshotFiles } from '../../../memory/storage/fs/snapshot-files.ts';
+import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
+import type { RigOptions } from '../../helpers/memory-rig.ts';
+import { makeNode } from '../../helpers/nodes.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
+import { talk } from '../../helpers/turns.ts';
+
+const tempDir = tempDirs();
+const open: Memory[] = [];
+afterEach(async () => {
+  for (const memory of open.splice(0)) await memory.close();
+});
+
+async function start(home: string, options: RigOptions = {}): Promise<DiskRig> {
+  const rig = await openOnDisk(home, { watch: null, ...options });
+  open.push(rig.memory);
+  return rig;
+}
+
+const turns = [
+  talk('The staging database listens on port 5433.', 'Noted, src/db.ts uses port 5433.'),
+  talk('We decided to use pnpm, never npm.', 'Understood: pnpm only.'),
+  talk('Payment retries must be capped at 4.', 'payment-client.ts caps retries at 4.'),
+];
+
+async function remembered(home: string): Promise<DiskRig> {
+  const rig = await start(home);
+  rig.memory.capture(turns);
+  await rig.memory.flush(60_000);
+  return rig;
+}
+
+const idOf = (memory: Memory, word: string): string =>
+  memory.list({ all: true }).find(({ summary }) => summary.includes(word))?.node_id as string;
+
+describe('edit', () => {
+  test('takes a whole section or single fields, becomes the user’s, and is found in its new form', async () => {
+    const { memory } = await remembered(await tempDir());
+    const id = idOf(memory, '5433');
+    const { text: base } = await memory.section(id.slice(0, -1));
+    const edited = await memory.edit(id, { text: base.replace('5433', '6001'), base });
+    expect(edited).toMatchObject({ node_id: id, written_by: 'user', turns: expect.any(Array) });
+    const set = { topic_tags: 'ports, staging', importance: 'HIGH', trigger: 'When I ask for 12' };
+    expect(await memory.edit(id, { set })).toMatchObject({
+      topic_tags: ['ports', 'staging'],
+      importance: 'HIGH',
+      trigger: 'When I ask for 12',
+    });
+    await memory.flush(60_000);
+    expect((await memory.search('6001', { top: 1 }))[0]?.node.node_id).toBe(id);
+  });
+
+  test('names the key of what does not validate, and changes nothing', async () => {
+    const home = await tempDir();
+    const { memory } = await remembered(home);
+    const id = idOf(memory, '5433');
+    const before = filesBelow(path.join(home, 'memory', 'nodes')).map((file) => readFile(file, 'utf8'));
+    const { text: base } = await memory.section(id);
+    const fails = [
+      [{ set: { importance: 'HUGE' } }, /importance: .*"HIGH"/],
+      [{ set: { turns: '[]' } }, /turns: cannot be set/],
+      [{ set: { nonsense: '1' } }, /nonsense: cannot be set/],
+      [{ set: { summary: '' } }, /summary: /],
+      [{ text: base.replace('importance:', 'importanse:'), base }, /importance/],
+      [{ text: base.replace(id, 'mem_20200101_000000_ffffff'), base }, /node_id: cannot be changed/],
+      [{ text: `${base}\n## mem_20200101_000000_ffffff another\n`, base }, /expected/],
+      [{ text: base.replace('5433', '1'), base: `${base} ` }, /changed meanwhile/],
+    ] as const;
+    for (const [change, message] of fails) {
+      const failing = memory.edit(id, change);
+      await expect(failing).rejects.toThrow(message);
+      await expect(failing).rejects.toMatchObject({ code: 'node_invalid' });
+    }
+    await expect(memory.edit('mem_1999', { set: {} })).rejects.toMatchObject({ code: 'not_found' });
+    const after = filesBelow(path.join(home, 'memory', 'nodes')).map((file) => readFile(file, 'utf8'));
+    expect(await Promise.all(after)).toEqual(await Promise.all(before));
+    expect(await memory.snapshots()).toEqual([]);
+  });
+
+  test('keeps no secret that someone types', async () => {
+    const home = await tempDir();
+    const { memory } = await remembered(home);
+    const secret = `ghp_${'z9Y8'.repeat(9)}`;
+    await memory.edit(idOf(memory, '5433'), { set: { summary: `the token is ${secret}` } });
+    await memory.flush(60_000);
+    for (const file of filesBelow(home)) expect((await readFile(file)).includes(secret), file).toBe(false);
+  });
+});
+
+describe('pin', () => {
+  test('shows a memory always, first of all, over restarts, until it is unpinned', async () => {
+    const home = await tempDir();
+    const first = await remembered(home);
+    const id = idOf(first.memory, 'pnpm');
+    const shown = async (memory: Memory): Promise<string[]> =>
+      (await memory.standing('s2', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId);
+    const was = (await first.memory.show(id, 0)).recall_mode;
+    await first.memory.edit(id, { set: { recall_mode: 'active', importance: 'MED' } });
+    expect(await shown(first.memory)).not.toContain(id);
+    expect(await first.memory.pin([id], true)).toMatchObject([{ recall_mode: 'passive', pinned_from: 'active' }]);
+    await first.memory.pin([id], true);
+    open.splice(0);
+    await first.memory.close();
+    const { memory } = await start(home);
+    expect((await shown(memory))[0]).toBe(id);
+    expect((await memory.stats()).pinned).toBe(1);
+    const [unpinned] = await memory.pin([id], false);
+    expect(unpinned?.recall_mode).toBe('active');
+    expect(unpinned).not.toHaveProperty('pinned_from');
+    expect(await shown(memory)).not.toContain(id);
+    expect(was).toBeDefined();
+  });
+
+  test('refuses what came from outside, and pins nothing of several where one is refused', async () => {
+    const { memory, nodeFiles } = await remembered(await tempDir());
+    const foreign = makeNode({ origin: 'external', turns: [] });
+    await nodeFiles.save([foreign]);
+    const id = idOf(memory, 'pnpm');
+    await expect(memory.pin([id, foreign.node_id], true)).rejects.toThrow(/origin is external/);
+    expect((await memory.stats()).pinned).toBe(0);
+    await expect(memory.edit(foreign.node_id, { set: { origin: 'user' } })).rejects.toThrow(/lowered, not raised/);
+    const forged = (await memory.exportAll('jsonl')).replaceAll('"origin":"external"', '"origin":"user"');
+    expect(await memory.importAll(forged)).toMatchObject({ added: 0 });
+    expect((await memory.show(foreign.node_id, 0)).origin).toBe('external');
+  });
+});
+
+describe('export and import', () => {
+  test.each(['md', 'jsonl'] as const)('give the same memory and the same %s text in an empty home', async (format) => {
+    const { memory } = await remembered(await tempDir());
+    await memory.pin([idOf(memory, 'pnpm')], true);
+    await memory.edit(idOf(memory, '5433'), {
+      set: { detailed_summary: '# Session\n\n## not a heading\n---\n- x: y' },
+    });
+    const text = await memory.exportAll(format);
+    const { memory: other } = await start(await tempDir());
+    const report = await other.importAll(text);
+    const added = memory.list({ all: true }).length;
+    expect(report).toEqual({ kind: 'nodes', added, replaced: 0, unchanged: 0, briefs: 1 });
+    expect(await other.exportAll(format)).toBe(text);
+    expect(other.list({ all: true })).toEqual(memory.list({ all: true }));
+    expect(await other.importAll(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
+    await other.flush(60_000);
+    expect((await other.search('pnpm', { top: 1 }))[0]?.node.summary).toContain('pnpm');
+  });
+
+  test('a text with one fault is refused as a whole, with line and key', async () => {
+    const { memory } = await remembered(await tempDir());
+    const { memory: other } = await start(await tempDir());
+    const jsonl = (await memory.exportAll('jsonl')).split('\n');
+    jsonl[1] = (jsonl[1] as string).replace(/"importance":"\w+"/, '"importance":"HUGE"');
+    await expect(other.importAll(jsonl.join('\n'))).rejects.toThrow(/^line 2: node.importance: .*nothing was taken/);
+    const md = (await memory.exportAll('md')).replace(/- origin: \w+/, '- origin: moon');
+    await expect(other.importAll(md)).rejects.toThrow(/^line \d+: mem_\w+: origin: /);
+    await expect(other.importAll('hello')).rejects.toThrow(/^line 1: expected the first line of an export/);
+    expect(other.list({ all: true })).toEqual([]);
+  });
+});
+
+describe('rollback', () => {
+  test('undoes edits and imports, keeps what was said since, and can be undone', async () => {
+    const { memory } = await remembered(await tempDir());
+    const { memory: other } = await start(await tempDir());
+    other.capture([talk('The logo is a walrus.', 'Noted.', { sessionId: 's9', atMs: 1_700_000_000_000 })]);
+    await other.flush(60_000);
+    const id = idOf(memory, '5433');
+    const before = await memory.show(id, 0);
+    await memory.edit(id, { set: { summary: 'port 1' } });
+    const [edit] = await memory.snapshots();
+    expect(edit).toMatchObject({ reason: 'edit' });
+    const foreign = (await other.exportAll('jsonl')).replaceAll('2027-', '2020-');
+    await memory.importAll(foreign);
+    expect(idOf(memory, 'walrus')).toBeDefined();
+    memory.capture([talk('Deploys run on Fridays.', 'Noted.', { atMs: Date.now() + 60_000 })]);
+    await memory.flush(60_000);
+    const report = await memory.rollback(edit?.id.slice(0, 18) as string);
+    expect(report).toMatchObject({ restored: 1 });
+    expect(await memory.show(id, 0)).toEqual(before);
+    expect(idOf(memory, 'walrus')).toBeUndefined();
+    await memory.rollback(report.undo);
+    expect((await memory.show(id, 0)).summary).toBe('port 1');
+    expect(idOf(memory, 'walrus')).toBeDefined();
+    await memory.flush(60_000);
+    expect((await memory.search('walrus logo', { top: 1 })).length).toBe(1);
+    await expect(memory.rollback('1999')).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('snapshots are few, private, and what cannot be read is dropped when the past is cleaned', async () => {
+    const dir = path.join(await tempDir(), 'snapshots');
+    let made = 0;
+    const snapshots = await openSnapshotFiles({
+      dir,
+      most: 3,
+      now: () => 1_800_000_000_000 + made,
+      randomHex: () => (made++).toString(16).padStart(6, '0'),
+    });
+    for (const text of ['a', 'b', 'c', 'd']) await snapshots.write('edit', text);
+    const list = await snapshots.list();
+    expect(list).toHaveLength(3);
+    expect(await Promise.all(list.map(({ id }) => snapshots.read(id)))).toEqual(['d', 'c', 'b']);
+    const [file, damaged] = filesBelow(dir) as [string, string];
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+    await writeFile(damaged, 'not gzip');
+    await snapshots.rewrite((text) => `${text}!`);
+    expect(filesBelow(dir)).toHaveLength(2);
+    expect(gunzipSync(await readFile(file)).toString()).toBe('b!');
+    await expect(snapshots.read('2')).rejects.toMatchObject({ code: 'ambiguous_id' });
+  });
+});
+
+test('rm leaves no trace anywhere: files, copies, index bytes, journal, briefs, snapshots, links', async () => {
+  const home = await tempDir();
+  const { memory, nodeFiles } = await remembered(home);
+  memory.capture([talk('The walrusword is our passphrase.', 'Noted: walrusword.', { sessionId: 's3' })]);
+  await memory.flush(60_000);
+  const id = idOf(memory, 'walrusword');
+  const other = idOf(memory, 'pnpm');
+  await memory.edit(other, { set: { links: id } });
+  await memory.edit(id, { set: { importance: 'HIGH' } });
+  const file = filesBelow(path.join(home, 'memory', 'nodes')).find((each) => each.endsWith('s3.md')) as string;
+  const text = await readFile(file, 'utf8');
+  // A copy that someone made, a broken file with its section, and a section that was set aside.
+  await writeFile(path.join(path.dirname(file), 'copy.md'), text);
+  await writeFile(path.join(path.dirname(file), 'torn.md'), text.slice(text.indexOf('\n') + 1));
+  await writeFile(`${file}.invalid-1`, text);
+  await memory.flush(60_000);
+  expect(await memory.remove([id.slice(0, -1)])).toEqual([id]);
+  await memory.flush(60_000);
+  for (const each of filesBelow(home)) {
+    const bytes = await readFile(each);
+    const plain = each.endsWith('.gz') ? gunzipSync(bytes) : bytes;
+    expect(plain.includes('walrusword'), each).toBe(false);
+    if (!each.includes('forgotten')) expect(plain.includes(id), each).toBe(false);
+  }
+  expect((await nodeFiles.load()).nodes.find(({ node_id }) => node_id === other)?.links).toEqual([]);
+  for (const { id: snapshot } of await memory.snapshots()) await memory.rollback(snapshot);
+  expect(idOf(memory, 'walrusword')).toBeUndefined();
+  expect((await memory.search('pnpm', { top: 1 }))[0]?.node.node_id).toBe(other);
+});
+
+test('reindex fills the index again from the files, stats count, why names the turns', async () => {
+  const { memory, index } = await remembered(await tempDir());
+  const before = await index.entries();
+  await index.clear();
+  const reindexing = memory.reindex();
+  expect(await reindexing).toBe(before.size);
+  expect(await index.entries()).toEqual(before);
+  expect(memory.status().reindex).toBeNull();
+  const stats = await memory.stats();
+  expect(stats).toMatchObject({ nodes: before.size, sessions: 1, turns: 3, projects: 1, problems: 0 });
+  expect(stats.index.nodes).toBe(before.size);
+  const why = await memory.why(idOf(memory, '5433'));
+  expect(why).toMatchObject({ origin: 'assistant', written_by: 'local', aliases: [] });
+  expect(why.turns.map(({ prompt }) => prompt).join()).toContain('port 5433');
+});

@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { importFile } from '../../../engine/api/import-file.ts';
+import type { Memory } from '../../../memory/index.ts';
+import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
+import type { RigOptions } from '../../helpers/memory-rig.ts';
+import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
+import { talk } from '../../helpers/turns.ts';
+
+const tempDir = tempDirs();
+const open: Memory[] = [];
+afterEach(async () => {
+  for (const memory of open.splice(0)) await memory.close();
+});
+
+async function start(home: string, options: RigOptions = {}): Promise<DiskRig> {
+  const rig = await openOnDisk(home, { watch: null, ...options });
+  open.push(rig.memory);
+  return rig;
+}
+
+const projectDir = '/home/dev/shop';
+const filler = (topic: string) =>
+  Array.from({ length: 30 }, (_, at) => `Step ${at} of ${topic} is checked by two people before it is done.`).join(' ');
+const section = (title: string, fact: string) => `## ${title}\n\n${fact}\n\n${filler(title)}\n\n`;
+const HANDBOOK = `# Handbook\n\n${[
+  section('Gateway', 'The parcel gateway listens on port 7411 and nowhere else.'),
+  section('Backups', 'Backups are kept in the vault named amberwort for ninety days.'),
+  section('Releases', 'A release is announced by Ilse on Thursdays.'),
+].join('')}`;
+
+const request = (text: string, more: object = {}) => ({
+  file: '/home/dev/shop/handbook.md',
+  text,
+  projectDir,
+  ...more,
+});
+
+const holding = (home: string, word: string): string[] =>
+  filesBelow(home).filter((file) => readFileSync(file).includes(word));
+
+describe('an imported document', () => {
+  test('is found by what it says, in its own words, and is restored', async () => {
+    const { memory } = await start(await tempDir());
+    const report = await memory.importDocument(request(HANDBOOK));
+    expect(report).toMatchObject({ kind: 'document', added: report.chunks, unchanged: 0, outdated: 0, skipped: 0 });
+    expect(report.chunks).toBeGreaterThan(2);
+    await memory.flush(60_000);
+    const [hit] = await memory.search('where are backups kept', { top: 3, projectDir });
+    expect(hit?.line.text).toContain('amberwort');
+    expect(hit?.node).toMatchObject({ origin: 'tool', written_by: 'document', compaction_reason: 'external' });
+    const asked = { sessionId: 's', projectDir, prompt: 'On which port does the parcel gateway listen?', recent: [] };
+    const hits = await memory.recall(
+      { ...asked, visibleTurns: new Set(), shown: new Set() },
+      AbortSignal.timeout(9_000),
+    );
+    expect(hits[0]?.line).toMatchObject({ origin: 'tool', text: expect.stringContaining('7411') });
+    const restored = JSON.stringify(await memory.restore(report.session_id));
+    for (const fact of ['port 7411', 'amberwort', 'announced by Ilse']) expect(restored).toContain(fact);
+    const { raw } = await memory.show(hit?.node.node_id ?? '', 2);
+    expect(JSON.stringify(raw)).toContain('amberwort');
+  });
+
+  test('adds nothing the second time, after a restart, or under another name', async () => {
+    const home = await tempDir();
+    const first = await start(home);
+    const { chunks } = await first.memory.importDocument(request(HANDBOOK));
+    const again = { added: 0, unchanged: chunks, outdated: 0, skipped: 0 };
+    expect(await first.memory.importDocument(request(HANDBOOK))).toMatchObject(again);
+    await first.memory.flush(60_000);
+    await first.memory.close();
+    const { memory } = await start(home);
+    expect(await memory.importDocument(request(HANDBOOK))).toMatchObject(again);
+    expect(await memory.importDocument(request(HANDBOOK, { file: '/home/dev/copy.md' }))).toMatchObject(again);
+    expect(memory.list({ all: true })).toHaveLength(chunks);
+    expect(await memory.importDocument(request(HANDBOOK, { projectDir: '/other' }))).toMatchObject({ added: chunks });
+  });
+
+  test('that was changed brings what is new and takes what it no longer says, raw text too', async () => {
+    const home = await tempDir();
+    const { memory } = await start(home);
+    const { chunks } = await memory.importDocument(request(HANDBOOK));
+    const report = await memory.importDocument(request(HANDBOOK.replace('Ilse', 'Tobias')));
+    expect(report).toMatchObject({ chunks, added: report.outdated });
+    expect(report.added).toBeGreaterThan(0);
+    expect(report.added).toBeLessThan(chunks);
+    await memory.flush(60_000);
+    expect((await memory.search('who announces a release', { top: 1 }))[0]?.line.text).toContain('Tobias');
+    expect(JSON.stringify(await memory.restore(report.session_id))).not.toContain('Ilse');
+    expect(holding(path.join(home, 'index'), 'Ilse')).toEqual([]);
+    expect((await memory.snapshots())[0]).toMatchObject({ reason: 'import' });
+  });
+
+  test('asks no model, gives no brief, and comes before no other session’s', async () => {
+    const model = scriptedModel({ compact: (input) => oneNode(input, 'pnpm') });
+    const { memory } = await start(await tempDir(), { model });
+    memory.capture([
+      talk('We build the parcel service with pnpm 9 in src/build.', 'Noted.', { projectDir, sessionId: 'real' }),
+    ]);
+    await memory.flush(60_000);
+    const files = Array.from({ length: 7 }, (_, at) => request(`${HANDBOOK} ${at}`, { file: `/home/dev/${at}.md` }));
+    for (const file of files) await memory.importDocument(file);
+    await memory.flush(60_000);
+    const standing = await memory.standing('new', projectDir);
+    expect(standing.brief.join('\n')).toContain('pnpm');
+    expect(JSON.stringify(standing.lines)).not.toContain('handbook');
+    expect(model.compacted).toHaveLength(1);
+  });
+
+  test('that was being taken in when everything ended is taken in by the next import', async () => {
+    const home = await tempDir();
+    const { memory, nodeFiles } = await start(home);
+    const broken = new Error('no room');
+    const { save } = nodeFiles;
+    nodeFiles.save = async () => {
+      throw broken;
+    };
+    await expect(memory.importDocument(request(HANDBOOK))).rejects.toBe(broken);
+    expect(memory.status().importing).toBeNull();
+    nodeFiles.save = save;
+    await memory.close();
+    const next = await start(home);
+    await next.memory.flush(60_000);
+    expect(next.memory.list({ all: true })).toEqual([]);
+    const report = await next.memory.importDocument(request(HANDBOOK));
+    expect(report).toMatchObject({ added: report.chunks });
+    const texts = (await next.memory.restore(report.session_id)).length;
+    expect(texts).toBe(report.chunks);
+  });
+
+  test('leaves no trace once it is removed, and comes back only when asked for', async () => {
+    const home = await tempDir();
+    const { memory } = await start(home);
+    await memory.importDocument(request(HANDBOOK));
+    await memory.flush(60_000);
+    // The end of a piece is the beginning of the next: both may say it.
+    const gone: string[] = [];
+    for (const { node_id } of memory.list({ all: true })) {
+      if (JSON.stringify((await memory.show(node_id, 2)).raw).includes('amberwort')) gone.push(node_id);
+    }
+    await memory.remove(gone);
+    await memory.flush(60_000);
+    expect(await memory.search('amberwort', { top: 3 })).toEqual([]);
+    expect(holding(home, 'amberwort')).toEqual([]);
+    expect(await memory.importDocument(request(HANDBOOK))).toMatchObject({ added: 0, skipped: gone.length });
+    expect(await memory.importDocument(request(HANDBOOK, { again: true }))).toMatchObject({ added: gone.length });
+  });
+
+  test('is redacted before it is cut', async () => {
+    const home = await tempDir();
+    const { memory } = await start(home);
+    const key = `sk-ant-api03-${'a1B2'.repeat(20)}`;
+    const { session_id } = await memory.importDocument(request(`${'word '.repeat(390)}${key} ${filler('keys')}`));
+    expect(JSON.stringify(await memory.restore(session_id))).toContain('[REDACTED:');
+    expect(holding(home, key.slice(0, 40))).toEqual([]);
+  });
+});
+
+describe('a file to import', () => {
+  test('is told by its first line, or by what the user says', async () => {
+    const dir = await tempDir();
+    const { memory } = await start(path.join(dir, 'home'));
+    const file = async (name: string, content: string | Buffer): Promise<string> => {
+      await writeFile(path.join(dir, name), content);
+      return path.join(dir, name);
+    };
+    const text = await file('notes.txt', 'The parcel gateway listens on port 7411.');
+    expect(await importFile(memory, { file: text, projectDir })).toMatchObject({ kind: 'document', added: 1 });
+    const exported = await file('all.md', await memory.exportAll('md'));
+    expect(await importFile(memory, { file: exported })).toMatchObject({ kind: 'nodes', unchanged: 1 });
+    const damaged = await file('all.jsonl', '{"node": {}}\n');
+    await expect(importFile(memory, { file: damaged.replace('all.', 'none.') })).rejects.toMatchObject({
+      code: 'not_found',
+    });
+    await expect(importFile(memory, { file: text, as: 'nodes' })).rejects.toMatchObject({ code: 'node_invalid' });
+    expect(await importFile(memory, { file: exported, as: 'document', projectDir })).toMatchObject({
+      kind: 'document',
+    });
+    const binary = await file('image.bin', Buffer.from([0x89, 0x50, 0, 1, 2, 255]));
+    await expect(importFile(memory, { file: binary })).rejects.toThrow(/no text in UTF-8/);
+    await expect(importFile(memory, { file: dir })).rejects.toThrow(/EISDIR/);
+    expect(await importFile(memory, { file: await file('empty.md', ' \n') })).toMatchObject({ chunks: 0, added: 0 });
+  });
+});

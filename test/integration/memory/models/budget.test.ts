@@ -1,0 +1,173 @@
+import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { silentLog } from '../../../../common/log.ts';
+import type { Memory } from '../../../../memory/index.ts';
+import { type Governor, openGovernor } from '../../../../memory/models/budget.ts';
+import { createUsageFile } from '../../../../memory/models/usage-file.ts';
+import { createDisk, type Disk, openRig } from '../../../helpers/memory-rig.ts';
+import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
+import { talk } from '../../../helpers/turns.ts';
+
+const RESET_MS = 2 * 3_600_000;
+let dir: string;
+let file: string;
+let disk: Disk;
+const opened: { close(): Promise<void> }[] = [];
+
+beforeEach(() => {
+  dir = mkdtempSync(path.join(os.tmpdir(), 'cc-quota-'));
+  file = path.join(dir, 'ledger', 'model-use.json');
+  disk = createDisk();
+});
+afterEach(async () => {
+  for (const each of opened.splice(0).reverse()) await each.close();
+  rmSync(dir, { recursive: true });
+});
+
+async function govern(dailyTokens = 500_000): Promise<Governor> {
+  const governor = await openGovernor({
+    rule: { maxUtilization: 0.8, dailyTokens },
+    store: createUsageFile(file, silentLog),
+    clock: { now: () => disk.nowMs },
+    log: silentLog,
+  });
+  opened.push(governor);
+  return governor;
+}
+
+const model = () =>
+  scriptedModel({
+    sense: () => calmReading,
+    compact: (input) => oneNode(input, input.turns.map((turn) => turn.user).join('; ')),
+  });
+
+async function remember(quota: Governor, using = model()): Promise<Memory> {
+  const memory = await openRig(disk, { model: using, quota });
+  opened.push(memory);
+  return memory;
+}
+
+function used(governor: Governor, share: string): void {
+  const reset = String((disk.nowMs + RESET_MS) / 1_000);
+  governor.answered({
+    status: 200,
+    headers: { 'anthropic-ratelimit-unified-5h-utilization': share, 'anthropic-ratelimit-unified-5h-reset': reset },
+  });
+}
+
+const turns = [
+  talk('The staging database listens on port 5433.', 'Noted.'),
+  talk('We decided to use pnpm, never npm.', 'Understood: pnpm only.'),
+  talk('Payment retries must be capped at 4.', 'Capped at 4.'),
+];
+const writers = (memory: Memory): string[] => [...new Set(memory.list({}).map((node) => node.written_by))];
+
+describe('memory under a quota', () => {
+  test('asks the model at 79 % of a limit', async () => {
+    const governor = await govern();
+    used(governor, '0.79');
+    const memory = await remember(governor);
+    memory.capture(turns);
+    await memory.flush(5_000);
+    expect(writers(memory)).toEqual(['scripted']);
+    expect(memory.status().llm).toMatchObject({ deferred: 0, deferred_because: '', deferred_until: null });
+  });
+
+  test('asks nothing at 81 %, says so, and catches up after the reset', async () => {
+    const governor = await govern();
+    used(governor, '0.81');
+    const using = model();
+    const memory = await remember(governor, using);
+    memory.capture(turns);
+    await memory.flush(5_000);
+    expect([using.sensed.length, using.compacted.length]).toEqual([0, 0]);
+    expect(writers(memory)).toEqual(['local']);
+    expect(memory.status().llm).toMatchObject({
+      deferred: 1,
+      deferred_because: 'the 5h limit is 81 % used, and our own calls stop at 80 %',
+      deferred_until: new Date(disk.nowMs + RESET_MS).toISOString(),
+    });
+    disk.nowMs += RESET_MS;
+    await memory.flush(5_000);
+    expect(writers(memory)).toEqual(['scripted']);
+    expect(memory.status().llm.deferred).toBe(0);
+    expect(memory.standIns(turns.map((turn) => turn.end)).size).toBe(3);
+  });
+
+  test('keeps waiting over a restart, and catches up in the next life', async () => {
+    const first = await govern();
+    used(first, '81 %');
+    const before = await remember(first);
+    before.capture(turns);
+    await before.close();
+    await first.close();
+    const second = await govern();
+    const using = model();
+    const after = await remember(second, using);
+    await after.flush(5_000);
+    expect(using.compacted).toHaveLength(0);
+    expect(after.status().llm.deferred).toBe(1);
+    disk.nowMs += RESET_MS;
+    await after.flush(5_000);
+    expect(writers(after)).toEqual(['scripted']);
+  });
+
+  test('goes on early when an answer tells of a limit that is free again', async () => {
+    const governor = await govern();
+    used(governor, '0.95');
+    const memory = await remember(governor);
+    memory.capture(turns);
+    await memory.flush(5_000);
+    used(governor, '0.02');
+    await memory.flush(5_000);
+    expect(writers(memory)).toEqual(['scripted']);
+  });
+});
+
+describe('the use of a day', () => {
+  test('is kept over restarts, privately, and stops calls at the cap until the next day', async () => {
+    const first = await govern(1_000);
+    first.spent({ calls: 1, tokens: 600, costUsd: 0.0125 });
+    await first.close();
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const second = await govern(1_000);
+    expect(second.today()).toMatchObject({ calls: 1, tokens: 600, costUsd: 0.0125 });
+    expect(second.decide().kind).toBe('allow');
+    second.spent({ calls: 1, tokens: 400, costUsd: 0.01 });
+    expect(second.decide()).toMatchObject({ kind: 'defer', because: expect.stringContaining('1000') });
+    await second.close();
+    const third = await govern(1_000);
+    expect(third.decide().kind).toBe('defer');
+    disk.nowMs += 86_400_000;
+    expect(third.decide().kind).toBe('allow');
+    expect(third.today()).toMatchObject({ calls: 0, tokens: 0, costUsd: 0 });
+  });
+
+  test.each([
+    '',
+    '{',
+    'null',
+    '[]',
+    '{"day":"x"}',
+    '{"day":"2026-01-01","calls":-1,"tokens":1,"cost_usd":0,"limits":[]}',
+  ])('starts anew where its file holds %j', async (text) => {
+    const governor = await govern();
+    governor.spent({ calls: 1, tokens: 1, costUsd: 0 });
+    await governor.close();
+    writeFileSync(file, text);
+    const next = await govern();
+    expect(next.today()).toMatchObject({ calls: 0, tokens: 0 });
+    next.spent({ calls: 1, tokens: 2, costUsd: 0 });
+    await next.close();
+    expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ calls: 1, tokens: 2 });
+  });
+
+  test('writes nothing while there is nothing to keep', async () => {
+    const governor = await govern();
+    used(governor, '0.1');
+    await governor.close();
+    expect(existsSync(file)).toBe(false);
+  });
+});

@@ -1,0 +1,304 @@
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { Config } from '../../../../common/config.ts';
+import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
+import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
+import type { NodeIndex } from '../../../../memory/search/node-index.ts';
+import type { RecallRequest } from '../../../../memory/types/recall.ts';
+import { ANSWERABLE, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
+import { codingMemory, PROJECT, rowsOf } from '../../../helpers/coding-memory.ts';
+import { createMemoryIndex } from '../../../helpers/memory-index.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
+const live = (): AbortSignal => new AbortController().signal;
+
+function ask(prompt: string, over: Partial<RecallRequest> = {}): RecallRequest {
+  const nothing = { recent: [], visibleTurns: new Set<string>(), shown: new Set<string>() };
+  return { sessionId: 'new', projectDir: PROJECT, prompt, ...nothing, ...over };
+}
+
+const inMemory = async (): Promise<NodeIndex> => createMemoryIndex(createHashEmbedder());
+const inLance = async (): Promise<NodeIndex> => {
+  const dir = path.join(await tempDir(), 'index');
+  return (await openLanceIndex({ dir, embedder: createHashEmbedder(), now: Date.now, report: () => {} })).index;
+};
+
+describe.each([
+  ['in memory', inMemory],
+  ['in LanceDB', inLance],
+])('recall over a coding history %s', (_, makeIndex) => {
+  test('questions find their memory, questions without an answer find nothing', async () => {
+    const index = await makeIndex();
+    const { recaller, idOf } = await codingMemory(index);
+    const missed: string[] = [];
+    for (const [question, name] of ANSWERABLE) {
+      const hits = await recaller.recall(ask(question), live());
+      if (!hits.slice(0, 5).some(({ node }) => node.node_id === idOf(name))) missed.push(question);
+    }
+    expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(1);
+    const answered: string[] = [];
+    for (const question of UNANSWERABLE) {
+      if ((await recaller.recall(ask(question), live())).length > 0) answered.push(question);
+    }
+    expect(answered.length, answered.join('\n')).toBeLessThanOrEqual(2);
+    await index.close();
+  });
+
+  test('a prompt without words of its own is answered from the turns before it', async () => {
+    const index = await makeIndex();
+    const { recaller, idOf } = await codingMemory(index);
+    const recent = ['the stock sync fails', 'Shall I look at the ERP certificate chain error?'];
+    const [first] = await recaller.recall(ask('yes, do it', { recent }), live());
+    expect(first?.node.node_id).toBe(idOf('tls-error'));
+    expect(await recaller.recall(ask('yes, do it'), live())).toEqual([]);
+    await index.close();
+  });
+});
+
+describe('what is recalled', () => {
+  const QUESTION = 'which port does the staging database listen on?';
+
+  async function memory(): Promise<{ recaller: Recaller; id: string }> {
+    const { recaller, idOf } = await codingMemory(await inMemory());
+    return { recaller, id: idOf('pg-port') };
+  }
+
+  test('carries the line, the raw line with its turn, and what each lane said', async () => {
+    const { recaller, id } = await memory();
+    const [hit] = await recaller.recall(ask(QUESTION), live());
+    expect(hit?.line.text).toBe(
+      `- [${id}] 2026-03-01 (O:ASSISTANT I:M S:s-0) staging Postgres moved to port 5433 because 5432 is taken by the legacy CRM — "right, then staging Postgres listens on 5433 from now on."`,
+    );
+    expect(hit?.raw).toEqual({
+      text: 'User: right, then staging Postgres listens on 5433 from now on.',
+      turn: 'pg-port-0',
+    });
+    expect(hit?.lanes.fts).toMatchObject({ rank: 1 });
+    expect(hit?.lanes.raw).toMatchObject({ rank: 1 });
+    expect(hit?.score).toBeGreaterThan(0.5);
+  });
+
+  test('leaves out what stands for turns that are all visible, and lines that were shown', async () => {
+    const { recaller, id } = await memory();
+    const [hit] = await recaller.recall(ask(QUESTION), live());
+    const ids = async (over: Partial<RecallRequest>): Promise<string[]> =>
+      (await recaller.recall(ask(QUESTION, over), live())).map(({ node }) => node.node_id);
+    expect(await ids({})).toContain(id);
+    expect(await ids({ visibleTurns: new Set(['pg-port-0']) })).not.toContain(id);
+    expect(await ids({ shown: new Set([hit?.line.text ?? '']) })).not.toContain(id);
+  });
+
+  test('stays within the project; without a project, within the session', async () => {
+    const { recaller, id } = await memory();
+    expect(await recaller.recall(ask(QUESTION, { projectDir: '/home/dev/blog' }), live())).toEqual([]);
+    expect(await recaller.recall(ask(QUESTION, { projectDir: null }), live())).toEqual([]);
+    const [own] = await recaller.recall(ask(QUESTION, { projectDir: null, sessionId: 's-0' }), live());
+    expect(own?.node.node_id).toBe(id);
+  });
+
+  test('a search shows the nearest there is, up to `top`, and nothing for no words', async () => {
+    const { recaller } = await memory();
+    const hits = await recaller.search('run the tests', { top: 3, projectDir: PROJECT });
+    expect(hits.length).toBeGreaterThan(0);
+    expect(hits.length).toBeLessThanOrEqual(3);
+    expect(await recaller.search('… ?', { top: 3 })).toEqual([]);
+    const elsewhere = await recaller.search('staging database port', { top: 3, sessionId: 's-3' });
+    expect(elsewhere.every(({ node }) => node.session_id === 's-3')).toBe(true);
+  });
+});
+
+describe('a recaller over single nodes', () => {
+  const filler = Array.from({ length: 48 }, (_, at) =>
+    makeNode({
+      node_id: `mem_20260301_101500_0001${at + 10}`,
+      summary: `unrelated note number ${at} about gardening`,
+      trigger: '',
+      topic_tags: [],
+      turns: [],
+    }),
+  );
+
+  async function recallerOf(nodes: readonly MemoryNode[], over: Partial<RecallerDeps> = {}): Promise<Recaller> {
+    const index = await inMemory();
+    const all = [...nodes, ...filler];
+    await index.upsert(all.flatMap((node) => rowsOf(node, new Map())));
+    return createRecaller({
+      index,
+      nodeOf: (id) => all.find((node) => node.node_id === id) ?? null,
+      turnText: () => null,
+      projectOf: (directory) => directory ?? '',
+      config: Config.parse({}).recall,
+      now: Date.now,
+      ...over,
+    });
+  }
+  const one = makeNode({ turns: [] });
+  const QUESTION = 'staging database port';
+
+  test('near duplicates are shown once, contradictions both', async () => {
+    const again = makeNode({ ...one, node_id: 'mem_20260302_101500_00000b', summary: `again: ${one.summary}` });
+    const moved = makeNode({
+      ...one,
+      node_id: 'mem_20260303_101500_00000c',
+      summary: 'staging database listens on port 6000',
+    });
+    const hits = await (await recallerOf([one, again, moved])).recall(ask(QUESTION), live());
+    expect(hits).toHaveLength(2);
+    expect(hits.map(({ node }) => node.summary).join()).toContain('6000');
+  });
+
+  test('superseded nodes and rows without a node are passed over', async () => {
+    const old = { ...one, superseded_by: 'mem_20260303_101500_00000c' };
+    expect(await (await recallerOf([old])).recall(ask(QUESTION), live())).toEqual([]);
+    expect(await (await recallerOf([one], { nodeOf: () => null })).recall(ask(QUESTION), live())).toEqual([]);
+  });
+
+  test('a line takes the lowest origin of node and raw line', async () => {
+    const node = makeNode({ turns: ['t'] });
+    const turnText = async (): Promise<{ text: string; origin: 'external' }> => ({
+      text: 'the staging database port is 5433, says the wiki page',
+      origin: 'external',
+    });
+    const index = await inMemory();
+    await index.upsert(
+      [node, ...filler].flatMap((each) => rowsOf(each, new Map()).filter(({ kind }) => kind === 'node')),
+    );
+    const recaller = await recallerOf([node], { index, turnText });
+    const [hit] = await recaller.recall(ask(QUESTION), live());
+    expect(hit?.line.origin).toBe('external');
+    expect(hit?.line.text).toContain('(O:EXTERNAL ');
+    expect(hit?.raw?.turn).toBe('t');
+  });
+
+  test.each([
+    ['the staging database port is 5433', 'user'],
+    ['we moved it, so the staging database port is 5433', 'external'],
+  ])('a line that quotes only the user is the user’s, whatever entered the turn later: %s', async (user, origin) => {
+    const node = makeNode({ turns: ['t'], summary: 'which database staging has' });
+    const text = 'the staging database port is 5433\nBash {"command":"curl x"}';
+    const turnText = () => ({ text, origin: 'external' as const, user });
+    const recaller = await recallerOf([node], { turnText });
+    const [hit] = await recaller.recall(ask(QUESTION), live());
+    expect(hit?.line).toMatchObject({ origin, text: expect.stringContaining('5433') });
+  });
+
+  test('no more than topK are recalled', async () => {
+    const many = Array.from({ length: 12 }, (_, at) =>
+      makeNode({
+        node_id: `mem_20260301_101500_00002${at.toString(16)}`,
+        summary: `staging database port of tenant ${at}`,
+      }),
+    );
+    const config = { ...Config.parse({}).recall, topK: 3, minCoverage: 0.35 };
+    expect(await (await recallerOf(many, { config })).recall(ask(QUESTION), live())).toHaveLength(3);
+  });
+
+  const tenants = Array.from({ length: 12 }, (_, at) =>
+    makeNode({
+      node_id: `mem_20260301_101500_00002${at.toString(16)}`,
+      summary: `staging database port of tenant ${at}`,
+      turns: [`t-${at}`],
+    }),
+  );
+  const defaults = { ...Config.parse({}).recall, minCoverage: 0.35 };
+
+  test('what a recall gives stays within its tokens; a line that does not fit is left out whole', async () => {
+    const all = await (await recallerOf(tenants, { config: { ...defaults, topK: 12 } })).recall(ask(QUESTION), live());
+    const chars = all.map(({ line }) => line.text.length);
+    const config = { ...defaults, topK: 12, maxTokens: Math.ceil(((chars[0] ?? 0) * 2.5) / 3.5) };
+    const some = await (await recallerOf(tenants, { config })).recall(ask(QUESTION), live());
+    expect(some.map(({ line }) => line.text)).toEqual(all.slice(0, 2).map(({ line }) => line.text));
+  });
+
+  test('nothing is found below the least score', async () => {
+    const at = async (minScore: number, question = QUESTION): Promise<number> => {
+      const recaller = await recallerOf([one], { config: { ...defaults, minSimilarity: 0, minScore } });
+      return (await recaller.search(question, { top: 5 })).length;
+    };
+    expect(await at(0.4)).toBeGreaterThan(0);
+    expect(await at(1)).toBe(0);
+    const far = 'Which lagrangian has quantum chromodynamics?';
+    expect(await at(0, far)).toBeGreaterThan(0);
+    expect(await at(0.4, far)).toBe(0);
+  });
+
+  test('a search tells what a prompt would be given from what is only near', async () => {
+    const recaller = await recallerOf([one], { config: { ...defaults, minSimilarity: 0 } });
+    const far = 'Which lagrangian has quantum chromodynamics?';
+    for (const [question, fits] of [
+      [QUESTION, true],
+      [far, false],
+    ] as const) {
+      const [hit] = await recaller.search(question, { top: 1 });
+      expect(hit?.isFar).toBe(fits ? undefined : true);
+      expect(await recaller.recall(ask(question), live())).toHaveLength(fits ? 1 : 0);
+    }
+  });
+
+  test('an index that failed three times in a row is left alone for half a minute', async () => {
+    let [asked, nowMs, broken] = [0, 0, true];
+    const sound = await inMemory();
+    await sound.upsert([one, ...filler].flatMap((node) => rowsOf(node, new Map())));
+    const index: NodeIndex = {
+      ...sound,
+      search: async (...args) => {
+        asked += 1;
+        if (broken) throw new Error('the index is broken');
+        return sound.search(...args);
+      },
+    };
+    const recaller = await recallerOf([one], { index, now: () => nowMs });
+    for (let nth = 0; nth < 3; nth += 1) await expect(recaller.recall(ask(QUESTION), live())).rejects.toThrow('broken');
+    expect(await recaller.recall(ask(QUESTION), live())).toEqual([]);
+    expect(asked).toBe(3);
+    broken = false;
+    nowMs += 30_000;
+    expect(await recaller.recall(ask(QUESTION), live())).toHaveLength(1);
+  });
+
+  test('lanes that weigh nothing, as names and identifiers do, are not asked', async () => {
+    const without: (readonly string[])[] = [];
+    const sound = await inMemory();
+    const index: NodeIndex = {
+      ...sound,
+      search: (query, options) => {
+        without.push([...(options.without ?? [])]);
+        return sound.search(query, options);
+      },
+    };
+    await (await recallerOf([one], { index })).search(QUESTION, { top: 1 });
+    const weights = { ...defaults.weights, entity: 0.5 };
+    await (await recallerOf([one], { index, config: { ...defaults, weights } })).search(QUESTION, { top: 1 });
+    expect(without).toEqual([['entity', 'trigger'], ['trigger']]);
+  });
+
+  test.each(['score', 'rrf', 'comet'] as const)('joined by %s, what answers is found and passes', async (fusion) => {
+    const [hit] = await (await recallerOf([one], { config: { ...defaults, fusion } })).recall(ask(QUESTION), live());
+    expect(hit?.node.node_id).toBe(one.node_id);
+  });
+
+  test('a reranker puts what was found in order; without its word the order stands', async () => {
+    const found = async (worth: (texts: readonly string[]) => readonly number[] | null): Promise<string[]> => {
+      const reranking = { candidates: () => 40, worth: async (_: string, texts: readonly string[]) => worth(texts) };
+      const hits = await (await recallerOf(tenants, { config: defaults, reranking })).search(QUESTION, { top: 3 });
+      return hits.map(({ node }) => node.summary);
+    };
+    const order = await found(() => null);
+    const ninth = await found((texts) => texts.map((text) => Number(text.includes('tenant 9'))));
+    expect(ninth).toEqual(['staging database port of tenant 9', ...order.slice(0, 2)]);
+  });
+
+  test('an abort ends the wait at once, also while the index hangs', async () => {
+    const hanging: NodeIndex = { ...(await inMemory()), search: () => new Promise(() => {}) };
+    const recaller = await recallerOf([one], { index: hanging });
+    const controller = new AbortController();
+    const waiting = recaller.recall(ask(QUESTION), controller.signal);
+    controller.abort(new Error('late'));
+    await expect(waiting).rejects.toThrow('late');
+    await expect(recaller.recall(ask(QUESTION), controller.signal)).rejects.toThrow('late');
+  });
+});

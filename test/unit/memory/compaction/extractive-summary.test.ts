@@ -1,0 +1,178 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { driftOf } from '../../../../memory/compaction/drift.ts';
+import { compactLocally, senseLocally } from '../../../../memory/compaction/extractive-summary.ts';
+import { topicRuns } from '../../../../memory/compaction/topic-shift.ts';
+import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
+import { split } from '../../../../memory/text/sentences.ts';
+import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+
+const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
+const compact = (turns: ReturnType<typeof say>[], knownTags: string[] = []) =>
+  compactLocally({ project: 'p', turns, knownTags, brief: '' });
+
+const history = [
+  say(
+    'We use pnpm in this repo, never npm. The staging database listens on port 5433.',
+    'Great. Let me look at the configuration.\n\n- `src/config/db.ts` now reads STAGING_DB_PORT\n- I will check more.',
+  ),
+  say(
+    'Why does checkout fail?',
+    'Root cause: PaymentClient throws E_TIMEOUT after 1500 ms because the pool holds 5 sockets.',
+  ),
+  say('Set the pool to 20.', 'Done: pool size is 20 in src/payment/client.ts.'),
+];
+
+describe('a summary without a model', () => {
+  test('keeps figures, names, paths and decisions, and who decided, in whole sentences', () => {
+    const summary = compact(history)
+      .nodes.map((node) => node.summary)
+      .join('; ');
+    for (const kept of ['never npm', '5433', 'src/config/db.ts', 'E_TIMEOUT', '1500 ms', 'pool size is 20']) {
+      expect(summary).toContain(kept);
+    }
+    expect(summary).toContain('user says: We use pnpm');
+    expect(summary).not.toMatch(/Let me look|I will check/);
+  });
+
+  test('is never longer than its cap, never empty, and covers every turn', () => {
+    const words = fc.array(fc.oneof(fc.string({ maxLength: 30 }), fc.constantFrom('port 5433.', 'must', '```', '\n')));
+    const text = words.map((parts) => parts.join(' '));
+    fc.assert(
+      fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 6 }), (pairs) => {
+        const turns = pairs.map(([prompt, answer], index) => readTurn(talk(`${index} ${prompt}`, answer)));
+        const { nodes } = compact(turns);
+        expect(nodes.flatMap((node) => node.turns)).toEqual(turns.map((turn) => turn.end));
+        for (const node of nodes) {
+          expect(node.summary.length).toBeGreaterThan(0);
+          expect(node.summary.length).toBeLessThanOrEqual(600);
+          expect(node.trigger).toMatch(/^When I /);
+        }
+      }),
+    );
+  });
+
+  test('shows nothing of tool output', () => {
+    const turn = readTurn(turnOf('Look around', toolRound('Bash', { command: 'ls' }, 'we decided on port 9999')));
+    expect(JSON.stringify(compact([turn]))).not.toContain('9999');
+  });
+
+  test('reuses known tags before it makes new ones', () => {
+    expect(compact(history, ['staging', 'unrelated']).nodes[0]?.topic_tags[0]).toBe('staging');
+  });
+
+  test('a rule of the user is important, always shown, and a hint of the brief in the user’s words', () => {
+    const { nodes, brief } = compact([say('From now on always run pnpm lint before a commit.', 'Noted.')]);
+    expect(nodes[0]).toMatchObject({ importance: 'HIGH', recall_mode: 'both' });
+    expect(brief.hints[0]?.text).toBe('From now on always run pnpm lint before a commit.');
+  });
+
+  test('who said it stands once, and what the assistant answered after it', () => {
+    const [node] = compact([
+      say('Use port 5433 for staging.', 'The config has port 5433.'),
+      say('The staging pool gets 20 sockets.', 'It has 20 sockets now.'),
+    ]).nodes;
+    expect(node?.summary).toBe(
+      'user says: Use port 5433 for staging; The staging pool gets 20 sockets — answered: The config has port 5433; It has 20 sockets now',
+    );
+  });
+
+  test('two statements that differ in a figure are two statements', () => {
+    const summary = compact([
+      say(
+        'Never retry the mail queue when it answers E_LATE_22.',
+        'Never retry the mail queue when it answers E_TORN_44.',
+      ),
+    ]).nodes[0]?.summary;
+    expect(summary).toContain('E_LATE_22');
+    expect(summary).toContain('E_TORN_44');
+  });
+
+  test('what only leads in is left out', () => {
+    const [node] = compact([say('By the way: So that you know, staging listens on port 5433.', 'ok')]).nodes;
+    expect(node?.summary).toBe('user says: staging listens on port 5433');
+  });
+
+  test('a plain order is left to its answer', () => {
+    expect(compact([say('Load them once.', 'A label takes 390 ms now.')]).nodes[0]?.summary).toBe(
+      'A label takes 390 ms now',
+    );
+  });
+
+  test('sentences that name nothing do not say what is being worked on', () => {
+    const { brief } = compact([
+      say('Good, keep that. Stream the export of October, it ran out of memory.', 'Done.'),
+      say('Run everything once more.', 'All pass.'),
+      say('Shorter, one sentence.', 'The export is streamed.'),
+    ]);
+    expect(brief.active.map(({ text }) => text)).toEqual(['Stream the export of October, it ran out of memory.']);
+  });
+
+  test('a stranger’s text in one turn does not colour what was said in the others', () => {
+    const page = readTurn(
+      turnOf('What does their page say about request limits?', [
+        ...toolRound('WebFetch', { url: 'https://a.example' }, 'A key may make 40 requests.'),
+        message('assistant', [{ type: 'text', text: 'A key may make 40 requests a second.' }]),
+      ]),
+    );
+    const { nodes } = compact([page, say('Then our limiter allows 30 requests a second.', 'It allows 30 requests.')]);
+    expect(nodes.map((node) => node.origin)).toEqual(['external', 'user']);
+    const own = readTurn(
+      turnOf('We never send more than 30 requests a second.', [
+        ...toolRound('WebFetch', { url: 'https://a.example' }, 'x'),
+        message('assistant', [{ type: 'text', text: 'Sure.' }]),
+      ]),
+    );
+    expect(compact([own]).nodes[0]?.origin).toBe('user');
+  });
+
+  test('a trigger names what the turns are recognised by', () => {
+    expect(compact(history.slice(1, 2)).nodes[0]?.trigger).toMatch(/E_TIMEOUT|PaymentClient/);
+  });
+
+  test('code blocks are nobody’s statement, list items are', () => {
+    expect(split('Use this:\n```ts\nconst port = 1;\n```\n- Port is 2. It stays.\n1. Third')).toEqual([
+      'Use this:',
+      'Port is 2.',
+      'It stays.',
+      'Third',
+    ]);
+  });
+});
+
+describe('a reading without a model', () => {
+  const css = say('Now restyle the landing page header with a purple gradient.', 'The header has a purple gradient.');
+
+  test('another subject breaks the flow, a follow-up does not', () => {
+    expect(senseLocally({ buffer: history, turn: css }).logic_flow).toBe('BROKEN');
+    const more = say('Why is the PaymentClient pool of sockets limited?', 'Historic reasons.');
+    expect(senseLocally({ buffer: history, turn: more }).logic_flow).toBe('MAINTAIN');
+    expect(senseLocally({ buffer: history, turn: say('yes, do it', 'ok') }).logic_flow).toBe('MAINTAIN');
+  });
+
+  test('the load grows with what has piled up', () => {
+    const long = say('Describe it', 'word '.repeat(12_000));
+    const levels = [[], history, [long]].map((buffer) => senseLocally({ buffer, turn: css }).load_level);
+    expect(levels).toEqual([1, 2, 5]);
+  });
+
+  test('the same prompt again is redundant', () => {
+    expect(senseLocally({ buffer: history, turn: history[0] as never }).redundancy_detected).toBe(true);
+  });
+
+  test('a batch falls into its topics', () => {
+    expect(driftOf(css, history)).toBeGreaterThan(0.9);
+    expect(topicRuns([...history.slice(1), css], new Map()).map((run) => run.length)).toEqual([2, 1]);
+  });
+
+  test('a topic is held against the last turns, ends sooner after a pause, and never grows without end', () => {
+    const of = (minutes: number, prompt: string) =>
+      readTurn(talk(prompt, 'Done.', { atMs: 1_800_000_000_000 + minutes * 60_000 }));
+    const fonts = 'Parse the label fonts once, cache parsed fonts';
+    const later = 'Label export wants semicolons, German header, decimal commas';
+    const lengths = (...turns: ReturnType<typeof of>[]) => topicRuns(turns, new Map()).map((run) => run.length);
+    expect(lengths(of(0, fonts), of(1, later))).toEqual([2]);
+    expect(lengths(of(0, fonts), of(90, later))).toEqual([1, 1]);
+    expect(lengths(...Array.from({ length: 14 }, (_, at) => of(at, `${fonts} ${at}`)))).toEqual([6, 6, 2]);
+  });
+});

@@ -1,0 +1,71 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { lowestOrigin, type Origin } from '../../../../common/turn.ts';
+import { isSameWork, revised, withoutRevisionsBy } from '../../../../memory/compaction/supersede.ts';
+import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { currentSummary, isPast } from '../../../../memory/model/validity.ts';
+import { anyNode, makeNode } from '../../../helpers/nodes.ts';
+
+const NEXT_ID = 'mem_20260401_101500_00000b';
+const origins = fc.constantFrom<Origin>('user', 'assistant', 'tool', 'external');
+const told = (over: Partial<MemoryNode>): MemoryNode => makeNode({ written_by: 'claude', ...over });
+const next = (over: Partial<MemoryNode> = {}): MemoryNode =>
+  told({
+    node_id: NEXT_ID,
+    summary: 'from now on the staging database listens on port 6432 instead',
+    valid_from: '2026-04-01T10:15:00.000Z',
+    turns: ['end-2'],
+    ...over,
+  });
+
+test('what comes from lower down never closes what comes from further up', () => {
+  fc.assert(
+    fc.property(origins, origins, fc.boolean(), (from, by, isNamed) => {
+      const former = told({ origin: from });
+      const named = isNamed ? [{ nodeId: former.node_id, fact: null }] : [];
+      const closed = revised(former, next({ origin: by }), named);
+      expect(isPast(closed)).toBe(lowestOrigin([from, by]) === from);
+    }),
+  );
+});
+
+test('whatever is revised, nothing that a node said is gone, and it reads back as it is', () => {
+  fc.assert(
+    fc.property(anyNode, fc.array(fc.nat(2)), (any, places) => {
+      const former = { ...any, project: 'p', pinned_from: undefined, valid_from: '2020-01-01T00:00:00.000Z' };
+      const named = places.map((fact) => ({ nodeId: former.node_id, fact }));
+      const closed = revised(former, next({ project: 'p' }), named);
+      expect(closed.summary).toBe(former.summary);
+      expect(closed.turns).toEqual(former.turns);
+      for (const [at, { concept, value, polarity, evidence }] of former.facts.entries()) {
+        expect(closed.facts[at]).toMatchObject({ concept, value, polarity, evidence });
+      }
+      expect(isSameWork(former, closed)).toBe(true);
+      expect(revised(closed, next({ project: 'p' }), [])).toStrictEqual(closed);
+      const { pinned_from: _, ...plain } = closed;
+      const head = { session_id: plain.session_id, project: plain.project };
+      expect(parseSection(renderSection(plain), head)).toEqual({ kind: 'node', node: plain });
+    }),
+    { numRuns: 60 },
+  );
+});
+
+test('removing what revised a node opens it again', () => {
+  const former = told({});
+  const closed = revised(former, next());
+  expect(closed).toMatchObject({ superseded_by: NEXT_ID, valid_to: '2026-04-01T10:15:00.000Z' });
+  const open = withoutRevisionsBy(closed, new Set([NEXT_ID]));
+  expect(isPast(open)).toBe(false);
+  expect(currentSummary(open)).toBe(former.summary);
+});
+
+test.each([
+  ['it is pinned', { pinned_from: 'active' }, {}],
+  ['it is of another project', { project: '/elsewhere' }, {}],
+  ['it stands for the same turns', {}, { turns: ['end-1'] }],
+  ['it is newer', { valid_from: '2026-05-01T10:15:00.000Z' }, {}],
+] as const)('a node stays as it is when %s', (_, former, later) => {
+  const node = told(former as Partial<MemoryNode>);
+  expect(revised(node, next(later as Partial<MemoryNode>))).toBe(node);
+});

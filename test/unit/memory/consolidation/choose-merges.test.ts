@@ -1,0 +1,128 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { lowestOrigin } from '../../../../common/turn.ts';
+import { chooseMerges, isUsers, type MergeRule, mayMerge } from '../../../../memory/consolidation/choose-merges.ts';
+import type { Near } from '../../../../memory/consolidation/clusters.ts';
+import { mergedNodes } from '../../../../memory/consolidation/merge-nodes.ts';
+import { joinedText } from '../../../../memory/consolidation/merge-text.ts';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+
+const RULE: MergeRule = { words: 0.6, most: 5, sparesStandIns: false };
+const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
+const SUMMARIES = [
+  'staging Postgres listens on port 5433',
+  'Postgres of staging listens on port 5433 now',
+  'CI runs on Node 20',
+];
+
+const node: fc.Arbitrary<Partial<MemoryNode>> = fc.record({
+  summary: fc.constantFrom(...SUMMARIES),
+  origin: fc.constantFrom('user', 'assistant', 'tool', 'external'),
+  importance: fc.constantFrom('HIGH', 'MED', 'MED', 'LOW'),
+  written_by: fc.constantFrom('claude', 'claude', 'local', 'user', 'bundle', 'document'),
+  recall_mode: fc.constantFrom('active', 'active', 'both'),
+  project: fc.constantFrom('/a', '/a', '/b'),
+  superseded_by: fc.constantFrom(null, null, null, idOf(0)),
+});
+const shelf = fc.array(node, { minLength: 2, maxLength: 12 }).map((all) =>
+  all.map((over, at) => {
+    const created_at = `2026-03-01T10:15:${String(at).padStart(2, '0')}.000Z`;
+    return makeNode({ ...over, node_id: idOf(at), turns: [`end-${at}`], created_at, valid_from: created_at });
+  }),
+);
+const everyPair = (nodes: readonly MemoryNode[]): Near[] =>
+  nodes.flatMap((left) => nodes.map((right) => ({ left: left.node_id, right: right.node_id, likeness: 0.9 })));
+const mapOf = (nodes: readonly MemoryNode[]) => new Map(nodes.map((each) => [each.node_id, each]));
+
+function mergeAll(nodes: readonly MemoryNode[]): MemoryNode[] {
+  const after = mapOf(nodes);
+  for (const { keeper, losers } of chooseMerges(after, everyPair(nodes), RULE)) {
+    const [first, ...others] = [keeper, ...losers].map((id) => after.get(id) as MemoryNode) as [MemoryNode];
+    const making = { text: joinedText([first, ...others]), writtenBy: 'consolidation', at: '2026-04-01T00:00:00.000Z' };
+    for (const made of mergedNodes(first, others, making)) after.set(made.node_id, made);
+  }
+  return [...after.values()];
+}
+
+describe('merging', () => {
+  it('never merges away what matters most, what a person wrote, or what is trusted otherwise', () => {
+    fc.assert(
+      fc.property(shelf, (nodes) => {
+        const after = mapOf(mergeAll(nodes));
+        for (const before of nodes) {
+          const now = after.get(before.node_id) as MemoryNode;
+          if (before.importance === 'HIGH' || isUsers(before)) expect(now.superseded_as).toBeUndefined();
+          if (isUsers(before)) expect(now).toEqual(before);
+          expect(now.origin).toBe(before.origin);
+          const heir = after.get(
+            now.superseded_as === 'merged' ? (now.superseded_by as string) : now.node_id,
+          ) as MemoryNode;
+          expect(heir.turns).toEqual(expect.arrayContaining(before.turns));
+          expect(lowestOrigin([heir.origin, before.origin])).toBe(heir.origin);
+          expect(heir.created_at <= before.created_at).toBe(true);
+          if (now.superseded_as === 'merged')
+            expect({ ...now, superseded_by: null, valid_to: null, superseded_as: undefined }).toEqual({
+              ...before,
+              superseded_as: undefined,
+            });
+        }
+      }),
+    );
+  });
+
+  it('a second time changes nothing', () => {
+    fc.assert(
+      fc.property(shelf, (nodes) => {
+        const taken = (after: readonly MemoryNode[]) => (keeper: string) =>
+          after.filter((each) => each.superseded_as === 'merged' && each.superseded_by === keeper).length;
+        const once = mergeAll(nodes);
+        // The texts as they were: what the vectors of before say of them.
+        const asBefore = once.map((each) => ({
+          ...each,
+          summary: nodes.find(({ node_id }) => node_id === each.node_id)?.summary ?? '',
+          written_by: nodes.find(({ node_id }) => node_id === each.node_id)?.written_by ?? '',
+        }));
+        expect(chooseMerges(mapOf(asBefore), everyPair(nodes), RULE, taken(once))).toEqual([]);
+      }),
+    );
+  });
+
+  it('gives a keeper at most five in its life', () => {
+    const nodes = Array.from({ length: 9 }, (_, at) =>
+      makeNode({
+        node_id: idOf(at),
+        turns: [`end-${at}`],
+        written_by: 'claude',
+        created_at: `2026-03-01T10:15:0${at}.000Z`,
+      }),
+    );
+    const sizes = (taken: number) =>
+      chooseMerges(mapOf(nodes), everyPair(nodes), RULE, () => taken).map(({ losers }) => losers.length);
+    expect(sizes(0)).toEqual([5, 2]);
+    expect(sizes(5)).toEqual([]);
+  });
+
+  it.each([
+    ['another figure', 'Postgres of staging listens on port 5432 now'],
+    ['another environment', 'PRODUCTION Postgres listens on port 5433'],
+    ['a denial', 'staging Postgres does not listen on port 5433'],
+    ['another matter', 'the office cat sleeps on the router'],
+  ])('keeps %s apart', (_, summary) => {
+    const keeper = makeNode({ summary: 'staging Postgres listens on port 5433', turns: ['a'], written_by: 'claude' });
+    const other = makeNode({ node_id: idOf(9), summary, turns: ['b'], written_by: 'claude' });
+    expect(mayMerge(keeper, { ...other, summary: SUMMARIES[1] as string }, RULE)).toBe(true);
+    expect(mayMerge(keeper, other, RULE)).toBe(false);
+  });
+
+  it('keeps two values of one thing apart', () => {
+    const fact = { concept: 'runtime', polarity: 'positive' as const, evidence: [] };
+    const one = makeNode({
+      summary: 'the runtime was chosen',
+      written_by: 'claude',
+      facts: [{ ...fact, value: 'Node 20' }],
+    });
+    const other = makeNode({ ...one, node_id: idOf(9), facts: [{ ...fact, value: 'Node 22' }] });
+    expect(mayMerge(one, other, RULE)).toBe(false);
+  });
+});

@@ -1,0 +1,75 @@
+import { describe, expect, it } from 'vitest';
+import { type AwakeParts, createAwakeSessions } from '../../../../memory/ingest/session-cache.ts';
+import type { TurnText } from '../../../../memory/models/language-model.ts';
+
+const turn: TurnText = { end: 'e', atMs: 0, origin: 'user', user: 'hello', parts: [] };
+const nothing = async (): Promise<void> => {};
+
+function make(over: Partial<AwakeParts> = {}) {
+  const away: string[] = [];
+  const sessions = createAwakeSessions({
+    buffersRest: false,
+    onError: () => {},
+    onPutAway: (id) => away.push(id),
+    most: 2,
+    ...over,
+  });
+  return { sessions, away };
+}
+
+describe('sessions in memory', () => {
+  it('are no more than may be, those used last', async () => {
+    const { sessions, away } = make();
+    for (const id of ['a', 'b', 'a', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
+    expect(sessions.all().map(({ id }) => id)).toEqual(['c', 'd']);
+    expect(away).toEqual(['b', 'a']);
+    expect(sessions.waiting()).toEqual([]);
+  });
+
+  it('stay where others are only read', async () => {
+    const { sessions, away } = make();
+    for (const id of ['a', 'b', 'c', 'd']) await sessions.run(sessions.of(id), nothing, true);
+    expect(sessions.all().map(({ id }) => id)).toEqual(['a', 'b']);
+    expect(away).toEqual(['c', 'd']);
+  });
+
+  it('stay while they work, are read, or wait for their time', async () => {
+    const { sessions } = make();
+    let finish = (): void => {};
+    const busy = sessions.run(
+      sessions.of('busy'),
+      () =>
+        new Promise((resolve) => {
+          finish = resolve;
+        }),
+    );
+    sessions.of('read').sensing = true;
+    sessions.of('waits').buffer.push(turn);
+    for (const id of ['a', 'b', 'c']) await sessions.run(sessions.of(id), nothing);
+    expect(sessions.all().map(({ id }) => id)).toEqual(['busy', 'read', 'waits']);
+    finish();
+    await busy;
+    expect(sessions.has('busy')).toBe(false);
+  });
+
+  it('are named while turns of theirs wait for a node, and come back as they were left', async () => {
+    const { sessions } = make({ buffersRest: true });
+    const first = sessions.of('a');
+    first.project = '/shop';
+    first.buffer.push(turn);
+    first.hydration = nothing();
+    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
+    expect(sessions.has('a')).toBe(false);
+    expect([sessions.waiting(), sessions.waiting('/shop'), sessions.waiting('/other')]).toEqual([['a'], ['a'], []]);
+    const again = sessions.of('a');
+    expect(again).toMatchObject({ project: '/shop', buffer: [], hydration: null });
+    expect(sessions.waiting()).toEqual([]);
+    // It could not be read: what waits in it is not forgotten for that.
+    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
+    expect(sessions.waiting()).toEqual(['a']);
+    const read = sessions.of('a');
+    read.hydration = nothing();
+    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
+    expect(sessions.waiting()).toEqual([]);
+  });
+});

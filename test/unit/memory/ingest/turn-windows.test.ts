@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { createSessionTurns } from '../../../../memory/ingest/turn-windows.ts';
+import type { TurnText } from '../../../../memory/models/language-model.ts';
+
+const turn = (at: number): TurnText => ({ end: `t${at}`, atMs: at, origin: 'user', user: `said ${at}`, parts: [] });
+const turns = (from: number, to: number): TurnText[] => Array.from({ length: to - from }, (_, at) => turn(from + at));
+
+function counted(all: () => readonly TurnText[]) {
+  let reads = 0;
+  const session = createSessionTurns(async () => {
+    reads += 1;
+    return all();
+  });
+  return { session, reads: () => reads };
+}
+
+const endsBefore = async (read: ReturnType<ReturnType<typeof createSessionTurns>['read']>, end: string) =>
+  (await read).before.get(end);
+
+test('what follows the turns known so far needs no reading; each turn knows the five before it, nearest first', async () => {
+  let written = 3;
+  const { session, reads } = counted(() => turns(0, written));
+  expect(await endsBefore(session.read('s', turns(0, 3)), 't2')).toEqual(['t1', 't0']);
+  written = 8;
+  expect(await endsBefore(session.read('s', turns(3, 8)), 't7')).toEqual(['t6', 't5', 't4', 't3', 't2']);
+  expect(await endsBefore(session.read('s', turns(1, 3)), 't1')).toEqual(['t0']);
+  expect(reads()).toBe(1);
+});
+
+test('a session that was never seen, or forgotten, is read as a whole', async () => {
+  const { session, reads } = counted(() => turns(0, 8));
+  expect(await endsBefore(session.read('s', turns(6, 8)), 't6')).toEqual(['t5', 't4', 't3', 't2', 't1']);
+  session.clear();
+  expect(await endsBefore(session.read('s'), 't1')).toEqual(['t0']);
+  expect(reads()).toBe(2);
+});

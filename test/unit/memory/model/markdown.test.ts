@@ -1,0 +1,152 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { parseBriefFile, renderBriefFile } from '../../../../memory/model/brief-markdown.ts';
+import {
+  newDocument,
+  parseDocument,
+  parseSection,
+  renderDocument,
+  renderSection,
+} from '../../../../memory/model/markdown.ts';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { anyNode, hostileText, makeNode } from '../../../helpers/nodes.ts';
+
+function fileOf(nodes: readonly MemoryNode[]): string {
+  const [{ session_id, project }] = nodes as [MemoryNode];
+  const sections = nodes.map((node) => ({ id: node.node_id, raw: renderSection(node), line: 0 }));
+  return renderDocument({ ...newDocument({ session_id, project }), sections });
+}
+
+function nodesOf(text: string): unknown[] {
+  const document = parseDocument(text);
+  if (typeof document === 'string') throw new Error(document);
+  return document.sections.map(({ raw }) => {
+    const parsed = parseSection(raw, document.head);
+    return parsed.kind === 'node' ? parsed.node : parsed.message;
+  });
+}
+
+test('every node is read back as it was written, whatever its texts look like', () => {
+  fc.assert(
+    fc.property(fc.array(anyNode, { minLength: 1, maxLength: 3 }), (made) => {
+      const [first] = made as [MemoryNode];
+      const nodes = made.map((node) => ({ ...node, session_id: first.session_id, project: first.project }));
+      const bytes = Buffer.from(fileOf(nodes));
+      expect(nodesOf(bytes.toString('utf8'))).toEqual(nodes);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a file reads like a note', () => {
+  const node = makeNode({ detailed_summary: 'Moved because 5432 was taken.\n\n# not a heading of ours' });
+  expect(fileOf([node])).toBe(
+    `---
+session_id: s-1
+project: /home/dev/shop
+---
+
+## mem_20260301_101500_00000a staging database listens on port 5433
+
+- depth_level: 1
+- recall_mode: active
+- importance: MED
+- topic_tags: ["database","FLAG:decision"]
+- origin: user
+- written_by: local
+- compaction_reason: topic_shift
+- created_at: 2026-03-01T10:15:00.000Z
+- valid_from: 2026-03-01T10:15:00.000Z
+- valid_to: null
+- superseded_by: null
+- parent_node_id: null
+- links: []
+- source_links: []
+- strength: 1
+- recall_count: 0
+- last_recalled_at: null
+- turns: ["end-1"]
+- content_key: ${'c'.repeat(64)}
+- raw_location: journal/s-1.log
+- capsule: null
+
+### Trigger
+
+When I connect to the staging database
+
+### Detail
+
+Moved because 5432 was taken.
+
+\\# not a heading of ours
+
+`,
+  );
+});
+
+test('edits by hand are understood: new summary, changed field, CRLF line ends, more blank lines', () => {
+  const text = fileOf([makeNode()])
+    .replace('listens on port 5433', 'listens on port 6000')
+    .replace('importance: MED', 'importance:   "HIGH" ')
+    .replace('### Trigger\n', '\n\n### Trigger\n\n\n')
+    .replaceAll('\n', '\r\n');
+  expect(nodesOf(text)).toEqual([makeNode({ summary: 'staging database listens on port 6000', importance: 'HIGH' })]);
+});
+
+test('what does not validate is named by key and what was expected', () => {
+  const broken = (from: string, to: string): unknown => nodesOf(fileOf([makeNode()]).replace(from, to))[0];
+  expect(broken('importance: MED', 'importance: HUGE')).toMatch(/mem_.*: importance: .*"HIGH"/);
+  expect(broken('- strength: 1', '- strength: strong')).toMatch(/strength: .*number/);
+  expect(broken('- links: []', 'links are none')).toMatch(/expected `- key: value`/);
+  expect(broken('### Trigger', '### Reminder')).toMatch(/### Reminder: expected ### Summary/);
+  expect(broken('## mem_20260301', '## note_20260301')).toMatch(/heading: expected `## mem_/);
+  expect(parseDocument('no front matter')).toMatch(/front matter: expected/);
+  expect(parseDocument('---\nproject: x\n---\n')).toMatch(/session_id: expected/);
+});
+
+test('any text is taken apart into pieces that make it whole again', () => {
+  fc.assert(
+    fc.property(fc.array(hostileText), (parts) => {
+      const text = `---\nsession_id: s\nproject: p\n---\n${parts.join('\n')}`;
+      const document = parseDocument(text);
+      if (typeof document === 'string') throw new Error(document);
+      expect(renderDocument(document)).toBe(text);
+      for (const { raw } of document.sections) parseSection(raw, document.head);
+    }),
+  );
+});
+
+test('every brief is read back as it was written', () => {
+  const claim = fc.record({
+    text: hostileText,
+    origin: fc.constantFrom('user', 'assistant', 'tool', 'external'),
+    sources: fc.array(fc.string(), { maxLength: 2 }),
+  });
+  const brief = fc.record({
+    session_id: hostileText,
+    project: hostileText,
+    updated_at: fc.constant('2026-03-01T10:15:00.000Z'),
+    active: fc.array(claim, { maxLength: 3 }),
+    hints: fc.array(claim, { maxLength: 3 }),
+  });
+  fc.assert(
+    fc.property(brief, (made) => {
+      expect(parseBriefFile(Buffer.from(renderBriefFile(made)).toString('utf8'))).toEqual(made);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('a line that the owner adds to a brief counts as said by the user', () => {
+  const text = renderBriefFile({
+    session_id: 's',
+    project: 'p',
+    updated_at: '2026-03-01T10:15:00.000Z',
+    active: [{ text: 'port the parser', origin: 'assistant', sources: ['t'] }],
+    hints: [],
+  }).replace('## Hints\n', '## Hints\n- never push to main\n');
+  expect(parseBriefFile(text)).toMatchObject({
+    active: [{ text: 'port the parser', origin: 'assistant', sources: ['t'] }],
+    hints: [{ text: 'never push to main', origin: 'user', sources: [] }],
+  });
+});

@@ -1,0 +1,162 @@
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import { decideQuota, mergeQuota, readQuota } from '../../../../memory/models/quota.ts';
+
+const NOW = Date.UTC(2026, 2, 4, 10, 0, 0);
+const RESET = NOW + 2 * 3_600_000;
+const rule = { maxUtilization: 0.8, dailyTokens: 500_000 };
+
+const unified = (used: string, reset: string = String(RESET / 1_000)): Record<string, string> => ({
+  'anthropic-ratelimit-unified-status': 'allowed',
+  'anthropic-ratelimit-unified-reset': reset,
+  'anthropic-ratelimit-unified-representative-claim': 'five_hour',
+  'anthropic-ratelimit-unified-5h-utilization': used,
+  'anthropic-ratelimit-unified-5h-reset': reset,
+  'anthropic-ratelimit-unified-overage-status': 'rejected',
+});
+const decide = (
+  headers: Record<string, string>,
+  over: { status?: number; tokensToday?: number; nowMs?: number } = {},
+) =>
+  decideQuota(readQuota({ status: over.status ?? 200, headers }, NOW), {
+    rule,
+    tokensToday: over.tokensToday ?? 0,
+    nowMs: over.nowMs ?? NOW,
+  });
+
+describe('the governor', () => {
+  test.each(['0.79', '79', '79 %', '79%'])('allows at %s', (used) => {
+    expect(decide(unified(used))).toEqual({ kind: 'allow' });
+  });
+
+  test.each(['0.81', '81', '81 %', '81.0', '0.2, 0.81', '1.07', '100'])('defers until the reset at %s', (used) => {
+    const decision = decide(unified(used));
+    expect(decision).toMatchObject({ kind: 'defer', untilMs: RESET });
+  });
+
+  test('says why in plain words', () => {
+    expect(decide(unified('0.81'))).toMatchObject({
+      because: 'the 5h limit is 81 % used, and our own calls stop at 80 %',
+    });
+  });
+
+  test('allows again from the reset on', () => {
+    expect(decide(unified('0.81'), { nowMs: RESET - 1 }).kind).toBe('defer');
+    expect(decide(unified('0.81'), { nowMs: RESET })).toEqual({ kind: 'allow' });
+  });
+
+  test.each([
+    ['seconds', String(RESET / 1_000)],
+    ['milliseconds', String(RESET)],
+    ['a date', new Date(RESET).toISOString()],
+    ['seconds from now', '7200'],
+  ])('reads a reset given as %s', (_, reset) => {
+    expect(decide(unified('0.9', reset))).toMatchObject({ untilMs: RESET });
+  });
+
+  test.each(['', 'soon', '-5', String(NOW / 1_000 - 60), '99999999999999'])(
+    'waits a while where a reset is "%s"',
+    (reset) => {
+      expect(decide(unified('0.9', reset))).toMatchObject({ untilMs: NOW + 15 * 60_000 });
+    },
+  );
+
+  test('waits for the last of several limits to end', () => {
+    const week = String((NOW + 3 * 86_400_000) / 1_000);
+    const headers = {
+      ...unified('0.9'),
+      'anthropic-ratelimit-unified-7d-utilization': '0.85',
+      'anthropic-ratelimit-unified-7d-reset': week,
+    };
+    expect(decide(headers)).toMatchObject({ untilMs: NOW + 3 * 86_400_000 });
+  });
+
+  test('takes one percent for what it is beside others in percent', () => {
+    const headers = { ...unified('1'), 'anthropic-ratelimit-unified-7d-utilization': '40' };
+    expect(decide(headers)).toEqual({ kind: 'allow' });
+    expect(decide(unified('1')).kind).toBe('defer');
+  });
+
+  test('reads the limits of an API key', () => {
+    const key = (remaining: string): Record<string, string> => ({
+      'anthropic-ratelimit-input-tokens-limit': '100000',
+      'anthropic-ratelimit-input-tokens-remaining': remaining,
+      'anthropic-ratelimit-input-tokens-reset': new Date(NOW + 30_000).toISOString(),
+    });
+    expect(decide(key('21000')).kind).toBe('allow');
+    expect(decide(key('19000'))).toMatchObject({ kind: 'defer', untilMs: NOW + 30_000 });
+  });
+
+  test('heeds a refusal even where no share is told', () => {
+    const headers = {
+      'anthropic-ratelimit-unified-status': 'rejected',
+      'anthropic-ratelimit-unified-reset': String(RESET / 1_000),
+    };
+    expect(decide(headers, { status: 429 })).toMatchObject({ kind: 'defer', untilMs: RESET });
+    expect(decide({ 'retry-after': '60' }, { status: 429 })).toMatchObject({ untilMs: NOW + 60_000 });
+    expect(decide({ 'retry-after': '60' }, { status: 529 }).kind).toBe('allow');
+  });
+
+  test('stops at the daily cap until midnight UTC', () => {
+    expect(decide({}, { tokensToday: 499_999 }).kind).toBe('allow');
+    expect(decide({}, { tokensToday: 500_000 })).toMatchObject({ kind: 'defer', untilMs: Date.UTC(2026, 2, 5) });
+  });
+
+  test('believes the newest word about a limit and forgets what has started anew', () => {
+    const before = readQuota({ status: 200, headers: unified('0.9') }, NOW);
+    const after = readQuota({ status: 200, headers: unified('0.1') }, NOW + 1);
+    expect(mergeQuota(before, after, NOW + 1).map((window) => window.utilization)).toEqual([0.1]);
+    expect(mergeQuota(before, [], NOW + 1)).toEqual(before);
+    expect(mergeQuota(before, [], RESET)).toEqual([]);
+  });
+});
+
+describe('garbage in the headers', () => {
+  const name = fc.oneof(
+    fc.string(),
+    fc
+      .tuple(
+        fc.constantFrom('unified-', '', 'unified-unified-'),
+        fc.constantFrom('5h', '7d', 'tokens', '__proto__', 'constructor', 'x'.repeat(60), ''),
+        fc.constantFrom('-utilization', '-reset', '-status', '-limit', '-remaining', ''),
+      )
+      .map((all) => `anthropic-ratelimit-${all.join('')}`),
+    fc.constant('retry-after'),
+  );
+  const value = fc.oneof(
+    fc.string(),
+    fc.double().map(String),
+    fc.integer().map(String),
+    fc.constantFrom('NaN', '1e999', '-1', '81 %', '0.81', ',,,', '9'.repeat(400)),
+  );
+  const headers = fc.dictionary(name, value);
+
+  test('never throws, and never defers without an end', () => {
+    fc.assert(
+      fc.property(headers, fc.constantFrom(200, 429), (some, status) => {
+        const windows = readQuota({ status, headers: some }, NOW);
+        const decision = decideQuota(windows, { rule, tokensToday: 0, nowMs: NOW });
+        if (decision.kind === 'allow') return;
+        expect(decision.untilMs).toBeGreaterThan(NOW);
+        expect(decision.untilMs).toBeLessThanOrEqual(NOW + 8 * 86_400_000);
+        expect(decision.because).toMatch(/^[ -~]+$/);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test('never hides a limit that is used up, nor a spent day', () => {
+    const used = fc.double({ min: 0.8, max: 2, noNaN: true }).filter((share) => share >= 0.8);
+    fc.assert(
+      fc.property(headers, used, fc.integer({ min: 0, max: 600_000 }), (some, share, tokensToday) => {
+        const told = { ...some, 'anthropic-ratelimit-unified-5h-utilization': share.toFixed(6) };
+        const windows = readQuota({ status: 200, headers: told }, NOW);
+        const isWhole = /^\d+$/.test(share.toFixed(6));
+        if (!isWhole) expect(decideQuota(windows, { rule, tokensToday: 0, nowMs: NOW }).kind).toBe('defer');
+        const bare = decideQuota(readQuota({ status: 200, headers: some }, NOW), { rule, tokensToday, nowMs: NOW });
+        if (tokensToday >= rule.dailyTokens) expect(bare.kind).toBe('defer');
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+});

@@ -1,0 +1,57 @@
+import { expect, test, vi } from 'vitest';
+import { silentLog } from '../../../../common/log.ts';
+import type { Reranker } from '../../../../memory/recall/reranker.ts';
+import { createReranking, type RerankRules } from '../../../../memory/recall/reranking.ts';
+
+const score = vi.fn<Reranker['score']>();
+let nowMs = 0;
+
+function rerankingOf(mode: RerankRules['mode'], answer: Reranker['score'], deadlineMs = 150) {
+  score.mockReset().mockImplementation(answer);
+  const rules = { mode, timeoutMs: 800, candidates: 40 };
+  return createReranking({ reranker: { score }, rules, deadlineMs, now: () => nowMs, log: silentLog });
+}
+
+const falling: Reranker['score'] = async (_, texts) => texts.map((__, at) => -at);
+const broken: Reranker['score'] = async () => {
+  throw new Error('down');
+};
+const hanging: Reranker['score'] = (_, __, signal) =>
+  new Promise((___, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+
+test.each<[RerankRules['mode'], boolean, number]>([
+  ['off', false, 0],
+  ['off', true, 0],
+  ['search', false, 40],
+  ['search', true, 0],
+  ['always', false, 40],
+  ['always', true, 40],
+])('with mode %s, for a prompt: %s, so many memories are put in order: %i', async (mode, gated, candidates) => {
+  const reranking = rerankingOf(mode, falling);
+  expect(reranking.candidates(gated)).toBe(candidates);
+  expect(await reranking.worth('q', ['a', 'b'], gated)).toEqual(candidates === 0 ? null : [-0, -1]);
+  expect(score).toHaveBeenCalledTimes(candidates === 0 ? 0 : 1);
+});
+
+test('one text alone is not asked about', async () => {
+  expect(await rerankingOf('always', falling).worth('q', ['a'], false)).toBeNull();
+  expect(score).not.toHaveBeenCalled();
+});
+
+test('one that hangs is left before the recall for a prompt is too late', async () => {
+  const signals = vi.spyOn(AbortSignal, 'timeout');
+  expect(await rerankingOf('always', hanging, 50).worth('q', ['a', 'b'], true)).toBeNull();
+  expect(signals).toHaveBeenLastCalledWith(30);
+  expect(await rerankingOf('always', falling).worth('q', ['a', 'b'], false)).toEqual([-0, -1]);
+  expect(signals).toHaveBeenLastCalledWith(800);
+  signals.mockRestore();
+});
+
+test('one that failed three times in a row is left alone for half a minute', async () => {
+  const reranking = rerankingOf('search', broken);
+  for (let nth = 0; nth < 5; nth += 1) expect(await reranking.worth('q', ['a', 'b'], false)).toBeNull();
+  expect(score).toHaveBeenCalledTimes(3);
+  nowMs += 30_000;
+  score.mockImplementation(falling);
+  expect(await reranking.worth('q', ['a', 'b'], false)).toEqual([-0, -1]);
+});

@@ -1,0 +1,119 @@
+import { isDeepStrictEqual } from 'node:util';
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { silentLog } from '../../../../common/log.ts';
+import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
+import { createTracker, type Tracker } from '../../../../memory/ingest/task-queue.ts';
+import { contentDigest } from '../../../../memory/model/content-hash.ts';
+import { isPointer } from '../../../../memory/model/replace-drafts.ts';
+import type { NodeIndex } from '../../../../memory/search/node-index.ts';
+import { createIndexer } from '../../../../memory/storage/indexer.ts';
+import { type Catalogue, createCatalogue } from '../../../../memory/storage/node-registry.ts';
+import { createStore, type Store } from '../../../../memory/storage/node-store.ts';
+import { createMemoryIndex } from '../../../helpers/memory-index.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+import { applyEdit, randomEdit } from '../../../helpers/random-edits.ts';
+import { createTextFiles, readTexts, type TextFiles } from '../../../helpers/text-files.ts';
+
+interface Shelf {
+  readonly files: TextFiles;
+  readonly catalogue: Catalogue;
+  readonly index: NodeIndex;
+  readonly store: Store;
+  readonly tracker: Tracker;
+}
+
+const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
+const turnText = (end: string) => ({ end, atMs: 1, origin: 'user' as const, user: `said in ${end}`, parts: [] });
+const TURNS = Array.from({ length: 12 }, (_, at) => turnText(`end-${at}`));
+
+async function shelf(files = createTextFiles(), index = createMemoryIndex(createHashEmbedder())): Promise<Shelf> {
+  const catalogue = createCatalogue();
+  const tracker = createTracker();
+  const indexer = createIndexer({
+    index,
+    catalogue,
+    textsOf: async () => TURNS,
+    sessionOf: () => undefined,
+    tracker,
+    log: silentLog,
+  });
+  const dismissed: string[] = [];
+  const list = { load: async () => dismissed, add: async (ends: readonly string[]) => void dismissed.push(...ends) };
+  const store = createStore({ nodeFiles: files, dismissed: list, index, catalogue, indexer });
+  await store.open();
+  await indexer.reconcile(
+    () => false,
+    () => {},
+  );
+  return { files, catalogue, index, store, tracker };
+}
+
+async function expectAgreement({ files, catalogue, index, store, tracker }: Shelf): Promise<void> {
+  await tracker.idle();
+  const { nodes, problems } = readTexts(files.texts);
+  const byId = new Map(nodes.map((node) => [node.node_id, node]));
+  const held = new Map(catalogue.every().map((node) => [node.node_id, node]));
+  // vitest's own comparison takes most of the time of ten thousand edits; it is kept for showing the difference.
+  if (!isDeepStrictEqual(held, byId)) expect(held).toEqual(byId);
+  expect(store.problems().length).toBe(problems.length);
+  const live = nodes.filter((node) => !isPointer(node));
+  const entries = await index.entries();
+  expect(new Map([...entries].map(([id, { digest }]) => [id, digest]))).toEqual(
+    new Map(live.map((node) => [node.node_id, contentDigest(node)])),
+  );
+  const indexed = new Set([...entries.values()].flatMap(({ turns }) => turns));
+  const stoodFor = new Set(live.flatMap((node) => node.turns).filter((end) => TURNS.some((turn) => turn.end === end)));
+  expect(indexed).toEqual(stoodFor);
+}
+
+const sound = async (): Promise<string> => {
+  const files = createTextFiles();
+  await files.save([0, 1, 2].map((at) => makeNode({ node_id: idOf(at), turns: [`end-${at}`], written_by: 'claude' })));
+  const texts = [...files.texts.values()];
+  return (
+    texts[0] +
+    texts
+      .slice(1)
+      .map((text) => text.slice(text.indexOf('## ')))
+      .join('')
+  );
+};
+
+test('ten thousand random edits keep catalogue, index and files in agreement', async () => {
+  const whole = await sound();
+  let edits = 0;
+  await fc.assert(
+    fc.asyncProperty(fc.array(randomEdit, { minLength: 20, maxLength: 20, size: 'max' }), async (made) => {
+      const shelved = await shelf();
+      shelved.files.texts = new Map([['p/f0.md', whole]]);
+      await shelved.store.refresh();
+      for (const edit of made) {
+        shelved.files.texts = applyEdit(shelved.files.texts, edit, whole);
+        await shelved.store.refresh();
+        await expectAgreement(shelved);
+        edits += 1;
+      }
+      // A restart on the same files and index finds nothing to do.
+      const again = await shelf(shelved.files, shelved.index as ReturnType<typeof createMemoryIndex>);
+      await expectAgreement(again);
+    }),
+    { numRuns: 500 },
+  );
+  expect(edits).toBeGreaterThanOrEqual(10_000);
+});
+
+test('edits made while nobody ran are taken over at the next start', async () => {
+  const whole = await sound();
+  await fc.assert(
+    fc.asyncProperty(fc.array(randomEdit, { minLength: 1, maxLength: 10 }), async (made) => {
+      const first = await shelf();
+      first.files.texts = new Map([['p/f0.md', whole]]);
+      await first.store.refresh();
+      await first.tracker.idle();
+      for (const edit of made) first.files.texts = applyEdit(first.files.texts, edit, whole);
+      await expectAgreement(await shelf(first.files, first.index as ReturnType<typeof createMemoryIndex>));
+    }),
+    { numRuns: 100 },
+  );
+});
