@@ -13,7 +13,7 @@
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { readFlow, SENSOR_THRESHOLDS } from '../memory/compaction/topic-shift-heuristics.ts';
-import { dialogues, type Labelled, storyConversations } from './labelled.ts';
+import { dialogues, type Labelled, storyConversations } from './labeled.ts';
 
 interface Outcome {
   readonly name: string;

@@ -4,7 +4,7 @@ import type { DraftNode, TurnText } from '../../memory/models/language-model.ts'
 import { grouped } from '../../memory/text/group-by.ts';
 import { createHistory } from '../coding/history.ts';
 import { SERVICES } from '../coding/topics.ts';
-import { storyConversations } from '../labelled.ts';
+import { storyConversations } from '../labeled.ts';
 import { plantedConversation } from '../local/planted.ts';
 import { THEMES } from '../local/themes.ts';
 import { readDialogues, turnsOf } from '../recall/dialogues.ts';

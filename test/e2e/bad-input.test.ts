@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openRequest, type Reply, secureThrough } from '../fuzz/index.ts';
 import { createLiveRig, type LiveRig, longTalk, openTerminal, type Terminal } from '../helpers/live-rig.ts';
 import type { ClientRequest } from '../helpers/transcripts.ts';
-import { openRequest, type Reply, secureThrough } from '../helpers/wire.ts';
 
 let rig: LiveRig;
 /** A conversation with a plan in force, and one that never had any. */

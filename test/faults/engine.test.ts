@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import { busyness } from '../helpers/busyness.ts';
+import { busyness } from '../helpers/cpu-load.ts';
 import { type FaultRig, startFaultRig } from '../helpers/fault-rig.ts';
 import { control } from '../helpers/guard-rig.ts';
 

@@ -12,11 +12,11 @@ import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { openLedgerFile } from '../../proxy/ledger/store.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import { openPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
-import { turn } from '../contract/journal.ts';
+import { turn } from '../contract/turn-log.ts';
 import { makeNode } from '../helpers/nodes.ts';
 
 const { disk } = await vi.hoisted(async () => {
-  const { createMortalDisk } = await import('../helpers/mortal-disk.ts');
+  const { createMortalDisk } = await import('../helpers/crash-fs.ts');
   return { disk: createMortalDisk() };
 });
 vi.mock('node:fs/promises', async (original) => disk.mortal(await original()));

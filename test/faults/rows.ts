@@ -18,10 +18,10 @@ const memory = 'test/faults/memory.test.ts';
 const kills = 'test/faults/kill-points.test.ts';
 const disk = 'test/faults/disk.test.ts';
 const frontDoor = 'test/integration/proxy/guard.test.ts';
-const relay = 'test/integration/proxy/faults.test.ts';
+const relay = 'test/integration/proxy/http/faults.test.ts';
 const exchange = 'test/integration/proxy/http/exchange.test.ts';
 const load = 'test/e2e/load.test.ts';
-const lance = 'test/integration/memory/lance-index.test.ts';
+const lance = 'test/integration/memory/search/lancedb/lance-index.test.ts';
 const leaf = 'test/integration/certs/ensure.test.ts';
 const daemon = 'test/e2e/cli-daemon.test.ts';
 
@@ -32,7 +32,7 @@ export const ROWS: readonly Row[] = [
   row(4, 'engine `kill -9`, mid-stream', 'socket closed, nothing made up; a retry is answered', engine),
   row(5, 'engine segfaults or aborts', 'as 4', engine),
   row(6, 'engine out of memory', 'as 4; restarted', engine),
-  row(7, 'engine accepts, never answers', 'tunnelled after 2 s', 'test/integration/proxy/guard-engine.test.ts'),
+  row(7, 'engine accepts, never answers', 'tunnelled after 2 s', 'test/integration/proxy/guard/engine-process.test.ts'),
   row(8, "engine's event loop blocked", 'heartbeat missed; tunnelled', engine),
   row(9, 'engine crash loop', 'five exits a minute end it; tunnelled at once; doctor says so', engine),
   row(
@@ -41,7 +41,7 @@ export const ROWS: readonly Row[] = [
     'started again on its port by `comet-cc run`; a retry is answered',
     'test/e2e/cli-run.test.ts',
   ),
-  row(11, 'port taken by a stranger', 'clear error, nobody killed', 'test/integration/proxy/guard-main.test.ts'),
+  row(11, 'port taken by a stranger', 'clear error, nobody killed', 'test/integration/proxy/guard/main.test.ts'),
   row(12, 'daemons race', 'one wins, every start ends with 0', daemon),
   row(13, 'what a killed daemon left', 'taken over', daemon),
   row(14, 'process id reused', 'neither trusted nor killed', guard),
@@ -49,7 +49,7 @@ export const ROWS: readonly Row[] = [
     15,
     'stop with streams open',
     'new work tunnels; streams drain ≤30 s',
-    'test/integration/proxy/guard-engine.test.ts',
+    'test/integration/proxy/guard/engine-process.test.ts',
   ),
   row(16, 'second SIGTERM', 'exit ≤1 s; the store opens', guard),
   row(17, 'inherited listening socket', 'no child holds the port', guard),
@@ -67,7 +67,7 @@ export const ROWS: readonly Row[] = [
     28,
     'slowloris',
     'closed at 60 s; others served',
-    'test/integration/proxy/slow-clients.test.ts',
+    'test/integration/proxy/http/slow-clients.test.ts',
     'tested with a shorter time',
   ),
   row(29, '1,000 idle tunnels', 'a new request ≤50 ms', load, 'held to 500 ms on a busy machine'),
@@ -87,7 +87,7 @@ export const ROWS: readonly Row[] = [
   row(43, 'client retries', 'one turn kept', wire, 'a try that was answered whole stays too, as a rewind does'),
   row(44, 'upstream certificate not trusted', 'refused, never downgraded', relay),
   row(45, 'WebSocket upgrade', '501; alive', relay),
-  row(46, 'corporate proxy', 'chained, tunnels included', 'test/integration/proxy/upstream-proxy.test.ts'),
+  row(46, 'corporate proxy', 'chained, tunnels included', 'test/integration/proxy/guard/upstream-proxy.test.ts'),
   row(47, 'our own `claude -p`', 'goes out as it came, marker stripped; kept nowhere', wire),
   row(
     48,
@@ -103,7 +103,7 @@ export const ROWS: readonly Row[] = [
     kills,
     '450 seeded points, by a kill or with the machine: journal, node files, ledger, plans, settings edit; real kills in test/integration/memory',
   ),
-  row(50, 'torn journal tail', 'every whole turn read, tail cut', 'test/integration/memory/journal.test.ts'),
+  row(50, 'torn journal tail', 'every whole turn read, tail cut', 'test/integration/memory/storage/turn-log.test.ts'),
   row(
     51,
     'disk full',
@@ -148,8 +148,8 @@ export const ROWS: readonly Row[] = [
     'untouched, said',
     'test/integration/install/claude-code/ca-settings.test.ts',
   ),
-  row(67, 'DNS rebinding, foreign Origin', '403', 'test/integration/bin/admission.test.ts'),
-  row(68, 'CSRF by a simple POST', '403 or 415, no effect', 'test/integration/bin/admission.test.ts'),
+  row(67, 'DNS rebinding, foreign Origin', '403', 'test/integration/engine/api/auth.test.ts'),
+  row(68, 'CSRF by a simple POST', '403 or 415, no effect', 'test/integration/engine/api/auth.test.ts'),
   row(
     69,
     'stored XSS',
@@ -157,9 +157,14 @@ export const ROWS: readonly Row[] = [
     'test/e2e/terminal.test.ts',
     'no page shows memory: what is tested is the same fault in a terminal, control sequences in stored text',
   ),
-  row(70, 'socket squatted, symlink', 'refused', 'test/integration/bin/api.test.ts'),
-  row(71, 'poisoned page or tool result', 'never passive; fence intact', 'test/integration/memory/poisoning.test.ts'),
-  row(72, 'secret split over deltas', 'redacted everywhere', 'test/integration/memory/split-secret.test.ts'),
+  row(70, 'socket squatted, symlink', 'refused', 'test/integration/engine/api/server.test.ts'),
+  row(
+    71,
+    'poisoned page or tool result',
+    'never passive; fence intact',
+    'test/integration/memory/ingest/poisoning.test.ts',
+  ),
+  row(72, 'secret split over deltas', 'redacted everywhere', 'test/integration/memory/ingest/split-secret.test.ts'),
   row(73, '`<private>` unclosed or nested', 'redacted to the end', 'test/unit/redact.test.ts'),
   row(
     74,

@@ -1,9 +1,6 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
-import { makeTestCerts } from './certs.ts';
-import { createTestHome, type TestHome } from './cli.ts';
-import { sseMessage } from './sse.ts';
 import {
   type Answer,
   ask,
@@ -13,7 +10,10 @@ import {
   type StandIn,
   secureThrough,
   startStandIn,
-} from './wire.ts';
+} from '../fuzz/index.ts';
+import { makeTestCerts } from './certs.ts';
+import { createTestHome, type TestHome } from './cli.ts';
+import { sseMessage } from './sse.ts';
 
 export interface FaultStatus {
   readonly pid: number;

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { createAssembler } from '../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../proxy/http/sse.ts';
+import { ask, type Via } from '../fuzz/index.ts';
 import type { TestHome } from './cli.ts';
 import type { Json, Upstream } from './transcripts.ts';
-import { ask, type Via } from './wire.ts';
 
 /** The daemon as the upstream of a conversation: CONNECT with the token, TLS with the bundle, streamed answers. */
 export async function daemonUpstream(home: TestHome): Promise<Upstream> {

@@ -2,8 +2,16 @@ import { rmSync } from 'node:fs';
 import type http from 'node:http';
 import { createProxy, type Proxy as EngineProxy, type ProxyDeps } from '../../proxy/index.ts';
 import type { MessagesRequest, ResponseSeen, RewriteOutcome, Rewriter } from '../../proxy/ports.ts';
+import {
+  type Answer,
+  ask as askVia,
+  type Reply,
+  type Send,
+  type StandIn,
+  startStandIn,
+  type Via,
+} from '../fuzz/index.ts';
 import { makeTestCerts, type TestCerts } from './certs.ts';
-import { type Answer, ask as askVia, type Reply, type Send, type StandIn, startStandIn, type Via } from './wire.ts';
 
 export interface Rig {
   readonly via: Via;

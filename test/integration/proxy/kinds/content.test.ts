@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import { compare } from '../../../helpers/wire/checks.ts';
-import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../helpers/wire/rig.ts';
-import { isThinkingFree, left, talkativeMemory, textOf, walk } from '../../../helpers/wire/story.ts';
-import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../helpers/wire/terminal.ts';
+import { compare } from '../../../fuzz/checks.ts';
+import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../fuzz/fake-client.ts';
+import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rig.ts';
+import { isThinkingFree, left, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
 import type { AnswerBlock } from '../../../mock-anthropic/answer.ts';
 
 const IMAGE = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };

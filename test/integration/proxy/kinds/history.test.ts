@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { BRIDGE } from '../../../../proxy/wire/splice.ts';
-import { createWireRig, earlyCuts } from '../../../helpers/wire/rig.ts';
-import { isThinkingFree, left, oursIn, step, talkativeMemory, textOf, walk } from '../../../helpers/wire/story.ts';
-import { createTerminal } from '../../../helpers/wire/terminal.ts';
+import { createTerminal } from '../../../fuzz/fake-client.ts';
+import { createWireRig, earlyCuts } from '../../../fuzz/rig.ts';
+import { isThinkingFree, left, oursIn, step, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
 
 const DAY_MS = 86_400_000;
 

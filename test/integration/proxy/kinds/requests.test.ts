@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { createWireRig, type Exchange } from '../../../helpers/wire/rig.ts';
-import { left, oursIn, step, talkativeMemory, textOf, walk } from '../../../helpers/wire/story.ts';
-import { createTerminal, SUMMARISE, type TerminalOptions } from '../../../helpers/wire/terminal.ts';
+import { createTerminal, SUMMARISE, type TerminalOptions } from '../../../fuzz/fake-client.ts';
+import { createWireRig, type Exchange } from '../../../fuzz/rig.ts';
+import { left, oursIn, step, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
 
 const SESSION = 'aaaaaaaa-0000-4000-8000-000000000000';
 

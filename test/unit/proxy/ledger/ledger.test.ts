@@ -6,7 +6,7 @@ import { billTotal } from '../../../../proxy/ledger/cost.ts';
 import type { LedgerRecord } from '../../../../proxy/ledger/entry.ts';
 import { createMemoryLedger } from '../../../../proxy/ledger/store.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
-import { type BilledStep, playBilled } from '../../../helpers/billed-play.ts';
+import { type BilledStep, playBilled } from '../../../helpers/metered-run.ts';
 
 const OPUS_5_5 = 'claude-opus-5-5';
 const OPUS_4_8 = 'claude-opus-4-8';

@@ -10,6 +10,7 @@ import { createRewriter, type RunningRewriter } from '../../../../proxy/rewrite/
 import { scanBody } from '../../../../proxy/wire/json-scanner.ts';
 import { isThinking } from '../../../../proxy/wire/message-hashes.ts';
 import { applyEdits, BRIDGE } from '../../../../proxy/wire/splice.ts';
+import { earlyConfig } from '../../../fuzz/rig.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../../helpers/receipt-proof.ts';
 import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../../helpers/rewriter-play.ts';
@@ -21,7 +22,6 @@ import {
   replyFrom,
   seededPlan,
 } from '../../../helpers/transcripts.ts';
-import { earlyConfig } from '../../../helpers/wire/rig.ts';
 import { createJudge } from '../../../mock-anthropic/index.ts';
 
 type Json = Record<string, unknown>;

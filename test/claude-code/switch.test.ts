@@ -1,0 +1,68 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
+import { stepFiles } from '../helpers/claude-code-replies.ts';
+import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/claude-code-rig.ts';
+import type { ServedRequest } from '../mock-anthropic/index.ts';
+
+const claude = findClaude();
+const OPUS = 'claude-opus-5-5';
+
+describe.skipIf(claude === null)(
+  `resumes with another model, or past us for a while${claude === null ? `: ${CLAUDE_MISSING}` : ''}`,
+  () => {
+    let rig: ClientRig;
+
+    const steps = async (client: ClaudeProcess, numbers: readonly number[]): Promise<string> => {
+      let id = '';
+      for (const step of numbers) {
+        await rig.settled();
+        const answer = await client.ask(`Step ${step}: count the settings of module ${step}.`);
+        expect(answer).toMatchObject({ isError: false, text: expect.stringContaining(`Step ${step} is done`) });
+        id = answer.sessionId;
+      }
+      expect(await client.end()).toBe(0);
+      return id;
+    };
+
+    const resumed = (id: string, model: string): readonly string[] => [...TOOLS, '--model', model, '--resume', id];
+    const carried = (request: ServedRequest): boolean => request.bytes.includes('comet-cc');
+    const refusedOf = (id: string): ServedRequest[] =>
+      rig.standin.refused.filter((request) => request.sessionId === id);
+
+    beforeAll(async () => {
+      rig = await createClientRig({ claude: claude as string, files: stepFiles(14) });
+    });
+
+    afterAll(async () => {
+      await rig?.close();
+    });
+
+    it('is refused nothing when the model changes and changes back, and trims on', async () => {
+      const id = await steps(rig.remembered([...TOOLS, '--model', OPUS]), [1, 2, 3, 4, 5, 6]);
+      expect(await steps(rig.remembered(resumed(id, 'sonnet')), [7])).toBe(id);
+      expect(await steps(rig.remembered(resumed(id, 'haiku')), [8])).toBe(id);
+      expect(await steps(rig.remembered(resumed(id, OPUS)), [9, 10, 11, 12, 13, 14])).toBe(id);
+      expect(refusedOf(id).map(({ refusal }) => refusal)).toEqual([]);
+      const last = mainRequests(rig.standin, id).at(-1);
+      expect(last?.bytes.toString()).toContain('Earlier turns of this conversation');
+    });
+
+    it('is refused nothing more when it went past us for a turn and comes back', async () => {
+      const id = await steps(rig.remembered([...TOOLS, '--model', OPUS]), [1, 2, 3, 4, 5, 6]);
+      await steps(rig.alone(resumed(id, OPUS)), [7]);
+      const before = refusedOf(id).length;
+      await steps(rig.remembered(resumed(id, OPUS)), [8, 9]);
+      expect(
+        refusedOf(id)
+          .slice(before)
+          .map(({ refusal }) => refusal),
+      ).toEqual([]);
+      expect(mainRequests(rig.standin, id).slice(-2).every(carried)).toBe(true);
+    });
+
+    it('reports no fault of its own', () => {
+      expect(rig.logged('error')).toEqual([]);
+      expect(rig.strangers).toEqual([]);
+    });
+  },
+);

@@ -1,0 +1,114 @@
+import { modelTraits } from '../../proxy/wire/models.ts';
+import type { Json } from './rig.ts';
+
+/** What a client holds of its conversation; how it looks on the wire depends on the model. */
+export type Entry =
+  | { readonly role: 'user'; readonly blocks: readonly Json[]; readonly notes: readonly string[] }
+  | { readonly role: 'assistant'; readonly blocks: readonly Json[] };
+
+export interface Shape {
+  readonly sessionId: string;
+  readonly model: string;
+  readonly effort: string;
+  readonly ttl: '5m' | '1h';
+  readonly cwd: string;
+  readonly entries: readonly Entry[];
+}
+
+export interface Form {
+  /** Differs from request to request, in the attribution. */
+  readonly nonce: number;
+  /** Branches off for a moment: the breakpoint stands before the newest message. */
+  readonly aside?: boolean;
+  readonly fields?: Json;
+  readonly userId?: string;
+}
+
+/** The body as Claude Code writes it: 2.1.197, `-p`. */
+export function bodyOf(shape: Shape, { nonce, aside = false, fields = {}, userId }: Form): Buffer {
+  const manual = modelTraits(shape.model).thinking === 'manual';
+  const newest = shape.entries.findLastIndex((entry) => entry.role === 'user') - (aside ? 1 : 0);
+  const takesSystem = modelTraits(shape.model).systemMessages;
+  const messages = shape.entries.flatMap((entry, index) =>
+    index === newest ? written(entry, takesSystem, control(shape)) : asHistory(entry, takesSystem),
+  );
+  const rest: Json = {
+    system: systemBlocks(shape, nonce),
+    tools: TOOLS,
+    metadata: { user_id: userId ?? JSON.stringify({ device_id: 'd', account_uuid: '', session_id: shape.sessionId }) },
+    max_tokens: 64_000,
+    thinking: manual ? { budget_tokens: 31_999, type: 'enabled' } : { type: 'adaptive' },
+    context_management: { edits: [{ type: 'clear_thinking_20251015', keep: 'all' }] },
+    ...(!manual && { output_config: { effort: shape.effort } }),
+    stream: true,
+    ...fields,
+  };
+  const head = `{"model":${JSON.stringify(shape.model)},"messages":[${messages.join()}],`;
+  return Buffer.from(head + JSON.stringify(rest).slice(1));
+}
+
+export function headersOf(shape: Shape, more: Readonly<Record<string, string>> = {}): Record<string, string> {
+  return {
+    'anthropic-beta': BETAS,
+    'anthropic-version': '2023-06-01',
+    'user-agent': 'claude-cli/2.1.197 (external, cli)',
+    'x-claude-code-session-id': shape.sessionId,
+    ...more,
+  };
+}
+
+const BETAS =
+  'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24';
+
+const TOOLS: readonly Json[] = ['Bash', 'Read'].map((name) => ({
+  name,
+  description: `${name} does what its name says.`,
+  input_schema: { type: 'object', properties: { command: { type: 'string' } } },
+}));
+
+const asItWas = { true: new WeakMap<Entry, string[]>(), false: new WeakMap<Entry, string[]>() };
+
+function asHistory(entry: Entry, takesSystem: boolean): string[] {
+  const known = asItWas[`${takesSystem}`];
+  const found = known.get(entry) ?? written(entry, takesSystem, null);
+  known.set(entry, found);
+  return found;
+}
+
+/** One text alone is a string once it is history; the newest message is blocks, the last with the breakpoint. */
+function written(entry: Entry, takesSystem: boolean, mark: Json | null): string[] {
+  const notes = entry.role === 'user' ? entry.notes : [];
+  const blocks = entry.role === 'user' && !takesSystem ? withReminders(entry.blocks, notes) : entry.blocks;
+  const at = blocks.findLastIndex((block) => block['type'] !== 'thinking');
+  const [only] = blocks;
+  const content =
+    mark !== null
+      ? blocks.map((block, index) => (index === at ? { ...block, cache_control: mark } : block))
+      : entry.role === 'user' && blocks.length === 1 && only?.['type'] === 'text' && !only['citations']
+        ? only['text']
+        : blocks;
+  const said = takesSystem ? notes.map((text) => JSON.stringify({ role: 'system', content: text })) : [];
+  return [JSON.stringify({ role: entry.role, content }), ...said];
+}
+
+function withReminders(blocks: readonly Json[], notes: readonly string[]): readonly Json[] {
+  const said = notes.map((note) => ({ type: 'text', text: `<system-reminder>\n${note}\n</system-reminder>` }));
+  return blocks[0]?.['type'] === 'tool_result' ? [...blocks, ...said] : [...said, ...blocks];
+}
+
+function control({ ttl }: Shape): Json {
+  return ttl === '1h' ? { type: 'ephemeral', ttl } : { type: 'ephemeral' };
+}
+
+function systemBlocks(shape: Shape, nonce: number): readonly Json[] {
+  const count = String(nonce).padStart(5, '0');
+  return [
+    { type: 'text', text: `x-anthropic-billing-header: cc_version=2.1.197.476; cc_entrypoint=cli; cch=${count};` },
+    { type: 'text', text: 'You help with code. Be exact.', cache_control: { ...control(shape), scope: 'global' } },
+    {
+      type: 'text',
+      text: `# Environment\n - Primary working directory: ${shape.cwd}\n - Platform: linux\n`,
+      cache_control: control(shape),
+    },
+  ];
+}

@@ -1,0 +1,236 @@
+import { modelTraits } from '../../proxy/wire/models.ts';
+import type { AnswerBlock } from '../mock-anthropic/answer.ts';
+import { bodyOf, type Entry, type Form, headersOf, type Shape } from './body.ts';
+import type { Exchange, Json, Route, WireRequest, WireRig } from './rig.ts';
+
+export interface Round {
+  readonly calls: readonly { readonly name: string; readonly input: Json; readonly result: unknown }[];
+  readonly thinking?: readonly string[];
+  readonly text?: string;
+  readonly note?: string;
+}
+
+export interface Turn {
+  readonly prompt: string;
+  /** Blocks of the prompt before its text: images, documents. */
+  readonly before?: readonly Json[];
+  readonly note?: string;
+  readonly rounds?: readonly Round[];
+  readonly thinking?: readonly string[];
+  readonly answer?: string;
+  /** The last answer's blocks in place of thinking and text. */
+  readonly closing?: readonly AnswerBlock[];
+}
+
+/** A request of the conversation itself, and where it stood in it. */
+export interface Said {
+  readonly exchange: Exchange;
+  readonly route: Route;
+  readonly model: string;
+  readonly entries: readonly Entry[];
+  /** Plans of its session by then, those given up counted too. */
+  readonly epochs: number;
+  /** Refused as it came from the client, which then left its thinking out and asked again. */
+  readonly ownFault: boolean;
+}
+
+/** One Claude Code at its terminal, as far as the wire shows it. */
+export interface Terminal {
+  readonly shape: Shape;
+  /** What it asked so far, answers and refusals alike. */
+  readonly said: readonly Said[];
+  /** The whole turn, tool rounds included. Ends early where the request was refused. */
+  ask(turn: Turn, route?: Route): Promise<readonly Exchange[]>;
+  /** The newest request once more, under another number of its attribution or byte for byte. */
+  again(route?: Route): Promise<Exchange>;
+  /** What it holds, as it stands, once more to the model. */
+  resume(answer: readonly AnswerBlock[], stopReason: string): Promise<Exchange>;
+  /** A request on this conversation that is no turn of it. */
+  aside(prompt: string, more?: Readonly<Record<string, string>>): Promise<Exchange>;
+  /** Drops the newest turns. */
+  rewind(turns: number): void;
+  /** `/compact`: asks for a summary, which then stands for the history. */
+  compact(): Promise<Exchange>;
+  /** Old tool results give way to a remark, as Claude Code clears them after a pause. */
+  clearResults(): void;
+  /** All thinking so far, as after a refusal. */
+  stripThinking(): void;
+  become(change: Partial<Pick<Shape, 'model' | 'effort' | 'sessionId' | 'entries'>>): void;
+  /** Another terminal that goes on from here. */
+  fork(sessionId: string): Terminal;
+}
+
+export interface TerminalOptions extends Partial<Shape> {
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly form?: Partial<Form>;
+  /** Its history was compacted under another id: who goes on with it is refused with or without a proxy. */
+  readonly isStale?: boolean;
+}
+
+const FIRST: Shape = {
+  sessionId: 'aaaaaaaa-0000-4000-8000-000000000000',
+  model: 'claude-opus-5-5',
+  effort: 'high',
+  ttl: '5m',
+  cwd: '/home/ada/app',
+  entries: [],
+};
+export const SUMMARISE = 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools. Summarise the conversation.';
+const CONTINUED = 'This session is being continued from a previous conversation that ran out of context.';
+const REMINDER = "<system-reminder>\n# currentDate\nToday's date is 2026-11-01.\n</system-reminder>\n";
+const TOOLS_NOTE = 'The following deferred tools are available via ToolSearch:\nWebFetch';
+
+export function createTerminal(rig: WireRig, options: TerminalOptions = {}): Terminal {
+  const { headers = {}, form = {}, isStale = false, ...given } = options;
+  let compacted = false;
+  let shape: Shape = { ...FIRST, ...given };
+  let nonce = 0;
+  const said: Said[] = [];
+
+  const hold = (...entries: readonly Entry[]): void => {
+    shape = { ...shape, entries: [...shape.entries, ...entries] };
+  };
+  const strip = (): void => {
+    shape = { ...shape, entries: shape.entries.map(withoutThinking) };
+  };
+  const requestOf = (answer: readonly AnswerBlock[], stopReason?: string): WireRequest => {
+    nonce += 1;
+    return {
+      bytes: bodyOf(shape, { nonce, ...form }),
+      headers: headersOf(shape, headers),
+      answer,
+      ...(stopReason !== undefined && { stopReason }),
+    };
+  };
+  const ask = async (answer: readonly AnswerBlock[], route: Route): Promise<Exchange> => {
+    const { entries } = shape;
+    const exchange = await rig.send(requestOf(answer), route);
+    const ownFault = exchange.refusal !== null && holdsThinking(shape) && (isStale || !exchange.rewritten);
+    said.push({ exchange, route, model: shape.model, entries, epochs: rig.epochs(shape.sessionId), ownFault });
+    compacted &&= exchange.refusal !== null;
+    if (!ownFault) return exchange;
+    strip();
+    return ask(answer, route);
+  };
+
+  return {
+    get shape() {
+      return shape;
+    },
+    said,
+    async ask(turn, route = 'messages') {
+      const exchanges: Exchange[] = [];
+      hold(promptEntry(shape, turn));
+      for (const [index, round] of [...(turn.rounds ?? []), null].entries()) {
+        const id = `${shape.entries.length}x${index}`;
+        const exchange = await ask(round === null ? closing(shape, turn) : opening(shape, round, id), route);
+        exchanges.push(exchange);
+        if (exchange.refusal !== null) break;
+        hold({ role: 'assistant', blocks: exchange.content });
+        if (round !== null) hold(resultEntry(round, id));
+      }
+      return exchanges;
+    },
+    again(route = 'messages') {
+      const newest = said.at(-1) as Said;
+      return rig.send(newest.exchange.request, route);
+    },
+    resume: (answer, stopReason) => rig.send(requestOf(answer, stopReason)),
+    aside(prompt, more = {}) {
+      nonce += 1;
+      const asked: Entry = { role: 'user', blocks: [{ type: 'text', text: prompt }], notes: [] };
+      const bytes = bodyOf({ ...shape, entries: [...shape.entries, asked] }, { nonce, aside: true, ...form });
+      const answer: AnswerBlock[] = [{ type: 'text', text: 'A few words.' }];
+      return rig.send({ bytes, headers: headersOf(shape, { ...headers, ...more }), answer });
+    },
+    rewind(turns) {
+      const prompts = shape.entries.flatMap((entry, index) => (isPrompt(entry) ? [index] : []));
+      const at = prompts[Math.max(1, prompts.length - turns)];
+      if (at !== undefined) shape = { ...shape, entries: shape.entries.slice(0, at) };
+    },
+    async compact() {
+      const exchange = await this.aside(SUMMARISE);
+      const last = shape.entries.findLast((entry) => entry.role === 'assistant');
+      const summary = { type: 'text', text: `${CONTINUED}\nSteps were taken.` };
+      const kept = last === undefined || last.blocks.some((block) => block['type'] === 'tool_use') ? [] : [last];
+      const notes = kept.length > 0 ? [TOOLS_NOTE] : [];
+      const first: Entry = { role: 'user', blocks: [{ type: 'text', text: REMINDER }, summary], notes };
+      shape = { ...shape, entries: [first, ...kept] };
+      compacted = true;
+      return exchange;
+    },
+    clearResults() {
+      const old = shape.entries.slice(0, -4);
+      shape = { ...shape, entries: [...old.map(withoutResults), ...shape.entries.slice(-4)] };
+    },
+    stripThinking: strip,
+    become(change) {
+      shape = { ...shape, ...change };
+    },
+    fork: (sessionId) => createTerminal(rig, { ...options, ...shape, sessionId, isStale: compacted }),
+  };
+}
+
+export function isPrompt(entry: Entry): boolean {
+  return entry.role === 'user' && entry.blocks.every((block) => block['type'] !== 'tool_result');
+}
+
+function holdsThinking(shape: Shape): boolean {
+  return shape.entries.some((entry) => withoutThinking(entry) !== entry);
+}
+
+function withoutThinking(entry: Entry): Entry {
+  const blocks = entry.blocks.filter((block) => !/thinking$/.test(String(block['type'])));
+  if (entry.role !== 'assistant' || blocks.length === entry.blocks.length) return entry;
+  return { role: 'assistant', blocks: blocks.length > 0 ? blocks : [{ type: 'text', text: '(no content)' }] };
+}
+
+function withoutResults(entry: Entry): Entry {
+  if (entry.role !== 'user' || isPrompt(entry)) return entry;
+  const content = '[Old tool result content cleared]';
+  const blocks = entry.blocks.map((block) => (block['type'] === 'tool_result' ? { ...block, content } : block));
+  return { ...entry, blocks };
+}
+
+function promptEntry(shape: Shape, turn: Turn): Entry {
+  const isFirst = shape.entries.length === 0;
+  const blocks = [
+    ...(isFirst ? [{ type: 'text', text: REMINDER }] : []),
+    ...(turn.before ?? []),
+    { type: 'text', text: turn.prompt },
+  ];
+  return { role: 'user', blocks, notes: [...(isFirst ? [TOOLS_NOTE] : []), ...(turn.note ? [turn.note] : [])] };
+}
+
+function resultEntry(round: Round, id: string): Entry {
+  const blocks = round.calls.map(({ result }, at) => ({
+    tool_use_id: `toolu_${id}x${at}`,
+    type: 'tool_result',
+    content: result,
+  }));
+  return { role: 'user', blocks, notes: round.note ? [round.note] : [] };
+}
+
+function opening(shape: Shape, round: Round, id: string): readonly AnswerBlock[] {
+  return [
+    ...thoughts(shape, round.thinking),
+    ...(round.text === undefined ? [] : [{ type: 'text' as const, text: round.text }]),
+    ...round.calls.map(({ name, input }, at) => ({
+      type: 'tool_use' as const,
+      id: `toolu_${id}x${at}`,
+      name,
+      input,
+    })),
+  ];
+}
+
+function closing(shape: Shape, turn: Turn): readonly AnswerBlock[] {
+  return turn.closing ?? [...thoughts(shape, turn.thinking), { type: 'text', text: turn.answer ?? 'Done.' }];
+}
+
+/** With manual thinking the model always thinks. */
+function thoughts(shape: Shape, texts: readonly string[] = []): readonly AnswerBlock[] {
+  const manual = modelTraits(shape.model).thinking === 'manual';
+  const said = texts.length === 0 && manual ? ['I think.'] : texts;
+  return said.map((thinking) => ({ type: 'thinking', thinking }));
+}

@@ -1,0 +1,270 @@
+import { lstat, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import http from 'node:http';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { Config } from '../../../../common/config.ts';
+import { CometError } from '../../../../common/errors.ts';
+import { silentLog } from '../../../../common/log.ts';
+import { engineClient } from '../../../../engine/api/client.ts';
+import { NO_COSTS } from '../../../../engine/api/costs.ts';
+import { createHandlers } from '../../../../engine/api/handlers.ts';
+import { createHookHandlers } from '../../../../engine/api/hooks.ts';
+import { createClaudeImport } from '../../../../engine/api/import-claude.ts';
+import { type ApiServer, openApiServer } from '../../../../engine/api/server.ts';
+import { lateMemory } from '../../../../engine/deferred-memory.ts';
+import type { Memory } from '../../../../memory/types/memory.ts';
+
+let dir: string;
+let socket: string;
+let server: ApiServer | null = null;
+
+beforeEach(async () => {
+  dir = await mkdtemp(path.join(os.tmpdir(), 'cc-api-'));
+  socket = path.join(dir, 'engine.sock');
+});
+
+afterEach(async () => {
+  await server?.close();
+  server = null;
+  await rm(dir, { recursive: true, force: true });
+});
+
+const NO_IMPORT = createClaudeImport({
+  memory: memoryWith({}),
+  done: { load: async () => [], add: async () => {} },
+  hasModel: false,
+  takesIn: () => true,
+  now: Date.now,
+});
+/** Neither is asked for here. */
+const untold = {
+  projectOf: String,
+  consent: { of: () => ({ captures: true, adds: true, scope: 'project' as const }) },
+  hooks: createHookHandlers({
+    memory: memoryWith({}),
+    consent: { of: () => ({ captures: true, adds: true, scope: 'project' as const }) },
+    inject: Config.parse({}).inject,
+    recallMs: 100,
+    log: silentLog,
+    now: Date.now,
+  }),
+};
+
+/** Memory whose named methods are replaced; the rest behaves as before the store has opened. */
+function memoryWith(methods: Partial<Memory>): Memory {
+  return { ...lateMemory(new Promise<Memory>(() => {}), 'local'), ...methods };
+}
+
+async function open(methods: Partial<Memory>): Promise<void> {
+  server = await openApiServer(socket, silentLog);
+  server.serve(
+    createHandlers({
+      memory: memoryWith(methods),
+      requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
+      costs: () => ({ ...NO_COSTS, tokens: { original: 100, sent: 40, own: 0, net_saved: 60 } }),
+      receipts: { list: () => [], forget: async () => {} },
+      claudeImport: NO_IMPORT,
+      opened: async () => {},
+      ...untold,
+      version: '1.2.3',
+    }),
+  );
+}
+
+function post(url: string, body: string, headers: Record<string, string>): Promise<{ status: number; body: string }> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(
+      { socketPath: socket, path: url, method: 'POST', headers, agent: false },
+      (response) => {
+        let text = '';
+        response.setEncoding('utf8').on('data', (chunk: string) => {
+          text += chunk;
+        });
+        response.on('end', () => resolve({ status: response.statusCode ?? 0, body: text }));
+      },
+    );
+    request.once('error', reject);
+    request.end(body);
+  });
+}
+
+describe("the engine's API", () => {
+  it('answers what memory, proxy and rewriter say', async () => {
+    await open({ brief: async (id) => `brief of ${id}` });
+    const client = engineClient(socket);
+    expect(await client.call('status', {})).toMatchObject({
+      pid: process.pid,
+      version: '1.2.3',
+      requests: { total: 4 },
+      tokens: { original: 100, sent: 40, net_saved: 60 },
+    });
+    expect(await client.call('sessions/brief', { sessionId: 's1' })).toBe('brief of s1');
+  });
+
+  it('repeats nothing of what a library says that failed, which may quote what is stored', async () => {
+    await open({
+      show: () => Promise.reject(Object.assign(new Error('no space for "the stored words"'), { code: 'ENOSPC' })),
+    });
+    await expect(engineClient(socket).call('nodes/show', { id: 'mem_1', depth: 0 })).rejects.toMatchObject({
+      code: 'daemon_unhealthy',
+      message: 'the engine failed at it (ENOSPC); comet-cc logs says why',
+    });
+  });
+
+  it('carries the error of an operation to the caller, code included', async () => {
+    await open({
+      show: async () => {
+        throw new CometError('ambiguous_id', 'mem_1 could be two');
+      },
+    });
+    const call = engineClient(socket).call('nodes/show', { id: 'mem_1', depth: 0 });
+    await expect(call).rejects.toMatchObject({
+      name: 'CometError',
+      code: 'ambiguous_id',
+      message: 'mem_1 could be two',
+    });
+  });
+
+  it('survives an operation that throws anything at all', async () => {
+    await open({
+      list: () => {
+        throw new TypeError('bug');
+      },
+      sessions: async () => [],
+    });
+    await expect(engineClient(socket).call('nodes/list', {})).rejects.toMatchObject({ code: 'daemon_unhealthy' });
+    expect(await engineClient(socket).call('sessions/list', {})).toEqual([]);
+  });
+
+  it('refuses what does not validate, is no JSON, or is no operation', async () => {
+    await open({});
+    const json = { 'content-type': 'application/json' };
+    expect((await post('/v1/nodes/show', '{"id":"x","depth":7}', json)).status).toBe(400);
+    expect((await post('/v1/nodes/show', '{"id":"x","depth":1,"extra":1}', json)).status).toBe(400);
+    expect((await post('/v1/status', 'not json', json)).status).toBe(400);
+    expect((await post('/v1/status', '{}', { 'content-type': 'text/plain' })).status).toBe(415);
+    expect((await post('/v1/constructor', '{}', json)).status).toBe(404);
+    expect((await post('/v1/status', `"${'x'.repeat(2_000_000)}"`, json)).status).toBe(400);
+  });
+
+  it('says that it is starting until it serves', async () => {
+    server = await openApiServer(socket, silentLog);
+    await expect(engineClient(socket).call('status', {})).rejects.toThrow('still starting');
+  });
+
+  it('aborts the signal of an operation whose caller left', async () => {
+    server = await openApiServer(socket, silentLog);
+    let left: (value: string) => void = () => {};
+    const leaving = new Promise<string>((resolve) => {
+      left = resolve;
+    });
+    const handlers = createHandlers({
+      memory: memoryWith({}),
+      requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
+      costs: () => NO_COSTS,
+      receipts: { list: () => [], forget: async () => {} },
+      claudeImport: NO_IMPORT,
+      opened: async () => {},
+      ...untold,
+      version: '0',
+    });
+    server.serve({
+      ...handlers,
+      flush: (_, signal) =>
+        new Promise((resolve) => {
+          signal.addEventListener('abort', () => {
+            left('left');
+            resolve(false);
+          });
+        }),
+    });
+    await expect(engineClient(socket).call('flush', { timeoutMs: 60_000 }, { timeoutMs: 2_000 })).rejects.toMatchObject(
+      {
+        code: 'daemon_unhealthy',
+      },
+    );
+    expect(await leaving).toBe('left');
+  });
+});
+
+describe("the engine's socket", () => {
+  it('is private and gone after close', async () => {
+    await open({});
+    expect((await lstat(socket)).mode & 0o777).toBe(0o600);
+    await server?.close();
+    await expect(lstat(socket)).rejects.toThrow('ENOENT');
+    await expect(engineClient(socket).call('status', {})).rejects.toMatchObject({ code: 'daemon_down' });
+  });
+
+  it('replaces one that was left behind', async () => {
+    const dead = net.createServer();
+    await new Promise<void>((resolve) => {
+      dead.listen(`${socket}.live`, resolve);
+    });
+    await (await import('node:fs/promises')).rename(`${socket}.live`, socket);
+    await new Promise((resolve) => {
+      dead.close(resolve);
+    });
+    expect((await lstat(socket)).isSocket()).toBe(true);
+    await open({ sessions: async () => [] });
+    expect(await engineClient(socket).call('sessions/list', {})).toEqual([]);
+  });
+
+  it('waits for an engine that is leaving', async () => {
+    const leaving = await openApiServer(socket, silentLog);
+    const opening = openApiServer(socket, silentLog);
+    await leaving.close();
+    server = await opening;
+    expect(await server.ownsPath()).toBe(true);
+  });
+
+  it('notices that another took its place', async () => {
+    server = await openApiServer(socket, silentLog);
+    await rm(socket);
+    expect(await server.ownsPath()).toBe(false);
+    await writeFile(socket, '');
+    expect(await server.ownsPath()).toBe(false);
+  });
+
+  it('row 70: refuses a path that is a link or a file, and leaves it as it is', async () => {
+    const precious = path.join(dir, 'precious');
+    await writeFile(precious, 'precious');
+    await symlink(precious, socket);
+    await expect(openApiServer(socket, silentLog)).rejects.toMatchObject({ code: 'unsafe_file' });
+    await expect(engineClient(socket).call('status', {})).rejects.toMatchObject({ code: 'unsafe_file' });
+    expect(await readFile(precious, 'utf8')).toBe('precious');
+  });
+});
+
+describe('lateMemory', () => {
+  it('knows nothing and keeps turns until the store opens', async () => {
+    const captured: unknown[] = [];
+    let opened: (memory: Memory) => void = () => {};
+    const memory = lateMemory(
+      new Promise<Memory>((resolve) => {
+        opened = resolve;
+      }),
+      'local',
+    );
+    const turn = { end: 'e1' } as Parameters<Memory['capture']>[0][number];
+    memory.capture([turn]);
+    expect(memory.standIns(['e1']).size).toBe(0);
+    expect(memory.status().problems).toEqual([{ file: 'memory', message: 'the store is still opening' }]);
+    const sessions = memory.sessions();
+    opened(memoryWith({ capture: (turns) => captured.push(...turns), sessions: async () => [] }));
+    expect(await sessions).toEqual([]);
+    expect(captured).toEqual([turn]);
+  });
+
+  it('names why a store did not open, and lets requests go on', async () => {
+    const memory = lateMemory(Promise.reject(new CometError('index_failed', 'no native build')), 'local');
+    await expect(memory.show('mem_1', 0)).rejects.toThrow('no native build');
+    expect(() => memory.list({})).toThrow('no native build');
+    expect(memory.lines(['mem_1'])).toEqual([]);
+    memory.capture([]);
+    expect(memory.status().problems[0]?.message).toBe('no native build');
+    await memory.close();
+  });
+});

@@ -1,0 +1,99 @@
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { statusLines } from '../../../../bin/commands/status.ts';
+import { checkBuild } from '../../../../bin/doctor/daemon.ts';
+import { runProgram } from '../../../../bin/program.ts';
+import { createTerm } from '../../../../bin/terminal/term.ts';
+import { loadConfig } from '../../../../common/load-config.ts';
+import { homePaths } from '../../../../common/paths.ts';
+import { statusReport } from '../../../../engine/api/status-report.ts';
+import type { Context } from '../../../../engine/lifecycle/context.ts';
+import { guardStatus } from '../../../../engine/lifecycle/control.ts';
+import { difference } from '../../../../engine/lifecycle/version-skew.ts';
+
+let dir: string;
+let context: Context;
+let said: string[];
+let servers: net.Server[];
+
+/** A daemon of long ago: what was added to its answers since is not there. */
+const GUARD = {
+  nonce: 'n',
+  pid: 7,
+  version: '0.0.9',
+  port: 8443,
+  upstream: 'https://api.anthropic.com',
+  target: 'api.anthropic.com:443',
+  uptime_ms: 60_000,
+  engine: { state: 'healthy', pid: 8, restarts: 0 },
+  tunnels: { open: 0, total: 0, failed_open: 0 },
+};
+const REQUESTS = { total: 5, rewritten: 1, passed_through: 4, failed_open: 0 };
+let status: object | null;
+
+beforeEach(async () => {
+  dir = mkdtempSync(path.join(os.tmpdir(), 'cc-build-'));
+  const paths = homePaths(dir);
+  mkdirSync(paths.runDir, { recursive: true });
+  said = [];
+  const stream = { write: (text: string) => said.push(text) };
+  context = {
+    env: {},
+    paths,
+    term: createTerm(stream, stream, {}),
+    config: async () => loadConfig({ COMET_CC_HOME: dir }, {}).config,
+  };
+  status = { requests: REQUESTS, nodes: 3, llm: { backend: 'local', calls_today: 2, tokens_today: 9 } };
+  servers = [
+    net
+      .createServer((socket) => void socket.once('data', () => socket.end(`${JSON.stringify(GUARD)}\n`)))
+      .listen(paths.guardSocket),
+    http
+      .createServer((request, response) => {
+        const result = request.url === '/v1/status' ? status : {};
+        response.setHeader('connection', 'close');
+        response.end(
+          JSON.stringify(result === null ? { error: { code: 'daemon_unhealthy', message: 'late' } } : { result }),
+        );
+      })
+      .listen(paths.engineSocket),
+  ];
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.once('listening', resolve))));
+});
+
+afterEach(async () => {
+  await Promise.all(servers.map((server) => new Promise((resolve) => server.close(resolve))));
+  rmSync(dir, { recursive: true, force: true });
+});
+
+const report = async () => statusReport(context, await guardStatus(context.paths.guardSocket));
+
+it('shows what a daemon of another build says, and that it is one', async () => {
+  const known = await report();
+  expect(known).toMatchObject({ requests: REQUESTS, nodes: 3, llm: { calls_today: 2, cost_usd_today: 0 } });
+  const lines = statusLines(known, (_, text) => text);
+  expect(lines).toContainEqual(expect.stringMatching(/^the daemon is comet-cc 0\.0\.9, this command is .*restart$/));
+  expect(checkBuild(known)).toMatchObject({ ok: false, fix: 'comet-cc restart' });
+});
+
+it('says so where a command makes nothing of its answer', async () => {
+  expect(await runProgram(['node', 'comet-cc', 'memory', 'about'], context)).toBe(1);
+  expect(said.at(-1)).toMatch(/^comet-cc: the daemon is comet-cc 0\.0\.9, .*comet-cc restart brings both to one\n$/);
+});
+
+it('tells an engine that does not say in time from one that holds nothing', async () => {
+  status = null;
+  expect((await report()).problems).toEqual([expect.objectContaining({ message: expect.stringContaining('in time') })]);
+});
+
+it('knows a daemon that was started before the program was built', () => {
+  const own = { version: '1', builtAtMs: 50_000, nowMs: 100_000 };
+  expect(difference({ version: '1', uptime_ms: 60_000 }, own)).toContain('before this comet-cc was built');
+  expect(difference({ version: '1', uptime_ms: 40_000 }, own)).toBe('');
+  expect(difference({ version: '1', uptime_ms: 60_000 }, { ...own, builtAtMs: 200_000 })).toBe('');
+  expect(difference({ version: '2', uptime_ms: 40_000 }, own)).toContain('comet-cc 2');
+});

@@ -1,0 +1,93 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Memory } from '../../../../memory/index.ts';
+import { openOnDisk } from '../../../helpers/disk-rig.ts';
+import { createDisk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
+import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+import { talk } from '../../../helpers/turns.ts';
+
+const tempDir = tempDirs();
+const AT = 1_800_000_000_000;
+const open: Memory[] = [];
+afterEach(async () => {
+  for (const memory of open.splice(0)) await memory.close();
+});
+
+async function onDisk(home?: string, options: RigOptions = {}): Promise<Memory> {
+  const { memory } = await openOnDisk(home ?? (await tempDir()), { llm: 'local', watch: null, ...options });
+  open.push(memory);
+  return memory;
+}
+
+const about = (sessionId: string, text: string, at: number) =>
+  talk(text, 'Noted.', { sessionId, atMs: AT + at * 86_400_000 });
+const LEDGER = 'The ledger exporter writes the nightly ledger file to exports/ledger.csv and never twice.';
+const AGAIN = 'The ledger exporter now writes the nightly ledger file exports/ledger.csv with a header.';
+const FONTS = 'Label fonts are subset with pyftsubset before the thermal printer gets them.';
+
+async function remember(memory: Memory, ...turns: ReturnType<typeof talk>[]): Promise<void> {
+  for (const turn of turns) {
+    memory.capture([turn]);
+    expect(await memory.flush(60_000)).toBe(true);
+  }
+}
+
+const linksOf = (memory: Memory, sessionId: string) => memory.list({ sessionId }).flatMap(({ links }) => links);
+const idsOf = (memory: Memory, sessionId: string) => memory.list({ sessionId }).map(({ node_id }) => node_id);
+
+describe('a memory that is saved', () => {
+  test('is linked with those about the same, both ways, over a restart, and not with others', async () => {
+    const home = await tempDir();
+    const memory = await onDisk(home);
+    await remember(memory, about('s1', LEDGER, 0), about('s2', FONTS, 1), about('s3', AGAIN, 2));
+    await memory.close();
+    const again = await onDisk(home);
+    expect(linksOf(again, 's1')).toEqual(idsOf(again, 's3'));
+    expect(linksOf(again, 's3')).toEqual(idsOf(again, 's1'));
+    expect(linksOf(again, 's2')).toEqual([]);
+  });
+
+  test('is linked with nothing of another project', async () => {
+    const memory = await onDisk();
+    const elsewhere = talk(AGAIN, 'Noted.', { sessionId: 's9', projectDir: '/p/other', atMs: AT });
+    await remember(memory, about('s1', LEDGER, 0), elsewhere);
+    expect([...linksOf(memory, 's1'), ...linksOf(memory, 's9')]).toEqual([]);
+  });
+
+  test('has ten links at most, however many are like it', async () => {
+    const memory = await onDisk();
+    const alike = Array.from({ length: 14 }, (_, at) => about(`s${at}`, `${AGAIN} Take ${at}.`, at));
+    await remember(memory, ...alike);
+    for (const node of memory.list({})) {
+      expect(node.links.length).toBeLessThanOrEqual(10);
+      expect(new Set(node.links).size).toBe(node.links.length);
+      expect(node.links).not.toContain(node.node_id);
+    }
+    expect(memory.list({ sessionId: 's13' })[0]?.links).toHaveLength(10);
+  });
+});
+
+test('links of a stand-in do not keep the model’s node from taking its place', async () => {
+  let answer: () => void = () => {};
+  const model = scriptedModel({
+    sense: () => calmReading,
+    compact: (input) =>
+      new Promise((resolve) => {
+        answer = () => resolve(oneNode(input, `${AGAIN} (read by a model)`));
+      }),
+  });
+  const memory = await openRig(createDisk(), { model });
+  open.push(memory);
+  memory.capture([about('s1', LEDGER, 0)]);
+  memory.prepare('s1', [about('s1', LEDGER, 0).end]);
+  await expect.poll(() => model.compacted.length).toBe(1);
+  answer();
+  memory.capture([about('s2', AGAIN, 1)]);
+  memory.prepare('s2', [about('s2', AGAIN, 1).end]);
+  await expect.poll(() => model.compacted.length).toBe(2);
+  await expect.poll(() => linksOf(memory, 's2')).toEqual(idsOf(memory, 's1'));
+  answer();
+  expect(await memory.flush(60_000)).toBe(true);
+  expect(memory.list({ sessionId: 's2' })[0]?.written_by).toBe('scripted');
+  expect(linksOf(memory, 's1')).toEqual(idsOf(memory, 's2'));
+});

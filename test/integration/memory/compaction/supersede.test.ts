@@ -1,0 +1,241 @@
+import { afterEach, describe, expect, test } from 'vitest';
+import type { Memory } from '../../../../memory/index.ts';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { openOnDisk } from '../../../helpers/disk-rig.ts';
+import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
+import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
+
+const tempDir = tempDirs();
+const open: Memory[] = [];
+async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
+  const memory = await openRig(disk, { llm: 'local', ...options });
+  open.push(memory);
+  return memory;
+}
+afterEach(async () => {
+  for (const memory of open.splice(0)) await memory.close();
+});
+
+const DAY = 86_400_000;
+const FIRST = 1_780_000_000_000;
+const at = (day: number, sessionId = `s${day}`) => ({ sessionId, atMs: FIRST + day * DAY });
+const never = new AbortController().signal;
+
+const OLD = talk('We decided that the staging database listens on port 5433.', 'Noted.', at(0));
+const NEW = talk('From now on the staging database listens on port 6432 instead.', 'Noted.', at(1));
+
+const OTHERS = [
+  'invoices are rounded to cents',
+  'logs rotate each night',
+  'the mailer retries twice',
+  'icons are SVG',
+].map((text, day) => talk(`We decided that ${text}.`, 'Noted.', at(-9 + day, `other-${day}`)));
+
+async function tell(memory: Memory, ...turns: readonly ReturnType<typeof talk>[]): Promise<void> {
+  for (const turn of turns) {
+    memory.capture([turn]);
+    expect(await memory.flush(60_000)).toBe(true);
+  }
+}
+
+const nodeOf = (disk: Disk, text: string): MemoryNode =>
+  [...disk.nodes.values()].find((node) => node.summary.includes(text)) as MemoryNode;
+
+function asked(memory: Memory, prompt: string) {
+  const request = { sessionId: 'asking', projectDir: '/home/dev/shop', prompt, recent: [] };
+  return memory.recall({ ...request, visibleTurns: new Set(), shown: new Set() }, never);
+}
+
+describe('what the user changes', () => {
+  test('is closed with its date and its heir, and kept', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    await tell(memory, OLD, NEW);
+    const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
+    expect(old).toMatchObject({ superseded_by: heir.node_id, valid_to: heir.valid_from, superseded_as: 'revised' });
+    expect(old.facts.every((fact) => fact.superseded_by === heir.node_id && fact.valid_to === heir.valid_from)).toBe(
+      true,
+    );
+    expect(heir).toMatchObject({ superseded_by: null, valid_to: null });
+    expect((await memory.show(old.node_id, 2)).raw?.[0]?.content).toContain('5433');
+  });
+
+  test('is never recalled as if it were so, and found by who asks what was', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    await tell(memory, ...OTHERS, OLD, NEW);
+    const now = await asked(memory, 'which port does the staging database listen on?');
+    expect(now.map(({ line }) => line.text).join('\n')).toContain('6432');
+    expect(now.map(({ line }) => line.text).join('\n')).not.toContain('5433');
+    const before = await asked(memory, 'which port did the staging database listen on before?');
+    const heir = nodeOf(disk, '6432');
+    const line = before.find((hit) => hit.line.text.includes('5433'))?.line.text;
+    expect(line).toContain(`[no longer so: 2026-05-28 to 2026-05-29, replaced by ${heir.node_id}]`);
+    const [searched] = await memory.search('what did the staging database listen on previously', { top: 5 });
+    expect(searched).toBeDefined();
+  });
+
+  test('takes only the statement with it that it is about', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    const two = talk(
+      'We decided that the staging database listens on port 5433. Always run the linter before you commit to main.',
+      'Noted.',
+      at(0),
+    );
+    await tell(memory, two, NEW);
+    const old = nodeOf(disk, 'linter');
+    expect(old).toMatchObject({ superseded_by: null, valid_to: null });
+    const [line] = memory.lines([old.node_id]);
+    expect(line?.text).toContain('linter');
+    expect(line?.text).not.toContain('5433');
+    expect(line?.text).toContain(`[in part replaced by ${nodeOf(disk, '6432').node_id}]`);
+    const { lines } = await memory.standing('another', '/home/dev/shop');
+    expect(lines.map(({ text }) => text).join('\n')).not.toContain('5433');
+    const { facts } = await memory.about('/home/dev/shop');
+    expect(facts.map(({ value }) => value).join('\n')).not.toContain('5433');
+  });
+
+  test('goes out of the brief that is injected', async () => {
+    const memory = await start(createDisk());
+    await tell(memory, OLD);
+    expect((await memory.standing('s0', '/home/dev/shop')).brief.join('\n')).toContain('5433');
+    await tell(memory, { ...NEW, sessionId: 's0' });
+    const { brief } = await memory.standing('s0', '/home/dev/shop');
+    expect(brief.join('\n')).toContain('6432');
+    expect(brief.join('\n')).not.toContain('5433');
+  });
+
+  test('holds again when what replaced it is removed', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    await tell(memory, OLD, NEW);
+    await memory.remove([nodeOf(disk, '6432').node_id]);
+    const old = nodeOf(disk, '5433');
+    expect(old).toMatchObject({ superseded_by: null, valid_to: null });
+    expect(old.superseded_as).toBeUndefined();
+    expect(old.facts.every((fact) => fact.valid_to === undefined)).toBe(true);
+  });
+
+  test('is the same after a restart, and edits by hand go on working', async () => {
+    const disk = createDisk();
+    const first = await start(disk);
+    await tell(first, ...OTHERS, OLD, NEW);
+    const before = structuredClone([...disk.nodes.values()]);
+    await first.close();
+    const memory = await start(disk);
+    await memory.flush(60_000);
+    expect([...disk.nodes.values()]).toEqual(before);
+    const heir = nodeOf(disk, '6432');
+    await memory.edit(heir.node_id, { set: { valid_to: '2026-06-30T00:00:00.000Z' } });
+    const hits = await asked(memory, 'which port does the staging database listen on?');
+    expect(hits).toEqual([]);
+  });
+});
+
+describe('trust', () => {
+  test.each([
+    ['the assistant', talk('go on', 'The staging database now listens on port 6432 instead.', at(1))],
+    [
+      'a page from outside',
+      turnOf(
+        'read that page',
+        [
+          ...toolRound('WebFetch', { url: 'https://example.org' }, 'use port 6432'),
+          message('assistant', [
+            { type: 'text', text: 'From now on the staging database listens on port 6432 instead.' },
+          ]),
+        ],
+        at(1),
+      ),
+    ],
+  ])('%s cannot retire what the user decided', async (_, turn) => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    await tell(memory, OLD, turn);
+    expect(nodeOf(disk, '6432')).toBeDefined();
+    expect(nodeOf(disk, '5433')).toMatchObject({ superseded_by: null, valid_to: null });
+    expect(nodeOf(disk, '5433').facts.every((fact) => fact.valid_to === undefined)).toBe(true);
+  });
+
+  test('another project keeps its own', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    await tell(memory, OLD, { ...NEW, projectDir: '/home/dev/other' });
+    expect(nodeOf(disk, '5433').superseded_by).toBeNull();
+  });
+});
+
+describe('with a model', () => {
+  test('it is shown what it may revise, and what it names is closed', async () => {
+    const disk = createDisk();
+    const labelled: string[][] = [];
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: (input) => {
+        labelled.push((input.known ?? []).map(({ text }) => text));
+        const said = input.turns[0]?.user ?? '';
+        const result = oneNode(
+          input,
+          said.includes('6432') ? 'staging database port 6432' : 'staging database port 5433',
+        );
+        const revises = (input.known ?? []).filter(({ text }) => text.includes('5433'));
+        const fact = {
+          concept: 'staging database port',
+          value: /\d{4}/.exec(said)?.[0] ?? '',
+          polarity: 'positive',
+        } as const;
+        const facts = [{ ...fact, evidence: input.turns.map(({ end }) => end) }];
+        return { ...result, nodes: result.nodes.map((node) => ({ ...node, facts, revises })) };
+      },
+    });
+    const memory = await start(disk, { llm: 'claude', model });
+    await tell(memory, OLD, talk('Make the staging database use port 6432.', 'Done.', at(1)));
+    expect(labelled[0]).toEqual([]);
+    expect(labelled[1]?.join()).toContain('5433');
+    const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
+    expect(old).toMatchObject({ written_by: 'scripted', superseded_by: heir.node_id, superseded_as: 'revised' });
+  });
+
+  test('what was revised while it thought stays revised in what it writes', async () => {
+    const disk = createDisk();
+    let release: () => void = () => undefined;
+    const released = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: async (input) => {
+        await released;
+        return oneNode(input, input.turns[0]?.user ?? '');
+      },
+    });
+    const memory = await start(disk, { llm: 'claude', model });
+    memory.capture([OLD, NEW]);
+    memory.prepare('s0', [OLD.end]);
+    memory.prepare('s1', [NEW.end]);
+    release();
+    expect(await memory.flush(60_000)).toBe(true);
+    const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
+    expect([old.written_by, heir.written_by]).toEqual(['scripted', 'scripted']);
+    expect(old.superseded_by).toBe(heir.node_id);
+  });
+});
+
+test('on real files and a real index: closed on disk, read again at the next start, found by who asks what was', async () => {
+  const home = await tempDir();
+  const first = (await openOnDisk(home, { llm: 'local', watch: null })).memory;
+  await tell(first, ...OTHERS, OLD, NEW);
+  await first.close();
+  const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
+  open.push(memory);
+  expect(await memory.flush(60_000)).toBe(true);
+  const old = memory.list({}).find((node) => node.summary.includes('5433'));
+  expect(old).toMatchObject({ superseded_as: 'revised' });
+  const now = await asked(memory, 'which port does the staging database listen on?');
+  expect(now.map(({ line }) => line.text).join()).not.toContain('5433');
+  const before = await asked(memory, 'which port did the staging database listen on before?');
+  expect(before.map(({ line }) => line.text).join()).toContain('[no longer so: 2026-05-28 to 2026-05-29');
+});

@@ -1,0 +1,261 @@
+import { describe, expect, it, vi } from 'vitest';
+import { Config } from '../../../../common/config.ts';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import type { CondenseInput, CondenseResult } from '../../../../memory/models/language-model.ts';
+import type { DreamReport } from '../../../../memory/types/changes.ts';
+import type { Memory } from '../../../../memory/types/memory.ts';
+import { dreamNodes } from '../../../helpers/dream-nodes.ts';
+import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
+import { scriptedModel } from '../../../helpers/scripted-model.ts';
+
+const id = (day: number): string => `mem_202603${String(day).padStart(2, '0')}_101500_00000a`;
+const calm = { dryRun: false } as const;
+const GROUPS = [
+  [id(1), id(4), id(5)],
+  [id(6), id(7), id(8)],
+];
+
+async function sleeping(
+  options: RigOptions = {},
+): Promise<{ disk: Disk; memory: Memory; node: (day: number) => MemoryNode }> {
+  const disk = createDisk();
+  await disk.nodeFiles.save(dreamNodes());
+  const memory = await openRig(disk, { llm: 'local', ...options });
+  await memory.flush(10_000);
+  return { disk, memory, node: (day) => disk.nodes.get(id(day)) as MemoryNode };
+}
+
+const told = (report: DreamReport) => ({
+  merged: report.merged.map(({ keeper, merged }) => [keeper, ...merged]),
+  groups: report.groups.map(({ members }) => members),
+});
+
+describe('a dream', () => {
+  it('merges what says the same, groups what belongs together, tidies tags, links and pointers', async () => {
+    const { disk, memory, node } = await sleeping();
+    const report = await memory.dream(calm);
+    expect(told(report)).toEqual({ merged: [[id(1), id(2)]], groups: GROUPS });
+    expect(node(1)).toMatchObject({
+      turns: ['end-1', 'end-2'],
+      origin: 'user',
+      superseded_by: null,
+      topic_tags: ['database', 'staging'],
+    });
+    expect(node(1).summary).toContain('5433');
+    expect(node(2)).toMatchObject({ superseded_by: id(1), superseded_as: 'merged', turns: ['end-2'] });
+    expect(memory.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(id(2));
+    expect((await memory.show(id(2), 0)).node_id).toBe(id(1));
+    expect(memory.standIns(['end-2']).get('end-2')).toEqual([id(1)]);
+    for (const day of [3, 4, 5]) expect(node(day)).toMatchObject({ superseded_by: null, turns: [`end-${day}`] });
+    expect(node(5).topic_tags).toEqual(['databases']);
+    expect(disk.nodes.has(id(10))).toBe(false);
+    const parent = disk.nodes.get(report.groups[1]?.parent ?? '') as MemoryNode;
+    expect(parent).toMatchObject({
+      turns: [],
+      origin: 'user',
+      depth_level: 0,
+      links: [id(6), id(7), id(8)],
+      topic_tags: ['invoice'],
+    });
+    expect([6, 7, 8].map((day) => node(day).parent_node_id)).toEqual(Array(3).fill(parent.node_id));
+    // Members stand for themselves: what was listed stays listed.
+    expect(memory.list({}).map(({ node_id }) => node_id)).toEqual(
+      expect.arrayContaining([id(6), id(7), id(8), parent.node_id]),
+    );
+    expect(memory.status().dream).toMatchObject({ merged: 1, groups: 2, running: false });
+    await memory.close();
+  });
+
+  it('a second time changes nothing, over a restart too, until something is new', async () => {
+    const { disk, memory } = await sleeping();
+    await memory.dream(calm);
+    const after = await memory.exportAll('jsonl');
+    expect(await memory.dream(calm)).toMatchObject({ snapshot: null, looked_at: 0, merged: [], groups: [] });
+    await memory.close();
+    const again = await openRig(disk, { llm: 'local' });
+    await again.flush(10_000);
+    expect(await again.dream(calm)).toMatchObject({ snapshot: null, looked_at: 0 });
+    expect(await again.exportAll('jsonl')).toBe(after);
+    await again.edit(id(9), { set: { summary: 'the office tea machine is descaled on Tuesdays' } });
+    expect(await again.dream(calm)).toMatchObject({ looked_at: 1, merged: [] });
+    await again.close();
+  });
+
+  it('lets what is new join the group that is there, and leaves alone what a person wrote', async () => {
+    const disk = createDisk();
+    const nodes = dreamNodes();
+    const late = nodes.filter(({ node_id: name }) => name === id(8));
+    await disk.nodeFiles.save(nodes.filter((each) => !late.includes(each)));
+    const first = await openRig(disk, { llm: 'local' });
+    await first.flush(10_000);
+    const made = (await first.dream(calm)).groups.find(({ members }) => members.includes(id(6)));
+    expect(made?.members).toEqual([id(6), id(7)]);
+    await first.close();
+    await disk.nodeFiles.save(late);
+    const memory = await openRig(disk, { llm: 'local' });
+    await memory.flush(10_000);
+    const joined = await memory.dream(calm);
+    expect(joined.groups).toMatchObject([{ parent: made?.parent, members: [id(6), id(7), id(8)] }]);
+    const parent = disk.nodes.get(made?.parent as string);
+    expect(parent).toMatchObject({ links: [id(6), id(7), id(8)], summary: expect.stringContaining('3 memories') });
+    expect(disk.nodes.get(id(8))?.parent_node_id).toBe(parent?.node_id);
+    expect(await memory.dream(calm)).toMatchObject({ groups: [], snapshot: null });
+
+    await memory.edit(made?.parent as string, { set: { summary: 'invoices, as I see them' } });
+    const another = { ...(late[0] as MemoryNode), node_id: id(12), turns: ['end-12'], written_by: 'claude' };
+    await memory.close();
+    await disk.nodeFiles.save([another]);
+    const after = await openRig(disk, { llm: 'local' });
+    await after.flush(10_000);
+    await after.dream(calm);
+    expect(disk.nodes.get(made?.parent as string)?.summary).toBe('invoices, as I see them');
+    await after.close();
+  });
+
+  it('takes no member of a group out of what a session starts with', async () => {
+    const { memory } = await sleeping();
+    const before = await memory.standing('new', '/home/dev/shop');
+    expect(before.lines.map(({ nodeId }) => nodeId)).toContain(id(4));
+    await memory.dream(calm);
+    expect((await memory.standing('new', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId)).toContain(id(4));
+    await memory.close();
+  });
+
+  it('is only told of in a dry run', async () => {
+    const { disk, memory } = await sleeping();
+    const before = await memory.exportAll('jsonl');
+    expect(told(await memory.dream({ dryRun: true })).merged).toEqual([[id(1), id(2)]]);
+    expect(await memory.exportAll('jsonl')).toBe(before);
+    expect(await disk.snapshots.list()).toEqual([]);
+    expect(memory.status().dream).toBeNull();
+    await memory.close();
+  });
+
+  it('keeps to one project where it is told to', async () => {
+    const { memory } = await sleeping();
+    expect(await memory.dream({ dryRun: false, projectDir: '/elsewhere' })).toMatchObject({
+      looked_at: 0,
+      merged: [],
+      groups: [],
+      tags: [],
+      pruned: { nodes: [] },
+    });
+    await memory.close();
+  });
+
+  it('is taken back by its snapshot', async () => {
+    const { memory } = await sleeping();
+    const before = await memory.exportAll('jsonl');
+    const { snapshot } = await memory.dream(calm);
+    expect((await memory.snapshots()).map(({ reason }) => reason)).toEqual(['consolidate']);
+    await memory.rollback(snapshot ?? '');
+    expect(await memory.exportAll('jsonl')).toBe(before);
+    await memory.close();
+  });
+
+  it('leaves nothing of a memory that is removed in the group that quoted it', async () => {
+    const { memory, node } = await sleeping();
+    const { groups } = await memory.dream(calm);
+    await memory.remove([id(8)]);
+    expect(memory.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(groups[1]?.parent);
+    expect([6, 7].map((day) => node(day).parent_node_id)).toEqual([null, null]);
+    expect(await memory.exportAll('jsonl')).not.toContain('has a logo');
+    await memory.close();
+  });
+
+  it('leaves all as it was when the disk fails in the middle', async () => {
+    const disk = createDisk();
+    await disk.nodeFiles.save(dreamNodes());
+    let failing = false;
+    const save = disk.nodeFiles.save;
+    const nodeFiles: Disk['nodeFiles'] = {
+      ...disk.nodeFiles,
+      save: async (nodes) => {
+        if (!failing) return save(nodes);
+        failing = false;
+        await save(nodes.slice(0, 2));
+        throw new Error('no space left');
+      },
+    };
+    const memory = await openRig(disk, { llm: 'local', nodeFiles });
+    await memory.flush(10_000);
+    const before = await memory.exportAll('jsonl');
+    failing = true;
+    await expect(memory.dream(calm)).rejects.toThrow('no space left');
+    expect(await memory.exportAll('jsonl')).toBe(before);
+    expect((await memory.dream(calm)).merged).toHaveLength(1);
+    await memory.close();
+  });
+});
+
+describe('with a model', () => {
+  const text = {
+    summary: 'staging Postgres is on port 5433, 5432 is held by the legacy CRM',
+    trigger: 'When I connect to staging',
+  };
+  const NO = { fits: false, summary: '', trigger: '' };
+  /** Has its own word about the port, and about groups. */
+  const modelOf = (merge: Partial<CondenseResult>, group: Partial<CondenseResult>) => ({
+    ...scriptedModel({}),
+    condense: async ({ kind, notes }: CondenseInput): Promise<CondenseResult> => {
+      if (kind === 'group') return { ...NO, ...group };
+      return notes.every(({ summary }) => summary.includes('Postgres')) ? { ...NO, ...merge } : NO;
+    },
+  });
+
+  it('its text takes the place of both, its no is heard, and what it invents is not', async () => {
+    const answers = [
+      { merge: text, summary: text.summary },
+      { merge: { ...text, summary: 'staging Postgres is on port 5433' }, summary: expect.stringContaining('5432') },
+      {
+        merge: { ...text, summary: `${text.summary}, see ticket OPS-12` },
+        summary: expect.not.stringContaining('OPS-12'),
+      },
+    ];
+    for (const { merge, summary } of answers) {
+      const model = modelOf({ fits: true, ...merge }, NO);
+      const { memory, node } = await sleeping({ model, llm: 'claude' });
+      expect(told(await memory.dream(calm))).toEqual({ merged: [[id(1), id(2)]], groups: [] });
+      expect(node(1).summary).toEqual(summary);
+      await memory.close();
+    }
+    const { memory } = await sleeping({
+      model: modelOf(NO, NO),
+      llm: 'claude',
+    });
+    expect(told(await memory.dream(calm))).toEqual({ merged: [], groups: [] });
+    await memory.close();
+  });
+
+  it('that may not be asked leaves its share for the next dream', async () => {
+    let deferred = true;
+    const model = modelOf({ fits: true, ...text }, { fits: true, summary: 'one subject', trigger: '' });
+    const quota = {
+      decide: () =>
+        deferred ? ({ kind: 'defer', untilMs: 1, because: 'limits' } as const) : ({ kind: 'allow' } as const),
+    };
+    const { memory } = await sleeping({ model, quota, llm: 'claude' });
+    expect(await memory.dream(calm)).toMatchObject({ groups: [], left: 6, without_model: 'limits' });
+    deferred = false;
+    expect(told(await memory.dream(calm)).groups).toEqual(GROUPS);
+    await memory.close();
+  });
+});
+
+it('comes by itself when nobody worked for long enough, and not before', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  try {
+    const dream = { idleMinutes: 30 };
+    const { memory } = await sleeping({ config: Config.parse({ llm: 'local', dream }) });
+    vi.advanceTimersByTime(29 * 60_000);
+    memory.capture([]);
+    vi.advanceTimersByTime(29 * 60_000);
+    expect(memory.status().dream).toBeNull();
+    vi.advanceTimersByTime(2 * 60_000);
+    await vi.waitUntil(() => memory.status().dream !== null, { timeout: 60_000 });
+    expect(memory.status().dream).toMatchObject({ merged: 1, groups: 2 });
+    await memory.close();
+  } finally {
+    vi.useRealTimers();
+  }
+});

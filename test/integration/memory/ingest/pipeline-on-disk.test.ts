@@ -1,0 +1,76 @@
+import { readdirSync, readFileSync, statSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { homePaths } from '../../../../common/paths.ts';
+import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
+import type { Memory } from '../../../../memory/index.ts';
+import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
+import { createForgottenFile } from '../../../../memory/storage/fs/id-set-file.ts';
+import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
+import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
+import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+import { talk } from '../../../helpers/turns.ts';
+
+const tempDir = tempDirs();
+const secret = `ghp_${'z9Y8'.repeat(9)}`;
+const turns = [
+  talk('The staging database listens on port 5433.', 'Noted, src/db.ts uses port 5433.'),
+  talk(`From now on always use pnpm, never npm; the token is ${secret}.`, 'Understood: pnpm only.'),
+  talk('Payment retries must be capped at 4.', 'payment-client.ts caps retries at 4.'),
+];
+const ends = turns.map((turn) => turn.end);
+
+async function openOn(home: string): Promise<Memory> {
+  const paths = homePaths(home);
+  const report = () => {};
+  const embedder = createHashEmbedder();
+  const { index } = await openLanceIndex({ dir: paths.indexDir, embedder, now: () => Date.now(), report });
+  return openRig(createDisk(), {
+    journal: await openJournal({ dir: paths.journalDir, report }),
+    nodeFiles: await openNodeFiles(paths),
+    forgotten: createForgottenFile(path.join(home, 'memory', 'forgotten')),
+    index,
+  });
+}
+
+function filesBelow(dir: string): string[] {
+  return readdirSync(dir, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => path.join(entry.parentPath, entry.name));
+}
+
+describe('memory on a real disk', () => {
+  test('survives a restart with nodes, brief, raw turns and search, keeps no secret, and forgets for good', async () => {
+    const home = await tempDir();
+    const first = await openOn(home);
+    first.capture(turns);
+    expect(await first.flush(60_000)).toBe(true);
+    const before = first.standIns(ends);
+    expect(before.size).toBe(3);
+    const brief = await first.brief('s1');
+    await first.close();
+
+    const second = await openOn(home);
+    expect(second.standIns(ends)).toEqual(before);
+    expect(await second.brief('s1')).toBe(brief);
+    expect((await second.search('staging database port', { top: 3 }))[0]?.line.text).toContain('5433');
+    expect((await second.restore('s1'))[0]?.content).toBe('The staging database listens on port 5433.');
+    second.capture(turns);
+    expect(await second.flush(60_000)).toBe(true);
+    expect(await second.restore('s1')).toHaveLength(6);
+    for (const file of filesBelow(home)) expect(readFileSync(file).includes(secret), file).toBe(false);
+
+    await second.remove(second.list({}).map((node) => node.node_id));
+    await second.close();
+    for (const file of filesBelow(path.join(home, 'memory'))) {
+      expect(readFileSync(file, 'utf8'), file).not.toContain('5433');
+    }
+    const third = await openOn(home);
+    third.capture(turns);
+    expect(await third.flush(60_000)).toBe(true);
+    expect(third.list({})).toEqual([]);
+    await third.close();
+    expect(statSync(path.join(home, 'memory', 'forgotten')).mode & 0o777).toBe(0o600);
+  });
+});

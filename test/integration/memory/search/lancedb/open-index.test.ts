@@ -1,0 +1,206 @@
+import { mkdir, readdir, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import type { Embedder } from '../../../../../memory/embeddings/embedder.ts';
+import { createHashEmbedder } from '../../../../../memory/embeddings/hash-encoder.ts';
+import { createStaticEmbedder } from '../../../../../memory/embeddings/static-encoder.ts';
+import type { Memory } from '../../../../../memory/index.ts';
+import { createSucceededIndex } from '../../../../../memory/search/lancedb/index-migration.ts';
+import { openIndexHome } from '../../../../../memory/search/lancedb/open-index.ts';
+import type { NodeIndex } from '../../../../../memory/search/node-index.ts';
+import { nodeIndexContract, nodeRow } from '../../../../contract/node-index.ts';
+import { searched } from '../../../../helpers/lane-hits.ts';
+import { createMemoryIndex } from '../../../../helpers/memory-index.ts';
+import { createDisk, type Disk, openRig } from '../../../../helpers/memory-rig.ts';
+import { makeNode } from '../../../../helpers/nodes.ts';
+import { tempDirs } from '../../../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
+const NODES = 30;
+
+/** Holds back what it is asked for documents until `open` is called. */
+function gated(embedder: Embedder): Embedder & { open(): void; readonly asked: number } {
+  let open: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let asked = 0;
+  return {
+    ...embedder,
+    open: () => open(),
+    get asked() {
+      return asked;
+    },
+    async embed(texts) {
+      asked += texts.length;
+      await gate;
+      return embedder.embed(texts);
+    },
+  };
+}
+
+function openHome(dir: string, embedder: Embedder): Promise<{ readonly index: NodeIndex; readonly rebuilt: boolean }> {
+  const embedderOf = async (id: string): Promise<Embedder | null> =>
+    [createHashEmbedder(), createStaticEmbedder()].find((each) => each.id === id) ?? null;
+  return openIndexHome({ dir, embedder, embedderOf, now: Date.now, report: () => {} });
+}
+
+async function diskWithNodes(): Promise<Disk> {
+  const disk = createDisk();
+  await disk.nodeFiles.save(
+    Array.from({ length: NODES }, (_, at) =>
+      makeNode({
+        node_id: `mem_20260301_111500_${at.toString(16).padStart(6, '0')}`,
+        session_id: `s-${at % 3}`,
+        summary: `the service number ${at} called ${['billing', 'search', 'mail'][at % 3]} listens on port ${7_000 + at}`,
+        turns: [],
+        written_by: 'claude',
+      }),
+    ),
+  );
+  return disk;
+}
+
+async function found(memory: Memory): Promise<string | undefined> {
+  const [best] = await memory.search('which port does service number 17 listen on', { top: 1 });
+  return best?.node.summary;
+}
+
+const seventeen = expect.stringContaining('7017');
+const folders = async (dir: string): Promise<string[]> =>
+  (await readdir(dir)).map((name) => name.split('-')[0] as string);
+const vectorsOf = async (index: NodeIndex): Promise<number> =>
+  (await searched(index, 'billing service port', { filter: {}, limit: 60 })).summary.length;
+
+describe('an index that is succeeded by another', () => {
+  nodeIndexContract(async () => {
+    const embedder = createHashEmbedder();
+    const taken = async (): Promise<() => Promise<void>> => async () => {};
+    const next = createMemoryIndex(createStaticEmbedder());
+    return createSucceededIndex({ serving: createMemoryIndex(embedder), embedder, next, taken });
+  });
+
+  test('is written to with its successor, and read alone until that one takes over', async () => {
+    const [serving, next] = [createMemoryIndex(createHashEmbedder()), createMemoryIndex(createStaticEmbedder())];
+    const ended: string[] = [];
+    const index = createSucceededIndex({
+      serving: { ...serving, close: async () => void ended.push('index') },
+      embedder: { ...createHashEmbedder(), close: async () => void ended.push('embedder') },
+      next,
+      taken: async () => {
+        ended.push('taken');
+        return async () => void ended.push('cleaned');
+      },
+    });
+    await index.upsert([nodeRow('a', 'alpha')]);
+    await index.successor?.()?.upsert([nodeRow('b', 'beta')]);
+    expect([await index.count(), await serving.count(), await next.count()]).toEqual([1, 1, 2]);
+    await index.removeNodes(['a']);
+    expect([await serving.count(), await next.count()]).toEqual([0, 1]);
+    await index.successor?.()?.takeOver();
+    expect(ended).toEqual(['taken', 'index', 'embedder', 'cleaned']);
+    expect(await index.count()).toBe(1);
+    expect(index.successor?.()).toBeNull();
+  });
+});
+
+test('the index of another embedder is filled while the old one serves, and then takes its place', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const disk = await diskWithNodes();
+  const before = await openHome(dir, createHashEmbedder());
+  const first = await openRig(disk, { index: before.index });
+  await first.flush(20_000);
+  await first.close();
+
+  const embedder = gated(createStaticEmbedder());
+  const { index, rebuilt } = await openHome(dir, embedder);
+  expect(rebuilt).toBe(false);
+  const memory = await openRig(disk, { index });
+  await expect.poll(() => embedder.asked).toBeGreaterThan(0);
+  expect(memory.status().reindex).toEqual({ done: 0, total: NODES });
+  expect(await found(memory)).toEqual(seventeen);
+  expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
+
+  embedder.open();
+  await expect.poll(() => memory.status().reindex).toBeNull();
+  expect(await folders(dir)).toEqual(['static']);
+  expect(index.successor?.()).toBeNull();
+  expect(await found(memory)).toEqual(seventeen);
+  expect(await vectorsOf(index)).toBe(NODES);
+  await memory.close();
+
+  const again = await openHome(dir, createStaticEmbedder());
+  expect(again.index.successor?.() ?? null).toBeNull();
+  expect(await again.index.count()).toBe(NODES);
+  await again.index.close();
+});
+
+test('a process that ends before the new index is complete leaves the old one, and the next one goes on', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const disk = await diskWithNodes();
+  const before = await openHome(dir, createHashEmbedder());
+  const first = await openRig(disk, { index: before.index });
+  await first.flush(20_000);
+  await first.close();
+
+  // It is never closed: nobody gets to tidy up in a process that is killed.
+  const killed = await openHome(dir, createStaticEmbedder());
+  await killed.index.successor?.()?.upsert([nodeRow('mem_of_nobody', 'a node that is gone by the next start')]);
+
+  const embedder = gated(createStaticEmbedder());
+  const { index } = await openHome(dir, embedder);
+  const memory = await openRig(disk, { index });
+  await expect.poll(() => embedder.asked).toBeGreaterThan(0);
+  expect(await found(memory)).toEqual(seventeen);
+  embedder.open();
+  await expect.poll(() => memory.status().reindex).toBeNull();
+  expect(await folders(dir)).toEqual(['static']);
+  expect([...(await index.nodeIds())].filter((id) => id === 'mem_of_nobody')).toEqual([]);
+  await memory.close();
+});
+
+test('while texts cannot be embedded the old index serves on', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const disk = await diskWithNodes();
+  const before = await openHome(dir, createHashEmbedder());
+  const first = await openRig(disk, { index: before.index });
+  await first.flush(20_000);
+  await first.close();
+
+  const summaries = new Set<string>();
+  const failing: Embedder = {
+    ...createStaticEmbedder(),
+    embed(texts) {
+      for (const text of texts) if (/listens on port 70\d\d/.test(text)) summaries.add(text);
+      return Promise.reject(new Error('no answer'));
+    },
+  };
+  const { index } = await openHome(dir, failing);
+  const memory = await openRig(disk, { index });
+  await expect.poll(() => summaries.size).toBe(NODES);
+  await expect.poll(() => memory.status().reindex).toBeNull();
+  expect(index.successor?.()).not.toBeNull();
+  expect(await vectorsOf(index)).toBe(NODES);
+  await memory.close();
+  expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
+});
+
+test('where the old embedder is gone the new index serves at once, and what is not an index of ours is removed', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  const gone: Embedder = { ...createHashEmbedder(), id: 'endpoint-example-256' };
+  const old = await openHome(dir, gone);
+  await old.index.upsert([nodeRow('a', 'alpha')]);
+  await old.index.close();
+  await mkdir(path.join(dir, 'rows.lance'));
+  await writeFile(path.join(dir, 'rows.lance', 'file'), '');
+  const { index, rebuilt } = await openHome(dir, createStaticEmbedder());
+  expect([rebuilt, index.successor?.() ?? null]).toEqual([true, null]);
+  expect(await folders(dir)).toEqual(['static']);
+  await index.close();
+});
+
+test('a folder that cannot be one is told as an error of the index', async () => {
+  const dir = path.join(await tempDir(), 'index');
+  await writeFile(dir, 'a file');
+  await expect(openHome(dir, createStaticEmbedder())).rejects.toMatchObject({ code: 'index_failed' });
+});

@@ -1,0 +1,101 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { execa } from 'execa';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
+import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
+import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
+import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
+import { nodeRow } from '../../../contract/node-index.ts';
+import { turn } from '../../../contract/turn-log.ts';
+import { compileInto } from '../../../helpers/compiled.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+
+const KILLS = 6;
+let out: string;
+let home: string;
+
+const child = (body: string): string => `
+import { openJournal } from './memory/adapters/journal.js';
+import { openNodeFiles } from './memory/adapters/node-files.js';
+import { openLanceIndex } from './memory/adapters/lance-index.js';
+import { createHashEmbedder } from './memory/adapters/hash-encoder.js';
+const [home, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
+process.umask(0o077);
+${body}
+for (let at = first; ; at += 1) { await write(at); process.stdout.write(at + '\\n'); }
+`;
+
+beforeAll(async () => {
+  out = await mkdtemp(path.join(os.tmpdir(), 'comet-kill-'));
+  home = path.join(out, 'home');
+  await compileInto(path.join(out, 'js'), [
+    'memory/storage/fs/turn-log.ts',
+    'memory/storage/fs/node-files.ts',
+    'memory/search/lancedb/lance-index.ts',
+    'memory/embeddings/hash-encoder.ts',
+  ]);
+});
+
+afterAll(() => rm(out, { recursive: true, force: true }));
+
+/** Runs a writer, kills it in the middle of its work again and again, and gives the numbers it had acknowledged. */
+async function killedWriter(name: string, body: string, template: unknown): Promise<number[]> {
+  const script = path.join(out, 'js', `${name}.js`);
+  await writeFile(script, child(body));
+  const acknowledged: number[] = [];
+  for (let round = 1; round <= KILLS; round += 1) {
+    const first = (acknowledged.at(-1) ?? -1) + 1_000;
+    const writer = execa('node', [script, home, String(first), JSON.stringify(template)], {
+      reject: false,
+      buffer: false,
+    });
+    let count = 0;
+    for await (const line of writer.iterable()) {
+      acknowledged.push(Number(line));
+      count += 1;
+      if (count === round * 3) writer.kill('SIGKILL');
+    }
+    const { exitCode, isTerminated } = await writer;
+    expect({ exitCode, isTerminated }).toEqual({ exitCode: undefined, isTerminated: true });
+  }
+  return acknowledged;
+}
+
+test('no acknowledged turn is lost when the writer is killed', async () => {
+  const body = `const journal = await openJournal({ dir: home + '/journal', report() {} });
+const write = (at) => journal.append({ ...template, end: 'e' + at });`;
+  const acknowledged = await killedWriter('journal', body, turn('s-1', 'x', 'y'.repeat(20_000)));
+  const journal = await openJournal({ dir: path.join(home, 'journal'), report: () => {} });
+  const ends = new Set((await journal.read('s-1')).map(({ end }) => end));
+  for (const at of acknowledged) expect(ends).toContain(`e${at}`);
+  await journal.close();
+});
+
+test('no acknowledged node is lost when the writer is killed', async () => {
+  const body = `const files = await openNodeFiles({ nodesDir: home + '/nodes', briefsDir: home + '/briefs' });
+const write = (at) => files.save([{ ...template, node_id: 'mem_20260301_101500_' + at.toString(16).padStart(6, '0') }]);`;
+  const acknowledged = await killedWriter('nodes', body, makeNode());
+  const files = await openNodeFiles({ nodesDir: path.join(home, 'nodes'), briefsDir: path.join(home, 'briefs') });
+  const { nodes, problems } = await files.load();
+  expect(problems).toEqual([]);
+  const ids = new Set(nodes.map(({ node_id }) => node_id));
+  for (const at of acknowledged) expect(ids).toContain(`mem_20260301_101500_${at.toString(16).padStart(6, '0')}`);
+});
+
+test('no acknowledged row is lost when the writer is killed, and the index opens', async () => {
+  const body = `const { index } = await openLanceIndex({ dir: home + '/index', embedder: createHashEmbedder(), now: Date.now, report() {} });
+const write = (at) => index.upsert([{ ...template, row_id: 'r' + at, node_id: 'n' + at }]);`;
+  const acknowledged = await killedWriter('index', body, nodeRow('x', 'some words'));
+  const opened = await openLanceIndex({
+    dir: path.join(home, 'index'),
+    embedder: createHashEmbedder(),
+    now: Date.now,
+    report: () => {},
+  });
+  expect(opened.rebuilt).toBe(false);
+  const ids = await opened.index.nodeIds();
+  for (const at of acknowledged) expect(ids).toContain(`n${at}`);
+  await opened.index.close();
+});

@@ -1,0 +1,385 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import os from 'node:os';
+import tls from 'node:tls';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { CLIENT, connectThrough, openRequest, secureThrough } from '../../../fuzz/index.ts';
+import { type Rig, type RigOptions, removeRigCerts, SECRET, startRig } from '../../../helpers/proxy-rig.ts';
+import { sseMessage } from '../../../helpers/sse.ts';
+
+let rig: Rig | null = null;
+
+async function start(options: RigOptions = {}): Promise<Rig> {
+  rig = await startRig(options);
+  return rig;
+}
+
+afterEach(async () => {
+  await rig?.close();
+  rig = null;
+});
+afterAll(removeRigCerts);
+
+/** Raw bytes over an own TLS connection; resolves with all that came back before the close. */
+async function sendRaw({ via, ca }: Rig, bytes: string): Promise<string> {
+  const secure = await secureThrough(via, ca);
+  secure.on('error', () => {});
+  let text = '';
+  secure.on('data', (chunk: Buffer) => {
+    text += chunk.toString('latin1');
+  });
+  secure.write(bytes);
+  await once(secure, 'close');
+  return text;
+}
+
+function resetUpstream(): void {
+  for (const socket of rig?.standIn.sockets ?? []) socket.resetAndDestroy();
+}
+
+describe('a hostile client of the engine', () => {
+  it.each([
+    ['without the secret', 'api.anthropic.com:443', ''],
+    ['with a wrong secret', 'api.anthropic.com:443', 'x-comet-cc-guard: guessed\r\n'],
+    ['for another host', 'evil.example:443', `x-comet-cc-guard: ${SECRET}\r\n`],
+    ['for a prototype', 'constructor:443', `x-comet-cc-guard: ${SECRET}\r\n`],
+    ['for a path', '../../pwned:443', `x-comet-cc-guard: ${SECRET}\r\n`],
+    ['for a subdomain', 'x.api.anthropic.com:443', `x-comet-cc-guard: ${SECRET}\r\n`],
+  ])('gets no tunnel %s', async (_name, authority, connectHeaders) => {
+    const before = readdirSync(os.tmpdir()).filter((name) => name.includes('pwned'));
+    const { via, ask } = await start();
+    const { status, socket } = await connectThrough({ ...via, authority, connectHeaders });
+    expect([400, 403]).toContain(status);
+    socket.destroy();
+    expect(readdirSync(os.tmpdir()).filter((name) => name.includes('pwned'))).toEqual(before);
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+  });
+
+  it('row 19: prints nothing and harms nobody with garbage instead of TLS', async () => {
+    const out = ['log', 'info', 'debug', 'warn', 'error'].map((name) => vi.spyOn(console, name as 'log'));
+    const { via, ask } = await start();
+    const junk = [randomBytes(400), Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.from([0x16, 3, 1, 0xff, 0xff, 9, 9])];
+    for (const bytes of junk) {
+      const { socket } = await connectThrough(via);
+      socket.resume();
+      socket.end(bytes);
+      await once(socket, 'close');
+    }
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+    for (const spy of out) expect(spy).not.toHaveBeenCalled();
+    vi.restoreAllMocks();
+  });
+
+  it('row 20: is closed when its ClientHello never ends', async () => {
+    const { via } = await start({ deps: { handshakeMs: 150 } });
+    const { socket } = await connectThrough(via);
+    socket.write(Buffer.from([0x16, 3, 1, 2, 0, 1]));
+    socket.resume();
+    await once(socket, 'close');
+  });
+
+  it('is shown the one leaf whatever name it asks for, and no other is ever made', async () => {
+    const { via, ask } = await start();
+    const shown = new Set<string>();
+    for (const name of Array.from({ length: 60 }, (_, at) => `h${at}.example`)) {
+      const { socket } = await connectThrough(via);
+      const secure = tls.connect({ socket, servername: name, rejectUnauthorized: false });
+      await once(secure, 'secureConnect');
+      shown.add(secure.getPeerCertificate().fingerprint256);
+      secure.destroy();
+    }
+    expect(shown.size).toBe(1);
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+  });
+
+  it('survives a storm of connections cut at any moment', async () => {
+    const { via, ask } = await start();
+    await Promise.all(
+      Array.from({ length: 300 }, async (_, i) => {
+        const socket = net.connect(via.port, '127.0.0.1');
+        socket.on('error', () => {});
+        await once(socket, 'connect');
+        if (i % 3 > 0) socket.write(`CONNECT api.anthropic.com:443 HTTP/1.1\r\n${via.connectHeaders}\r\n`);
+        if (i % 3 > 1) socket.write(randomBytes(50));
+        socket.resetAndDestroy();
+      }),
+    );
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+  });
+});
+
+describe('a request that is not plainly for the target', () => {
+  async function refused(_name: string, bytes: string, status: number): Promise<void> {
+    const made = await start();
+    expect(await sendRaw(made, bytes)).toMatch(new RegExp(`^HTTP/1\\.1 ${status} `));
+    expect(made.standIn.received).toEqual([]);
+    expect(made.rewrites).toEqual([]);
+  }
+
+  it.each([
+    ['another Host', 'POST /v1/messages HTTP/1.1\r\nHost: evil.example\r\nContent-Length: 0\r\n\r\n', 421],
+    ['another port', 'GET / HTTP/1.1\r\nHost: api.anthropic.com:80\r\n\r\n', 421],
+    ['two Hosts', 'GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nHost: evil.example\r\n\r\n', 400],
+    ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
+  ])('row 26: is refused for %s, and upstream hears nothing', refused);
+
+  it.each([
+    [
+      'both lengths',
+      'POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+    [
+      'two lengths',
+      'POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nContent-Length: 4\r\nContent-Length: 5\r\n\r\nabcde',
+      400,
+    ],
+    [
+      'a coding before chunked',
+      'POST /x HTTP/1.1\r\nHost: api.anthropic.com\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+      400,
+    ],
+    ['a bad line', 'NONSENSE\r\n\r\n', 400],
+    ['headers without measure', `GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nx: ${'a'.repeat(40_000)}\r\n\r\n`, 400],
+  ])('row 27: is refused for %s, and upstream hears nothing', refused);
+
+  it('row 45: is answered 501 when it asks for a WebSocket', async () => {
+    const made = await start();
+    const upgrade =
+      'GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
+    expect(await sendRaw(made, upgrade)).toMatch(/^HTTP\/1\.1 501 /);
+    expect((await made.ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
+    expect(made.standIn.received.length).toBe(1);
+  });
+
+  it('is refused outside TLS', async () => {
+    const { via, standIn } = await start();
+    const socket = net.connect(via.port, '127.0.0.1');
+    socket.write('POST /v1/messages HTTP/1.1\r\nHost: api.anthropic.com\r\nContent-Length: 0\r\n\r\n');
+    const [reply] = (await once(socket, 'data')) as [Buffer];
+    expect(reply.toString()).toMatch(/^HTTP\/1\.1 421 /);
+    socket.destroy();
+    expect(standIn.received).toEqual([]);
+  });
+});
+
+describe('a client that leaves', () => {
+  it('row 30: in mid-stream closes the upstream connection within 50 ms, and the turn counts as aborted', async () => {
+    let upstreamClosed: Promise<number> = Promise.resolve(0);
+    const { via, ca, nextSeen } = await start({
+      answer(_request, response) {
+        upstreamClosed = new Promise((resolve) => response.once('close', () => resolve(performance.now())));
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write(sseMessage('never ended').subarray(0, 500));
+      },
+    });
+    const tookMs: number[] = [];
+    for (let round = 0; round < 9; round += 1) {
+      const secure = await secureThrough(via, ca);
+      const request = openRequest(secure, { headers: CLIENT });
+      request.on('error', () => {}).end('{}');
+      const [response] = (await once(request, 'response')) as [IncomingMessage];
+      response.on('error', () => {});
+      await once(response, 'data');
+      const leftAt = performance.now();
+      secure.destroy();
+      tookMs.push((await upstreamClosed) - leftAt);
+      expect(await nextSeen()).toMatchObject({ end: 'aborted_by_client', status: 200 });
+    }
+    // The quickest: what a busy machine adds to the others is not ours.
+    expect(Math.min(...tookMs)).toBeLessThan(50);
+  });
+
+  it('before any answer closes the upstream connection too', async () => {
+    const arrived: ServerResponse[] = [];
+    let hear: () => void = () => {};
+    const heard = new Promise<void>((resolve) => {
+      hear = resolve;
+    });
+    const { via, ca } = await start({
+      answer(_request, response) {
+        arrived.push(response);
+        hear();
+      },
+    });
+    const secure = await secureThrough(via, ca);
+    openRequest(secure, { headers: CLIENT })
+      .on('error', () => {})
+      .end('{}');
+    await heard;
+    const closed = once(arrived[0] as ServerResponse, 'close');
+    secure.destroy();
+    await closed;
+  });
+
+  it('row 31: in the middle of an upload that would be looked into forwards nothing', async () => {
+    const { via, ca, standIn, rewrites, proxy } = await start();
+    const secure = await secureThrough(via, ca);
+    const request = openRequest(secure, { headers: [...CLIENT, 'Content-Length', String(32 * 1024 * 1024)] });
+    request.on('error', () => {});
+    await new Promise<void>((resolve) => request.write(randomBytes(16 * 1024 * 1024), () => resolve()));
+    secure.destroy();
+    await proxy.drain();
+    expect(rewrites).toEqual([]);
+    expect(standIn.sockets.size).toBe(0);
+  });
+
+  it('in the middle of a streamed upload leaves no orphan upstream', async () => {
+    let opened: (request: IncomingMessage) => void = () => {};
+    const upstreamRequest = new Promise<IncomingMessage>((resolve) => {
+      opened = resolve;
+    });
+    const { via, ca, standIn } = await start({ early: (request) => opened(request) });
+    const secure = await secureThrough(via, ca);
+    const request = openRequest(secure, { path: '/api/batch', headers: ['Content-Length', String(32 * 1024 * 1024)] });
+    request.on('error', () => {});
+    request.write(randomBytes(1024 * 1024));
+    const arrived = await upstreamRequest;
+    const closed = new Promise((resolve) => arrived.once('close', resolve));
+    secure.destroy();
+    await closed;
+    expect(standIn.received).toEqual([]);
+  });
+
+  it('row 32: only reads slowly holds back the upstream instead of filling memory', async () => {
+    const total = 48 * 1024 * 1024;
+    let written = 0;
+    let stalled: () => void = () => {};
+    const stall = new Promise<void>((resolve) => {
+      stalled = resolve;
+    });
+    const { via, ca } = await start({
+      answer(_request, response) {
+        response.writeHead(200, { 'content-length': total });
+        const pump = (): void => {
+          while (written < total) {
+            written += 65_536;
+            if (!response.write(Buffer.alloc(65_536))) {
+              // Long enough without a drain means that backpressure has reached the source.
+              const timer = setTimeout(stalled, 400);
+              response.once('drain', () => {
+                clearTimeout(timer);
+                pump();
+              });
+              return;
+            }
+          }
+          response.end();
+        };
+        pump();
+      },
+    });
+    const secure = await secureThrough(via, ca);
+    const request = openRequest(secure, { path: '/big', method: 'GET' });
+    request.end();
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    response.pause();
+    await stall;
+    // Kernel buffers of four loopback sockets hold some megabytes; our own may hold one.
+    expect(written).toBeLessThan(24 * 1024 * 1024);
+    let bytes = 0;
+    response.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+    });
+    response.resume();
+    await once(response, 'end');
+    expect(bytes).toBe(total);
+    secure.destroy();
+  });
+});
+
+describe('an upstream in trouble', () => {
+  it.each<[string, (socket: net.Socket) => void, RegExp]>([
+    ['refuses connections', () => {}, /refused the connection.*ECONNREFUSED/],
+    ['has no address', () => {}, /(has no address|could not be looked up).*(ENOTFOUND|EAI_AGAIN)/],
+    ['accepts and then says nothing', () => {}, /did not accept a connection in time.*CONNECT_TIMEOUT/],
+    ['closes in the handshake', (socket) => socket.destroy(), /closed the connection/],
+    ['speaks no TLS', (socket) => void socket.end('SSH-2.0-OpenSSH_9.2\r\n'), /does not speak TLS.*WRONG_VERSION/],
+  ])('row 37: that %s gives a fast 502 with a hint', async (name, hear, says) => {
+    const server = net.createServer((socket) => hear(socket.on('error', () => {}))).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    if (name.startsWith('refuses')) await new Promise((resolve) => server.close(resolve));
+    const host = name.startsWith('has no') ? 'no-such-host.invalid' : '127.0.0.1';
+    const connectMs = name.startsWith('accepts') ? 500 : 60_000;
+    const { ask } = await start({ deps: { upstream: { origin: `https://${host}:${port}`, connectMs } } });
+    const startedAt = performance.now();
+    const reply = await ask({ headers: CLIENT, body: '{}' });
+    expect(performance.now() - startedAt).toBeLessThan(20_000);
+    expect(reply.status).toBe(502);
+    const body = JSON.parse(reply.body.toString());
+    expect(body).toMatchObject({ type: 'error', error: { type: 'api_error' } });
+    expect(body.error.message).toMatch(says);
+    server.close();
+  });
+
+  it('row 44: whose certificate is not trusted is refused, and hears no request', async () => {
+    const { ask, standIn } = await start({ trustUpstream: false });
+    const reply = await ask({ headers: [...CLIENT, 'authorization', 'Bearer secret'], body: '{}' });
+    expect(reply.status).toBe(502);
+    expect(reply.body.toString()).toMatch(/COMET_CC_UPSTREAM_CA/);
+    expect(standIn.received).toEqual([]);
+  });
+
+  it('row 39: that cuts the stream cuts the client, adds no event, and stores no whole turn', async () => {
+    const part = sseMessage('cut').subarray(0, 400);
+    const { via, ca, nextSeen, standIn } = await start({
+      answer(_request, response) {
+        response.writeHead(200, { 'content-type': 'text/event-stream' });
+        response.write(part);
+        setImmediate(resetUpstream);
+      },
+    });
+    const secure = await secureThrough(via, ca);
+    const request = openRequest(secure, { headers: CLIENT });
+    request.on('error', () => {}).end('{}');
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => chunks.push(chunk));
+    const [error] = (await once(response, 'error')) as [NodeJS.ErrnoException];
+    expect(error.code).toBe('ECONNRESET');
+    expect(part.subarray(0, Buffer.concat(chunks).length).equals(Buffer.concat(chunks))).toBe(true);
+    expect(await nextSeen()).toMatchObject({ end: 'cut_by_upstream' });
+    expect(standIn.received.length).toBe(1);
+  });
+
+  it('row 42: that dies after the request was sent is asked once only', async () => {
+    const { ask, standIn } = await start({ answer: resetUpstream });
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(502);
+    expect(standIn.received.length).toBe(1);
+  });
+
+  it('that answers before the upload is over is heard by the client', async () => {
+    const { via, ca } = await start({
+      answer() {},
+      early: (_request, response) => void response.writeHead(413, { connection: 'close' }).end('too large'),
+    });
+    const secure = await secureThrough(via, ca);
+    const request = openRequest(secure, { path: '/api/batch', headers: ['Content-Length', '9000000'] });
+    request.on('error', () => {});
+    request.write(randomBytes(10_000));
+    const [response] = (await once(request, 'response')) as [IncomingMessage];
+    expect(response.statusCode).toBe(413);
+    secure.destroy();
+  });
+
+  it('redirecting is not followed', async () => {
+    const { ask, standIn } = await start({
+      answer: (_request, response) => void response.writeHead(307, { location: 'https://127.0.0.1:1/' }).end(),
+    });
+    expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(307);
+    expect(standIn.received.length).toBe(1);
+  });
+});
+
+describe('the leaf', () => {
+  it('is not served when it may not be, and the engine says so before TLS', async () => {
+    const { via } = await start({ deps: { certs: { leaf: () => null } } });
+    const { status, socket } = await connectThrough(via);
+    expect(status).toBe(503);
+    socket.destroy();
+  });
+});
