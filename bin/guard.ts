@@ -34,7 +34,7 @@ try {
     upstream: env['COMET_CC_UPSTREAM'] || 'https://api.anthropic.com',
     token: readToken(paths.proxyTokenFile),
     socketPath: paths.guardSocket,
-    enginePath: path.join(here, 'engine-main.js'),
+    enginePath: path.join(here, 'engine.js'),
     engineEnv: env,
     version: readVersion(),
     route: createRoute(proxyUrl(), env['no_proxy'] ?? env['NO_PROXY'] ?? ''),

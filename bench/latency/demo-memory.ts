@@ -40,6 +40,6 @@ async function engineMb(ancestor: number): Promise<number> {
     }
     return false;
   };
-  const engine = rows.find((row) => row.some((part) => part.endsWith('engine-main.js')) && descends(Number(row[0])));
+  const engine = rows.find((row) => row.some((part) => part.endsWith('bin/engine.js')) && descends(Number(row[0])));
   return Math.round(Number(engine?.[2] ?? 0) / 1024);
 }

@@ -78,7 +78,7 @@ export const operationInputs = {
   'nodes/why': z.strictObject({ id }),
   /** As long as a node's text may be. */
   'nodes/remember': z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
-  'memory/recalling/about': z.strictObject({ projectDir: text, within }),
+  'project/overview': z.strictObject({ projectDir: text, within }),
   'memory/stats': z.strictObject({}),
   'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
   /** The engine reads the file itself: an export may be larger than a request. */
@@ -139,7 +139,7 @@ export interface OperationResults {
   'nodes/pin': readonly MemoryNode[];
   'nodes/why': NodeReason;
   'nodes/remember': { readonly node: MemoryNode; readonly isNew: boolean };
-  'memory/recalling/about': ProjectView;
+  'project/overview': ProjectView;
   'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
   'memory/export': string;
   'memory/import': ImportReport | DocumentReport | TurnsReport;

@@ -129,7 +129,7 @@ export function createHandlers(deps: HandlerDeps): Handlers {
     'nodes/why': ({ id }) => memory.why(id),
     'nodes/remember': (request) => memory.remember(request),
     ...hooks,
-    'memory/recalling/about': ({ projectDir, within }) => {
+    'project/overview': ({ projectDir, within }) => {
       ranging(within);
       return memory.about(projectDir);
     },

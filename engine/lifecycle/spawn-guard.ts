@@ -30,7 +30,7 @@ export interface SpawnOptions {
  * no more than a few are in use.
  */
 const FLAGS = ['--max-semi-space-size=2', '--optimize-for-size'];
-const GUARD = fileURLToPath(new URL('../guard-main.js', import.meta.url));
+const GUARD = fileURLToPath(new URL('../../bin/guard.js', import.meta.url));
 
 function guardLogFile(paths: HomePaths): string {
   return path.join(paths.logsDir, 'guard.log');

@@ -54,7 +54,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
     () =>
       answered(async () => {
         const within = await project();
-        return indexText(await engine.call('memory/recalling/about', { projectDir: within, within }), nonce());
+        return indexText(await engine.call('project/overview', { projectDir: within, within }), nonce());
       }),
   );
   server.registerTool(
@@ -90,7 +90,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
         const within = await project();
         const nodes = await engine.call('nodes/list', { tag, limit: LISTED, quarantine: false, within });
         if (nodes.length > 0) return nodesText(nodes, nonce());
-        const { tags } = await engine.call('memory/recalling/about', { projectDir: within, within });
+        const { tags } = await engine.call('project/overview', { projectDir: within, within });
         return `No memory has this tag. Tags here: ${tags.map((each) => oneLine(each.tag)).join(', ') || 'none yet'}`;
       }),
   );

@@ -125,7 +125,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
 function workerScript(): URL {
   const here = import.meta.url;
   if (here.endsWith('.js')) return new URL('./embedder-worker.js', here);
-  const built = new URL('../../dist/memory/adapters/embedder-worker.js', here);
+  const built = new URL('../../dist/memory/embeddings/embedder-worker.js', here);
   if (!existsSync(built)) throw failed('embedder-worker.js is missing; run `npm run build`');
   return built;
 }

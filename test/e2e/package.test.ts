@@ -45,11 +45,11 @@ describe('the package', () => {
   it('ships what runs and its papers, and no source, test or build setting', () => {
     expect(paths.filter((file) => !MAY_SHIP.some((pattern) => pattern.test(file)))).toEqual([]);
     for (const file of ['LICENSE', 'README.md', 'CHANGELOG.md', 'docs/DEPENDENCIES.md']) expect(paths).toContain(file);
-    for (const entry of ['bin/comet-cc', 'bin/guard-main', 'bin/engine-main', 'memory/adapters/embedder-worker']) {
+    for (const entry of ['bin/comet-cc', 'bin/guard', 'bin/engine', 'memory/embeddings/embedder-worker']) {
       expect(paths).toContain(`dist/${entry}.js`);
     }
     for (const file of ['static-table.bin', 'NOTICE.md', 'LICENSE-APACHE']) {
-      expect(paths).toContain(`dist/memory/adapters/data/${file}`);
+      expect(paths).toContain(`dist/memory/embeddings/data/${file}`);
     }
   });
 

@@ -11,8 +11,8 @@ import { searched } from '../helpers/lane-hits.ts';
 
 const KILLS = 5;
 const WRITER = `
-import { openLanceIndex } from './memory/adapters/lance-index.js';
-import { createHashEmbedder } from './memory/adapters/hash-encoder.js';
+import { openLanceIndex } from './memory/search/lancedb/lance-index.js';
+import { createHashEmbedder } from './memory/embeddings/hash-encoder.js';
 const [dir, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
 process.umask(0o077);
 const embedder = createHashEmbedder();

@@ -18,7 +18,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
     .action(async (flags: { project: string; json?: boolean }) => {
       const projectDir = path.resolve(flags.project);
-      const view = await engineOf(context.paths).call('memory/recalling/about', { projectDir });
+      const view = await engineOf(context.paths).call('project/overview', { projectDir });
       if (flags.json) return context.term.json(view);
       if (view.counts.turns + view.counts.nodes === 0)
         return context.term.say(`nothing is known of ${oneLine(view.project)} yet`);

@@ -56,9 +56,9 @@ syncBuiltinESMExports();
 const SLEEPER = `
 import { arm, counted } from './killer.js';
 const { createDisk, openRig } = await import('./test/helpers/memory-rig.js');
-const { openNodeFiles } = await import('./memory/adapters/node-files.js');
-const { openDreamFiles } = await import('./memory/adapters/dream-files.js');
-const { openSnapshotFiles } = await import('./memory/adapters/snapshot-files.js');
+const { openNodeFiles } = await import('./memory/storage/fs/node-files.js');
+const { openDreamFiles } = await import('./memory/storage/fs/change-files.js');
+const { openSnapshotFiles } = await import('./memory/storage/fs/snapshot-files.js');
 process.umask(0o077);
 const [home, llm] = [process.argv[2], 'local'];
 let made = 0;

@@ -15,9 +15,9 @@ let script: URL;
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
   await compileInto(out, ['memory/embeddings/embedder-worker.ts']);
-  const data = 'memory/adapters/data';
+  const data = 'memory/embeddings/data';
   await cp(fileURLToPath(new URL(`../../../${data}`, import.meta.url)), path.join(out, data), { recursive: true });
-  script = pathToFileURL(path.join(out, 'memory/adapters/embedder-worker.js'));
+  script = pathToFileURL(path.join(out, 'memory/embeddings/embedder-worker.js'));
 });
 
 afterAll(() => rm(out, { recursive: true, force: true }));

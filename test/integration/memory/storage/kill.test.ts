@@ -17,10 +17,10 @@ let out: string;
 let home: string;
 
 const child = (body: string): string => `
-import { openJournal } from './memory/adapters/journal.js';
-import { openNodeFiles } from './memory/adapters/node-files.js';
-import { openLanceIndex } from './memory/adapters/lance-index.js';
-import { createHashEmbedder } from './memory/adapters/hash-encoder.js';
+import { openJournal } from './memory/storage/fs/turn-log.js';
+import { openNodeFiles } from './memory/storage/fs/node-files.js';
+import { openLanceIndex } from './memory/search/lancedb/lance-index.js';
+import { createHashEmbedder } from './memory/embeddings/hash-encoder.js';
 const [home, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
 process.umask(0o077);
 ${body}
