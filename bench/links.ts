@@ -10,9 +10,9 @@
  */
 import { parseArgs } from 'node:util';
 import { chooseLinks, linkFit, linkStrength, MOST_LINKS } from '../memory/compaction/links.ts';
-import { createHashEmbedder } from '../memory/embeddings/hash-encoder.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import { grouped } from '../memory/text/group-by.ts';
+import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
 import { type Corpus, days, services, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn } from './links/kin.ts';
 

@@ -70,9 +70,12 @@ export const Config = z.strictObject({
     })
     .prefault({}),
   embedder: z
-    .enum(['static', 'hash', 'minilm', 'e5', 'endpoint'])
+    .preprocess(
+      (value) => (value === 'hash' || value === 'minilm' ? 'static' : value),
+      z.enum(['static', 'e5', 'endpoint']),
+    )
     .default('static')
-    .describe('who turns texts into vectors; minilm, e5 and endpoint need something of yours (docs/EMBEDDERS.md)'),
+    .describe('what turns text into vectors; e5 and endpoint need a setup step (docs/EMBEDDERS.md)'),
   embedding: z
     .strictObject({
       baseUrl: endpointUrl

@@ -1,22 +1,24 @@
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import { pathToFileURL } from 'node:url';
 import { z } from 'zod';
-import { importOptional } from './optional-package.ts';
-import type { Encoder } from './query-encoder.ts';
+import { CometError } from '../../common/errors.ts';
+import type { Encoder } from './encoder.ts';
 import { toUnit } from './word-vectors.ts';
 
 export const E5 = { id: 'multilingual-e5-small-384-q8-v1', dimensions: 384 } as const;
 export const E5_PACKAGES = { '@huggingface/transformers': '3' } as const;
 
 const MODEL = 'Xenova/multilingual-e5-small';
-/** The model reads 512 pieces. */
+/** The model reads 512 tokens. */
 const MAX_CHARS = 2_500;
 
 const Output = z.looseObject({ dims: z.array(z.number()), data: z.instanceof(Float32Array) });
 type Extract = (texts: readonly string[], options: object) => Promise<unknown>;
 
 /**
- * multilingual-e5-small with transformers.js, from a package that the user installs below `dir`; its first start loads
- * the model from huggingface.co into `dir/cache`. It was trained with a word in front that tells questions from texts.
+ * multilingual-e5-small on transformers.js, a package that the user installs below `dir`. The first start downloads the
+ * model from huggingface.co into `dir/cache`. The model expects the prefix `query:` or `passage:`.
  *
  * @throws CometError `index_failed` where the package is missing
  */
@@ -44,6 +46,49 @@ export async function openE5Encoder(dir: string, install: string): Promise<Encod
     ...E5,
     documents: async (texts) =>
       (await vectors('passage', texts)).map((vector) => ({ vector, scriptVector: null, pieces: new Uint16Array(0) })),
-    question: async (text) => ({ kind: 'uncentred', vector: (await vectors('query', [text]))[0] as Float32Array }),
+    query: async (text) => ({ kind: 'uncentered', vector: (await vectors('query', [text]))[0] as Float32Array }),
   };
+}
+
+const Manifest = z.looseObject({
+  version: z.string().default(''),
+  main: z.string().optional(),
+  exports: z.unknown().optional(),
+});
+const CONDITIONS = ['node', 'import', 'module-sync', 'default'];
+
+/**
+ * Imports a package from `dir/node_modules`, which Node's own resolution does not search.
+ *
+ * @throws CometError `index_failed`, naming the command that installs it
+ */
+async function importOptional(dir: string, name: string, install: string): Promise<Record<string, unknown>> {
+  const root = path.join(dir, 'node_modules', ...name.split('/'));
+  try {
+    const { main, exports } = Manifest.parse(JSON.parse(readFileSync(path.join(root, 'package.json'), 'utf8')));
+    const entry = entryOf(exports) ?? main ?? 'index.js';
+    return (await import(pathToFileURL(path.join(root, entry)).href)) as Record<string, unknown>;
+  } catch (cause) {
+    throw new CometError('index_failed', `the embedder needs the package ${name}: ${install}`, { cause });
+  }
+}
+
+/** Null if the package is not installed. */
+export function installedVersion(dir: string, name: string): string | null {
+  try {
+    const file = path.join(dir, 'node_modules', ...name.split('/'), 'package.json');
+    return Manifest.parse(JSON.parse(readFileSync(file, 'utf8'))).version;
+  } catch {
+    return null;
+  }
+}
+
+/** The main entry of a package's `exports`. */
+function entryOf(exports: unknown): string | undefined {
+  if (typeof exports === 'string') return exports;
+  if (Array.isArray(exports)) return exports.map(entryOf).find((entry) => entry !== undefined);
+  if (typeof exports !== 'object' || exports === null) return undefined;
+  const branches = exports as Readonly<Record<string, unknown>>;
+  if ('.' in branches) return entryOf(branches['.']);
+  return CONDITIONS.map((condition) => entryOf(branches[condition])).find((entry) => entry !== undefined);
 }

@@ -1,19 +1,19 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Embedding } from './embedder.ts';
+import type { EncodedQuery } from './encoder.ts';
 import { type EncoderChoice, openEncoder } from './encoders.ts';
-import type { Question } from './query-encoder.ts';
 
 export type EmbedRequest =
   | { readonly id: number; readonly documents: readonly string[] }
-  | { readonly id: number; readonly question: string };
+  | { readonly id: number; readonly query: string };
 
 export type EmbedReply =
   | { readonly id: number; readonly embeddings: readonly Embedding[] }
-  | { readonly id: number; readonly question: Question }
+  | { readonly id: number; readonly query: EncodedQuery }
   | { readonly id: number; readonly error: string };
 
 const opening = openEncoder((workerData as { readonly encoder: EncoderChoice }).encoder);
-// The first request is told why; unhandled, it would only end the thread.
+// Reported to the first request; an unhandled rejection would end the thread.
 opening.catch(() => undefined);
 
 parentPort?.on('message', (request: EmbedRequest) => {
@@ -28,6 +28,6 @@ parentPort?.on('message', (request: EmbedRequest) => {
 
 async function answer(request: EmbedRequest): Promise<EmbedReply> {
   const encoder = await opening;
-  if ('question' in request) return { id: request.id, question: await encoder.question(request.question) };
+  if ('query' in request) return { id: request.id, query: await encoder.query(request.query) };
   return { id: request.id, embeddings: await encoder.documents(request.documents) };
 }

@@ -3,7 +3,7 @@ import { CometError } from '../../common/errors.ts';
 import { createEndpointKey, type EndpointKeyOptions } from '../models/endpoint-key.ts';
 import { askEndpoint, type Replied } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
-import { askedWith } from './query-encoder.ts';
+import { encodeQuery } from './encoder.ts';
 import { toUnit } from './word-vectors.ts';
 
 export interface EndpointEmbedderOptions extends EndpointKeyOptions {
@@ -60,7 +60,7 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
     },
     async embedQuery(text, corpus) {
       const [vector] = await vectors([text]);
-      return askedWith({ kind: 'uncentred', vector: vector as Float32Array }, corpus);
+      return encodeQuery({ kind: 'uncentered', vector: vector as Float32Array }, corpus);
     },
     async close() {
       closing.abort(new CometError('index_failed', 'the embedder is closed'));

@@ -1,14 +1,14 @@
+import { readFileSync } from 'node:fs';
+import { CometError } from '../../common/errors.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS } from '../text/cjk.ts';
-import { createDirectEmbedder } from './direct-embedder.ts';
 import type { Embedder } from './embedder.ts';
-import { hashVector } from './hash-encoder.ts';
-import type { Encoder } from './query-encoder.ts';
-import { loadStaticTable } from './static-table-file.ts';
-import { documentVector, piecesOf, pieceVectors, type StaticTable } from './word-vectors.ts';
+import { createDirectEmbedder, type Encoder } from './encoder.ts';
+import { hashVector } from './hashed-vector.ts';
+import { documentVector, parseStaticTable, piecesOf, pieceVectors, type StaticTable } from './word-vectors.ts';
 
 export const STATIC = { id: 'static-minilm-128-v1', dimensions: 128 } as const;
 
-/** Word vectors out of a table, summed; for scripts without spaces hashed ones. */
+/** Sums word vectors from a table; scripts without spaces get hashed vectors. */
 export function createStaticEncoder(table: StaticTable = loadStaticTable()): Encoder {
   return {
     ...STATIC,
@@ -21,7 +21,7 @@ export function createStaticEncoder(table: StaticTable = loadStaticTable()): Enc
           pieces: Uint16Array.from(new Set(pieces)).sort(),
         };
       }),
-    question: async (text) => scriptQuestion(text) ?? { kind: 'pieces', pieces: pieceVectors(table, text) },
+    query: async (text) => scriptQuery(text) ?? { kind: 'pieces', pieces: pieceVectors(table, text) },
   };
 }
 
@@ -29,13 +29,32 @@ export function createStaticEmbedder(): Embedder {
   return createDirectEmbedder(createStaticEncoder());
 }
 
-/** See `Embedding.scriptVector`, for embedders that read the Latin script only. */
-export function scriptVector(text: string): Float32Array | null {
+/** For Hangul, kana and Han, which the table does not contain. */
+function scriptVector(text: string): Float32Array | null {
   return hasPairedScript(text) ? hashVector(text, SCRIPT_DIMENSIONS) : null;
 }
 
-/** The question where it is asked in such a script, else null. */
-export function scriptQuestion(text: string): Awaited<ReturnType<Encoder['question']>> | null {
+function scriptQuery(text: string): Awaited<ReturnType<Encoder['query']>> | null {
   if (!isPairedScript(text)) return null;
   return { kind: 'vector', vector: hashVector(text, SCRIPT_DIMENSIONS), comparedWith: 'scriptVector' };
+}
+
+const FILE = new URL('./data/static-table.bin', import.meta.url);
+
+let loaded: StaticTable | null = null;
+
+/**
+ * The table shipped with the package, read once per thread.
+ *
+ * @throws CometError `index_failed`
+ */
+export function loadStaticTable(): StaticTable {
+  if (loaded !== null) return loaded;
+  try {
+    // readFileSync may return a view of a shared pool; the copy owns its bytes for the life of the thread.
+    loaded = parseStaticTable(new Uint8Array(readFileSync(FILE)));
+  } catch (cause) {
+    throw new CometError('index_failed', 'the table of word vectors cannot be read; reinstall comet-cc', { cause });
+  }
+  return loaded;
 }

@@ -3,11 +3,11 @@ import { Worker } from 'node:worker_threads';
 import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from './embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
+import { type EncodedQuery, encodeQuery } from './encoder.ts';
 import { ENCODER_FACTS, type EncoderChoice } from './encoders.ts';
-import { askedWith, type Question } from './query-encoder.ts';
 import { createStaticEncoder } from './static-encoder.ts';
 
-type Result = { readonly embeddings: readonly Embedding[] } | { readonly question: Question };
+type Result = { readonly embeddings: readonly Embedding[] } | { readonly query: EncodedQuery };
 
 interface Job {
   readonly request: EmbedRequest;
@@ -17,23 +17,23 @@ interface Job {
 
 interface Thread {
   readonly worker: Worker;
-  /** One at a time, so that a question waits for no more than what is in work. */
+  /** One job at a time, so that a query waits for the current job only. */
   job: Job | null;
 }
 
 export interface WorkerEmbedderOptions {
   readonly encoder: EncoderChoice;
-  /** Compiled `embedder-worker.js`; found by itself unless told. */
+  /** Compiled `embedder-worker.js`; the package's own by default. */
   readonly script?: URL;
 }
 
 /**
- * An encoder in a worker thread. The thread starts with the first text, starts again after a crash, and keeps the
- * process alive only while a text is in work. Questions go before documents.
+ * Runs an encoder in a worker thread. The thread starts on first use, restarts after a crash, and keeps the process
+ * alive only while a job runs. Queries take precedence over documents.
  */
 export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions): Embedder {
   const { id, dimensions, atOnce } = ENCODER_FACTS[encoder.kind];
-  const questions: Job[] = [];
+  const queries: Job[] = [];
   const documents: Job[] = [];
   let thread: Thread | null = null;
   let closed = false;
@@ -65,7 +65,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
 
   function next(): void {
     if (thread !== null && thread.job !== null) return;
-    const job = questions.shift() ?? documents.shift();
+    const job = queries.shift() ?? documents.shift();
     if (job === undefined) {
       thread?.worker.unref();
       return;
@@ -73,7 +73,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     try {
       thread ??= start();
     } catch (error) {
-      job.reject(error instanceof CometError ? error : failed('the embedding thread does not start', error));
+      job.reject(error instanceof CometError ? error : failed('the embedding thread did not start', error));
       next();
       return;
     }
@@ -82,7 +82,7 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     thread.worker.postMessage(job.request);
   }
 
-  function ask(queue: Job[], text: { documents: readonly string[] } | { question: string }): Promise<Result> {
+  function ask(queue: Job[], text: { documents: readonly string[] } | { query: string }): Promise<Result> {
     if (closed) return Promise.reject(failed('the embedder is closed'));
     nextId += 1;
     const request: EmbedRequest = { id: nextId, ...text };
@@ -104,24 +104,23 @@ export function createWorkerEmbedder({ encoder, script }: WorkerEmbedderOptions)
     },
     async embedQuery(text, corpus) {
       if (closed) throw failed('the embedder is closed');
-      // A few words looked up in a table take less time than asking a thread.
-      if (encoder.kind === 'static') return askedWith(await createStaticEncoder().question(text), corpus);
-      const result = await ask(questions, { question: text });
-      if (!('question' in result)) throw failed('the embedding thread answered something else');
-      return askedWith(result.question, corpus);
+      // A table lookup of a few words is faster than a message to the thread.
+      if (encoder.kind === 'static') return encodeQuery(await createStaticEncoder().query(text), corpus);
+      const result = await ask(queries, { query: text });
+      if (!('query' in result)) throw failed('unexpected reply from the embedding thread');
+      return encodeQuery(result.query, corpus);
     },
     async close() {
       closed = true;
       const ending = thread;
       thread = null;
-      for (const { reject } of [...questions.splice(0), ...documents.splice(0)])
-        reject(failed('the embedder is closed'));
+      for (const { reject } of [...queries.splice(0), ...documents.splice(0)]) reject(failed('the embedder is closed'));
       await ending?.worker.terminate();
     },
   };
 }
 
-/** Node 20 runs no TypeScript, and tsc leaves names inside strings alone: from source, the build's file is taken. */
+/** Node 20 cannot run TypeScript in a worker, so running from source uses the built file. */
 function workerScript(): URL {
   const here = import.meta.url;
   if (here.endsWith('.js')) return new URL('./embedder-worker.js', here);

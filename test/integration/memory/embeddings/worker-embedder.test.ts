@@ -16,7 +16,7 @@ beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-worker-'));
   await compileInto(out, ['memory/embeddings/embedder-worker.ts']);
   const data = 'memory/embeddings/data';
-  await cp(fileURLToPath(new URL(`../../../${data}`, import.meta.url)), path.join(out, data), { recursive: true });
+  await cp(fileURLToPath(new URL(`../../../../${data}`, import.meta.url)), path.join(out, data), { recursive: true });
   script = pathToFileURL(path.join(out, 'memory/embeddings/embedder-worker.js'));
 });
 

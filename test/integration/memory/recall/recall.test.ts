@@ -1,7 +1,6 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
-import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
@@ -9,6 +8,7 @@ import type { NodeIndex } from '../../../../memory/search/node-index.ts';
 import type { RecallRequest } from '../../../../memory/types/recall.ts';
 import { ANSWERABLE, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
 import { codingMemory, PROJECT, rowsOf } from '../../../helpers/coding-memory.ts';
+import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createMemoryIndex } from '../../../helpers/memory-index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';

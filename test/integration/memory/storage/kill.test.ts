@@ -3,13 +3,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
 import { nodeRow } from '../../../contract/node-index.ts';
 import { turn } from '../../../contract/turn-log.ts';
 import { compileInto } from '../../../helpers/compiled.ts';
+import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 const KILLS = 6;
@@ -20,7 +20,7 @@ const child = (body: string): string => `
 import { openJournal } from './memory/storage/fs/turn-log.js';
 import { openNodeFiles } from './memory/storage/fs/node-files.js';
 import { openLanceIndex } from './memory/search/lancedb/lance-index.js';
-import { createHashEmbedder } from './memory/embeddings/hash-encoder.js';
+import { createHashEmbedder } from './test/helpers/hash-embedder.js';
 const [home, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
 process.umask(0o077);
 ${body}
@@ -34,7 +34,7 @@ beforeAll(async () => {
     'memory/storage/fs/turn-log.ts',
     'memory/storage/fs/node-files.ts',
     'memory/search/lancedb/lance-index.ts',
-    'memory/embeddings/hash-encoder.ts',
+    '../../../helpers/hash-embedder.ts',
   ]);
 });
 

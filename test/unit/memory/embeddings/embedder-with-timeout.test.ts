@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Corpus, Embedder } from '../../../../memory/embeddings/embedder.ts';
 import { createPatientEmbedder } from '../../../../memory/embeddings/embedder-with-timeout.ts';
-import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
+import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 
 const corpus: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
 

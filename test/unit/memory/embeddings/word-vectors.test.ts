@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { loadStaticTable } from '../../../../memory/embeddings/static-table-file.ts';
+import { loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
 import {
   documentVector,
   encodeStaticTable,

@@ -1,10 +1,10 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import { createHashEmbedder } from '../../../../memory/embeddings/hash-encoder.ts';
 import { createTracker } from '../../../../memory/ingest/task-queue.ts';
 import type { IndexRow } from '../../../../memory/search/node-index.ts';
 import { createIndexer } from '../../../../memory/storage/indexer.ts';
 import { createCatalogue } from '../../../../memory/storage/node-registry.ts';
+import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createMemoryIndex } from '../../../helpers/memory-index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 

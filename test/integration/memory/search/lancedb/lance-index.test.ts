@@ -3,10 +3,10 @@ import path from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { beforeEach, describe, expect, test } from 'vitest';
 import type { Embedder } from '../../../../../memory/embeddings/embedder.ts';
-import { createHashEmbedder } from '../../../../../memory/embeddings/hash-encoder.ts';
 import type { OpenedIndex } from '../../../../../memory/search/lancedb/lance-index.ts';
 import { openLanceIndex } from '../../../../../memory/search/lancedb/lance-index.ts';
 import { nodeIndexContract, nodeRow, turnRow } from '../../../../contract/node-index.ts';
+import { createHashEmbedder } from '../../../../helpers/hash-embedder.ts';
 import { searched } from '../../../../helpers/lane-hits.ts';
 import { tempDirs } from '../../../../helpers/temp-dir.ts';
 

@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import { createHashEmbedder } from '../../../../../memory/embeddings/hash-encoder.ts';
 import { openLanceIndex } from '../../../../../memory/search/lancedb/lance-index.ts';
 import type { NodeIndex } from '../../../../../memory/search/node-index.ts';
 import { nodeRow, turnRow } from '../../../../contract/node-index.ts';
+import { createHashEmbedder } from '../../../../helpers/hash-embedder.ts';
 import { searched } from '../../../../helpers/lane-hits.ts';
 import { tempDirs } from '../../../../helpers/temp-dir.ts';
 

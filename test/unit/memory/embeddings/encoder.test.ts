@@ -1,19 +1,19 @@
 import { expect, test } from 'vitest';
+import { encodeQuery } from '../../../../memory/embeddings/encoder.ts';
 import { createMeanVector } from '../../../../memory/embeddings/mean-vector.ts';
-import { askedWith } from '../../../../memory/embeddings/query-encoder.ts';
 
 const weights = (): ReadonlyMap<number, number> => new Map();
 
 test('the mean of the corpus is taken away, and what is left has length 1', async () => {
   const corpus = { pieceWeights: weights, mean: async () => Float32Array.of(0.5, 0.5) };
-  const { vector } = await askedWith({ kind: 'uncentred', vector: Float32Array.of(3.5, 4.5) }, corpus);
+  const { vector } = await encodeQuery({ kind: 'uncentered', vector: Float32Array.of(3.5, 4.5) }, corpus);
   expect([...vector]).toEqual([expect.closeTo(0.6), expect.closeTo(0.8)]);
 });
 
 test('without a mean the vector stays as it is', async () => {
   const corpus = { pieceWeights: weights, mean: async () => null };
   const vector = Float32Array.of(0.6, 0.8);
-  expect((await askedWith({ kind: 'uncentred', vector }, corpus)).vector).toBe(vector);
+  expect((await encodeQuery({ kind: 'uncentered', vector }, corpus)).vector).toBe(vector);
 });
 
 test('a mean is of a hundred vectors at least, and sampled again when they have doubled', async () => {

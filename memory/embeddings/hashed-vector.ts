@@ -1,21 +1,17 @@
 import { tokenize } from '../text/tokenizer.ts';
-import { createDirectEmbedder } from './direct-embedder.ts';
-import type { Embedder } from './embedder.ts';
-import type { Encoder } from './query-encoder.ts';
 import { toUnit } from './word-vectors.ts';
 
-const DIMENSIONS = 256;
-/** Vectors of longer texts are made of their beginning; full text still sees all. */
+/** Longer texts are cut before they are embedded; full-text search covers all of them. */
 const MAX_CHARS = 20_000;
 /** Together the character n-grams of a word weigh as much as the word itself. */
 const GRAM_SHARE = 1;
 
 /**
- * The vector that needs no model: words and their character 3- and 4-grams, hashed with a sign.
+ * A vector without a model: words and their character 3- and 4-grams, hashed with a sign.
  *
- * @returns numbers of length 1, or all zeros for a text without words
+ * @returns a unit vector, or all zeros for a text without words
  */
-export function hashVector(text: string, dimensions = DIMENSIONS): Float32Array {
+export function hashVector(text: string, dimensions: number): Float32Array {
   const counts = new Map<string, number>();
   for (const token of tokenize(text.slice(0, MAX_CHARS))) counts.set(token, (counts.get(token) ?? 0) + 1);
   const vector = new Float32Array(dimensions);
@@ -26,20 +22,6 @@ export function hashVector(text: string, dimensions = DIMENSIONS): Float32Array 
     for (const gram of grams) addFeature(vector, gram, (weight * GRAM_SHARE) / Math.sqrt(grams.length));
   }
   return toUnit(vector);
-}
-
-export function createHashEncoder(): Encoder {
-  return {
-    id: `hash-ngram-${DIMENSIONS}-v1`,
-    dimensions: DIMENSIONS,
-    documents: async (texts) =>
-      texts.map((text) => ({ vector: hashVector(text), scriptVector: null, pieces: new Uint16Array(0) })),
-    question: async (text) => ({ kind: 'vector', vector: hashVector(text), comparedWith: 'vector' }),
-  };
-}
-
-export function createHashEmbedder(): Embedder {
-  return createDirectEmbedder(createHashEncoder());
 }
 
 function characterGrams(token: string): string[] {
