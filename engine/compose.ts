@@ -13,7 +13,7 @@ import { VERSION } from '../common/version.ts';
 import { type Governor, openGovernor } from '../memory/models/budget.ts';
 import type { Ledger } from '../memory/models/usage-counter.ts';
 import { createProjectOf } from '../memory/storage/fs/git-project.ts';
-import { createForgottenFile } from '../memory/storage/fs/id-set-file.ts';
+import { createIdSetFile } from '../memory/storage/fs/id-set-file.ts';
 import type { Problem } from '../memory/storage/turn-log.ts';
 import { createRoute } from '../proxy/guard/upstream-proxy.ts';
 import { createProxy } from '../proxy/index.ts';
@@ -144,7 +144,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   const costs = (): Costs => costsOf(ledger, systemClock.now());
   const claudeImport = createClaudeImport({
     memory,
-    done: createForgottenFile(path.join(paths.journalDir, 'imported')),
+    done: createIdSetFile(path.join(paths.journalDir, 'imported')),
     hasModel: config.llm === 'claude' || config.llm === 'openai',
     takesIn: (projectDir) => consent.of(projectDir).captures,
     now: systemClock.now,

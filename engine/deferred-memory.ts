@@ -1,7 +1,6 @@
 import { CometError } from '../common/errors.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { Memory } from '../memory/types/memory.ts';
-import type { MemoryStatus } from '../memory/types/views.ts';
+import type { Memory, MemoryStatus } from '../memory/index.ts';
 
 /** Turns kept while the store opens; more are in Claude Code's own transcript and come again with the next request. */
 const WAITING_TURNS = 1_000;

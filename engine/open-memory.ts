@@ -8,8 +8,9 @@ import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Corpus, Embedder } from '../memory/embeddings/embedder.ts';
-import type { Memory, ReportingModel } from '../memory/index.ts';
+import type { Memory } from '../memory/index.ts';
 import type { Governor } from '../memory/models/budget.ts';
+import type { LanguageModel } from '../memory/models/language-model.ts';
 import type { Ledger } from '../memory/models/usage-counter.ts';
 import type { Reranker } from '../memory/recall/reranker.ts';
 import type { Redactor } from '../redact/index.ts';
@@ -51,8 +52,8 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { createNodeWatch } = await import('../memory/storage/fs/node-watch.ts');
   const { openSnapshotFiles } = await import('../memory/storage/fs/snapshot-files.ts');
   const { openDreamFiles } = await import('../memory/storage/fs/change-files.ts');
-  const { createClosingsFile } = await import('../memory/storage/fs/closed-sessions-file.ts');
-  const { createForgottenFile } = await import('../memory/storage/fs/id-set-file.ts');
+  const { createClosedSessionsFile } = await import('../memory/storage/fs/closed-sessions-file.ts');
+  const { createIdSetFile } = await import('../memory/storage/fs/id-set-file.ts');
 
   const troubles = createTroubles((problem) => log.warn('the store has a problem', { ...problem }));
   const { report, watched } = troubles;
@@ -90,9 +91,9 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
     redactor,
     projectOf: createProjectOf(systemClock.now),
     sources: createSourceFiles({ now: systemClock.now }),
-    forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
-    dismissed: createForgottenFile(path.join(paths.journalDir, 'dismissed')),
-    closings: createClosingsFile(path.join(paths.journalDir, 'closed')),
+    forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
+    dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
+    closings: createClosedSessionsFile(path.join(paths.journalDir, 'closed')),
     snapshots: await openSnapshotFiles({
       dir: paths.snapshotsDir,
       most: SNAPSHOTS,
@@ -139,7 +140,7 @@ async function rerankerOf(
   return { reranker: watched(reranker, 'reranker', ['score']) };
 }
 
-async function languageModel(parts: MemoryParts): Promise<ReportingModel | null> {
+async function languageModel(parts: MemoryParts): Promise<LanguageModel | null> {
   const { env, config, paths, redactor, spending, log } = parts;
   if (config.llm !== 'claude' && config.llm !== 'openai') return null;
   const cwd = path.join(paths.runDir, 'model');

@@ -1,11 +1,17 @@
-import type { MemoryDeps } from './deps.ts';
+import type { Log } from '../common/log.ts';
 import type { Pipeline } from './ingest/pipeline.ts';
 import type { Tracker } from './ingest/task-queue.ts';
 import type { Indexer } from './storage/indexer.ts';
+import type { NodeWatch } from './storage/node-files.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
-import type { Problem } from './storage/turn-log.ts';
-import type { MemoryStatus } from './types/views.ts';
+import type { Journal, Problem } from './storage/turn-log.ts';
+
+/** Nodes written so far, of those to be written. */
+export interface IndexProgress {
+  readonly done: number;
+  readonly total: number;
+}
 
 export interface Upkeep {
   /** Settles when history is read and the index holds what it lacked; never rejects. */
@@ -20,10 +26,13 @@ export interface Upkeep {
   /** How many nodes the index was made of anew. */
   reindex(): Promise<number>;
   problems(): readonly Problem[];
-  progress(): MemoryStatus['reindex'];
+  progress(): IndexProgress | null;
 }
 
-interface Parts extends Pick<MemoryDeps, 'journal' | 'log' | 'watch'> {
+interface Parts {
+  readonly journal: Journal;
+  readonly log: Log;
+  readonly watch: NodeWatch | null;
   readonly catalogue: Catalogue;
   readonly indexer: Indexer;
   readonly pipeline: Pipeline;
@@ -36,8 +45,8 @@ interface Parts extends Pick<MemoryDeps, 'journal' | 'log' | 'watch'> {
 export function startUpkeep(parts: Parts): Upkeep {
   const { catalogue, indexer, isClosing, journal, log, pipeline, store, tracker, watch } = parts;
   const problems: Problem[] = [];
-  let reindexing: MemoryStatus['reindex'] = null;
-  let succeeding: MemoryStatus['reindex'] = null;
+  let reindexing: IndexProgress | null = null;
+  let succeeding: IndexProgress | null = null;
   const started = tracker.run('ingest', start);
   const succeeded = started.then(succeed);
   const watching = tracker.run('ingest', startWatching);

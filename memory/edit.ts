@@ -1,22 +1,63 @@
 import { CometError } from '../common/errors.ts';
 import { isCleanOrigin, lowestOrigin } from '../common/turn.ts';
-import type { MemoryDeps } from './deps.ts';
-import { type Archive, parseArchive, renderArchive } from './model/archive.ts';
+import type { Redactor } from '../redact/index.ts';
+import { type Archive, type ArchiveFormat, parseArchive, renderArchive } from './model/archive.ts';
 import { fromSection, withFields } from './model/edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode } from './model/node.ts';
 import { pinnedIn, unpinnedIn } from './model/pin.ts';
 import { planRollback } from './model/rollback.ts';
 import { keptByHand } from './model/user-edits.ts';
-import type { StoredBrief } from './storage/node-files.ts';
+import type { NodeFiles, StoredBrief } from './storage/node-files.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { HeldStore, Store } from './storage/node-store.ts';
+import type { SnapshotInfo, Snapshots } from './storage/snapshot-files.ts';
 import type { Snapshooter } from './storage/snapshots.ts';
-import type { Memory } from './types/memory.ts';
 
-export type Editing = Pick<Memory, 'section' | 'edit' | 'pin' | 'exportAll' | 'importAll' | 'snapshots' | 'rollback'>;
+/** A node's whole section, or single fields given as texts. */
+export type NodeChange =
+  | { readonly text: string /** The section that was edited. */; readonly base: string }
+  | { readonly set: Readonly<Record<string, string>> };
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'redactor' | 'snapshots' | 'projectOf'> & {
+export interface ImportReport {
+  readonly kind: 'nodes';
+  readonly added: number;
+  readonly replaced: number;
+  readonly unchanged: number;
+  readonly briefs: number;
+}
+
+export interface RollbackReport {
+  /** Nodes that were put back as they were. */
+  readonly restored: number;
+  readonly removed: number;
+  readonly briefs: number;
+  /** The snapshot that undoes it. */
+  readonly undo: string;
+}
+
+export interface Editing {
+  /** The node's section as its file has it. @throws as `show` */
+  section(id: string): Promise<{ readonly id: string; readonly text: string }>;
+  /** @throws as `show`; CometError `node_invalid` naming the key and what was expected, and nothing is changed */
+  edit(id: string, change: NodeChange): Promise<MemoryNode>;
+  /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
+  pin(ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]>;
+  /** Nodes and briefs, without raw turns. */
+  exportAll(format: ArchiveFormat): Promise<string>;
+  /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
+  importAll(text: string): Promise<ImportReport>;
+  /** Newest first. */
+  snapshots(): Promise<readonly SnapshotInfo[]>;
+  /** @throws CometError `not_found` or `ambiguous_id` */
+  rollback(snapshot: string): Promise<RollbackReport>;
+}
+
+type Parts = {
+  readonly nodeFiles: NodeFiles;
+  readonly redactor: Redactor;
+  readonly snapshots: Snapshots;
+  readonly projectOf: (directory: string | null) => string;
   readonly catalogue: Catalogue;
   readonly snapshooter: Snapshooter;
   readonly store: Store;

@@ -1,18 +1,38 @@
 import type { Compactor } from './compaction/compactor.ts';
 import { isBundled } from './consolidation/merge-nodes.ts';
-import type { MemoryDeps } from './deps.ts';
 import type { Rounds } from './ingest/tool-rounds.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
-import { isNodeFrom, isTurnFrom } from './model/source-filter.ts';
+import { isNodeFrom, isTurnFrom, type Source } from './model/source-filter.ts';
 import type { Upgrades } from './model-upgrades.ts';
 import type { TurnText } from './models/language-model.ts';
 import type { Catalogue } from './storage/node-registry.ts';
+import type { Journal } from './storage/turn-log.ts';
 import { grouped } from './text/group-by.ts';
-import type { ForgetReport, ForgetRequest } from './types/changes.ts';
 
-type Parts = Pick<MemoryDeps, 'journal'> & {
+/** What is to be forgotten: all that is given has to fit, and something is given. */
+export interface ForgetRequest {
+  /** Say what would be forgotten, and forget nothing. */
+  readonly dryRun: boolean;
+  /** Something of it entered the turn; see `Source`. */
+  readonly source?: Source;
+  readonly sessionId?: string;
+  /** Said then or later. */
+  readonly sinceMs?: number;
+}
+
+export interface ForgetReport {
+  readonly dry_run: boolean;
+  readonly turns: number;
+  readonly sessions: readonly string[];
+  readonly nodes: readonly { readonly node_id: string; readonly summary: string }[];
+  /** Nodes made anew of turns that had shared one with what was forgotten. */
+  readonly remade: number;
+}
+
+type Parts = {
+  readonly journal: Journal;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;

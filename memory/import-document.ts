@@ -1,7 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
-import type { MemoryDeps } from './deps.ts';
 import {
   type Chunk,
   chunkDocument,
@@ -17,28 +16,60 @@ import { type PieceParts, savePieces } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Snapshooter } from './storage/snapshots.ts';
-import type { DocumentReport, DocumentRequest } from './types/changes.ts';
-import type { MemoryStatus } from './types/views.ts';
+
+export interface DocumentRequest {
+  /** Absolute; names the document: an import of the same file replaces what it no longer says. */
+  readonly file: string;
+  readonly text: string;
+  /** The memory of this directory's project takes it in. */
+  readonly projectDir: string;
+  /** Pieces that the user removed too. */
+  readonly again?: boolean;
+}
+
+/** Of pieces; together they are `chunks`, but for the outdated ones. */
+export interface DocumentReport {
+  readonly kind: 'document';
+  readonly file: string;
+  /** Under which `restore` gives them. */
+  readonly session_id: string;
+  readonly chunks: number;
+  readonly added: number;
+  /** Here already, from this file or another one. */
+  readonly unchanged: number;
+  /** Removed: the file no longer says so. */
+  readonly outdated: number;
+  /** Left out: the user had removed them. */
+  readonly skipped: number;
+}
 
 /** Written together; between two such batches everybody else has the thread. */
 const BATCH = 50;
 
+/** Pieces of a document written so far, or with `turns` bytes of transcripts read. */
+export interface ImportProgress {
+  readonly file: string;
+  readonly done: number;
+  readonly total: number;
+  readonly turns?: number;
+}
+
 /** Takes the user's own files in, piece by piece. */
 export interface Documents {
   import(request: DocumentRequest): Promise<DocumentReport>;
-  progress(): MemoryStatus['importing'];
+  progress(): ImportProgress | null;
 }
 
-type Parts = PieceParts &
-  Pick<MemoryDeps, 'projectOf'> & {
-    readonly redactor: Redactor;
-    readonly catalogue: Catalogue;
-    readonly indexer: Indexer;
-    readonly snapshooter: Snapshooter;
-    readonly tracker: Tracker;
-    /** The user removed it: it comes back only when asked for. */
-    readonly isGone: (end: string) => boolean;
-  };
+type Parts = PieceParts & {
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
+  readonly catalogue: Catalogue;
+  readonly indexer: Indexer;
+  readonly snapshooter: Snapshooter;
+  readonly tracker: Tracker;
+  /** The user removed it: it comes back only when asked for. */
+  readonly isGone: (end: string) => boolean;
+};
 
 interface Piece {
   readonly chunk: Chunk;
@@ -47,7 +78,7 @@ interface Piece {
 
 export function createDocuments(parts: Parts): Documents {
   const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, texts, tracker } = parts;
-  let progress: MemoryStatus['importing'] = null;
+  let progress: ImportProgress | null = null;
   const serial = createSerial(() => undefined);
 
   async function takeIn(request: DocumentRequest): Promise<DocumentReport> {

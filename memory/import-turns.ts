@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Config } from '../common/config.ts';
 import type { CapturedTurn } from '../common/turn.ts';
+import type { Redactor } from '../redact/index.ts';
 import type { Batch, Compactor } from './compaction/compactor.ts';
-import type { MemoryDeps } from './deps.ts';
 import type { FileMemory } from './ingest/file-references.ts';
 import { capturedPast, importLink, type PastTurn, saidDigest } from './ingest/imported-turn.ts';
 import type { Pipeline } from './ingest/pipeline.ts';
@@ -16,8 +17,43 @@ import type { MemoryNode } from './model/node.ts';
 import type { Upgrades } from './model-upgrades.ts';
 import type { TurnText } from './models/language-model.ts';
 import type { Catalogue } from './storage/node-registry.ts';
-import type { JournalTurn } from './storage/turn-log.ts';
-import type { PastReport, PastRequest } from './types/changes.ts';
+import type { Journal, JournalTurn } from './storage/turn-log.ts';
+
+export interface PastRequest {
+  /** Of one session, oldest first. */
+  readonly turns: readonly PastTurn[];
+  readonly imported: 'claude' | 'file';
+  /** Count only. */
+  readonly dryRun: boolean;
+  /** Those that are asked for; the others are looked at, because names rest on the turns before. */
+  readonly wants?: (turn: PastTurn) => boolean;
+  /** What was said where or when the user wants nothing taken in stays out; without it all may be kept. */
+  readonly mayKeep?: (turn: PastTurn) => boolean;
+  /** Names of turns that this run has met already, in whatever session; they are added to it. */
+  readonly met: Set<string>;
+  /**
+   * Asked before each batch that the model would write anew, with about as many tokens as that takes; absent where the
+   * nodes of the local adapter are enough.
+   */
+  readonly mayAsk?: (tokens: number) => boolean;
+}
+
+/** Of turns that were asked for; `added`, `known` and `skipped` together are `turns`. */
+export interface PastReport {
+  readonly turns: number;
+  readonly added: number;
+  /** Here already, imported or captured. */
+  readonly known: number;
+  /** Left out: the user had removed them, or memory was paused. */
+  readonly skipped: number;
+  /** What was said in the added ones, in about as many tokens. */
+  readonly tokens: number;
+  /** What the model would be shown and write, in about as many tokens. */
+  readonly modelTokens: number;
+  /** Batches that the model wrote, and those that it was to write and did not. */
+  readonly modelDone: number;
+  readonly modelLeft: number;
+}
 
 const CHARS_PER_TOKEN = 4;
 /** What a call of the model takes beside the turns: its instructions, and what it writes. */
@@ -32,7 +68,11 @@ export interface History {
   import(request: PastRequest): Promise<PastReport>;
 }
 
-type Parts = Pick<MemoryDeps, 'config' | 'journal' | 'projectOf' | 'redactor'> & {
+type Parts = {
+  readonly config: Pick<Config, 'compaction'>;
+  readonly journal: Journal;
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;

@@ -1,7 +1,6 @@
 import { CometError } from '../common/errors.ts';
 import { renderBrief } from './compaction/brief.ts';
 import { isBundled } from './consolidation/merge-nodes.ts';
-import type { MemoryDeps } from './deps.ts';
 import { turnsBefore } from './ingest/fork-history.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import type { Texts } from './ingest/turn-reader.ts';
@@ -10,22 +9,67 @@ import type { MemoryNode } from './model/node.ts';
 import { isCall } from './model/tool-call-nodes.ts';
 import { heldBackLine, memoryLine, summaryLine } from './recall/format-memory.ts';
 import { isQuarantined } from './recall/quarantine.ts';
+import type { MemoryLine } from './recall/types.ts';
+import type { NodeFiles } from './storage/node-files.ts';
 import type { Catalogue } from './storage/node-registry.ts';
-import type { Memory } from './types/memory.ts';
-import type { MemoryLine } from './types/recall.ts';
-import type { NodeFilter, RawMessage } from './types/views.ts';
+
+export interface NodeFilter {
+  readonly sessionId?: string;
+  readonly projectDir?: string;
+  readonly tag?: string;
+  readonly importance?: 'HIGH' | 'MED' | 'LOW';
+  readonly sinceMs?: number;
+  /** Bundle children too. */
+  readonly all?: boolean;
+  /** Only those that are held out of recall; false: none of them. */
+  readonly quarantine?: boolean;
+  readonly limit?: number;
+}
+
+export interface RawMessage {
+  readonly seq: number;
+  readonly role: string;
+  /** Parsed `content`, verbatim but for redacted spans. */
+  readonly content: unknown;
+  /** Of what is kept; where nothing was redacted, of the very characters that Claude Code sent. */
+  readonly sha256: string;
+  /** Secrets were taken out of it; where they stood there are marks. */
+  readonly redacted?: true;
+}
+
+export interface NodeView extends MemoryNode {
+  /** Why the detailed summary is the local adapter's, or is not there; absent where there is nothing to say. */
+  readonly detail_note?: string;
+  readonly raw?: readonly RawMessage[];
+  /** Rounds and tool calls of its turns. */
+  readonly children?: readonly { readonly node_id: string; readonly summary: string }[];
+}
 
 /** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
 const WHOLE_LINES_CHARS = 7_000;
 /** How every mark begins that stands in place of a secret. */
 const MARK = '[REDACTED:';
 
-export type Queries = Pick<Memory, 'lines' | 'list' | 'show' | 'brief' | 'restore'> & {
+export interface Queries {
+  /** Tier-1 lines in the order given; unknown ids are left out. */
+  lines(nodeIds: readonly string[]): readonly MemoryLine[];
+  list(filter: NodeFilter): readonly MemoryNode[];
+  /**
+   * `id` may be any unambiguous prefix. Depth 2 adds the verbatim messages.
+   * @throws CometError `not_found` or `ambiguous_id`
+   */
+  show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
+  /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
+  brief(sessionId: string): Promise<string>;
+  /** Every message of the session in order, for a fork with what it was forked from before them. @throws CometError `not_found` */
+  restore(sessionId: string): Promise<readonly RawMessage[]>;
   /** @throws CometError `not_found` or `ambiguous_id` */
   resolve(prefix: string): MemoryNode;
-};
+}
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf'> & {
+type Parts = {
+  readonly nodeFiles: NodeFiles;
+  readonly projectOf: (directory: string | null) => string;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly texts: Texts;

@@ -1,6 +1,12 @@
 import { inTime } from '../common/async.ts';
+import type { Clock } from '../common/clock.ts';
+import type { Config } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
+import type { Log } from '../common/log.ts';
+import type { Scope } from '../common/policy.ts';
+import type { CapturedTurn } from '../common/turn.ts';
 import { isCleanOrigin } from '../common/turn.ts';
+import type { Redactor } from '../redact/index.ts';
 import { startUpkeep } from './background-tasks.ts';
 import { createCompactor } from './compaction/compactor.ts';
 import { createDetails } from './compaction/details.ts';
@@ -8,41 +14,184 @@ import { createFolding } from './compaction/folding.ts';
 import { createLinker } from './compaction/linker.ts';
 import { createRevisions } from './compaction/revisions.ts';
 import { createSensor } from './compaction/topic-detector.ts';
+import type { DreamReport } from './consolidation/change-set.ts';
+import type { DreamRequest } from './consolidation/consolidator.ts';
 import { openDreams } from './consolidation/consolidator.ts';
 import { createSleep } from './consolidation/idle-scheduler.ts';
 import { recoverChange } from './consolidation/transaction.ts';
-import type { MemoryDeps } from './deps.ts';
+import type { ImportReport, NodeChange, RollbackReport } from './edit.ts';
 import { createEditing } from './edit.ts';
+import type { ForgetReport, ForgetRequest } from './forget.ts';
 import { createForgetting } from './forget.ts';
+import type { DocumentReport, DocumentRequest } from './import-document.ts';
 import { createDocuments } from './import-document.ts';
+import type { PastReport, PastRequest } from './import-turns.ts';
 import { createHistory } from './import-turns.ts';
 import { createFileMemory } from './ingest/file-references.ts';
 import { createPipeline } from './ingest/pipeline.ts';
-import { openSessions } from './ingest/sessions.ts';
 import { createTracker } from './ingest/task-queue.ts';
 import { createRounds } from './ingest/tool-rounds.ts';
 import { createTexts } from './ingest/turn-reader.ts';
 import { createTurnBook } from './ingest/turn-registry.ts';
+import type { NodeFilter, NodeView, RawMessage } from './library.ts';
 import { createQueries } from './library.ts';
+import type { ArchiveFormat } from './model/archive.ts';
 import type { MemoryNode } from './model/node.ts';
 import { BUNDLE } from './model/tool-call-nodes.ts';
 import { createUpgrades } from './model-upgrades.ts';
+import type { LanguageModel } from './models/language-model.ts';
+import type { ModelQuota } from './models/quota.ts';
 import { createFileSearch } from './recall/file-search.ts';
+import type { ProjectView } from './recall/project-overview.ts';
 import { createAbout } from './recall/project-overview.ts';
 import { createRecaller } from './recall/recall.ts';
 import type { Reranker } from './recall/reranker.ts';
 import { createReranking, type Reranking } from './recall/reranking.ts';
 import { createStanding } from './recall/session-context.ts';
+import type { MemoryLine, RecallHit, RecallRequest, StandingMemory } from './recall/types.ts';
+import type { NoteRequest } from './remember.ts';
 import { createNotes } from './remember.ts';
 import { removeNodes } from './remove.ts';
+import type { NodeIndex } from './search/node-index.ts';
+import type { SessionDetail, SessionView } from './sessions.ts';
+import { openSessions } from './sessions.ts';
+import type { MemoryStats, MemoryStatus, NodeReason } from './stats.ts';
 import { createInsight } from './stats.ts';
+import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
+import type { IdSetFile } from './storage/fs/id-set-file.ts';
 import { createIndexer } from './storage/indexer.ts';
+import type { NodeFiles, NodeWatch } from './storage/node-files.ts';
 import { createCatalogue } from './storage/node-registry.ts';
 import { createStore } from './storage/node-store.ts';
+import type { SourceFiles } from './storage/project-files.ts';
+import type { DreamFiles, SnapshotInfo, Snapshots } from './storage/snapshot-files.ts';
 import { createSnapshooter } from './storage/snapshots.ts';
-import type { ForgetReport, ForgetRequest } from './types/changes.ts';
-import type { Memory } from './types/memory.ts';
-import type { MemoryStatus } from './types/views.ts';
+import type { Journal } from './storage/turn-log.ts';
+
+/** The public face of memory. Nothing here is awaited on the path of a request but `recall`, under a deadline. */
+export interface Memory {
+  /** Takes finished turns; returns at once, never throws. A turn whose `end` is known is skipped. */
+  capture(turns: readonly CapturedTurn[]): void;
+  /**
+   * For those of `ends` that durable nodes stand for: the nodes' ids; none for what the user had removed. Synchronous,
+   * from memory.
+   */
+  standIns(ends: readonly string[]): ReadonlyMap<string, readonly string[]>;
+  /** Asks for durable nodes for these turns soon (forced compaction); returns at once. */
+  prepare(sessionId: string, ends: readonly string[]): void;
+  /** Tier-1 lines in the order given; unknown ids are left out. */
+  lines(nodeIds: readonly string[]): readonly MemoryLine[];
+  /** Brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
+  standing(sessionId: string, projectDir: string | null, scope?: Scope): Promise<StandingMemory>;
+  /** Best first; empty when nothing fits. */
+  recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
+
+  /** A session may be named by any unambiguous start of its id. @throws CometError `ambiguous_id` */
+  list(filter: NodeFilter): readonly MemoryNode[];
+  /**
+   * `id` may be any unambiguous prefix. Depth 1 makes the detailed summary where there is none yet, which may take as
+   * long as a model does; depth 2 adds the verbatim messages.
+   * @throws CometError `not_found` or `ambiguous_id`
+   */
+  show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
+  /**
+   * Best first. With `file`, an absolute path, what is about that file or folder comes first, newest first where `query`
+   * is empty, then what fits the query or names the file.
+   *
+   * @throws as `list`
+   */
+  search(
+    query: string,
+    options: { top: number; sessionId?: string; projectDir?: string; file?: string },
+  ): Promise<readonly RecallHit[]>;
+  /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
+  remove(ids: readonly string[]): Promise<readonly string[]>;
+  /** Removes by where it came from, whose it is, or when it was said. @throws CometError `ambiguous_id`, `usage` */
+  forget(request: ForgetRequest): Promise<ForgetReport>;
+  /** Newest first; of one project where it is named. */
+  sessions(filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]>;
+  /** @throws CometError `not_found` */
+  session(sessionId: string): Promise<SessionDetail>;
+  /** Makes memory of what waits of the session. @throws CometError `not_found` */
+  settle(sessionId: string): Promise<void>;
+  /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
+  closeSession(sessionId: string): Promise<SessionView>;
+  about(projectDir: string): Promise<ProjectView>;
+  /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
+  brief(sessionId: string): Promise<string>;
+  /** Every message of the session in order, for a fork with what it was forked from before them. @throws CometError `not_found` */
+  restore(sessionId: string): Promise<readonly RawMessage[]>;
+  /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
+  flush(timeoutMs: number): Promise<boolean>;
+  status(): MemoryStatus;
+
+  /** The node's section as its file has it. @throws as `show` */
+  section(id: string): Promise<{ readonly id: string; readonly text: string }>;
+  /** @throws as `show`; CometError `node_invalid` naming the key and what was expected, and nothing is changed */
+  edit(id: string, change: NodeChange): Promise<MemoryNode>;
+  /** Pinned nodes are always shown in their project, or in the one of `projectDir`. @throws as `edit` */
+  pin(ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]>;
+  /** Nodes and briefs, without raw turns. */
+  exportAll(format: ArchiveFormat): Promise<string>;
+  /** Takes an export back, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
+  importAll(text: string): Promise<ImportReport>;
+  /** Takes a text in by pieces of at most 2,000 characters; what is here already stays as it is. */
+  importDocument(request: DocumentRequest): Promise<DocumentReport>;
+  /** Takes turns in that were said before, with the time at which they were; what is here already stays as it is. */
+  importTurns(request: PastRequest): Promise<PastReport>;
+  /**
+   * Takes a note in; one that is here already stays as it is.
+   * @throws CometError `node_invalid` where nothing is left of it, or the user had the same removed
+   */
+  remember(request: NoteRequest): Promise<{ readonly node: MemoryNode; readonly isNew: boolean }>;
+  /** Newest first. */
+  snapshots(): Promise<readonly SnapshotInfo[]>;
+  /** @throws CometError `not_found` or `ambiguous_id` */
+  rollback(snapshot: string): Promise<RollbackReport>;
+  /** Merges what says the same, groups what belongs together, tidies tags and links; see `dream` in docs/DOMAIN.md. */
+  dream(request: DreamRequest): Promise<DreamReport>;
+  /** Writes the whole index again from the files; returns how many nodes. */
+  reindex(): Promise<number>;
+  stats(): Promise<MemoryStats>;
+  /** @throws as `show` */
+  why(id: string): Promise<NodeReason>;
+  close(): Promise<void>;
+}
+
+/** All that memory is built from. It closes journal, index, watch and both models; the embedder is its owner's. */
+export interface MemoryOptions {
+  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream'>;
+  readonly journal: Journal;
+  readonly nodeFiles: NodeFiles;
+  readonly index: NodeIndex;
+  /** Null when `config.llm` is `local` or `off`. */
+  readonly model: LanguageModel | null;
+  readonly local: LanguageModel;
+  /** Absent where nobody puts what was found in order. */
+  readonly reranker?: Reranker;
+  /** Whether the model may be asked now; always, where it is not given. */
+  readonly quota?: ModelQuota;
+  readonly redactor: Redactor;
+  /** Project key of a directory, see `createProjectOf`. */
+  readonly projectOf: (directory: string | null) => string;
+  /** Ends of turns that the user removed: they must not be captured again. */
+  readonly forgotten: IdSetFile;
+  /** Ends of turns whose nodes the user took out of the files: they stay in the journal, no node is made of them. */
+  readonly dismissed: IdSetFile;
+  readonly closings: ClosedSessionsFile;
+  readonly snapshots: Snapshots;
+  readonly dreams: DreamFiles;
+  /** Null where no project's files are to be looked at. */
+  readonly sources: SourceFiles | null;
+  /** How many times as long as usual a look at them may take. */
+  readonly sourcePatience?: number;
+  /** Null where nobody edits by hand. */
+  readonly watch: NodeWatch | null;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Fresh lower-case hex, at least six digits. */
+  readonly randomHex: () => string;
+}
 
 /** Of the time that a first prompt waits for memory. */
 const TAILS_MS = 60;
@@ -54,7 +203,7 @@ const TAILS_MS = 60;
  * With `llm: off` no model reads or writes and nothing is compacted by itself: turns are kept, and nodes are made
  * locally only where `prepare` or `flush` asks for them (or when 200 turns wait).
  */
-export async function createMemory(deps: MemoryDeps): Promise<Memory> {
+export async function createMemory(deps: MemoryOptions): Promise<Memory> {
   const { forgotten, index, journal, local, log, model, projectOf, redactor } = deps;
   const tracker = createTracker();
   const catalogue = createCatalogue();
@@ -293,7 +442,7 @@ export async function createMemory(deps: MemoryDeps): Promise<Memory> {
   }
 }
 
-function rerankingOf({ config, clock, log }: MemoryDeps, reranker: Reranker): Reranking {
+function rerankingOf({ config, clock, log }: MemoryOptions, reranker: Reranker): Reranking {
   const { rerank: rules, recall } = config;
   return createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now: clock.now, log });
 }

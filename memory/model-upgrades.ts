@@ -1,4 +1,5 @@
 import { beforeAbort } from '../common/async.ts';
+import type { Clock } from '../common/clock.ts';
 import type { Log } from '../common/log.ts';
 import type { CompactionReason } from './compaction/compaction.ts';
 import type { Batch, Compactor } from './compaction/compactor.ts';
@@ -6,7 +7,6 @@ import type { Folding } from './compaction/folding.ts';
 import type { Linker } from './compaction/linker.ts';
 import type { Revisions } from './compaction/revisions.ts';
 import { isSameWork, withRevisionsOf } from './compaction/supersede.ts';
-import type { MemoryDeps } from './deps.ts';
 import { isImported, isImportLink } from './ingest/imported-turn.ts';
 import { createSerial, type Tracker } from './ingest/task-queue.ts';
 import type { Texts } from './ingest/turn-reader.ts';
@@ -14,15 +14,25 @@ import { isStandIn } from './model/draft-node.ts';
 import type { MemoryNode } from './model/node.ts';
 import { replaceStandIns } from './model/replace-drafts.ts';
 import { createModelGate } from './models/backoff.ts';
-import type { CompactionResult } from './models/language-model.ts';
+import type { CompactionResult, LanguageModel } from './models/language-model.ts';
+import type { ModelQuota } from './models/quota.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
-import type { MemoryStatus } from './types/views.ts';
 
 const MOST_DEFERRED = 1_000;
 /** Clocks jump, machines sleep, and a quota may come back early. */
 const LONGEST_SLEEP_MS = 60_000;
 const ATTEMPTS = 3;
+
+/** Fields as in the status. */
+export interface DeferredUpgrades {
+  /** Compactions that wait for the model; local nodes stand in for them. */
+  readonly deferred: number;
+  /** Why they wait, '' when none does. */
+  readonly deferred_because: string;
+  /** When the model may be asked again, ISO; null when none waits. */
+  readonly deferred_until: string | null;
+}
 
 /** The compacter's queue: stand-ins that wait for the model's nodes. */
 export interface Upgrades {
@@ -31,7 +41,7 @@ export interface Upgrades {
   /** Has the model write these anew and waits for it; false where it does not answer, or may not be asked now. */
   now(standIns: readonly MemoryNode[]): Promise<boolean>;
   /** Batches of stand-ins that stay until the model answers again; fields as in the status. */
-  deferred(): Pick<MemoryStatus['llm'], 'deferred' | 'deferred_because' | 'deferred_until'>;
+  deferred(): DeferredUpgrades;
   /** Asks about what was deferred, where the model may be asked. */
   catchUp(): void;
   close(): Promise<void>;
@@ -51,7 +61,10 @@ interface Job {
   briefed: boolean;
 }
 
-type Parts = Pick<MemoryDeps, 'model' | 'quota' | 'clock'> & {
+type Parts = {
+  readonly model: LanguageModel | null;
+  readonly quota?: ModelQuota;
+  readonly clock: Clock;
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;
   readonly revisions: Revisions;

@@ -1,16 +1,21 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../common/errors.ts';
 import type { Redactor } from '../redact/index.ts';
-import type { MemoryDeps } from './deps.ts';
 import { documentSession, documentTurn } from './ingest/chunk-document.ts';
 import { withoutOwn } from './ingest/strip-injected.ts';
 import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import type { MemoryNode } from './model/node.ts';
 import { type PieceParts, savePieces } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import { anchorsOf, tagsOf } from './text/keywords.ts';
 import { clip } from './text/sanitize-line.ts';
-import type { Memory } from './types/memory.ts';
+
+export interface NoteRequest {
+  readonly text: string;
+  /** Absolute; the memory of this directory's project takes it in. */
+  readonly projectDir: string;
+}
 
 /** Stands where a document has its path; no file has a relative one. */
 const NOTE = 'note';
@@ -19,24 +24,30 @@ const TRIGGER_CHARS = 300;
 /** Whoever has something noted may ask for it at once; a whole index that is made anew is not waited for. */
 const INDEXED_MS = 2_000;
 
-type Parts = PieceParts &
-  Pick<MemoryDeps, 'projectOf'> & {
-    readonly redactor: Redactor;
-    readonly catalogue: Catalogue;
-    readonly tracker: Tracker;
-    readonly isGone: (end: string) => boolean;
-    readonly indexer: Pick<Indexer, 'settled'>;
-  };
+/** `isNew` is false where the same note is in memory already. */
+export interface Noted {
+  readonly node: MemoryNode;
+  readonly isNew: boolean;
+}
+
+type Parts = PieceParts & {
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
+  readonly catalogue: Catalogue;
+  readonly tracker: Tracker;
+  readonly isGone: (end: string) => boolean;
+  readonly indexer: Pick<Indexer, 'settled'>;
+};
 
 /**
  * What a program asks to have remembered. Who made it ask is not known, so that its origin is `tool`: found when it is
  * looked for, never in a system channel.
  */
-export function createNotes(parts: Parts): Memory['remember'] {
+export function createNotes(parts: Parts): (request: NoteRequest) => Promise<Noted> {
   const { projectOf, clock, redactor, catalogue, texts, tracker, indexer, isGone } = parts;
   const serial = createSerial(() => undefined);
 
-  const take: Memory['remember'] = async (request) => {
+  const take = async (request: NoteRequest): Promise<Noted> => {
     const text = redactor.text(withoutOwn(request.text)).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of it to remember; say it in your own words');

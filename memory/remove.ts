@@ -1,18 +1,23 @@
 import { withoutRevisionsBy } from './compaction/supersede.ts';
 import { isGroup } from './consolidation/merge-nodes.ts';
-import type { MemoryDeps } from './deps.ts';
 import { saidDigest } from './ingest/imported-turn.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import { isCall } from './model/tool-call-nodes.ts';
 import type { Claim } from './models/language-model.ts';
+import type { IdSetFile } from './storage/fs/id-set-file.ts';
 import type { Indexer } from './storage/indexer.ts';
+import type { NodeFiles } from './storage/node-files.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Snapshooter } from './storage/snapshots.ts';
+import type { Journal } from './storage/turn-log.ts';
 
-type Parts = Pick<MemoryDeps, 'journal' | 'nodeFiles' | 'forgotten'> & {
+type Parts = {
+  readonly journal: Journal;
+  readonly nodeFiles: NodeFiles;
+  readonly forgotten: IdSetFile;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly indexer: Indexer;
@@ -119,7 +124,7 @@ const sessionOf = ({ session_id }: MemoryNode): string => session_id;
 /** Of a session that is over nothing stays, what was typed into its brief neither. */
 async function cleanBrief(
   { sessionId, isOver, gone }: { sessionId: string; isOver: boolean; gone: ReadonlySet<string> },
-  nodeFiles: MemoryDeps['nodeFiles'],
+  nodeFiles: NodeFiles,
 ): Promise<void> {
   const brief = await nodeFiles.readBrief(sessionId);
   if (brief === null) return;

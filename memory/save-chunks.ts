@@ -1,6 +1,6 @@
+import type { Clock } from '../common/clock.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import { assembleNodes } from './compaction/build-nodes.ts';
-import type { MemoryDeps } from './deps.ts';
 import { DOCUMENT } from './ingest/chunk-document.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
@@ -8,8 +8,11 @@ import { readTurn } from './ingest/turn-trust.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { DraftNode } from './models/language-model.ts';
 import type { Store } from './storage/node-store.ts';
+import type { Journal } from './storage/turn-log.ts';
 
-export type PieceParts = Pick<MemoryDeps, 'journal' | 'clock'> & {
+export type PieceParts = {
+  readonly journal: Journal;
+  readonly clock: Clock;
   readonly book: TurnBook;
   readonly store: Store;
   readonly texts: Texts;

@@ -1,21 +1,105 @@
+import type { Origin } from '../common/turn.ts';
 import { isCleanOrigin } from '../common/turn.ts';
-import type { MemoryDeps } from './deps.ts';
+import type { IndexProgress } from './background-tasks.ts';
+import type { DreamStatus } from './consolidation/consolidator.ts';
+import type { ImportProgress } from './import-document.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import { isStandIn } from './model/draft-node.ts';
 import type { MemoryNode } from './model/node.ts';
 import { contentTags } from './model/system-tags.ts';
 import { isClosed, isPast } from './model/validity.ts';
+import type { DeferredUpgrades } from './model-upgrades.ts';
 import type { TurnText } from './models/language-model.ts';
+import type { NodeIndex } from './search/node-index.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
-import type { Memory } from './types/memory.ts';
-import type { NodeReason } from './types/views.ts';
+import type { Snapshots } from './storage/snapshot-files.ts';
+import type { Problem } from './storage/turn-log.ts';
+
+export interface MemoryStatus {
+  readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };
+  readonly llm: DeferredUpgrades & {
+    readonly backend: string;
+    readonly calls_today: number;
+    readonly tokens_today: number;
+    /** At the prices of the API, as Claude Code reckons it. */
+    readonly cost_usd_today: number;
+    /** Why the last model call failed, '' when it did not. */
+    readonly last_error: string;
+  };
+  readonly nodes: number;
+  readonly problems: readonly Problem[];
+  /** While `reindex` runs, or what the index lacks, or the one of another embedder, is filled. */
+  readonly reindex: IndexProgress | null;
+  readonly importing: ImportProgress | null;
+  /** Null before the first. */
+  readonly dream: DreamStatus | null;
+}
+
+export interface MemoryStats {
+  readonly nodes: number;
+  readonly pinned: number;
+  readonly stand_ins: number;
+  readonly facts: number;
+  readonly sessions: number;
+  readonly projects: number;
+  readonly turns: number;
+  readonly oldest: string | null;
+  readonly newest: string | null;
+  readonly by_importance: Readonly<Record<string, number>>;
+  readonly by_recall_mode: Readonly<Record<string, number>>;
+  readonly by_origin: Readonly<Record<string, number>>;
+  readonly by_writer: Readonly<Record<string, number>>;
+  /** Most used first, at most 20. */
+  readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
+  readonly index: { readonly nodes: number; readonly rows: number };
+  readonly snapshots: number;
+  readonly problems: number;
+}
+
+/** Where a node comes from. */
+export interface NodeReason {
+  readonly node_id: string;
+  readonly summary: string;
+  readonly origin: Origin;
+  readonly written_by: string;
+  readonly compaction_reason: string;
+  readonly turns: readonly {
+    readonly turn: string;
+    /** Null where its raw text is not kept. */
+    readonly at: string | null;
+    readonly origin: Origin | null;
+    readonly prompt: string;
+    /** Tools whose results lowered the origin. */
+    readonly tools: readonly string[];
+  }[];
+  /** What it states, and which of its turns each statement rests on. */
+  readonly facts: readonly {
+    readonly concept: string;
+    readonly value: string;
+    readonly polarity: 'positive' | 'negative';
+    readonly origin: Origin;
+    readonly turns: readonly string[];
+  }[];
+  /** Ids that lead here. */
+  readonly aliases: readonly string[];
+  /** What of it is no longer so, since when, and by which node; the node as a whole where `statement` is null. */
+  readonly replaced: readonly {
+    readonly statement: string | null;
+    readonly valid_to: string | null;
+    readonly by: string | null;
+  }[];
+  /** Nodes of which it replaced something. */
+  readonly replaces: readonly string[];
+}
 
 const TAGS = 20;
 const PROMPT_CHARS = 300;
 
-type Parts = Pick<MemoryDeps, 'index' | 'snapshots'> & {
+type Parts = {
+  readonly index: NodeIndex;
+  readonly snapshots: Snapshots;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly store: Store;
@@ -23,8 +107,13 @@ type Parts = Pick<MemoryDeps, 'index' | 'snapshots'> & {
   readonly resolve: (prefix: string) => MemoryNode;
 };
 
-/** What memory can say about itself. */
-export function createInsight(parts: Parts): Pick<Memory, 'stats' | 'why'> {
+export interface Insight {
+  stats(): Promise<MemoryStats>;
+  /** @throws as `show` */
+  why(id: string): Promise<NodeReason>;
+}
+
+export function createInsight(parts: Parts): Insight {
   const { book, catalogue, index, resolve, snapshots, store, texts } = parts;
   return {
     async stats() {

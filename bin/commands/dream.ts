@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { engineOf } from '../../engine/api/engine-client.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
-import type { DreamReport } from '../../memory/types/changes.ts';
+import type { DreamReport } from '../../memory/index.ts';
 import { count, oneLine } from '../terminal/format.ts';
 
 const LONGEST_MS = 3_600_000;

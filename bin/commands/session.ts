@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { engineOf, sessionId } from '../../engine/api/engine-client.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
-import type { SessionDetail, SessionView } from '../../memory/types/views.ts';
+import type { SessionDetail, SessionView } from '../../memory/index.ts';
 import { ago, oneLine, printable } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import type { Paint } from '../terminal/term.ts';

@@ -1,5 +1,5 @@
+import type { RawMessage } from '../../memory/index.ts';
 import { documentText } from '../../memory/ingest/chunk-document.ts';
-import type { RawMessage } from '../../memory/types/views.ts';
 import { oneLine, printable } from './format.ts';
 import type { Paint } from './term.ts';
 

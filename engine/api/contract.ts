@@ -1,28 +1,26 @@
 import { isAbsolute } from 'node:path';
 import { z } from 'zod';
 import type { Mode } from '../../common/policy.ts';
-import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
-import type { MemoryNode } from '../../memory/model/node.ts';
-import type { SnapshotInfo } from '../../memory/storage/snapshot-files.ts';
 import type {
   DocumentReport,
   DreamReport,
   ForgetReport,
   ImportReport,
-  PastReport,
-  RollbackReport,
-} from '../../memory/types/changes.ts';
-import type { RecallHit } from '../../memory/types/recall.ts';
-import type {
   MemoryStats,
   MemoryStatus,
   NodeReason,
   NodeView,
+  PastReport,
   ProjectView,
   RawMessage,
+  RecallHit,
+  RollbackReport,
   SessionDetail,
   SessionView,
-} from '../../memory/types/views.ts';
+} from '../../memory/index.ts';
+import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
+import type { SnapshotInfo } from '../../memory/storage/snapshot-files.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import type { Pauses } from '../policy/pauses.ts';
 import type { Costs } from './costs.ts';

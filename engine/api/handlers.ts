@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { modeOf } from '../../common/policy.ts';
-import type { Memory } from '../../memory/types/memory.ts';
+import type { Memory } from '../../memory/index.ts';
 import type { Receipts } from '../../proxy/ledger/receipts.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import type { ConsentBook } from '../policy/index.ts';

@@ -1,8 +1,7 @@
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { Memory } from '../../memory/types/memory.ts';
-import type { MemoryLine } from '../../memory/types/recall.ts';
+import type { Memory, MemoryLine } from '../../memory/index.ts';
 import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/rewrite/injected-text.ts';
 import type { ConsentBook } from '../policy/index.ts';
 import type { Handlers, HookText } from './contract.ts';

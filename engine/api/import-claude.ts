@@ -1,11 +1,8 @@
 import { CometError } from '../../common/errors.ts';
-import type { Forgotten } from '../../memory/deps.ts';
+import type { IdSetFile, Memory, MemoryStatus, PastReport } from '../../memory/index.ts';
 import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
 import { isComplete, type PastTurn } from '../../memory/ingest/imported-turn.ts';
 import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
-import type { PastReport } from '../../memory/types/changes.ts';
-import type { Memory } from '../../memory/types/memory.ts';
-import type { MemoryStatus } from '../../memory/types/views.ts';
 import type { OperationInput, OperationResults } from './contract.ts';
 import { importFile } from './import-file.ts';
 import {
@@ -32,7 +29,7 @@ export interface ClaudeImport {
 export interface ClaudeImportDeps {
   readonly memory: Pick<Memory, 'importTurns' | 'importAll' | 'importDocument' | 'status'>;
   /** Versions of transcripts that were taken in to their end. */
-  readonly done: Forgotten;
+  readonly done: IdSetFile;
   readonly hasModel: boolean;
   /** Whether the project of a directory lets memory take anything in now. */
   readonly takesIn: (projectDir: string) => boolean;

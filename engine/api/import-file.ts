@@ -1,9 +1,9 @@
 import { open, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { CometError } from '../../common/errors.ts';
+import type { Memory } from '../../memory/index.ts';
 import { isTurnLines, parseTurnLines } from '../../memory/ingest/turns-jsonl.ts';
 import { isArchive } from '../../memory/model/archive.ts';
-import type { Memory } from '../../memory/types/memory.ts';
 import type { OperationInput, OperationResults } from './contract.ts';
 
 const START_BYTES = 512;

@@ -2,12 +2,11 @@ import { nodeLines } from '../../bin/commands/memory/show.ts';
 import { oneLine, printable } from '../../bin/terminal/format.ts';
 import { contentText } from '../../bin/terminal/render.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import type { NodeView, ProjectView, RecallHit, SessionView } from '../../memory/index.ts';
 import { FOREIGN } from '../../memory/ingest/own-tool.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { memoryLine } from '../../memory/recall/format-memory.ts';
 import { neutralLine } from '../../memory/text/sanitize-line.ts';
-import type { RecallHit } from '../../memory/types/recall.ts';
-import type { NodeView, ProjectView, SessionView } from '../../memory/types/views.ts';
 import { fenced } from '../../proxy/rewrite/injected-text.ts';
 
 /** What one answer may hold; whole lines beyond that are left out. */

@@ -5,7 +5,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { type Consent, consentOf, type Say, type Scope } from '../../common/policy.ts';
 import type { Memory } from '../../memory/index.ts';
 import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
-import { createForgottenFile } from '../../memory/storage/fs/id-set-file.ts';
+import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
 import type { Problem } from '../../memory/storage/turn-log.ts';
 import { NO_PAUSES, type Pauses, standing, wasPaused } from './pauses.ts';
 import { parsePauses } from './pauses-file.ts';
@@ -38,7 +38,7 @@ export interface ConsentDeps {
 }
 
 export async function openConsent({ paths, scope, now, report }: ConsentDeps): Promise<ConsentBook> {
-  const file = createForgottenFile(path.join(paths.journalDir, 'withheld'));
+  const file = createIdSetFile(path.join(paths.journalDir, 'withheld'));
   const withheld = new Set(await file.load());
   const projectOf = createProjectOf(now);
   const problems = new Map<string, Problem>();

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { MemoryDeps } from '../deps.ts';
+import type { Clock } from '../../common/clock.ts';
 import { withoutTools } from '../ingest/turn-trust.ts';
 import { type MemoryNode, nodeId } from '../model/node.ts';
 import { BUNDLE } from '../model/tool-call-nodes.ts';
@@ -11,6 +11,7 @@ import type {
   LanguageModel,
   TurnText,
 } from '../models/language-model.ts';
+import type { NodeFiles } from '../storage/node-files.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { assembleBrief, assembleNodes } from './build-nodes.ts';
@@ -55,7 +56,11 @@ export interface Compactor {
 
 type Briefing = Pick<CompactionResult, 'brief'>;
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'local' | 'clock' | 'randomHex'> & {
+type Parts = {
+  readonly nodeFiles: NodeFiles;
+  readonly local: LanguageModel;
+  readonly clock: Clock;
+  readonly randomHex: () => string;
   readonly catalogue: Catalogue;
   readonly store: Store;
   readonly revisions: Revisions;

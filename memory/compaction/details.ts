@@ -1,24 +1,35 @@
 import { beforeAbort } from '../../common/async.ts';
-import type { MemoryDeps } from '../deps.ts';
+import type { Clock } from '../../common/clock.ts';
+import type { Log } from '../../common/log.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import type { Texts } from '../ingest/turn-reader.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { createModelGate } from '../models/backoff.ts';
 import type { DetailInput, LanguageModel } from '../models/language-model.ts';
+import type { ModelQuota } from '../models/quota.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { NodeView } from '../types/views.ts';
 import { detailed } from './detail.ts';
 import { isSameWork } from './supersede.ts';
 
+export interface DetailedNode extends MemoryNode {
+  /** Why the detailed summary is the local adapter's, or is not there; absent where there is nothing to say. */
+  readonly detail_note?: string;
+}
+
 /** Tier 2: made when somebody asks for it, once for each node. */
 export interface Details {
-  show(node: MemoryNode): Promise<NodeView>;
+  show(node: MemoryNode): Promise<DetailedNode>;
   /** What is being made ends with what the local adapter gives. */
   close(): void;
 }
 
-type Parts = Pick<MemoryDeps, 'model' | 'local' | 'quota' | 'clock' | 'log'> & {
+type Parts = {
+  readonly model: LanguageModel | null;
+  readonly local: LanguageModel;
+  readonly quota?: ModelQuota;
+  readonly clock: Clock;
+  readonly log: Log;
   readonly catalogue: Catalogue;
   readonly store: Store;
   readonly texts: Texts;
@@ -31,9 +42,9 @@ export function createDetails(parts: Parts): Details {
   const { model, local, quota, clock, log, catalogue, store, texts, tracker } = parts;
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
-  const underway = new Map<string, Promise<NodeView>>();
+  const underway = new Map<string, Promise<DetailedNode>>();
 
-  async function make(node: MemoryNode): Promise<NodeView> {
+  async function make(node: MemoryNode): Promise<DetailedNode> {
     const own = new Set(node.turns);
     const turns = (await texts.ofSession(node.session_id)).filter((turn) => own.has(turn.end));
     if (turns.length === 0) return { ...node, detail_note: 'no detailed summary: the raw turns are not kept here' };
@@ -66,7 +77,7 @@ export function createDetails(parts: Parts): Details {
   }
 
   /** Unless somebody changed or removed the node meanwhile. */
-  async function keep(before: MemoryNode, fresh: MemoryNode): Promise<NodeView> {
+  async function keep(before: MemoryNode, fresh: MemoryNode): Promise<DetailedNode> {
     return store.exclusive(async (held) => {
       await held.refresh();
       const now = catalogue.get(before.node_id);

@@ -1,7 +1,9 @@
+import type { Clock } from '../../common/clock.ts';
+import type { Log } from '../../common/log.ts';
 import { CONSOLIDATION, mergedNodes } from '../consolidation/merge-nodes.ts';
-import type { MemoryDeps } from '../deps.ts';
 import { createSerial, type Tracker } from '../ingest/task-queue.ts';
 import { isPointer } from '../model/replace-drafts.ts';
+import type { LanguageModel } from '../models/language-model.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { chooseFolds, type Fold, foldedText, MOST } from './merge-old-nodes.ts';
@@ -12,7 +14,10 @@ export interface Folding {
   grew(sessionId: string): void;
 }
 
-type Parts = Pick<MemoryDeps, 'clock' | 'log' | 'model'> & {
+type Parts = {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly model: LanguageModel | null;
   readonly catalogue: Pick<Catalogue, 'every' | 'sizeOf'>;
   readonly store: Pick<Store, 'exclusive'>;
   readonly tracker: Tracker;

@@ -1,7 +1,9 @@
 import { beforeAbort } from '../../common/async.ts';
-import type { MemoryDeps } from '../deps.ts';
+import type { Clock } from '../../common/clock.ts';
+import type { Log } from '../../common/log.ts';
 import { createModelGate } from '../models/backoff.ts';
-import type { SensorInput, SensorReading } from '../models/language-model.ts';
+import type { LanguageModel, SensorInput, SensorReading } from '../models/language-model.ts';
+import type { ModelQuota } from '../models/quota.ts';
 import { readFlow } from './topic-shift-heuristics.ts';
 
 export interface Sensor {
@@ -19,7 +21,13 @@ export function createSensor({
   quota,
   clock,
   log,
-}: Pick<MemoryDeps, 'model' | 'local' | 'quota' | 'clock' | 'log'>): Sensor {
+}: {
+  readonly model: LanguageModel | null;
+  readonly local: LanguageModel;
+  readonly quota?: ModelQuota;
+  readonly clock: Clock;
+  readonly log: Log;
+}): Sensor {
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
   const locally = (input: SensorInput): Promise<SensorReading> => local.sense(input, new AbortController().signal);

@@ -4,7 +4,6 @@ import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import { grouped } from '../text/group-by.ts';
-import type { DreamReport } from '../types/changes.ts';
 import { inForms, tagForms } from './canonical-tags.ts';
 import { chooseGroups, chooseJoins, chooseLinks, type Group } from './choose-groups.ts';
 import { chooseMerges, isSettled, isUsers } from './choose-merges.ts';
@@ -13,6 +12,28 @@ import { groupNodes, mergedNodes } from './merge-nodes.ts';
 import type { Condenser } from './merge-writer.ts';
 import { prune } from './prune.ts';
 import type { DreamRule } from './thresholds.ts';
+
+export interface DreamReport {
+  readonly dry_run: boolean;
+  readonly at: string;
+  /** What `rollback` goes back to; null where nothing was changed. */
+  readonly snapshot: string | null;
+  /** Nodes that were new or changed since the last dream. */
+  readonly looked_at: number;
+  readonly merged: readonly { readonly keeper: string; readonly merged: readonly string[]; readonly summary: string }[];
+  readonly groups: readonly {
+    readonly parent: string;
+    readonly members: readonly string[];
+    readonly summary: string;
+  }[];
+  readonly tags: readonly { readonly from: string; readonly to: string }[];
+  readonly linked: number;
+  readonly pruned: { readonly links: number; readonly nodes: readonly string[] };
+  /** Nodes that the next dream looks at. */
+  readonly left: number;
+  /** Why no model was asked although there is one; '' where it was. */
+  readonly without_model: string;
+}
 
 /** Nodes that one dream looks at; the rest is for the next. */
 const LOOKED_AT = 400;

@@ -1,33 +1,64 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Clock } from '../../common/clock.ts';
+import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
+import type { Log } from '../../common/log.ts';
 import { createKin } from '../compaction/linker.ts';
 import { type Kinship, linkFit, linkStrength } from '../compaction/links.ts';
-import type { MemoryDeps } from '../deps.ts';
 import type { MemoryNode } from '../model/node.ts';
+import type { LanguageModel } from '../models/language-model.ts';
+import type { ModelQuota } from '../models/quota.ts';
+import type { NodeIndex } from '../search/node-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
+import type { NodeFiles } from '../storage/node-files.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { DreamLedger } from '../storage/snapshot-files.ts';
+import type { DreamFiles, DreamLedger } from '../storage/snapshot-files.ts';
 import type { Snapshooter } from '../storage/snapshots.ts';
 import { isPairedScript } from '../text/cjk.ts';
-import type { DreamReport, DreamRequest } from '../types/changes.ts';
-import type { MemoryStatus } from '../types/views.ts';
+import type { DreamReport } from './change-set.ts';
 import { type Draft, draftDream, type Neighbours } from './change-set.ts';
 import type { Near } from './clusters.ts';
 import { createCondenser } from './merge-writer.ts';
 import { dreamFit, dreamRule } from './thresholds.ts';
 import { writeChange } from './transaction.ts';
 
+export interface DreamRequest {
+  /** Say what would be done, and do nothing. */
+  readonly dryRun: boolean;
+  /** The memory of this directory's project alone. */
+  readonly projectDir?: string;
+}
+
 /** A dream whose nodes were changed meanwhile is dreamt again. */
 const TRIES = 3;
+
+/** What the last dream did. */
+export interface DreamStatus {
+  readonly at: string;
+  readonly merged: number;
+  readonly groups: number;
+  readonly pruned: number;
+  readonly left: number;
+  readonly running: boolean;
+}
 
 export interface Dreams {
   /** One at a time. @throws the signal's reason; what the disk throws, and then nothing is changed */
   run(request: DreamRequest, signal: AbortSignal): Promise<DreamReport>;
-  status(): MemoryStatus['dream'];
+  status(): DreamStatus | null;
 }
 
-type Parts = MemoryDeps & {
+type Parts = {
+  readonly clock: Clock;
+  readonly config: Pick<Config, 'dream'>;
+  readonly dreams: DreamFiles;
+  readonly index: NodeIndex;
+  readonly log: Log;
+  readonly model: LanguageModel | null;
+  readonly nodeFiles: NodeFiles;
+  readonly quota?: ModelQuota;
+  readonly projectOf: (directory: string | null) => string;
   readonly catalogue: Catalogue;
   readonly indexer: Indexer;
   readonly snapshooter: Snapshooter;

@@ -1,5 +1,7 @@
+import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
-import type { MemoryDeps } from '../deps.ts';
+import type { LanguageModel } from '../models/language-model.ts';
+import type { ModelQuota } from '../models/quota.ts';
 import type { Dreams } from './consolidator.ts';
 
 /** Dreams when nobody works. */
@@ -9,7 +11,10 @@ export interface Sleep {
   close(): Promise<void>;
 }
 
-type Parts = Pick<MemoryDeps, 'config' | 'model' | 'quota'> & {
+type Parts = {
+  readonly config: Pick<Config, 'llm' | 'dream'>;
+  readonly model: LanguageModel | null;
+  readonly quota?: ModelQuota;
   readonly dreams: Dreams;
   /** Resolves once there is something to dream of. */
   readonly ready: Promise<void>;

@@ -1,8 +1,8 @@
 import type { Log } from '../../common/log.ts';
-import type { MemoryDeps, ReportingModel } from '../deps.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { CondenseInput, CondenseResult } from '../models/language-model.ts';
+import type { CondenseInput, CondenseResult, LanguageModel } from '../models/language-model.ts';
+import type { ModelQuota } from '../models/quota.ts';
 import type { Group } from './choose-groups.ts';
 import { CONSOLIDATION } from './merge-nodes.ts';
 import { type Condensed, groupText, isFaithful, isRepetition, joinedText } from './merge-text.ts';
@@ -21,9 +21,10 @@ export interface Condenser {
   because(): string;
 }
 
-export interface CondenserParts extends Pick<MemoryDeps, 'quota'> {
+export interface CondenserParts {
+  readonly quota?: ModelQuota;
   /** Null where rules alone are to decide. */
-  readonly model: ReportingModel | null;
+  readonly model: LanguageModel | null;
   readonly log: Log;
   readonly signal: AbortSignal;
   /** Questions to the model at most. */

@@ -1,12 +1,12 @@
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import type { CapturedTurn } from '../../common/turn.ts';
-import type { MemoryDeps } from '../deps.ts';
+import type { Redactor } from '../../redact/index.ts';
 import { fileMarks } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { FileChange } from '../recall/staleness.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
-import type { FileMark, FileState } from '../storage/project-files.ts';
+import type { FileMark, FileState, SourceFiles } from '../storage/project-files.ts';
 import { touchedFiles } from './touched-files.ts';
 
 /** A turn's files are marked before it is written: a disk that hangs must not keep it from the journal. */
@@ -49,7 +49,11 @@ export interface FileMemory {
   about(file: string): FileAnchor | null;
 }
 
-type Parts = Pick<MemoryDeps, 'sources' | 'sourcePatience' | 'projectOf' | 'redactor'> & {
+type Parts = {
+  readonly sources: SourceFiles | null;
+  readonly sourcePatience?: number;
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
   readonly catalogue: Catalogue;
 };
 

@@ -1,4 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import type { Clock } from '../../common/clock.ts';
+import type { Config } from '../../common/config.ts';
+import type { Log } from '../../common/log.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import {
   type CompactionReason,
@@ -8,13 +11,12 @@ import {
 } from '../compaction/compaction.ts';
 import type { Compactor } from '../compaction/compactor.ts';
 import type { Sensor } from '../compaction/topic-detector.ts';
-import type { MemoryDeps } from '../deps.ts';
 import { isStandIn } from '../model/draft-node.ts';
 import type { Upgrades } from '../model-upgrades.ts';
 import type { SensorReading, TurnText } from '../models/language-model.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { JournalTurn } from '../storage/turn-log.ts';
+import type { Journal, JournalTurn } from '../storage/turn-log.ts';
 import { DOCUMENT } from './chunk-document.ts';
 import { createHearing } from './external-text.ts';
 import type { FileMemory } from './file-references.ts';
@@ -53,7 +55,12 @@ export interface Pipeline {
   close(): Promise<void>;
 }
 
-export type PipelineParts = MemoryDeps & {
+export type PipelineParts = {
+  readonly config: Pick<Config, 'llm' | 'compaction'>;
+  readonly journal: Journal;
+  readonly projectOf: (directory: string | null) => string;
+  readonly clock: Clock;
+  readonly log: Log;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;

@@ -1,12 +1,12 @@
 import type { CapturedTurn } from '../../common/turn.ts';
+import type { Redactor } from '../../redact/index.ts';
 import type { Compactor } from '../compaction/compactor.ts';
-import type { MemoryDeps } from '../deps.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { callNodes } from '../model/tool-call-nodes.ts';
 import type { TurnText } from '../models/language-model.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { JournalTurn } from '../storage/turn-log.ts';
+import type { Journal, JournalTurn } from '../storage/turn-log.ts';
 import { actionsOf } from './actions.ts';
 import { joinParts } from './join-parts.ts';
 import { redactTurn } from './redact-turn.ts';
@@ -47,7 +47,9 @@ interface Entered {
 
 const PROMPT_CHARS = 400;
 
-type Parts = Pick<MemoryDeps, 'journal' | 'redactor'> & {
+type Parts = {
+  readonly journal: Journal;
+  readonly redactor: Redactor;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly compactor: Compactor;

@@ -125,6 +125,15 @@ export interface LanguageModel {
   condense?(input: CondenseInput, signal: AbortSignal): Promise<CondenseResult>;
   /** Tier 2 of one node. */
   detail(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
+  health?(): ModelHealth;
   /** Ends every child; idempotent. */
   close(): Promise<void>;
+}
+
+/** What `status` shows of a model. */
+export interface ModelHealth {
+  readonly callsToday: number;
+  readonly tokensToday: number;
+  readonly costUsdToday?: number;
+  readonly lastError: string;
 }

@@ -19,6 +19,11 @@ export type QuotaDecision =
   | { readonly kind: 'allow' }
   | { readonly kind: 'defer'; readonly untilMs: number; readonly because: string };
 
+/** Whether the model may be asked now. */
+export interface ModelQuota {
+  decide(): QuotaDecision;
+}
+
 export interface Answered {
   readonly status: number;
   /** Lower-case names. */

@@ -1,10 +1,9 @@
 import path from 'node:path';
 import type { FileMemory } from '../ingest/file-references.ts';
-import type { Memory } from '../types/memory.ts';
-import type { RecallHit } from '../types/recall.ts';
 import { memoryLine } from './format-memory.ts';
 import { ASKED_MS, type Recaller } from './recall.ts';
 import { staleNote } from './staleness.ts';
+import type { RecallHit, SearchOptions } from './types.ts';
 
 export interface FileSearchParts {
   readonly recaller: Pick<Recaller, 'search'>;
@@ -12,7 +11,10 @@ export interface FileSearchParts {
 }
 
 /** `search` that knows what a file is: see `Memory.search`. */
-export function createFileSearch({ recaller, files }: FileSearchParts): Memory['search'] {
+export function createFileSearch({
+  recaller,
+  files,
+}: FileSearchParts): (query: string, options: SearchOptions) => Promise<readonly RecallHit[]> {
   async function searchAbout(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
     const anchor = files.about(file);
     if (anchor === null) return query === '' ? [] : recaller.search(query, options);
@@ -39,7 +41,7 @@ export function createFileSearch({ recaller, files }: FileSearchParts): Memory['
     file === undefined ? recaller.search(query, options) : searchAbout(file, query.trim(), options);
 }
 
-type Options = Omit<Parameters<Memory['search']>[1], 'file'>;
+type Options = Omit<SearchOptions, 'file'>;
 
 function names({ node, raw }: RecallHit, name: string): boolean {
   return [node.summary, node.trigger, raw?.text ?? ''].some((text) => text.toLowerCase().includes(name));

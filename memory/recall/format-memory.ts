@@ -4,8 +4,8 @@ import { terseMeta } from '../model/system-tags.ts';
 import { currentSummary, validityNote } from '../model/validity.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import type { MemoryLine } from '../types/recall.ts';
 import { provenance } from './provenance.ts';
+import type { MemoryLine } from './types.ts';
 
 export const LINE_CHARS = 400;
 /** What a summary takes at most where nothing stands beside it; as long as the writers of summaries make them. */

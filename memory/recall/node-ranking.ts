@@ -1,8 +1,8 @@
 import type { Found, Hits, Lane } from '../search/node-index.ts';
-import type { LaneScore } from '../types/recall.ts';
 import { type Boosts, type Raised, raiseOf, raises } from './boosts.ts';
 import { FACT_LANES, OWN_LANES } from './turn-candidates.ts';
 import { inOrder, type RankedTurns } from './turn-ranking.ts';
+import type { LaneScore } from './types.ts';
 
 /** What a node's best turn and its own lanes count. */
 export interface NodeWeights {

@@ -1,32 +1,92 @@
+import type { Clock } from '../../common/clock.ts';
+import type { Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
-import type { MemoryDeps } from '../deps.ts';
 import type { FileMemory, Freshness } from '../ingest/file-references.ts';
 import { type TurnBook, taskListsOf } from '../ingest/turn-registry.ts';
 import { fileMarks } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { currentSummary } from '../model/validity.ts';
+import type { NodeFiles } from '../storage/node-files.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
-import type { Memory } from '../types/memory.ts';
-import type { KnownNode, ProjectView } from '../types/views.ts';
 import { memoryLine } from './format-memory.ts';
 import { lastBrief, openTasks } from './handoff.ts';
+import type { KnownFact } from './project-summary.ts';
 import { type KnownFile, type ProjectTally, tallied } from './project-summary.ts';
 import { recentBriefs } from './recent-briefs.ts';
 import { staleNote } from './staleness.ts';
+
+/** A node as its tier-1 line. */
+export interface NodeLine {
+  readonly node_id: string;
+  readonly origin: Origin;
+  readonly text: string;
+}
+
+export interface KnownNode extends NodeLine {
+  readonly importance: 'HIGH' | 'MED' | 'LOW';
+  /** When it was said. */
+  readonly at: string;
+  /** What is still so of its summary, on one line, with a note where its files changed. */
+  readonly summary: string;
+}
+
+export interface ProjectView {
+  /** Its key, see `core/project.ts`. */
+  readonly project: string;
+  readonly counts: {
+    readonly sessions: number;
+    readonly turns: number;
+    readonly nodes: number;
+    readonly facts: number;
+  };
+  /** When the oldest and the newest of it were said; null where nothing is known. */
+  readonly since: string | null;
+  readonly until: string | null;
+  /** The last one of the project. */
+  readonly brief: { readonly session_id: string; readonly updated_at: string; readonly text: string } | null;
+  /** Pinned first, then by importance, then the newest; at most 20. */
+  readonly nodes: readonly KnownNode[];
+  /** What was decided, newest first, at most 10. */
+  readonly decisions: readonly KnownNode[];
+  /** What Claude Code's agent left undone, with its state. */
+  readonly tasks: readonly string[];
+  /** Most used first, at most 20. */
+  readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
+  /** People and things that several memories name, most first, at most 12. */
+  readonly names: readonly { readonly name: string; readonly nodes: number }[];
+  /** What most memories are about, at most 12; `state` as far as it was known in time. */
+  readonly files: readonly {
+    readonly path: string;
+    readonly nodes: number;
+    readonly state: 'as_remembered' | 'changed' | 'deleted' | 'unknown';
+  }[];
+  /** Each once, newest first, at most 50. */
+  readonly facts: readonly KnownFact[];
+}
 
 const MOST = { nodes: 20, facts: 50, tags: 20, decisions: 10, names: 12, files: 12 } as const;
 const PROJECTS = 20;
 const SUMMARY_CHARS = 400;
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'projectOf' | 'clock'> & {
+type Parts = {
+  readonly nodeFiles: NodeFiles;
+  readonly projectOf: (directory: string | null) => string;
+  readonly clock: Clock;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly files: Pick<FileMemory, 'freshness'>;
 };
 
 /** What is known of a project, the weightiest first. */
-export function createAbout({ book, catalogue, nodeFiles, projectOf, clock, files }: Parts): Memory['about'] {
+export function createAbout({
+  book,
+  catalogue,
+  nodeFiles,
+  projectOf,
+  clock,
+  files,
+}: Parts): (projectDir: string) => Promise<ProjectView> {
   /** For as long as the catalogue is this very list. */
   const known = new Map<string, { readonly of: readonly MemoryNode[]; readonly tally: ProjectTally }>();
 

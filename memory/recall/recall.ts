@@ -6,8 +6,6 @@ import { isPast } from '../model/validity.ts';
 import { createBreaker } from '../search/circuit-breaker.ts';
 import type { Found, IndexFilter, Lane, NodeIndex, TurnWords } from '../search/node-index.ts';
 import { isNearDuplicate } from '../text/near-duplicate.ts';
-import type { Memory } from '../types/memory.ts';
-import type { RecallHit, RecallRequest } from '../types/recall.ts';
 import { answerKind } from './answer-type.ts';
 import { memoryLine, RAW_CHARS } from './format-memory.ts';
 import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './node-ranking.ts';
@@ -22,6 +20,7 @@ import type { Reranking } from './reranking.ts';
 import { freshnessFactor, staleNote } from './staleness.ts';
 import { type RankedTurns, rankTurns, TURN_WEIGHTS, type TurnWeights } from './turn-ranking.ts';
 import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './turn-text.ts';
+import type { RecallHit, RecallRequest, SearchOptions } from './types.ts';
 
 export type RecallConfig = Config['recall'];
 
@@ -51,9 +50,9 @@ export interface Recaller {
    */
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
   /** The same without the gate: whoever asks in so many words is shown what passes it first, then the nearest there is. */
-  search: Memory['search'];
+  search(query: string, options: SearchOptions): Promise<readonly RecallHit[]>;
   /** Ends of the turns that search makes its hits of, best first, each once. */
-  turns: (query: string, options: Parameters<Memory['search']>[1]) => Promise<readonly string[]>;
+  turns: (query: string, options: SearchOptions) => Promise<readonly string[]>;
 }
 
 /** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
@@ -209,7 +208,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     },
   };
 
-  function filterOf({ sessionId, projectDir }: Parameters<Memory['search']>[1]): IndexFilter {
+  function filterOf({ sessionId, projectDir }: SearchOptions): IndexFilter {
     return {
       ...(sessionId === undefined ? {} : { sessionId }),
       ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),

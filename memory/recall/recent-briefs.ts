@@ -1,13 +1,12 @@
-import type { MemoryDeps } from '../deps.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import type { StoredBrief } from '../storage/node-files.ts';
+import type { NodeFiles, StoredBrief } from '../storage/node-files.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 
 const BRIEFS_TRIED = 6;
 
 /** Of the sessions whose memories are the newest; there may be thousands, and a prompt waits. */
 export async function recentBriefs(
-  { catalogue, nodeFiles }: { readonly catalogue: Pick<Catalogue, 'all'>; readonly nodeFiles: MemoryDeps['nodeFiles'] },
+  { catalogue, nodeFiles }: { readonly catalogue: Pick<Catalogue, 'all'>; readonly nodeFiles: NodeFiles },
   { project, sessionId }: { readonly project: string; readonly sessionId: string },
 ): Promise<StoredBrief[]> {
   const ids = new Set<string>();

@@ -1,29 +1,37 @@
+import type { Clock } from '../../common/clock.ts';
+import type { Config } from '../../common/config.ts';
+import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
-import type { MemoryDeps } from '../deps.ts';
 import { type TurnBook, taskListsOf } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isClosed, isPast, toldBy } from '../model/validity.ts';
 import type { Claim } from '../models/language-model.ts';
-import type { StoredBrief } from '../storage/node-files.ts';
+import type { NodeFiles, StoredBrief } from '../storage/node-files.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
-import type { Memory } from '../types/memory.ts';
-import type { MemoryLine } from '../types/recall.ts';
 import { memoryLine } from './format-memory.ts';
 import { handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
 import { recentBriefs } from './recent-briefs.ts';
+import type { MemoryLine, StandingMemory } from './types.ts';
 
 /** Passive lines and what is handed over may take as much each. */
 const BYTES_PER_TOKEN = 3.5;
 const THREADS = '## Open in Other Sessions';
 
-type Parts = Pick<MemoryDeps, 'config' | 'nodeFiles' | 'projectOf' | 'clock'> & {
+/** The brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
+type OpenContext = (sessionId: string, projectDir: string | null, scope?: Scope) => Promise<StandingMemory>;
+
+type Parts = {
+  readonly config: Pick<Config, 'recall' | 'inject'>;
+  readonly nodeFiles: NodeFiles;
+  readonly projectOf: (directory: string | null) => string;
+  readonly clock: Clock;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
 };
 
 /** What a session starts with, and each of its epochs: constant until the next one. */
-export function createStanding({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): Memory['standing'] {
+export function createStanding({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): OpenContext {
   function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
     return catalogue
       .all()

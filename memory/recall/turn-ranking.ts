@@ -1,8 +1,8 @@
 import type { Found, Hits, LaneHits, RowReader } from '../search/node-index.ts';
 import { type FusionMode, fuseByRank, turnKey } from '../search/rrf.ts';
 import { asksWhen, dateAgreement, namedDate } from '../search/temporal-query.ts';
-import type { LaneScore } from '../types/recall.ts';
 import { type FACT_LANES, type FoundTurns, type OWN_LANES, turnsIn } from './turn-candidates.ts';
+import type { LaneScore } from './types.ts';
 
 /** What each part of a turn's score counts. */
 export interface TurnWeights {

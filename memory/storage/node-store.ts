@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { MemoryDeps } from '../deps.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import { isStandIn } from '../model/draft-node.ts';
 import { heldNode } from '../model/intern-node.ts';
@@ -8,8 +7,10 @@ import { isPointer } from '../model/replace-drafts.ts';
 import { isCall } from '../model/tool-call-nodes.ts';
 import { asUsers, isOwn, keptByHand } from '../model/user-edits.ts';
 import type { TurnText } from '../models/language-model.ts';
-import type { IndexEntry } from '../search/node-index.ts';
+import type { IndexEntry, NodeIndex } from '../search/node-index.ts';
+import type { IdSetFile } from './fs/id-set-file.ts';
 import type { Indexer } from './indexer.ts';
+import type { NodeFiles } from './node-files.ts';
 import type { Catalogue } from './node-registry.ts';
 import type { Problem } from './turn-log.ts';
 
@@ -43,7 +44,10 @@ export interface Store extends Omit<HeldStore, 'adopt'> {
   isDismissed(end: string): boolean;
 }
 
-export type StoreParts = Pick<MemoryDeps, 'nodeFiles' | 'dismissed' | 'index'> & {
+export type StoreParts = {
+  readonly nodeFiles: NodeFiles;
+  readonly dismissed: IdSetFile;
+  readonly index: NodeIndex;
   readonly catalogue: Catalogue;
   readonly indexer: Indexer;
 };

@@ -1,7 +1,8 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { MemoryDeps } from '../deps.ts';
 import { type Archive, archiveLines, type Gone, parseArchive, scrubLine } from '../model/archive.ts';
+import type { NodeFiles } from './node-files.ts';
 import type { Catalogue } from './node-registry.ts';
+import type { Snapshots } from './snapshot-files.ts';
 
 /** Memory as it was before a change. Raw turns are in no snapshot: the journal has them. */
 export interface Snapshooter {
@@ -11,7 +12,11 @@ export interface Snapshooter {
   scrub(ids: ReadonlySet<string>, ends: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void>;
 }
 
-type Parts = Pick<MemoryDeps, 'nodeFiles' | 'snapshots'> & { readonly catalogue: Catalogue };
+type Parts = {
+  readonly nodeFiles: NodeFiles;
+  readonly snapshots: Snapshots;
+  readonly catalogue: Catalogue;
+};
 
 /** Then whoever else needs the thread has it for a moment. */
 const LINES_AT_ONCE = 100;

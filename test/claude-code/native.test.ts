@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, mkdirSync, symlinkSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { SessionView } from '../../memory/types/views.ts';
+import type { SessionView } from '../../memory/index.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import type { Aside } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';

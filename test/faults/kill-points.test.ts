@@ -6,7 +6,7 @@ import { editSettings, planSettings, revertSettings } from '../../certs/index.ts
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
 import { openSchema } from '../../engine/lifecycle/home-schema.ts';
-import { createForgottenFile } from '../../memory/storage/fs/id-set-file.ts';
+import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { openLedgerFile } from '../../proxy/ledger/store.ts';
@@ -43,7 +43,7 @@ const journalAndForgotten: Subject = {
   seeds: 150,
   async work(dir, told) {
     const journal = await openJournal({ dir, report });
-    const forgotten = createForgottenFile(path.join(dir, 'forgotten'));
+    const forgotten = createIdSetFile(path.join(dir, 'forgotten'));
     for (let at = 0; at < 12; at += 1) {
       const session = `s-${at % 3}`;
       const both = ['a', 'b'].map(async (half) => {
@@ -70,15 +70,15 @@ const journalAndForgotten: Subject = {
     for (const session of ['s-0', 's-1', 's-2']) {
       for (const { end } of await journal.read(session)) kept.add(`${session} ${end}`);
     }
-    const forgotten = await createForgottenFile(path.join(dir, 'forgotten')).load();
+    const forgotten = await createIdSetFile(path.join(dir, 'forgotten')).load();
     for (const end of forgotten) kept.add(`forgotten ${end}`);
     const wanted = done.filter((name) => name !== 'removed' && !began.includes(name));
     expect(wanted.filter((name) => !kept.has(name))).toEqual([]);
     if (done.includes('removed')) expect(kept.has('s-1 e1a')).toBe(false);
     await journal.append(turn('s-1', 'next'));
     expect((await journal.read('s-1')).at(-1)?.end).toBe('next');
-    await createForgottenFile(path.join(dir, 'forgotten')).add(['f'.repeat(64)]);
-    expect(await createForgottenFile(path.join(dir, 'forgotten')).load()).toContain('f'.repeat(64));
+    await createIdSetFile(path.join(dir, 'forgotten')).add(['f'.repeat(64)]);
+    expect(await createIdSetFile(path.join(dir, 'forgotten')).load()).toContain('f'.repeat(64));
     await journal.close();
   },
 };

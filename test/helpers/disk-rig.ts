@@ -5,7 +5,7 @@ import type { Memory } from '../../memory/index.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
 import type { NodeIndex } from '../../memory/search/node-index.ts';
 import { openDreamFiles } from '../../memory/storage/fs/change-files.ts';
-import { createForgottenFile } from '../../memory/storage/fs/id-set-file.ts';
+import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { createNodeWatch } from '../../memory/storage/fs/node-watch.ts';
 import { openSnapshotFiles } from '../../memory/storage/fs/snapshot-files.ts';
@@ -46,8 +46,8 @@ export async function openOnDisk(
     index,
     snapshots,
     dreams: await openDreamFiles(paths.dreamDir),
-    forgotten: createForgottenFile(path.join(paths.journalDir, 'forgotten')),
-    dismissed: createForgottenFile(path.join(paths.journalDir, 'dismissed')),
+    forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
+    dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
     watch: createNodeWatch({ ...paths, report }),
     ...options,
   });

@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
-import type { Forgotten } from '../../memory/deps.ts';
-import { createMemory, type Memory, type MemoryDeps } from '../../memory/index.ts';
+import type { IdSetFile } from '../../memory/index.ts';
+import { createMemory, type Memory, type MemoryOptions } from '../../memory/index.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import type { NodeIndex } from '../../memory/search/node-index.ts';
 import type { NodeFiles, StoredBrief } from '../../memory/storage/node-files.ts';
@@ -71,7 +71,7 @@ export function freshIndex(): NodeIndex {
   return { ...createMemoryIndex(createHashEmbedder()), close: async () => {} };
 }
 
-export type RigOptions = Partial<MemoryDeps> & { readonly llm?: Config['llm']; readonly idleMs?: number };
+export type RigOptions = Partial<MemoryOptions> & { readonly llm?: Config['llm']; readonly idleMs?: number };
 
 export function openRig(disk: Disk, { llm = 'claude', idleMs = 600_000, ...over }: RigOptions = {}): Promise<Memory> {
   return createMemory({
@@ -104,6 +104,6 @@ function randomHex(): string {
   return createHash('sha256').update(String(asked)).digest('hex').slice(0, 8);
 }
 
-function listed(ends: string[]): Forgotten {
+function listed(ends: string[]): IdSetFile {
   return { load: async () => ends, add: async (fresh) => void ends.push(...fresh) };
 }

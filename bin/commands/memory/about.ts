@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
-import type { ProjectView } from '../../../memory/types/views.ts';
+import type { ProjectView } from '../../../memory/index.ts';
 import { ago, count, factText, oneLine, printable } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Paint } from '../../terminal/term.ts';

@@ -4,7 +4,7 @@ import { CometError } from '../../../common/errors.ts';
 import type { OperationInput } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
-import type { ForgetReport } from '../../../memory/types/changes.ts';
+import type { ForgetReport } from '../../../memory/index.ts';
 import { confirmed } from '../../terminal/confirm.ts';
 import { count, oneLine, parseSince } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';

@@ -5,7 +5,7 @@ import type { HomePaths } from '../../../common/paths.ts';
 import { type Costs, savedLine } from '../../../engine/api/costs.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
-import type { MemoryStats } from '../../../memory/types/views.ts';
+import type { MemoryStats } from '../../../memory/index.ts';
 import { count, oneLine } from '../../terminal/format.ts';
 import type { Paint } from '../../terminal/term.ts';
 

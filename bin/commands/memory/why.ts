@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
-import type { NodeReason } from '../../../memory/types/views.ts';
+import type { NodeReason } from '../../../memory/index.ts';
 import { ago, factText, oneLine } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
 import type { Paint } from '../../terminal/term.ts';

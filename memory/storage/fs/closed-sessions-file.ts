@@ -1,11 +1,17 @@
 import { z } from 'zod';
 import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
-import type { Closings } from '../../deps.ts';
+
+/** Sessions that the user closed. */
+export interface ClosedSessionsFile {
+  /** When each was closed last, ms. */
+  load(): Promise<ReadonlyMap<string, number>>;
+  add(sessionId: string, atMs: number): Promise<void>;
+}
 
 const Closing = z.object({ session_id: z.string().min(1), closed_at: z.iso.datetime() });
 
 /** One close a line, append-only, fsynced; the latest of a session counts. */
-export function createClosingsFile(file: string): Closings {
+export function createClosedSessionsFile(file: string): ClosedSessionsFile {
   return {
     async load() {
       const text = (await readFileIfPresent(file)) ?? '';

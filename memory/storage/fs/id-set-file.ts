@@ -1,10 +1,15 @@
 import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
-import type { Forgotten } from '../../deps.ts';
+
+/** Ids that must outlive the process: what the user removed is never captured again. */
+export interface IdSetFile {
+  load(): Promise<readonly string[]>;
+  add(ids: readonly string[]): Promise<void>;
+}
 
 const HASH = /^[0-9a-f]{64}$/;
 
 /** One `end` a line, append-only, fsynced: Claude Code keeps sending what the user had removed here. */
-export function createForgottenFile(file: string): Forgotten {
+export function createIdSetFile(file: string): IdSetFile {
   return {
     async load() {
       const text = (await readFileIfPresent(file)) ?? '';

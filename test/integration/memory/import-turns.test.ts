@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type ClaudeImport, createClaudeImport } from '../../../engine/api/import-claude.ts';
 import { importFile } from '../../../engine/api/import-file.ts';
 import type { Memory } from '../../../memory/index.ts';
-import { createForgottenFile } from '../../../memory/storage/fs/id-set-file.ts';
+import { createIdSetFile } from '../../../memory/storage/fs/id-set-file.ts';
 import { type Said, transcriptLines, writeTranscript } from '../../helpers/claude-home.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
 import type { RigOptions } from '../../helpers/memory-rig.ts';
@@ -38,7 +38,7 @@ async function start(
 ): Promise<DiskRig & { claude: ClaudeImport }> {
   const rig = await openOnDisk(home, { watch: null, llm: 'local', ...options });
   open.push(rig.memory);
-  const done = createForgottenFile(path.join(home, 'journal', 'imported'));
+  const done = createIdSetFile(path.join(home, 'journal', 'imported'));
   const hasModel = options.model !== undefined;
   const now = (): number => T0 + 7_200_000;
   return { ...rig, claude: createClaudeImport({ memory: rig.memory, done, hasModel, takesIn, now }) };

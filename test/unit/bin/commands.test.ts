@@ -16,8 +16,8 @@ import { NO_COSTS } from '../../../engine/api/costs.ts';
 import { idleModel } from '../../../engine/deferred-memory.ts';
 import { hitsText } from '../../../engine/mcp/texts.ts';
 import { NO_PAUSES } from '../../../engine/policy/pauses.ts';
+import type { RecallHit } from '../../../memory/index.ts';
 import type { MemoryNode } from '../../../memory/model/node.ts';
-import type { RecallHit } from '../../../memory/types/recall.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const ASKED = { query: 'which port has staging', explain: true, nowMs: NOW };

@@ -14,7 +14,7 @@ import { createHookHandlers } from '../../../../engine/api/hooks.ts';
 import { createClaudeImport } from '../../../../engine/api/import-claude.ts';
 import { type ApiServer, openApiServer } from '../../../../engine/api/server.ts';
 import { lateMemory } from '../../../../engine/deferred-memory.ts';
-import type { Memory } from '../../../../memory/types/memory.ts';
+import type { Memory } from '../../../../memory/index.ts';
 
 let dir: string;
 let socket: string;

@@ -1,9 +1,8 @@
 import { describe, expect, it, vi } from 'vitest';
 import { Config } from '../../../../common/config.ts';
+import type { DreamReport, Memory } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import type { CondenseInput, CondenseResult } from '../../../../memory/models/language-model.ts';
-import type { DreamReport } from '../../../../memory/types/changes.ts';
-import type { Memory } from '../../../../memory/types/memory.ts';
 import { dreamNodes } from '../../../helpers/dream-nodes.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { scriptedModel } from '../../../helpers/scripted-model.ts';

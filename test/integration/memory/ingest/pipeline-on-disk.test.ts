@@ -4,7 +4,7 @@ import { describe, expect, test } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
-import { createForgottenFile } from '../../../../memory/storage/fs/id-set-file.ts';
+import { createIdSetFile } from '../../../../memory/storage/fs/id-set-file.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
@@ -29,7 +29,7 @@ async function openOn(home: string): Promise<Memory> {
   return openRig(createDisk(), {
     journal: await openJournal({ dir: paths.journalDir, report }),
     nodeFiles: await openNodeFiles(paths),
-    forgotten: createForgottenFile(path.join(home, 'memory', 'forgotten')),
+    forgotten: createIdSetFile(path.join(home, 'memory', 'forgotten')),
     index,
   });
 }

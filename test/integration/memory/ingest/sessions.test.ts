@@ -2,7 +2,7 @@ import { appendFile, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
-import { createClosingsFile } from '../../../../memory/storage/fs/closed-sessions-file.ts';
+import { createClosedSessionsFile } from '../../../../memory/storage/fs/closed-sessions-file.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -98,13 +98,13 @@ test('about tells of one project what is known, HIGH first', async () => {
 
 test('the file of closes keeps the latest, survives a torn line, and is private', async () => {
   const file = path.join(await tempDir(), 'journal', 'closed');
-  const closings = createClosingsFile(file);
+  const closings = createClosedSessionsFile(file);
   expect((await closings.load()).size).toBe(0);
   await closings.add('s"1', AT);
   await closings.add('s"1', AT + 5);
   await appendFile(file, '{"session_id":"torn');
   await closings.add('s2', AT);
-  expect([...(await createClosingsFile(file).load())]).toEqual([
+  expect([...(await createClosedSessionsFile(file).load())]).toEqual([
     ['s"1', AT + 5],
     ['s2', AT],
   ]);

@@ -1,11 +1,11 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
+import type { RecallRequest } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
 import type { NodeIndex } from '../../../../memory/search/node-index.ts';
-import type { RecallRequest } from '../../../../memory/types/recall.ts';
 import { ANSWERABLE, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
 import { codingMemory, PROJECT, rowsOf } from '../../../helpers/coding-memory.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';

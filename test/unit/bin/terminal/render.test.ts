@@ -4,7 +4,7 @@ import { hitLines } from '../../../../bin/commands/memory/search.ts';
 import { displayWidth, table, truncate } from '../../../../bin/terminal/table.ts';
 import type { Paint } from '../../../../bin/terminal/term.ts';
 import { frame } from '../../../../bin/terminal/watch.ts';
-import type { RecallHit } from '../../../../memory/types/recall.ts';
+import type { RecallHit } from '../../../../memory/index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

@@ -1,8 +1,8 @@
 import type { Scope } from '../../common/policy.ts';
 import type { Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { FileChange } from '../recall/staleness.ts';
 import type { Lane } from '../search/node-index.ts';
+import type { FileChange } from './staleness.ts';
 
 /** A node as one line of tier 1, ready to be injected: redacted, one line, no fence or tag of ours inside. */
 export interface MemoryLine {
@@ -53,4 +53,12 @@ export interface RecallHit {
   /** The node is about the file that was asked for. */
   readonly anchored?: true;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
+}
+
+export interface SearchOptions {
+  readonly top: number;
+  readonly sessionId?: string;
+  readonly projectDir?: string;
+  /** Absolute path: what is about that file or folder comes first. */
+  readonly file?: string;
 }

@@ -1,23 +1,55 @@
-import { CometError } from '../../common/errors.ts';
-import type { MemoryDeps } from '../deps.ts';
-import type { Queries } from '../library.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
-import type { Memory } from '../types/memory.ts';
-import type { SessionView } from '../types/views.ts';
-import type { Pipeline } from './pipeline.ts';
-import type { TurnBook } from './turn-registry.ts';
+import type { Clock } from '../common/clock.ts';
+import type { Config } from '../common/config.ts';
+import { CometError } from '../common/errors.ts';
+import type { Pipeline } from './ingest/pipeline.ts';
+import type { TurnBook } from './ingest/turn-registry.ts';
+import type { Queries } from './library.ts';
+import type { NodeLine } from './recall/project-overview.ts';
+import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
+import type { Catalogue } from './storage/node-registry.ts';
 
-type Parts = Pick<MemoryDeps, 'config' | 'clock' | 'closings' | 'projectOf'> & {
+export interface SessionView {
+  readonly session_id: string;
+  readonly project: string;
+  readonly status: 'active' | 'closed';
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** When the user closed it; null where that was not done, or turns came after it. */
+  readonly closed_at: string | null;
+  readonly turns: number;
+  readonly node_ids: readonly string[];
+}
+
+export interface SessionDetail extends SessionView {
+  /** Oldest first. */
+  readonly nodes: readonly NodeLine[];
+  /** Markdown, '' when there is none. */
+  readonly brief: string;
+}
+
+type Parts = {
+  readonly config: Pick<Config, 'compaction'>;
+  readonly clock: Clock;
+  readonly closings: ClosedSessionsFile;
+  readonly projectOf: (directory: string | null) => string;
   readonly book: TurnBook;
   readonly catalogue: Catalogue;
   readonly pipeline: Pick<Pipeline, 'compactTail'>;
   readonly queries: Pick<Queries, 'brief' | 'lines'>;
 };
 
-export type Sessions = Pick<Memory, 'sessions' | 'session' | 'settle' | 'closeSession'> & {
+export interface Sessions {
+  /** Newest first; of one project where it is named. */
+  sessions(filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]>;
+  /** @throws CometError `not_found` */
+  session(sessionId: string): Promise<SessionDetail>;
+  /** Summarizes the turns of the session that wait. @throws CometError `not_found` */
+  settle(sessionId: string): Promise<void>;
+  /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
+  closeSession(sessionId: string): Promise<SessionView>;
   /** The one session known by an id that begins so; `prefix` itself where there is none. @throws CometError `ambiguous_id` */
   named(prefix: string): string;
-};
+}
 
 /** Conversations as a whole. A close holds until the next turn of its session. */
 export async function openSessions(parts: Parts): Promise<Sessions> {
