@@ -11,15 +11,7 @@ import type { Issued } from './leaf.ts';
 import { OVERLAP_DAYS } from './renewal.ts';
 import * as store from './store.ts';
 
-export {
-  editedSettings,
-  editSettings,
-  inspectEdit,
-  planSettings,
-  revertSettings,
-} from '../install/claude-code/ca-settings.ts';
-export { type Bundle, userCaFile } from './bundle.ts';
-export { proxyToken } from './proxy-token.ts';
+export { type Bundle, bundleFile, userCaFile } from './bundle.ts';
 export { inspectOverlap, type Overlap } from './renewal.ts';
 export type { LeafDoubt } from './store.ts';
 export { type TrustPlan, type TrustStore, thisMachine, trustStores } from './trust/index.ts';

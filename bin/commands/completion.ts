@@ -27,6 +27,6 @@ export function registerCompletion(program: Command, context: Context): void {
       const script = SCRIPTS[shell](shapesOf(program));
       if (!flags.install) return context.term.out(script);
       const { writeCompletion } = await import('../../install/completion/install.ts');
-      context.term.out(`wrote ${await writeCompletion(context, shell, script)}`);
+      context.term.out(`wrote ${await writeCompletion(context.paths, context.env, { shell, script })}`);
     });
 }

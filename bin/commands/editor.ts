@@ -46,7 +46,7 @@ export function registerEditor(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc editor status')
     .action(async (flags: Flags) => {
       const { editorStates } = await import('../../install/editors/install.ts');
-      const { inspectEdit } = await import('../../certs/index.ts');
+      const { inspectEdit } = await import('../../install/claude-code/ca-settings.ts');
       const claudes = await inspectEdit(context.paths, {});
       const states = [
         ...(await editorStates(context.paths, null)),
@@ -99,7 +99,7 @@ async function setUpJetbrains(
   flags: Flags,
   context: Context,
 ): Promise<void> {
-  const { setSettings } = await import('../../install/claude-code/set-settings.ts');
+  const { setSettings } = await import('./edit-settings.ts');
   const { term } = context;
   if (!flags.json) {
     term.say("The plugin of JetBrains IDEs starts claude, which takes the proxy from Claude Code's own settings:");
@@ -114,7 +114,7 @@ async function setUpJetbrains(
 
 /** The file that is as it was; null where none was changed. */
 async function revert(name: string, { paths }: Context): Promise<string | null> {
-  const { revertSettings } = await import('../../certs/index.ts');
+  const { revertSettings } = await import('../../install/claude-code/ca-settings.ts');
   const { revertEditor } = await import('../../install/editors/install.ts');
   return name === JETBRAINS ? revertSettings(paths) : revertEditor(paths, parseEditor(name));
 }

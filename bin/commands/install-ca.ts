@@ -3,7 +3,7 @@ import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { clientEnvironment } from '../../engine/lifecycle/client-env.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
-import { type SettingsDone, setSettings } from '../../install/claude-code/set-settings.ts';
+import { type SettingsDone, setSettings } from './edit-settings.ts';
 
 interface Flags {
   readonly system?: boolean;

@@ -52,8 +52,8 @@ export function registerService(program: Command, context: Context): void {
 
 /** @throws CometError `service_failed` where there is no manager that we know */
 async function planned(context: Context): Promise<ServicePlan> {
-  const { plannedService } = await import('../../install/service/planned.ts');
-  const plan = await plannedService(context);
+  const { currentServicePlan } = await import('../../install/service/plan.ts');
+  const plan = await currentServicePlan(context.env, context.paths.home);
   if (plan !== null) return plan;
   throw new CometError('service_failed', `no service manager is known for ${process.platform}; use comet-cc start`);
 }

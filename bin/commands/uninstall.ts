@@ -23,11 +23,11 @@ export function registerUninstall(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc uninstall\n  comet-cc uninstall --keep-memory --yes')
     .action(async (flags: Flags) => {
-      const { uninstallSteps } = await import('../../install/uninstall/steps.ts');
+      const { uninstallSteps } = await import('./uninstall-steps.ts');
       const { confirmed } = await import('../terminal/confirm.ts');
       const { paths, term } = context;
       const keepMemory = flags.keepMemory ?? false;
-      const steps = uninstallSteps(context, { keepMemory, told: flags.json ? () => undefined : term.say });
+      const steps = uninstallSteps(context, { keepMemory, log: flags.json ? () => undefined : term.say });
       const look = async (): Promise<Found[]> => {
         const found = await Promise.all(steps.map(async (step) => ({ step: step.id, what: await step.present() })));
         return found.filter(({ what }) => what.length > 0);

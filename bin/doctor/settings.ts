@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { inspectEdit } from '../../certs/index.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { inspectEdit } from '../../install/claude-code/ca-settings.ts';
 import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
 import { EDITORS, editorSettingsFile } from '../../install/editors/editors.ts';
 import { VARIABLES_KEY } from '../../install/editors/settings-text.ts';

@@ -1,6 +1,8 @@
-import { ensureCerts, proxyToken, userCaFile } from '../../certs/index.ts';
+import { randomBytes } from 'node:crypto';
+import { ensureCerts, userCaFile } from '../../certs/index.ts';
 import type { Config } from '../../common/config.ts';
-import { ensureDir } from '../../common/files.ts';
+import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
 import { type ProxyAccess, withoutOurs } from './client-env.ts';
 import type { Context } from './context.ts';
 import type { DaemonSetup } from './daemon.ts';
@@ -16,6 +18,15 @@ export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess,
   for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
   await ensureDir(paths.runDir);
   return { token: await proxyToken(paths), bundle: certs.bundle.file };
+}
+
+/**
+ * The token that the proxy requires of its clients: 256 bits as base64url, created on first use.
+ *
+ * @throws CometError `unsafe_file` when its file is not private
+ */
+export async function proxyToken(paths: HomePaths): Promise<string> {
+  return readOrCreateSecret(paths.proxyTokenFile, () => randomBytes(32).toString('base64url'));
 }
 
 /** All that a start needs: a valid configuration, folders, certificates, and the daemon's own environment. */

@@ -1,7 +1,7 @@
 import { findNodeAtLocation, getNodeValue, type Node, type ParseError, parseTree } from 'jsonc-parser';
-import type { Edit } from '../../certs/schemas.ts';
 import { CometError } from '../../common/errors.ts';
 import { inserted, removed, replaced } from '../json-splice.ts';
+import type { Edit } from './ca-settings.ts';
 
 /** Settings with these variables in their `env`, each in the place it had; all else stays as it is. @throws as `envOf` */
 export function withEnv(text: string, env: Readonly<Record<string, string>>, file: string): string {

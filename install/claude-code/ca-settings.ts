@@ -1,10 +1,31 @@
 import { realpath, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import type { Edit } from '../../certs/schemas.ts';
+import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { makeFolder } from '../created-dirs.ts';
+
+/** What was done to a settings file, kept in our home until it is undone. */
+const Edit = z.looseObject({
+  file: z.string(),
+  backup: z.string().nullable(),
+  hadEnv: z.boolean(),
+  mode: z.int(),
+  /**
+   * Each variable we set, with our value and the user's former one; `past` are values of ours of before, which the
+   * file still holds where an edit was cut short.
+   */
+  values: z.array(
+    z.object({
+      name: z.string(),
+      ours: z.string(),
+      former: z.unknown().optional(),
+      past: z.array(z.string()).optional(),
+    }),
+  ),
+});
+export type Edit = z.infer<typeof Edit>;
 
 const OWNER_ONLY = 0o600;
 
@@ -150,9 +171,8 @@ function refuseComments(text: string, file: string): void {
 async function readEdit(paths: HomePaths): Promise<Edit | null> {
   const text = await readFileIfPresent(editFile(paths));
   if (text === null) return null;
-  const schemas = await import('../../certs/schemas.ts');
   try {
-    return schemas.Edit.parse(JSON.parse(text));
+    return Edit.parse(JSON.parse(text));
   } catch (error) {
     throw new CometError('config_invalid', `${editFile(paths)} is damaged; undo the edit by hand`, { cause: error });
   }

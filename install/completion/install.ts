@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { HomePaths } from '../../common/paths.ts';
 import { makeFolder, removeMadeFolder } from '../created-dirs.ts';
 
 const OURS = /_comet_cc/;
@@ -19,7 +19,11 @@ function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
 }
 
 /** @throws CometError `usage` for zsh, `unsafe_file` where a stranger's file stands there */
-export async function writeCompletion({ env, paths }: Context, shell: string, script: string): Promise<string> {
+export async function writeCompletion(
+  paths: HomePaths,
+  env: NodeJS.ProcessEnv,
+  { shell, script }: { readonly shell: string; readonly script: string },
+): Promise<string> {
   const file = completionFile(shell, env);
   if (file === null) {
     throw new CometError('usage', `${shell} has no place for it; add to ~/.zshrc: eval "$(comet-cc completion zsh)"`);
@@ -42,7 +46,7 @@ export async function completionFiles(env: NodeJS.ProcessEnv): Promise<string[]>
   return ours;
 }
 
-export async function removeCompletion({ paths }: Context, file: string): Promise<void> {
+export async function removeCompletion(paths: HomePaths, file: string): Promise<void> {
   await rm(file, { force: true });
   await removeMadeFolder(paths, path.dirname(file));
 }

@@ -2,7 +2,6 @@ import { execFile } from 'node:child_process';
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { oneLine } from '../../bin/terminal/format.ts';
 import { CometError } from '../../common/errors.ts';
 import { writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
@@ -93,9 +92,13 @@ async function run([program, ...args]: CommandLine, told: Told): Promise<void> {
     await promisify(execFile)(program, args, { timeout: COMMAND_MS });
   } catch (error) {
     const { code, stderr = '' } = error as NodeJS.ErrnoException & { readonly stderr?: string };
-    throw new CometError('service_failed', `${line} failed (${code ?? 'no code'}) ${oneLine(stderr)}`.trim(), {
-      cause: error,
-    });
+    throw new CometError(
+      'service_failed',
+      `${line} failed (${code ?? 'no code'}) ${stderr.replace(/\s+/g, ' ')}`.trim(),
+      {
+        cause: error,
+      },
+    );
   }
 }
 

@@ -1,3 +1,5 @@
+import { realpath } from 'node:fs/promises';
+import os from 'node:os';
 import path from 'node:path';
 import { plistText, systemdUnit, taskXml } from './render.ts';
 
@@ -35,6 +37,21 @@ export interface ServicePlan {
   readonly afterwards: readonly CommandLine[];
   /** Ends with 0 while the service runs. */
   readonly running: CommandLine;
+}
+
+/** The service of this user, machine and home; null where no manager is known. */
+export async function currentServicePlan(env: NodeJS.ProcessEnv, home: string): Promise<ServicePlan | null> {
+  const userHome = os.homedir();
+  return planService({
+    platform: process.platform,
+    node: process.execPath,
+    script: await realpath(process.argv[1] as string),
+    home,
+    userHome,
+    configHome: env['XDG_CONFIG_HOME'] || path.join(userHome, '.config'),
+    uid: process.getuid?.() ?? -1,
+    searchPath: env['PATH'] ?? '',
+  });
 }
 
 /** How this platform starts the daemon at login and after a crash; null where we know of no way. */

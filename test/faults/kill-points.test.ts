@@ -2,10 +2,10 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
-import { editSettings, planSettings, revertSettings } from '../../certs/index.ts';
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
 import { openSchema } from '../../engine/lifecycle/home-schema.ts';
+import { editSettings, planSettings, revertSettings } from '../../install/claude-code/ca-settings.ts';
 import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';

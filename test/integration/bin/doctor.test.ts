@@ -5,8 +5,9 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { checkCerts } from '../../../bin/doctor/certs.ts';
 import { checkSettings, editorSettingsFiles, parseEditorJson } from '../../../bin/doctor/settings.ts';
 import { checkTrust } from '../../../bin/doctor/trust.ts';
-import { editSettings, ensureCerts, planSettings, trustRoot } from '../../../certs/index.ts';
+import { ensureCerts, trustRoot } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { editSettings, planSettings } from '../../../install/claude-code/ca-settings.ts';
 import { createMemoryTrust } from '../../helpers/trust.ts';
 
 const DAY_MS = 86_400_000;

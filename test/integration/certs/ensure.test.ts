@@ -18,7 +18,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ensureCerts, leafSource, loadLeaf, proxyToken, removeCerts, userCaFile } from '../../../certs/index.ts';
+import { ensureCerts, leafSource, loadLeaf, removeCerts, userCaFile } from '../../../certs/index.ts';
 import { issue } from '../../../certs/leaf.ts';
 import { publish, standing } from '../../../certs/store.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
@@ -299,24 +299,4 @@ it('removes all it wrote', async () => {
   expect(await removeCerts(paths)).toEqual([paths.certsDir]);
   expect(readdirSync(paths.home)).toEqual([]);
   expect(await removeCerts(paths)).toEqual([]);
-});
-
-describe('the proxy token', () => {
-  it('is made once, private, for all racers alike', async () => {
-    const tokens = await Promise.all(Array.from({ length: 8 }, () => proxyToken(paths)));
-    expect(new Set(tokens).size).toBe(1);
-    expect(tokens[0]).toMatch(/^[\w-]{43}$/);
-    expect(statSync(paths.proxyTokenFile).mode & 0o777).toBe(0o600);
-    expect(statSync(paths.runDir).mode & 0o777).toBe(0o700);
-  });
-
-  it('is refused where others could read it or put it', async () => {
-    await proxyToken(paths);
-    chmodSync(paths.proxyTokenFile, 0o644);
-    await expect(proxyToken(paths)).rejects.toMatchObject({ code: 'unsafe_file' });
-    unlinkSync(paths.proxyTokenFile);
-    symlinkSync(path.join(dir, 'elsewhere'), paths.proxyTokenFile);
-    await expect(proxyToken(paths)).rejects.toMatchObject({ code: 'unsafe_file' });
-    expect(existsSync(path.join(dir, 'elsewhere'))).toBe(false);
-  });
 });

@@ -14,8 +14,13 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { editSettings, inspectEdit, planSettings, revertSettings } from '../../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
+import {
+  editSettings,
+  inspectEdit,
+  planSettings,
+  revertSettings,
+} from '../../../../install/claude-code/ca-settings.ts';
 
 const OURS = { HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
 

@@ -8,18 +8,18 @@ export interface SettingsDone {
 }
 
 /**
- * Leads every session of Claude Code here, by its own settings; asks first.
+ * Sets the variables in Claude Code's own settings, so that every session uses the proxy; asks first.
  *
- * @throws CometError `trust_failed` where the user says no
+ * @throws CometError `trust_failed` when the user declines
  */
 export async function setSettings(
   context: Context,
   variables: Readonly<Record<string, string>>,
   flags: { readonly yes?: boolean; readonly json?: boolean },
 ): Promise<SettingsDone> {
-  const { editSettings, planSettings } = await import('../../certs/index.ts');
-  const { confirmed } = await import('../../bin/terminal/confirm.ts');
-  const { userSettingsFile } = await import('./settings-file.ts');
+  const { editSettings, planSettings } = await import('../../install/claude-code/ca-settings.ts');
+  const { userSettingsFile } = await import('../../install/claude-code/settings-file.ts');
+  const { confirmed } = await import('../terminal/confirm.ts');
   const { term } = context;
   const plan = await planSettings(userSettingsFile(context.env), variables);
   const changed = plan.changes.filter(({ from, to }) => from !== to).map(({ name }) => name);

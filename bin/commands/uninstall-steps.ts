@@ -1,0 +1,119 @@
+import { existsSync } from 'node:fs';
+import { readdir, rm, rmdir } from 'node:fs/promises';
+import path from 'node:path';
+import { distrustRoots, thisMachine, trustedStores, trustStores } from '../../certs/index.ts';
+import { CometError } from '../../common/errors.ts';
+import { homeEntries } from '../../common/paths.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
+import { guardStatus } from '../../engine/lifecycle/control.ts';
+import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
+import { editedSettings, revertSettings } from '../../install/claude-code/ca-settings.ts';
+import { hookedFiles, uninstallHooks } from '../../install/claude-code/hooks.ts';
+import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
+import { completionFiles, removeCompletion } from '../../install/completion/install.ts';
+import { editorStates, revertEditor } from '../../install/editors/install.ts';
+import { serviceState, uninstallService } from '../../install/service/install.ts';
+import { currentServicePlan } from '../../install/service/plan.ts';
+
+/** One kind of change that comet-cc may have left on a machine. */
+interface UninstallStep {
+  readonly id: string;
+  /** What is present now, one line each. */
+  present(): Promise<readonly string[]>;
+  /** Removes it; what cannot be removed stays `present`. */
+  undo(): Promise<void>;
+}
+
+export interface UninstallOptions {
+  readonly keepMemory: boolean;
+  /** Called with each action. */
+  readonly log: (line: string) => void;
+}
+
+/** What `--keep-memory` keeps: nodes, raw turns and their schema. The rest is derived from them or of no use. */
+const MEMORY = ['memory', 'journal', 'schema.json'];
+
+/** In order of removal: the home goes last because it records the changes made elsewhere. */
+export function uninstallSteps(context: Context, { keepMemory, log }: UninstallOptions): UninstallStep[] {
+  const { env, paths } = context;
+  return [
+    {
+      id: 'service',
+      async present() {
+        const plan = await currentServicePlan(env, paths.home);
+        return plan !== null && (await serviceState(plan)).installed ? [plan.file] : [];
+      },
+      async undo() {
+        const plan = await currentServicePlan(env, paths.home);
+        if (plan !== null) await uninstallService(paths, plan, log);
+      },
+    },
+    {
+      id: 'hooks',
+      present: async () =>
+        (await hookedFiles(paths, [userSettingsFile(env)])).map((file) => `hooks of comet-cc in ${file}`),
+      async undo() {
+        await uninstallHooks(paths, [userSettingsFile(env)]);
+      },
+    },
+    {
+      id: 'settings',
+      async present() {
+        const file = await editedSettings(paths);
+        return file === null ? [] : [`variables of comet-cc in ${file}`];
+      },
+      async undo() {
+        await revertSettings(paths);
+      },
+    },
+    {
+      id: 'editors',
+      present: async () => (await editorStates(paths, null)).map(({ file }) => `variables of comet-cc in ${file}`),
+      async undo() {
+        for (const { editor } of await editorStates(paths, null)) await revertEditor(paths, editor);
+      },
+    },
+    {
+      id: 'system',
+      present: async () => (await trustedStores(paths)).map((store) => `root of comet-cc in the ${store} store`),
+      async undo() {
+        const { unreachable } = await distrustRoots(paths, trustStores(thisMachine(env, paths.runDir)));
+        if (unreachable.length === 0) return;
+        const stores = unreachable.join(', ');
+        throw new CometError(
+          'trust_failed',
+          `${stores}: cannot be read now; remove the comet-cc root there, then run this again`,
+        );
+      },
+    },
+    {
+      id: 'completion',
+      present: () => completionFiles(env),
+      async undo() {
+        for (const file of await completionFiles(env)) await removeCompletion(paths, file);
+      },
+    },
+    {
+      id: 'daemon',
+      present: async () => ((await guardStatus(paths.guardSocket)) === null ? [] : ['the running daemon']),
+      async undo() {
+        await stopDaemon(paths);
+      },
+    },
+    {
+      id: 'files',
+      present: async () => homeFiles().filter((file) => existsSync(file)),
+      async undo() {
+        for (const file of homeFiles()) await rm(file, { recursive: true, force: true });
+        if (!keepMemory && existsSync(paths.home) && (await readdir(paths.home)).length === 0) await rmdir(paths.home);
+      },
+    },
+  ];
+
+  function homeFiles(): string[] {
+    const kept = keepMemory ? MEMORY : [];
+    return homeEntries(paths)
+      .filter((name) => !kept.includes(name))
+      .map((name) => path.join(paths.home, name));
+  }
+}
