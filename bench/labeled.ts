@@ -6,7 +6,7 @@ import { labelTurns } from '../bin/demo/story/labels.ts';
 import { migrationTurns } from '../bin/demo/story/migration.ts';
 import { rolloutTurns } from '../bin/demo/story/rollout.ts';
 import { isQuestion, STORY, type StoryTurn } from '../bin/demo/story.ts';
-import type { TurnPart, TurnText } from '../memory/models/language-model.ts';
+import type { TurnPart, TurnText } from '../memory/model/turn.ts';
 
 /** A turn, and whether another topic is known to begin with it. */
 export interface Labelled {

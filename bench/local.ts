@@ -16,7 +16,7 @@ import { parseArgs } from 'node:util';
 import { compactLocally } from '../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
-import type { TurnText } from '../memory/models/language-model.ts';
+import type { TurnText } from '../memory/model/turn.ts';
 import { dialogues, type Labelled, storyConversations } from './labeled.ts';
 import { type PlantedConversation, plantedConversation } from './local/planted.ts';
 

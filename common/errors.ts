@@ -42,3 +42,8 @@ export function unquoted({ name, message }: Error): string {
   if (name !== 'SyntaxError') return message;
   return message.replace(/(?:^|,? )(?:\.\.\.)?".*/s, '') || 'not valid JSON';
 }
+
+export interface Problem {
+  readonly file: string;
+  readonly message: string;
+}

@@ -1,11 +1,12 @@
+import type { Problem } from '../common/errors.ts';
 import type { Log } from '../common/log.ts';
-import type { Pipeline } from './ingest/pipeline.ts';
+import type { Pipeline } from './compaction/pipeline.ts';
 import type { Tracker } from './ingest/task-queue.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeWatch } from './storage/node-files.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
-import type { Journal, Problem } from './storage/turn-log.ts';
+import type { Journal } from './storage/turn-log.ts';
 
 /** Nodes written so far, of those to be written. */
 export interface IndexProgress {

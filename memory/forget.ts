@@ -1,12 +1,12 @@
 import type { Compactor } from './compaction/compactor.ts';
+import type { Upgrades } from './compaction/model-upgrades.ts';
+import type { Rounds } from './compaction/tool-rounds.ts';
 import { isBundled } from './consolidation/merge-nodes.ts';
-import type { Rounds } from './ingest/tool-rounds.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import { isNodeFrom, isTurnFrom, type Source } from './model/source-filter.ts';
-import type { Upgrades } from './model-upgrades.ts';
-import type { TurnText } from './models/language-model.ts';
+import type { TurnText } from './model/turn.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Journal } from './storage/turn-log.ts';
 import { grouped } from './text/group-by.ts';

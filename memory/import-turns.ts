@@ -3,21 +3,21 @@ import type { Config } from '../common/config.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Batch, Compactor } from './compaction/compactor.ts';
+import type { Upgrades } from './compaction/model-upgrades.ts';
+import type { Pipeline } from './compaction/pipeline.ts';
+import type { Rounds } from './compaction/tool-rounds.ts';
 import type { FileMemory } from './ingest/file-references.ts';
 import { capturedPast, importLink, type PastTurn, saidDigest } from './ingest/imported-turn.ts';
-import type { Pipeline } from './ingest/pipeline.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
 import { createSerial, type Tracker } from './ingest/task-queue.ts';
-import type { Rounds } from './ingest/tool-rounds.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import { isStandIn } from './model/draft-node.ts';
 import type { MemoryNode } from './model/node.ts';
-import type { Upgrades } from './model-upgrades.ts';
-import type { TurnText } from './models/language-model.ts';
+import type { JournalTurn, TurnText } from './model/turn.ts';
 import type { Catalogue } from './storage/node-registry.ts';
-import type { Journal, JournalTurn } from './storage/turn-log.ts';
+import type { Journal } from './storage/turn-log.ts';
 
 export interface PastRequest {
   /** Of one session, oldest first. */

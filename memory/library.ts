@@ -6,12 +6,12 @@ import type { JoinedTurn } from './ingest/join-parts.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
-import { isCall } from './model/tool-call-nodes.ts';
 import { heldBackLine, memoryLine, summaryLine } from './recall/format-memory.ts';
 import { isQuarantined } from './recall/quarantine.ts';
 import type { MemoryLine } from './recall/types.ts';
 import type { NodeFiles } from './storage/node-files.ts';
 import type { Catalogue } from './storage/node-registry.ts';
+import { isCall } from './text/tool-call-nodes.ts';
 
 export interface NodeFilter {
   readonly sessionId?: string;

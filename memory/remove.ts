@@ -3,9 +3,8 @@ import { isGroup } from './consolidation/merge-nodes.ts';
 import { saidDigest } from './ingest/imported-turn.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
+import type { Claim } from './model/claim.ts';
 import type { MemoryNode } from './model/node.ts';
-import { isCall } from './model/tool-call-nodes.ts';
-import type { Claim } from './models/language-model.ts';
 import type { IdSetFile } from './storage/fs/id-set-file.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeFiles } from './storage/node-files.ts';
@@ -13,6 +12,7 @@ import type { Catalogue } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Snapshooter } from './storage/snapshots.ts';
 import type { Journal } from './storage/turn-log.ts';
+import { isCall } from './text/tool-call-nodes.ts';
 
 type Parts = {
   readonly journal: Journal;

@@ -1,7 +1,7 @@
 import type { Clock } from '../common/clock.ts';
 import type { Config } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
-import type { Pipeline } from './ingest/pipeline.ts';
+import type { Pipeline } from './compaction/pipeline.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import type { Queries } from './library.ts';
 import type { NodeLine } from './recall/project-overview.ts';

@@ -1,21 +1,21 @@
+import type { Problem } from '../common/errors.ts';
 import type { Origin } from '../common/turn.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import type { IndexProgress } from './background-tasks.ts';
+import type { DeferredUpgrades } from './compaction/model-upgrades.ts';
 import type { DreamStatus } from './consolidation/consolidator.ts';
 import type { ImportProgress } from './import-document.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import { isStandIn } from './model/draft-node.ts';
 import type { MemoryNode } from './model/node.ts';
-import { contentTags } from './model/system-tags.ts';
+import type { TurnText } from './model/turn.ts';
 import { isClosed, isPast } from './model/validity.ts';
-import type { DeferredUpgrades } from './model-upgrades.ts';
-import type { TurnText } from './models/language-model.ts';
 import type { NodeIndex } from './search/node-index.ts';
 import type { Catalogue } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Snapshots } from './storage/snapshot-files.ts';
-import type { Problem } from './storage/turn-log.ts';
+import { contentTags } from './text/system-tags.ts';
 
 export interface MemoryStatus {
   readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };

@@ -1,4 +1,4 @@
-import type { TurnText } from '../../memory/models/language-model.ts';
+import type { TurnText } from '../../memory/model/turn.ts';
 import { SERVICES, TOPICS } from '../coding/topics.ts';
 import type { Corpus, TopicNode } from '../links/corpora.ts';
 import { nodesOf } from '../links/corpora.ts';

@@ -1,6 +1,7 @@
 import { compactLocally } from '../../memory/compaction/extractive-summary.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
-import type { DraftNode, TurnText } from '../../memory/models/language-model.ts';
+import type { TurnText } from '../../memory/model/turn.ts';
+import type { DraftNode } from '../../memory/models/language-model.ts';
 import { grouped } from '../../memory/text/group-by.ts';
 import { createHistory } from '../coding/history.ts';
 import { SERVICES } from '../coding/topics.ts';

@@ -1,4 +1,4 @@
-import type { TurnPart, TurnText } from '../../memory/models/language-model.ts';
+import type { TurnPart, TurnText } from '../../memory/model/turn.ts';
 import { type Seeded, seeded } from './seeded.ts';
 import { PEOPLE, SMALL_TALK, THEMES, type Theme } from './themes.ts';
 

@@ -1,4 +1,4 @@
-import type { Problem } from '../../memory/storage/turn-log.ts';
+import type { Problem } from '../../common/errors.ts';
 
 /** What is wrong with the store now, and what was put right or set aside since the start; each thing once. */
 export interface Troubles {

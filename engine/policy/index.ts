@@ -1,12 +1,11 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { CometError } from '../../common/errors.ts';
+import { CometError, type Problem } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { type Consent, consentOf, type Say, type Scope } from '../../common/policy.ts';
 import type { Memory } from '../../memory/index.ts';
 import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
 import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
-import type { Problem } from '../../memory/storage/turn-log.ts';
 import { NO_PAUSES, type Pauses, standing, wasPaused } from './pauses.ts';
 import { parsePauses } from './pauses-file.ts';
 import { parseProjectFile, projectFilesFor } from './project-file.ts';

@@ -1,5 +1,5 @@
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { split } from '../text/sentences.ts';
 
 const LEAST_SHARE = 0.6;

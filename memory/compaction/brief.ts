@@ -1,5 +1,6 @@
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import type { Claim, CompactionResult } from '../models/language-model.ts';
+import type { Claim } from '../model/claim.ts';
+import type { CompactionResult } from '../models/language-model.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 

@@ -1,21 +1,23 @@
 import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import { actionsOf, capsuleOf, urlsOf } from '../ingest/actions.ts';
 import { withoutTools } from '../ingest/turn-trust.ts';
+import type { Claim } from '../model/claim.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import { isStandIn } from '../model/draft-node.ts';
 import { formatFileLink, latestMarks } from '../model/file-link.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
-import { contentTags, flagsOf } from '../model/system-tags.ts';
-import type { Claim, DraftNode, TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
+import type { DraftNode } from '../models/language-model.ts';
 import type { IndexRow } from '../search/node-index.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 import { journalLocation } from '../storage/paths.ts';
+import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
+import { atMost, modalityOf } from '../text/content-type.ts';
+import { contentTags, flagsOf } from '../text/system-tags.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { groundedOrigin } from './attribution.ts';
 import { type SourcedClaim, settleBrief } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
-import { atMost, modalityOf } from './content-type.ts';
 
 const ROW_CHARS = 40_000;
 const CALL_CHARS = 200;

@@ -1,22 +1,17 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/clock.ts';
+import type { Folding } from '../consolidation/folding.ts';
 import { withoutTools } from '../ingest/turn-trust.ts';
+import type { Claim } from '../model/claim.ts';
 import { type MemoryNode, nodeId } from '../model/node.ts';
-import { BUNDLE } from '../model/tool-call-nodes.ts';
-import type {
-  Claim,
-  CompactionInput,
-  CompactionResult,
-  DraftNode,
-  LanguageModel,
-  TurnText,
-} from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
+import type { CompactionInput, CompactionResult, DraftNode, LanguageModel } from '../models/language-model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
+import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { assembleBrief, assembleNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
-import type { Folding } from './folding.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './revisions.ts';
 import { bundleDraft } from './tool-summary.ts';

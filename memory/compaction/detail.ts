@@ -1,6 +1,7 @@
 import { lowestOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { DetailInput, DetailResult, TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
+import type { DetailInput, DetailResult } from '../models/language-model.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 import { isEmpty, isIdle, type Sentence, sentencesOf } from '../text/sentences.ts';
 

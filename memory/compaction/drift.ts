@@ -1,4 +1,4 @@
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { topicTokens } from '../text/keywords.ts';
 
 /** A prompt up to this long may open like an answer; a longer one says itself what it is about. */

@@ -1,19 +1,19 @@
 import { lowestOrigin } from '../../common/turn.ts';
+import type { Claim } from '../model/claim.ts';
+import type { TurnText } from '../model/turn.ts';
 import type {
-  Claim,
   CompactionInput,
   CompactionResult,
   DraftNode,
   SensorInput,
   SensorReading,
-  TurnText,
 } from '../models/language-model.ts';
 import { contentTokens } from '../recall/query.ts';
+import { modalityOf, shownIn } from '../text/content-type.ts';
 import { anchorsOf, tagsOf, topicTokens } from '../text/keywords.ts';
 import { clip } from '../text/sanitize-line.ts';
 import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf, userSentences } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { modalityOf, shownIn } from './content-type.ts';
 import { isShift, type Meanings, topicRuns } from './topic-shift.ts';
 
 const SUMMARY_CHARS = 600;

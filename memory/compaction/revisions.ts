@@ -1,11 +1,13 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isCleanOrigin } from '../../common/turn.ts';
+import type { Revised } from '../model/claim.ts';
 import type { MemoryNode } from '../model/node.ts';
+import type { TurnText } from '../model/turn.ts';
 import { isPast } from '../model/validity.ts';
-import type { KnownStatement, TurnText } from '../models/language-model.ts';
+import type { KnownStatement } from '../models/language-model.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import { topicTokens } from '../text/keywords.ts';
-import { mayConcern, openFacts, type Revised, revised, revisingTopics } from './supersede.ts';
+import { mayConcern, openFacts, revised, revisingTopics } from './supersede.ts';
 import { topicsOf } from './supersession-patterns.ts';
 
 /** Nodes looked at before others get their turn. */

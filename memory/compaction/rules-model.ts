@@ -1,5 +1,6 @@
 import type { Corpus, Embedder } from '../embeddings/embedder.ts';
-import type { LanguageModel, TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
+import type { LanguageModel } from '../models/language-model.ts';
 import { detailLocally } from './detail.ts';
 import { compactLocally, senseLocally } from './extractive-summary.ts';
 import { type Meanings, meantText } from './topic-shift.ts';

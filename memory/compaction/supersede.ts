@@ -1,18 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
+import type { Revised } from '../model/claim.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model/validity.ts';
 import { anchorsOf } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { revisesStatement, type Stated, stated } from './supersession-patterns.ts';
 import { type Gist, gistOf, mayRevise } from './token-fingerprint.ts';
-
-/** A statement of a node that someone says is no longer so. */
-export interface Revised {
-  readonly nodeId: string;
-  /** Its place in the node's facts; null for the node as a whole. */
-  readonly fact: number | null;
-}
 
 interface OpenFact {
   readonly text: string;

@@ -1,6 +1,7 @@
 import { lowestOrigin } from '../../common/turn.ts';
-import { subjectOf } from '../ingest/actions.ts';
-import type { DraftNode, TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
+import type { DraftNode } from '../models/language-model.ts';
+import { subjectOf } from '../text/actions.ts';
 import { clip } from '../text/sanitize-line.ts';
 
 const SUMMARY_CHARS = 180;

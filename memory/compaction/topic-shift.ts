@@ -1,5 +1,5 @@
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { isIdle } from '../text/sentences.ts';
 import { driftOf, TURNS_ON } from './drift.ts';

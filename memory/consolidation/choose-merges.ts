@@ -2,9 +2,9 @@ import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { isStandIn } from '../model/draft-node.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
-import { BUNDLE } from '../model/tool-call-nodes.ts';
 import { isClosed } from '../model/validity.ts';
 import { isSameMatter } from '../text/paraphrase.ts';
+import { BUNDLE } from '../text/tool-call-nodes.ts';
 import type { Near } from './clusters.ts';
 import { nearestFirst } from './clusters.ts';
 

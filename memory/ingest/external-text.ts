@@ -1,5 +1,5 @@
 import { type CapturedMessage, isCleanOrigin } from '../../common/turn.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { blocksOf, contentText, withoutInjected } from './content-blocks.ts';
 
 /** Words in a row by which a text is recognised when it is repeated. */

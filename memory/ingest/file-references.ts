@@ -2,11 +2,11 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { fileMarks } from '../model/file-link.ts';
+import { type FileChange, fileMarks } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { FileChange } from '../recall/staleness.ts';
+import type { FileMark } from '../model/turn.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
-import type { FileMark, FileState, SourceFiles } from '../storage/project-files.ts';
+import type { FileState, SourceFiles } from '../storage/project-files.ts';
 import { touchedFiles } from './touched-files.ts';
 
 /** A turn's files are marked before it is written: a disk that hangs must not keep it from the journal. */

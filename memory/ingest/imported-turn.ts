@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { isContinuation } from '../text/compaction-summary.ts';
 import { type Block, stringOf } from './content-blocks.ts';
 

@@ -1,5 +1,5 @@
 import type { CapturedMessage } from '../../common/turn.ts';
-import type { JournalTurn } from '../storage/turn-log.ts';
+import type { JournalTurn } from '../model/turn.ts';
 
 /** A message with the name of the part that it was captured in, where it was in one. */
 export type JoinedMessage = CapturedMessage & { readonly part?: string };

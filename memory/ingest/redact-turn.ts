@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
 import { createPrivateWords, type PrivateWords } from './private-spans.ts';
 

@@ -1,4 +1,4 @@
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { createSerial, type Serial } from './task-queue.ts';
 
 /** What is in memory of a session that somebody works in. */

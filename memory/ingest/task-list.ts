@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import type { TurnPart, TurnText } from '../models/language-model.ts';
+import type { TurnPart, TurnText } from '../model/turn.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 
 export type TaskStatus = 'pending' | 'in_progress' | 'completed' | 'deleted';
@@ -108,4 +108,12 @@ function parsed(text: string): unknown {
     // Redaction may have gone through a call's input.
     return null;
   }
+}
+
+/** The tasks of a session as they were left. */
+export interface TaskList {
+  readonly sessionId: string;
+  readonly project: string;
+  readonly lastAtMs: number;
+  readonly tasks: readonly Task[];
 }

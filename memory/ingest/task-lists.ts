@@ -1,5 +1,4 @@
-import type { TurnText } from '../models/language-model.ts';
-import type { JournalTurn } from '../storage/turn-log.ts';
+import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { type Task, type TaskChange, taskChanges, tasksAfter } from './task-list.ts';
 
 /** What the agents of sessions said is to be done. */

@@ -1,7 +1,7 @@
 import type { Origin } from '../../common/turn.ts';
 import { saidText } from '../compaction/build-nodes.ts';
-import type { TurnText } from '../models/language-model.ts';
-import type { Journal, JournalTurn } from '../storage/turn-log.ts';
+import type { JournalTurn, TurnText } from '../model/turn.ts';
+import type { Journal } from '../storage/turn-log.ts';
 import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts';
 import type { TurnBook } from './turn-registry.ts';
 import { readTainted, readTurn, withoutTools } from './turn-trust.ts';

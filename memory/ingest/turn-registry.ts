@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { TurnText } from '../models/language-model.ts';
-import type { TaskList } from '../recall/handoff.ts';
+import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { grown } from '../search/grow-array.ts';
 import { createTextIds } from '../search/string-interner.ts';
-import type { JournalTurn } from '../storage/turn-log.ts';
 import { saidDigest } from './imported-turn.ts';
-import type { Task } from './task-list.ts';
+import type { Task, TaskList } from './task-list.ts';
 import { createTaskBook } from './task-lists.ts';
 
 interface SessionFacts {

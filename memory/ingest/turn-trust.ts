@@ -1,6 +1,5 @@
 import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { TurnPart, TurnText } from '../models/language-model.ts';
-import type { JournalTurn } from '../storage/turn-log.ts';
+import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { isContinuation } from '../text/compaction-summary.ts';
 import { DOCUMENT, documentText } from './chunk-document.ts';
 import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './content-blocks.ts';

@@ -1,5 +1,5 @@
 import type { NodeTexts } from '../compaction/build-nodes.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 
 /** Turns with those right before them in their session. */
 export interface SessionTurns {

@@ -1,4 +1,4 @@
-import type { FileMark } from '../storage/project-files.ts';
+import type { FileMark } from './turn.ts';
 
 const SCHEME = 'file:';
 
@@ -51,4 +51,10 @@ function unescapePath(text: string): string | null {
     // A stray % of a hand edit: no path that could be meant.
     return null;
   }
+}
+
+/** A file that a node is about and that is no longer what it was. */
+export interface FileChange {
+  readonly path: string;
+  readonly state: 'changed' | 'deleted';
 }

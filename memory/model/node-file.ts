@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import type { Problem } from '../storage/turn-log.ts';
+import type { Problem } from '../../common/errors.ts';
 import { copied } from '../text/detach-strings.ts';
 import {
   type FileHead,

@@ -1,7 +1,7 @@
 import type { Origin } from '../../common/turn.ts';
-import type { TurnText } from '../models/language-model.ts';
 import { fileMarks } from './file-link.ts';
 import type { MemoryNode } from './node.ts';
+import type { TurnText } from './turn.ts';
 
 /** Where something came from, as the user names it. */
 export interface Source {

@@ -1,9 +1,9 @@
 import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { contentDigest } from './content-hash.ts';
 import { isStandIn } from './draft-node.ts';
 import type { MemoryNode } from './node.ts';
 import { isPointer } from './replace-drafts.ts';
-import { BUNDLE } from './tool-call-nodes.ts';
 
 /**
  * The node as it is kept after a person changed it: what they changed of what it says is theirs, so that no model writes

@@ -1,28 +1,7 @@
 import type { Origin } from '../../common/turn.ts';
-import type { Revised } from '../compaction/supersede.ts';
+import type { Claim, Revised } from '../model/claim.ts';
 import type { Fact } from '../model/node.ts';
-import type { FileMark } from '../storage/project-files.ts';
-
-/** What a model is shown of one turn: redacted, whole, never a preview. */
-export interface TurnText {
-  readonly end: string;
-  readonly atMs: number;
-  readonly origin: Origin;
-  readonly user: string;
-  /** What `user` says rests on: `tool` where it comes out of a file, which may quote anybody. `user` where absent. */
-  readonly userOrigin?: 'tool';
-  readonly parts: readonly TurnPart[];
-  /** Files of the project that its tool calls named, as they were when it ended. */
-  readonly files?: readonly FileMark[];
-}
-
-export interface TurnPart {
-  readonly kind: 'assistant' | 'tool_use' | 'tool_result';
-  readonly origin: Origin;
-  /** Tool name for the two tool kinds, else ''. */
-  readonly tool: string;
-  readonly text: string;
-}
+import type { TurnText } from '../model/turn.ts';
 
 export interface SensorReading {
   readonly logic_flow: 'MAINTAIN' | 'BROKEN';
@@ -73,12 +52,6 @@ export interface DraftNode {
   readonly origin?: Origin;
   /** Of the known statements those that are no longer so by what it says. */
   readonly revises?: readonly Revised[];
-}
-
-/** One line of the brief with the turns it rests on. */
-export interface Claim {
-  readonly text: string;
-  readonly sources: readonly string[];
 }
 
 export interface CompactionResult {

@@ -1,8 +1,8 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { terseMeta } from '../model/system-tags.ts';
 import { currentSummary, validityNote } from '../model/validity.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
+import { terseMeta } from '../text/system-tags.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { provenance } from './provenance.ts';
 import type { MemoryLine } from './types.ts';

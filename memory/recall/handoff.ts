@@ -2,7 +2,7 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import type { SourcedClaim } from '../compaction/brief.ts';
 import { isBundled } from '../consolidation/merge-nodes.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import type { Task } from '../ingest/task-list.ts';
+import type { TaskList } from '../ingest/task-list.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
@@ -64,14 +64,6 @@ export function openThreads(
     .flatMap(({ active }) => active)
     .filter(({ text, origin }) => isCleanOrigin(origin) && !said.has(text));
   return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);
-}
-
-/** The tasks of a session as they were left. */
-export interface TaskList {
-  readonly sessionId: string;
-  readonly project: string;
-  readonly lastAtMs: number;
-  readonly tasks: readonly Task[];
 }
 
 /** Tasks of clean origin that other sessions of the project left undone; what a later one says of the same holds. */

@@ -1,5 +1,5 @@
 import type { Fact, MemoryNode } from '../model/node.ts';
-import { contentTags } from '../model/system-tags.ts';
+import { contentTags } from '../text/system-tags.ts';
 
 /** A turn up to so long is one passage; a longer one is many that overlap, each with the turn's beginning. */
 const WHOLE_CHARS = 1_800;

@@ -2,8 +2,8 @@ import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { isBundled } from '../consolidation/merge-nodes.ts';
 import { fileMarks } from '../model/file-link.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
-import { contentTags } from '../model/system-tags.ts';
 import { isClosed, isPast } from '../model/validity.ts';
+import { contentTags } from '../text/system-tags.ts';
 import { isQuarantined } from './quarantine.ts';
 
 const LEVELS = ['HIGH', 'MED', 'LOW'];

@@ -1,4 +1,4 @@
-import type { Lexicon } from '../text/word-rarity.ts';
+import type { Lexicon } from '../embeddings/word-rarity.ts';
 import { type Asked, type AskedTerm, JUDGED_TERMS } from './required-terms.ts';
 import { createTermMatcher, type TermMatcher } from './term-matcher.ts';
 

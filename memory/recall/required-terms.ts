@@ -1,6 +1,6 @@
+import type { Lexicon } from '../embeddings/word-rarity.ts';
 import { hasPairedScript } from '../text/cjk.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import type { Lexicon } from '../text/word-rarity.ts';
 import { contentTokens } from './query.ts';
 import { UNSEEN } from './query-weights.ts';
 import { subjectTokens } from './subject.ts';

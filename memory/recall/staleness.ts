@@ -1,8 +1,4 @@
-/** A file that a node is about and that is no longer what it was. */
-export interface FileChange {
-  readonly path: string;
-  readonly state: 'changed' | 'deleted';
-}
+import type { FileChange } from '../model/file-link.ts';
 
 /** What a node loses of its score when every file it is about has changed. */
 const STALE_LOSS = 0.3;

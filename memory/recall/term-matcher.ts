@@ -1,5 +1,5 @@
+import type { Lexicon } from '../embeddings/word-rarity.ts';
 import { runsOf, tokensOf } from '../text/tokenizer.ts';
-import type { Lexicon } from '../text/word-rarity.ts';
 import type { AskedTerm } from './required-terms.ts';
 
 /** How well each asked term stands in a passage, 0 to 1, in the terms' order. */

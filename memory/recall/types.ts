@@ -1,8 +1,8 @@
 import type { Scope } from '../../common/policy.ts';
 import type { Origin } from '../../common/turn.ts';
+import type { FileChange } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { Lane } from '../search/node-index.ts';
-import type { FileChange } from './staleness.ts';
 
 /** A node as one line of tier 1, ready to be injected: redacted, one line, no fence or tag of ours inside. */
 export interface MemoryLine {

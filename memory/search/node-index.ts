@@ -1,5 +1,5 @@
 import type { Origin } from '../../common/turn.ts';
-import type { Lexicon } from '../text/word-rarity.ts';
+import type { Lexicon } from '../embeddings/word-rarity.ts';
 
 /** What is searched: a row for each node, each turn and each fact, the latter two pointing to their node. */
 export interface IndexRow {

@@ -5,7 +5,7 @@ import { createSessionTurns } from '../ingest/turn-windows.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import type { IndexRow, NodeIndex } from '../search/node-index.ts';
 import { grouped } from '../text/group-by.ts';
 import type { Catalogue } from './node-registry.ts';

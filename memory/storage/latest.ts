@@ -1,4 +1,4 @@
-import type { JournalTurn } from './turn-log.ts';
+import type { JournalTurn } from '../model/turn.ts';
 
 /** Order of arrival; where an `end` stands twice, the later record takes the earlier one's place. */
 export function latestTurns(records: readonly JournalTurn[]): JournalTurn[] {

@@ -1,7 +1,7 @@
+import type { Problem } from '../../common/errors.ts';
 import type { Origin } from '../../common/turn.ts';
+import type { Claim } from '../model/claim.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { Claim } from '../models/language-model.ts';
-import type { Problem } from './turn-log.ts';
 
 /** The truth: one markdown file for each session with a section for each of its nodes. */
 export interface NodeFiles {

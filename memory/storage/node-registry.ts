@@ -1,7 +1,7 @@
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
-import { contentTags } from '../model/system-tags.ts';
-import { BUNDLE, isCall } from '../model/tool-call-nodes.ts';
+import { contentTags } from '../text/system-tags.ts';
+import { BUNDLE, isCall } from '../text/tool-call-nodes.ts';
 
 const TAGS = 60;
 

@@ -1,18 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Problem } from '../../common/errors.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import { isStandIn } from '../model/draft-node.ts';
 import { heldNode } from '../model/intern-node.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
-import { isCall } from '../model/tool-call-nodes.ts';
+import type { TurnText } from '../model/turn.ts';
 import { asUsers, isOwn, keptByHand } from '../model/user-edits.ts';
-import type { TurnText } from '../models/language-model.ts';
 import type { IndexEntry, NodeIndex } from '../search/node-index.ts';
+import { isCall } from '../text/tool-call-nodes.ts';
 import type { IdSetFile } from './fs/id-set-file.ts';
 import type { Indexer } from './indexer.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { Catalogue } from './node-registry.ts';
-import type { Problem } from './turn-log.ts';
 
 /** Of all nodes; a few may always be. */
 const EDITED_SHARE = 0.5;

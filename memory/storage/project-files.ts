@@ -1,12 +1,4 @@
-/** A file of a project at one moment. */
-export interface FileMark {
-  /** Relative to the project's root, with forward slashes. */
-  readonly path: string;
-  /** Beginning of the digest of its content, hex; '' where it was not read. */
-  readonly sha256: string;
-  /** Beginning of the commit that was checked out, hex; '' where there was none. */
-  readonly commit: string;
-}
+import type { FileMark } from '../model/turn.ts';
 
 /** What the disk says of a marked file; `unknown` where it cannot or must not be read. */
 export type FileState = 'same' | 'changed' | 'deleted' | 'unknown';

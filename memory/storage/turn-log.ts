@@ -1,17 +1,4 @@
-import type { CapturedTurn } from '../../common/turn.ts';
-import type { FileMark } from './project-files.ts';
-
-/** One durable record of the journal: a redacted turn. `project` is the project key, see `core/project.ts`. */
-export interface JournalTurn extends CapturedTurn {
-  readonly seq: number;
-  readonly project: string;
-  readonly redacted: boolean;
-  readonly files?: readonly FileMark[];
-  /** The assistant says again in it what came from outside earlier in its session: all it says counts as external. */
-  readonly echoes?: true;
-  /** Of a turn with `parts`: their messages come before these and are not among them. */
-  readonly tail?: true;
-}
+import type { JournalTurn } from '../model/turn.ts';
 
 /** Append-only raw turns; the only copy of what was trimmed. */
 export interface Journal {
@@ -24,9 +11,4 @@ export interface Journal {
   /** Rewrites the session without these turns; nothing of them stays on disk. */
   remove(sessionId: string, ends: readonly string[]): Promise<void>;
   close(): Promise<void>;
-}
-
-export interface Problem {
-  readonly file: string;
-  readonly message: string;
 }

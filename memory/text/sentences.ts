@@ -1,5 +1,5 @@
 import type { Origin } from '../../common/turn.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 import { isNoise } from './boilerplate.ts';
 import { isContinuation } from './compaction-summary.ts';
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import type { Journal, JournalTurn } from '../../memory/storage/turn-log.ts';
+import type { JournalTurn } from '../../memory/model/turn.ts';
+import type { Journal } from '../../memory/storage/turn-log.ts';
 
 export function turn(sessionId: string, end: string, text = `text of ${end}`): Omit<JournalTurn, 'seq'> {
   return {

@@ -1,7 +1,7 @@
 import { Config } from '../../common/config.ts';
 import { rowsOf as indexRows } from '../../memory/compaction/build-nodes.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import type { TurnText } from '../../memory/models/language-model.ts';
+import type { TurnText } from '../../memory/model/turn.ts';
 import { createRecaller, type Recaller } from '../../memory/recall/recall.ts';
 import type { IndexRow, NodeIndex } from '../../memory/search/node-index.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';

@@ -2,6 +2,7 @@ import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from '../../memory/embeddings/embedder.ts';
 import { createMeanVector } from '../../memory/embeddings/mean-vector.ts';
 import { loadStaticTable, STATIC } from '../../memory/embeddings/static-encoder.ts';
+import { createLexicon } from '../../memory/embeddings/word-rarity.ts';
 import { wordVector } from '../../memory/embeddings/word-vectors.ts';
 import { type CountedRow, createRowCounts } from '../../memory/search/in-memory-index.ts';
 import { HEAD_TOKENS } from '../../memory/search/inverted-index.ts';
@@ -12,7 +13,6 @@ import { createThesaurus, type WeightedTerm } from '../../memory/search/query-ex
 import { searchTerms } from '../../memory/search/search-terms.ts';
 import { holdsTime } from '../../memory/search/temporal-query.ts';
 import { tokenize } from '../../memory/text/tokenizer.ts';
-import { createLexicon } from '../../memory/text/word-rarity.ts';
 
 const K1 = 1.2;
 const B = 0.75;

@@ -1,6 +1,7 @@
 import { CometError } from '../../common/errors.ts';
+import type { JournalTurn } from '../../memory/model/turn.ts';
 import { latestTurns } from '../../memory/storage/latest.ts';
-import type { Journal, JournalTurn } from '../../memory/storage/turn-log.ts';
+import type { Journal } from '../../memory/storage/turn-log.ts';
 
 /** A journal that lasts as long as the process, for tests and for homes that cannot be written. */
 export function createMemoryJournal(): Journal {

@@ -5,7 +5,7 @@ import type { OperationInput } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { MemoryNode } from '../../../memory/model/node.ts';
-import { contentTags, terseMeta } from '../../../memory/model/system-tags.ts';
+import { contentTags, terseMeta } from '../../../memory/text/system-tags.ts';
 import { ago, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
 import type { Paint } from '../../terminal/term.ts';

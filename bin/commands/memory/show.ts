@@ -4,7 +4,7 @@ import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { NodeView } from '../../../memory/index.ts';
 import { parseFileLink } from '../../../memory/model/file-link.ts';
-import { contentTags, terseMeta } from '../../../memory/model/system-tags.ts';
+import { contentTags, terseMeta } from '../../../memory/text/system-tags.ts';
 import { ago, factText, oneLine, printable } from '../../terminal/format.ts';
 import { messageLines } from '../../terminal/render.ts';
 import type { Paint } from '../../terminal/term.ts';

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { policyRules } from '../../compaction/content-type.ts';
-import type { Revised } from '../../compaction/supersede.ts';
-import { contentTags } from '../../model/system-tags.ts';
+import type { Claim, Revised } from '../../model/claim.ts';
+import { policyRules } from '../../text/content-type.ts';
 import { clip, neutralLine } from '../../text/sanitize-line.ts';
-import type { Claim, CompactionInput, CompactionResult, DraftNode, KnownStatement } from '../language-model.ts';
+import { contentTags } from '../../text/system-tags.ts';
+import type { CompactionInput, CompactionResult, DraftNode, KnownStatement } from '../language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { SensorInput, SensorReading, TurnText } from '../language-model.ts';
+import type { TurnText } from '../../model/turn.ts';
+import type { SensorInput, SensorReading } from '../language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
 

@@ -1,4 +1,4 @@
-import type { TurnPart, TurnText } from '../language-model.ts';
+import type { TurnPart, TurnText } from '../../model/turn.ts';
 
 /** Short names for turns, `t1` the oldest: models copy them without mistakes, hashes they do not. */
 export interface Labels {

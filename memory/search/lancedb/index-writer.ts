@@ -1,6 +1,5 @@
-import { CometError } from '../../../common/errors.ts';
+import { CometError, type Problem } from '../../../common/errors.ts';
 import type { Embedder, Embedding } from '../../embeddings/embedder.ts';
-import type { Problem } from '../../storage/turn-log.ts';
 import { tokenize } from '../../text/tokenizer.ts';
 import type { RowCounts } from '../in-memory-index.ts';
 import type { IndexRow } from '../node-index.ts';

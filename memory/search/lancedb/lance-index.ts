@@ -1,15 +1,14 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
-import { CometError } from '../../../common/errors.ts';
+import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
 import { createMeanVector } from '../../embeddings/mean-vector.ts';
 import { loadStaticTable, STATIC } from '../../embeddings/static-encoder.ts';
+import { createLexicon } from '../../embeddings/word-rarity.ts';
 import { wordVector } from '../../embeddings/word-vectors.ts';
-import type { Problem } from '../../storage/turn-log.ts';
 import { SCRIPT_DIMENSIONS } from '../../text/cjk.ts';
-import { createLexicon } from '../../text/word-rarity.ts';
 import { createRowCounts, type RowCounts } from '../in-memory-index.ts';
 import type { Found, FoundRow, Hits, Lane, NodeIndex, SearchOptions } from '../node-index.ts';
 import { createThesaurus } from '../query-expansion.ts';

@@ -2,10 +2,10 @@ import { constants } from 'node:fs';
 import { open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
-import { CometError } from '../../../common/errors.ts';
+import { CometError, type Problem } from '../../../common/errors.ts';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import type { JournalTurn } from '../../model/turn.ts';
 import { encodeFrame, HEADER_BYTES, readFrames } from '../log-records.ts';
-import type { JournalTurn, Problem } from '../turn-log.ts';
 
 type Draft = Omit<JournalTurn, 'seq'>;
 

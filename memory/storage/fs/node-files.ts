@@ -1,5 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import type { Problem } from '../../../common/errors.ts';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { parseBriefFile, renderBriefFile } from '../../model/brief-markdown.ts';
 import { type FileHead, type NodeDocument, newDocument, parseDocument, renderDocument } from '../../model/markdown.ts';
@@ -16,7 +17,6 @@ import {
 import { grouped } from '../../text/group-by.ts';
 import type { NodeFiles, StoredBrief } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import type { Problem } from '../turn-log.ts';
 import { createFileCache, decoded, filesBelow } from './file-cache.ts';
 
 const ASIDE = '.invalid-';

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { type FSWatcher, watch } from 'chokidar';
+import type { Problem } from '../../../common/errors.ts';
 import type { NodeWatch } from '../node-files.ts';
-import type { Problem } from '../turn-log.ts';
 
 /** Files are told once nothing has happened for so long: who writes in several steps is waited for. */
 const REST_MS = 200;

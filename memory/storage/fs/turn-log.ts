@@ -1,10 +1,11 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { CometError } from '../../../common/errors.ts';
+import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir } from '../../../common/files.ts';
+import type { JournalTurn } from '../../model/turn.ts';
 import { latestTurns } from '../latest.ts';
 import { sessionStem } from '../paths.ts';
-import type { Journal, JournalTurn, Problem } from '../turn-log.ts';
+import type { Journal } from '../turn-log.ts';
 import { createSessionLog, type SessionLog } from './log-file.ts';
 
 const ENDING = '.log';

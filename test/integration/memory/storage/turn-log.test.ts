@@ -2,10 +2,11 @@ import { mkdir, readdir, readFile, rename, rmdir, stat, symlink, writeFile } fro
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import type { Problem } from '../../../../common/errors.ts';
 import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
 import { encodeFrame, readFrames } from '../../../../memory/storage/log-records.ts';
 import { sessionStem } from '../../../../memory/storage/paths.ts';
-import type { Journal, Problem } from '../../../../memory/storage/turn-log.ts';
+import type { Journal } from '../../../../memory/storage/turn-log.ts';
 import { journalContract, turn } from '../../../contract/turn-log.ts';
 import { createMemoryJournal } from '../../../helpers/memory-turn-log.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';

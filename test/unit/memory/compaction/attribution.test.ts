@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { groundedOrigin } from '../../../../memory/compaction/attribution.ts';
-import type { TurnText } from '../../../../memory/models/language-model.ts';
+import type { TurnText } from '../../../../memory/model/turn.ts';
 
 const turn = (user: string): TurnText => ({
   end: 'e1',

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type AwakeParts, createAwakeSessions } from '../../../../memory/ingest/session-cache.ts';
-import type { TurnText } from '../../../../memory/models/language-model.ts';
+import type { TurnText } from '../../../../memory/model/turn.ts';
 
 const turn: TurnText = { end: 'e', atMs: 0, origin: 'user', user: 'hello', parts: [] };
 const nothing = async (): Promise<void> => {};

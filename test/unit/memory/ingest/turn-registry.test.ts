@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createTurnBook, type TurnBook } from '../../../../memory/ingest/turn-registry.ts';
-import type { JournalTurn } from '../../../../memory/storage/turn-log.ts';
+import type { JournalTurn } from '../../../../memory/model/turn.ts';
 
 const ENDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const sessionOf = (end: string): string => (end < 'd' ? 'one' : 'two');

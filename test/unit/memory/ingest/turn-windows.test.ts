@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createSessionTurns } from '../../../../memory/ingest/turn-windows.ts';
-import type { TurnText } from '../../../../memory/models/language-model.ts';
+import type { TurnText } from '../../../../memory/model/turn.ts';
 
 const turn = (at: number): TurnText => ({ end: `t${at}`, atMs: at, origin: 'user', user: `said ${at}`, parts: [] });
 const turns = (from: number, to: number): TurnText[] => Array.from({ length: to - from }, (_, at) => turn(from + at));

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { isNodeFrom, isTurnFrom } from '../../../../memory/model/source-filter.ts';
-import type { TurnPart, TurnText } from '../../../../memory/models/language-model.ts';
+import type { TurnPart, TurnText } from '../../../../memory/model/turn.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 const call = (tool: string, input: unknown): TurnPart => ({

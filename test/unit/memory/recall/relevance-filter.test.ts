@@ -1,10 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import { loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
+import { createLexicon } from '../../../../memory/embeddings/word-rarity.ts';
 import { UNSEEN } from '../../../../memory/recall/query-weights.ts';
 import { createPassageScale, passesGate } from '../../../../memory/recall/relevance-filter.ts';
 import { weighAsked } from '../../../../memory/recall/required-terms.ts';
 import { uniqueTokens } from '../../../../memory/text/tokenizer.ts';
-import { createLexicon } from '../../../../memory/text/word-rarity.ts';
 
 const lexicon = createLexicon(loadStaticTable);
 const rules = { minCoverage: 0.65 };

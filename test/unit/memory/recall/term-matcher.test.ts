@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import type { Lexicon } from '../../../../memory/embeddings/word-rarity.ts';
 import type { AskedTerm } from '../../../../memory/recall/required-terms.ts';
 import { createTermMatcher } from '../../../../memory/recall/term-matcher.ts';
 import { tokenize } from '../../../../memory/text/tokenizer.ts';
-import type { Lexicon } from '../../../../memory/text/word-rarity.ts';
 
 const WORDS =
   'billing billings timeout timeouts time port retryLimit retry limit 42 queue_v2 결제 lawyer attorney'.split(' ');

@@ -1,6 +1,6 @@
 import type { Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { TurnText } from '../model/turn.ts';
 
 /** What a piece of a conversation is, which decides how it is remembered. */
 export type Modality = 'dialog' | 'artifact_code' | 'artifact_image' | 'execution_trace' | 'external';

@@ -1,5 +1,5 @@
-import { type StaticTable, wordVector } from '../embeddings/word-vectors.ts';
-import { wordPieces } from '../embeddings/wordpiece.ts';
+import { type StaticTable, wordVector } from './word-vectors.ts';
+import { wordPieces } from './wordpiece.ts';
 
 /** What is known of words wherever they are used. */
 export interface Lexicon {

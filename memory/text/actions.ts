@@ -1,6 +1,6 @@
 import type { Origin } from '../../common/turn.ts';
-import type { TurnText } from '../models/language-model.ts';
-import { neutralLine } from '../text/sanitize-line.ts';
+import type { TurnText } from '../model/turn.ts';
+import { neutralLine } from './sanitize-line.ts';
 
 /** What a tool call does, the weightiest first. */
 export const ACTS = ['EDIT', 'RUN', 'FETCH', 'DELEGATE', 'READ'] as const;

@@ -1,11 +1,11 @@
 import type { Clock } from '../../common/clock.ts';
 import type { Log } from '../../common/log.ts';
-import { CONSOLIDATION, mergedNodes } from '../consolidation/merge-nodes.ts';
 import { createSerial, type Tracker } from '../ingest/task-queue.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
+import { CONSOLIDATION, mergedNodes } from './merge-nodes.ts';
 import { chooseFolds, type Fold, foldedText, MOST } from './merge-old-nodes.ts';
 
 /** Keeps the number of a session's nodes in bounds, however long it is; nobody waits for it. */

@@ -1,13 +1,13 @@
 import { isCleanOrigin } from '../../common/turn.ts';
-import { byAge, contradicts, isSettled, isUsers } from '../consolidation/choose-merges.ts';
-import { isBundled, isGroup } from '../consolidation/merge-nodes.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { BUNDLE } from '../model/tool-call-nodes.ts';
 import { isClosed } from '../model/validity.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import { grouped } from '../text/group-by.ts';
 import { clip } from '../text/sanitize-line.ts';
+import { BUNDLE } from '../text/tool-call-nodes.ts';
+import { byAge, contradicts, isSettled, isUsers } from './choose-merges.ts';
+import { isBundled, isGroup } from './merge-nodes.ts';
 
 /** Nodes that a session may have before older ones are folded, and how many are left then. */
 export const MOST = 200;

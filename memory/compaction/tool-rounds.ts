@@ -1,18 +1,18 @@
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import type { Compactor } from '../compaction/compactor.ts';
+import { joinParts } from '../ingest/join-parts.ts';
+import { redactTurn } from '../ingest/redact-turn.ts';
+import type { Texts } from '../ingest/turn-reader.ts';
+import type { TurnBook } from '../ingest/turn-registry.ts';
+import { readTainted } from '../ingest/turn-trust.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { callNodes } from '../model/tool-call-nodes.ts';
-import type { TurnText } from '../models/language-model.ts';
+import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { Journal, JournalTurn } from '../storage/turn-log.ts';
-import { actionsOf } from './actions.ts';
-import { joinParts } from './join-parts.ts';
-import { redactTurn } from './redact-turn.ts';
-import type { Texts } from './turn-reader.ts';
-import type { TurnBook } from './turn-registry.ts';
-import { readTainted } from './turn-trust.ts';
+import type { Journal } from '../storage/turn-log.ts';
+import { actionsOf } from '../text/actions.ts';
+import { callNodes } from '../text/tool-call-nodes.ts';
+import type { Compactor } from './compactor.ts';
 
 /**
  * Rounds of turns that still run. Each part is written once; the turn that it belongs to is written without what its

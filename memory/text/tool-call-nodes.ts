@@ -1,6 +1,6 @@
 import { lowestOrigin } from '../../common/turn.ts';
-import { type Action, groupActions, groupLine } from '../ingest/actions.ts';
-import type { MemoryNode } from './node.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { type Action, groupActions, groupLine } from './actions.ts';
 
 /** Who writes what stands for tool calls: no model is asked about them. */
 export const BUNDLE = 'bundle';

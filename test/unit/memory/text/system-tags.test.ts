@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { atMost, modalityOf, shownIn } from '../../../../memory/compaction/content-type.ts';
-import { actionsOf, capsuleOf, urlsOf } from '../../../../memory/ingest/actions.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { contentTags, flagsOf, terseMeta } from '../../../../memory/model/system-tags.ts';
+import { actionsOf, capsuleOf, urlsOf } from '../../../../memory/text/actions.ts';
+import { atMost, modalityOf, shownIn } from '../../../../memory/text/content-type.ts';
+import { contentTags, flagsOf, terseMeta } from '../../../../memory/text/system-tags.ts';
 import { hostileText, makeNode } from '../../../helpers/nodes.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 

@@ -3,33 +3,29 @@ import type { Clock } from '../../common/clock.ts';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
-import {
-  type CompactionReason,
-  type CompactionRule,
-  decideCompaction,
-  needsReading,
-} from '../compaction/compaction.ts';
-import type { Compactor } from '../compaction/compactor.ts';
-import type { Sensor } from '../compaction/topic-detector.ts';
+import { DOCUMENT } from '../ingest/chunk-document.ts';
+import { createHearing } from '../ingest/external-text.ts';
+import type { FileMemory } from '../ingest/file-references.ts';
+import { isImported } from '../ingest/imported-turn.ts';
+import { joinParts } from '../ingest/join-parts.ts';
+import { slimTurn } from '../ingest/redact-turn.ts';
+import { type SaidBefore, saidBefore } from '../ingest/repeated-text.ts';
+import { createAwakeSessions, type Session } from '../ingest/session-cache.ts';
+import type { Tracker } from '../ingest/task-queue.ts';
+import type { Texts } from '../ingest/turn-reader.ts';
+import type { TurnBook } from '../ingest/turn-registry.ts';
+import { readTurn } from '../ingest/turn-trust.ts';
 import { isStandIn } from '../model/draft-node.ts';
-import type { Upgrades } from '../model-upgrades.ts';
-import type { SensorReading, TurnText } from '../models/language-model.ts';
+import type { JournalTurn, TurnText } from '../model/turn.ts';
+import type { SensorReading } from '../models/language-model.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { Journal, JournalTurn } from '../storage/turn-log.ts';
-import { DOCUMENT } from './chunk-document.ts';
-import { createHearing } from './external-text.ts';
-import type { FileMemory } from './file-references.ts';
-import { isImported } from './imported-turn.ts';
-import { joinParts } from './join-parts.ts';
-import { slimTurn } from './redact-turn.ts';
-import { type SaidBefore, saidBefore } from './repeated-text.ts';
-import { createAwakeSessions, type Session } from './session-cache.ts';
-import type { Tracker } from './task-queue.ts';
+import type { Journal } from '../storage/turn-log.ts';
+import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './compaction.ts';
+import type { Compactor } from './compactor.ts';
+import type { Upgrades } from './model-upgrades.ts';
 import type { Rounds } from './tool-rounds.ts';
-import type { Texts } from './turn-reader.ts';
-import type { TurnBook } from './turn-registry.ts';
-import { readTurn } from './turn-trust.ts';
+import type { Sensor } from './topic-detector.ts';
 
 /** Turns that wait to be written; what does not fit is offered again with Claude Code's next request. */
 const PENDING_CHARS = 128_000_000;

@@ -1,8 +1,8 @@
 import type { Origin } from '../../common/turn.ts';
-import { ACTS, type Action } from '../ingest/actions.ts';
-import type { TurnText } from '../models/language-model.ts';
-import { isEmpty, STANDING, userSentences } from '../text/sentences.ts';
-import type { MemoryNode } from './node.ts';
+import type { MemoryNode } from '../model/node.ts';
+import type { TurnText } from '../model/turn.ts';
+import { ACTS, type Action } from './actions.ts';
+import { isEmpty, STANDING, userSentences } from './sentences.ts';
 
 const ACT = 'FLAG:ACT_';
 const FLAG = 'FLAG:';
