@@ -39,7 +39,8 @@ function findImports(file: string, text: string): string[] {
   const found = [...text.matchAll(IMPORT)].map(([, target]) =>
     path.posix.join(path.posix.dirname(file), target as string),
   );
-  return [...new Set(found)].filter(isInTree);
+  // What is built is the same tree again, and there only after a build.
+  return [...new Set(found)].filter((target) => !target.startsWith('dist/') && isInTree(target));
 }
 
 /** Groups of files that import each other, directly or by way of others (Tarjan's strongly connected components). */
