@@ -173,13 +173,13 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
       outcome = await rewriter.rewrite(message, new AbortController().signal);
       return outcome.body;
     },
-    off: () => ledger.off()[0]?.off?.because ?? null,
+    off: () => ledger.disabledConversations()[0]?.off?.because ?? null,
     async seen(request, reply, billed) {
       if (reply.refusal !== null) return;
       const stopReason = reply.content.some((block) => block['type'] === 'tool_use') ? 'tool_use' : 'end_turn';
       const usage = { ...billed, output: 0 };
       const message = { id: 'm', model: String(request.body['model']), content: reply.content, stopReason, usage };
-      outcome.seen({ status: 200, end: 'complete', message, errorText: '', headers: {} });
+      outcome.onResponse({ status: 200, end: 'complete', message, errorText: '', headers: {} });
       await new Promise(setImmediate);
       await settled(memory);
     },

@@ -10,9 +10,9 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import type { EpochPlan } from '../proxy/rewrite/plan.ts';
-import { PlanBook } from '../proxy/rewrite/plan-index.ts';
-import { classify, sessionOf } from '../proxy/wire/classify.ts';
-import { type ConversationView, ViewCache, viewConversation } from '../proxy/wire/conversation.ts';
+import { PlanIndex } from '../proxy/rewrite/plan-index.ts';
+import { classify, findSessionId } from '../proxy/wire/classify.ts';
+import { ConversationCache, type ConversationView, parseConversation } from '../proxy/wire/conversation.ts';
 import { splice } from '../proxy/wire/splice.ts';
 import { splitTurns } from '../proxy/wire/split-turns.ts';
 import { createConversation } from './latency/conversation.ts';
@@ -44,7 +44,7 @@ else print(rows);
 
 function measure(bytes: number): Row {
   const conversation = grown(bytes);
-  const cache = new ViewCache();
+  const cache = new ConversationCache();
   const book = planFor(view(conversation.loop(), cache));
   const next: number[] = [];
   let [last, sentBytes] = [conversation.loop(), 0];
@@ -57,7 +57,7 @@ function measure(bytes: number): Row {
   const first = Array.from({ length: FIRSTS }, () => {
     const sent = conversation.loop();
     const from = nowMs();
-    rewrite(sent, book, new ViewCache());
+    rewrite(sent, book, new ConversationCache());
     return nowMs() - from;
   });
   const messages = view(last, cache).infos.length;
@@ -80,14 +80,14 @@ function grown(bytes: number): ReturnType<typeof createConversation> {
   return conversation;
 }
 
-function view({ body }: Sent, cache: ViewCache): ConversationView {
-  const seen = viewConversation(body, cache);
+function view({ body }: Sent, cache: ConversationCache): ConversationView {
+  const seen = parseConversation(body, cache);
   if (seen === null) throw new Error('the request was not understood');
   return seen;
 }
 
 /** A book with one plan, which drops two thirds of the turns and says something in their place. */
-function planFor(seen: ConversationView): PlanBook {
+function planFor(seen: ConversationView): PlanIndex {
   const turns = splitTurns(seen);
   const through = turns[Math.floor((turns.length * 2) / 3)]?.endHash as string;
   const plan: EpochPlan = {
@@ -103,16 +103,16 @@ function planFor(seen: ConversationView): PlanBook {
     rounds: [],
     broken: false,
   };
-  const book = new PlanBook();
+  const book = new PlanIndex();
   book.apply({ kind: 'plan', plan, served: through, use: { atMs: 0, model: seen.model, effort: '' } });
   return book;
 }
 
 /** @returns bytes of the body that would go out */
-function rewrite(sent: Sent, book: PlanBook, cache: ViewCache): number {
+function rewrite(sent: Sent, book: PlanIndex, cache: ConversationCache): number {
   const seen = view(sent, cache);
   const { kind } = classify(seen, sent.headers);
-  const match = book.match(seen, sessionOf(seen, sent.headers));
+  const match = book.match(seen, findSessionId(seen, sent.headers));
   const spliced = match === null ? null : splice(seen, match.plan);
   if (kind !== 'main' || spliced === null || spliced.body.length >= sent.body.length)
     throw new Error('nothing was cut');
@@ -127,7 +127,7 @@ function heldBytes(bytes: number): number {
     const { heapUsed, arrayBuffers } = process.memoryUsage();
     return heapUsed + arrayBuffers;
   };
-  const caches = Array.from({ length: CONVERSATIONS }, () => new ViewCache());
+  const caches = Array.from({ length: CONVERSATIONS }, () => new ConversationCache());
   const before = used();
   for (const cache of caches) {
     const conversation = grown(bytes);

@@ -195,7 +195,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   return {
     port,
     log,
-    take: (name, client) => proxy.take(name, client),
+    take: (name, client) => proxy.acceptClient(name, client),
     drain: () => proxy.drain(),
     close: () => {
       closing ??= closeAll();
@@ -219,7 +219,7 @@ function spendingOf(governor: Governor, ledger: CostLedger): Ledger {
     spent(spent) {
       governor.spent(spent);
       const { calls, tokens, costUsd: usd, sessionId: conversation = '' } = spent;
-      ledger.own({ conversation, calls, tokens, usd });
+      ledger.recordOwnCall({ conversation, calls, tokens, usd });
     },
   };
 }

@@ -3,13 +3,13 @@ import type { Clock } from '../common/clock.ts';
 import { type ProxyStats, runExchange } from './http/exchange.ts';
 import { createMitm } from './http/mitm.ts';
 import { createUpstream, type UpstreamOptions } from './http/upstream.ts';
-import type { CertSource, ProxyLog, QuotaWatch, Rewriter } from './ports.ts';
+import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
 
 export type { ProxyStats } from './http/exchange.ts';
 
 export interface ProxyDeps {
   readonly rewriter: Rewriter;
-  readonly quota?: QuotaWatch;
+  readonly quota?: QuotaObserver;
   readonly certs: CertSource;
   readonly upstream: UpstreamOptions;
   /** Host whose TLS is terminated; port 443 is meant. */
@@ -30,7 +30,7 @@ export interface Proxy {
   /** Loopback port for the guard. */
   listen(): Promise<number>;
   /** Takes the connection of a client that the guard hands over; null when that has ended on the way. */
-  take(name: string, client: Socket | null): void;
+  acceptClient(name: string, client: Socket | null): void;
   stats(): Readonly<ProxyStats>;
   /** Takes no new connection; resolves when every exchange is over. */
   drain(): Promise<void>;
@@ -66,7 +66,7 @@ export function createProxy(deps: ProxyDeps): Proxy {
   });
   return {
     listen: () => mitm.listen(),
-    take: (name, client) => mitm.take(name, client),
+    acceptClient: (name, client) => mitm.acceptClient(name, client),
     stats: () => ({ ...stats }),
     async drain() {
       mitm.drain();

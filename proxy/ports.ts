@@ -12,7 +12,7 @@ export interface MessagesRequest {
 }
 
 /** What came back, seen beside the stream without delaying it. */
-export interface ResponseSeen {
+export interface ObservedResponse {
   readonly status: number;
   /** `complete` only when `message_stop` (or a whole JSON body) arrived. */
   readonly end: 'complete' | 'aborted_by_client' | 'cut_by_upstream';
@@ -47,7 +47,7 @@ export interface RewriteOutcome {
   readonly body: Buffer;
   readonly rewritten: boolean;
   /** Called once, after the response ended either way; must not throw. */
-  seen(response: ResponseSeen): void;
+  onResponse(response: ObservedResponse): void;
 }
 
 /** Decides what goes upstream. Never throws: on any doubt the plan in force is replayed, or the original returned. */
@@ -61,8 +61,8 @@ export interface Rewriter {
 }
 
 /** Is told of every answer to a messages request what it says about rate limits. Must return at once and not throw. */
-export interface QuotaWatch {
-  answered(answer: Pick<ResponseSeen, 'status' | 'headers'>): void;
+export interface QuotaObserver {
+  answered(answer: Pick<ObservedResponse, 'status' | 'headers'>): void;
 }
 
 /** The fixed leaf for the target host; null when it may not be served (missing, expired, wrong modes). */

@@ -2,11 +2,11 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { readOrCreateSecret } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { isJson, literalValues } from './json.ts';
-import { type Marker, type Pass, redactLiterals, redactText } from './redact-text.ts';
+import { type Marker, type RedactPass, redactLiterals, redactText } from './redact-text.ts';
 import type { Span } from './span.ts';
-import { drained, unhurried } from './time-slice.ts';
+import { runInSlices, runSync } from './time-slice.ts';
 
-export { privateTexts } from './scanners.ts';
+export { findPrivateTexts as privateTexts } from './scanners.ts';
 
 /** Another's rules for secrets. It takes turns with everybody else on the thread. */
 export type SecretScanner = (text: string) => Promise<readonly Span[]>;
@@ -47,20 +47,20 @@ export function createRedactor({ markKey, scanner = async () => [] }: RedactorOp
     return `[REDACTED:${type}:${digest.slice(0, 8)}]`;
   };
 
-  function atOnce(input: string, pass: Pass): string {
+  function atOnce(input: string, pass: RedactPass): string {
     let output = input;
     for (let i = 0; i < MOST_PASSES; i += 1) {
-      const next = drained(pass(output, [], mark));
+      const next = runSync(pass(output, [], mark));
       if (next === output) break;
       output = next;
     }
     return output;
   }
 
-  async function fully(input: string, pass: Pass, scanned: (text: string) => string): Promise<string> {
+  async function fully(input: string, pass: RedactPass, scanned: (text: string) => string): Promise<string> {
     let output = input;
     for (let i = 0; i < MOST_PASSES; i += 1) {
-      const next = await unhurried(pass(output, await scanner(scanned(output)), mark));
+      const next = await runInSlices(pass(output, await scanner(scanned(output)), mark));
       if (next === output) break;
       output = next;
     }

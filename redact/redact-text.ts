@@ -3,14 +3,14 @@ import { findCommandSecrets } from './commands.ts';
 import { escapedOffsets, stringLiterals } from './json.ts';
 import { findJwts, findPrivate, findPrivateKeys, findUrlPasswords } from './scanners.ts';
 import { findSettings } from './settings.ts';
-import { covers, mergeSpans, type Span } from './span.ts';
+import { containsSpan, mergeSpans, type Span } from './span.ts';
 import { findTokens } from './tokens.ts';
 
 /** What stands in place of a secret. */
 export type Marker = (type: string, secret: string) => string;
 
 /** One reading of a text, in pieces; `others` are spans that somebody else found in it. */
-export type Pass = (text: string, others: readonly Span[], mark: Marker) => Generator<void, string>;
+export type RedactPass = (text: string, others: readonly Span[], mark: Marker) => Generator<void, string>;
 
 export function* redactText(text: string, others: readonly Span[], mark: Marker): Generator<void, string> {
   const { spans } = yield* findSecrets(text, 0, others);
@@ -79,7 +79,7 @@ function* findSecrets(
   }
   // Others name a whole URL or line where ours name the secret in it.
   const merged = mergeSpans(own);
-  return { spans: mergeSpans(own.concat(others.filter((other) => !covers(other, merged)))), depth: fenced.depth };
+  return { spans: mergeSpans(own.concat(others.filter((other) => !containsSpan(other, merged)))), depth: fenced.depth };
 }
 
 interface Replacement {

@@ -127,6 +127,6 @@ export function findPrivate(text: string, depth: number): { readonly spans: Span
 }
 
 /** What stands between private tags, without them. */
-export function privateTexts(text: string): string[] {
+export function findPrivateTexts(text: string): string[] {
   return findPrivate(text, 0).spans.map(({ start, end }) => text.slice(start, end).replace(PRIVATE_TAG, '\n'));
 }

@@ -23,7 +23,7 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
 }
 
 /** Whether one of the ascending, disjoint `parts` lies within the span. */
-export function covers(span: Span, parts: readonly Span[]): boolean {
+export function containsSpan(span: Span, parts: readonly Span[]): boolean {
   let low = 0;
   let high = parts.length;
   while (low < high) {

@@ -4,7 +4,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 const SLICE_MS = 4;
 
 /** Work in pieces, done in one go. */
-export function drained<T>(work: Generator<void, T>): T {
+export function runSync<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
     if (step.done === true) return step.value;
@@ -12,7 +12,7 @@ export function drained<T>(work: Generator<void, T>): T {
 }
 
 /** Work in pieces; everybody else has the thread between them. */
-export async function unhurried<T>(work: Generator<void, T>): Promise<T> {
+export async function runInSlices<T>(work: Generator<void, T>): Promise<T> {
   for (let since = performance.now(); ; ) {
     const step = work.next();
     if (step.done === true) return step.value;

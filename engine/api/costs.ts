@@ -1,4 +1,4 @@
-import { NO_TOTALS, type Totals } from '../../proxy/ledger/entry.ts';
+import { EMPTY_TOTALS, type Totals } from '../../proxy/ledger/entry.ts';
 import type { CostLedger } from '../../proxy/ledger/index.ts';
 
 /** What some time came to; tokens are those of prompts, money at the prices of the API. */
@@ -32,12 +32,12 @@ const MOST_OFF = 20;
 
 export const NO_COSTS: Costs = {
   tokens: { original: 0, sent: 0, own: 0, net_saved: 0 },
-  savings: { today: savingsOf(NO_TOTALS), week: savingsOf(NO_TOTALS), total: savingsOf(NO_TOTALS) },
+  savings: { today: savingsOf(EMPTY_TOTALS), week: savingsOf(EMPTY_TOTALS), total: savingsOf(EMPTY_TOTALS) },
   trimming_off: [],
   healed: 0,
 };
 
-export function costsOf(ledger: Pick<CostLedger, 'totals' | 'off'>, nowMs: number): Costs {
+export function costsOf(ledger: Pick<CostLedger, 'totals' | 'disabledConversations'>, nowMs: number): Costs {
   const ever = ledger.totals(0);
   const total = savingsOf(ever);
   const { original, sent, own, net_saved } = total;
@@ -49,7 +49,7 @@ export function costsOf(ledger: Pick<CostLedger, 'totals' | 'off'>, nowMs: numbe
       total,
     },
     trimming_off: ledger
-      .off()
+      .disabledConversations()
       .slice(0, MOST_OFF)
       .map(({ id, off }) => ({
         session_id: id,

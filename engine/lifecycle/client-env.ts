@@ -1,4 +1,4 @@
-import { bypasses } from '../../proxy/guard/upstream-proxy.ts';
+import { bypassesProxy } from '../../proxy/guard/upstream-proxy.ts';
 
 /** Name in a proxy URL by which one of ours is known. */
 const PROXY_USER = 'comet-cc';
@@ -59,7 +59,7 @@ export function withoutOurs(env: NodeJS.ProcessEnv, bundle: string, userExtra: s
 
 /** Whether `NO_PROXY` keeps https requests to `host` away from any proxy. */
 export function noProxyCovers(env: NodeJS.ProcessEnv, host: string): boolean {
-  return bypasses(env['no_proxy'] ?? env['NO_PROXY'] ?? '', { host, port: 443 });
+  return bypassesProxy(env['no_proxy'] ?? env['NO_PROXY'] ?? '', { host, port: 443 });
 }
 
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'json'] as const;

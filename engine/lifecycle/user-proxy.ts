@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Config } from '../../common/config.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { parseNextHop } from '../../proxy/guard/upstream-proxy.ts';
+import { parseUpstreamProxy } from '../../proxy/guard/upstream-proxy.ts';
 import { isOurProxy } from './client-env.ts';
 
 /** Says to the daemon that nothing but the straight way is meant, whatever its environment names. */
@@ -30,7 +30,7 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
   if (config.upstreamProxy === STRAIGHT) return { url: '', noProxy, problem: '' };
   if (config.upstreamProxy !== '') return { url: config.upstreamProxy, noProxy, problem: '' };
   const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
-  if (url !== '' && parseNextHop(url) === null) {
+  if (url !== '' && parseUpstreamProxy(url) === null) {
     return { url: '', noProxy, problem: 'HTTPS_PROXY is no http:// or https:// proxy, so it is not used' };
   }
   if (url === '' && (env[SERVICE_MARK] === '1' || NAMES.some((name) => isOurProxy(env[name])))) {
@@ -44,7 +44,7 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
 /** Keeps the proxy of a shell that from now on has ours instead. */
 export async function rememberProxy(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
   const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
-  if (url === '' || parseNextHop(url) === null) return;
+  if (url === '' || parseUpstreamProxy(url) === null) return;
   await remember(paths, url, env['no_proxy'] ?? env['NO_PROXY'] ?? '');
 }
 
@@ -64,7 +64,7 @@ async function remembered(paths: HomePaths): Promise<{ readonly url: string; rea
   try {
     const kept = Object(JSON.parse(text ?? '{}')) as Record<string, unknown>;
     const [url, noProxy] = [String(kept['url'] ?? ''), String(kept['noProxy'] ?? '')];
-    return { url: parseNextHop(url) === null ? '' : url, noProxy };
+    return { url: parseUpstreamProxy(url) === null ? '' : url, noProxy };
   } catch {
     // A damaged note is as good as none; the next shell that names its proxy writes it anew.
     return { url: '', noProxy: '' };

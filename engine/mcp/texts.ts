@@ -7,7 +7,7 @@ import { FOREIGN } from '../../memory/ingest/own-tool.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { memoryLine } from '../../memory/recall/format-memory.ts';
 import { neutralLine } from '../../memory/text/sanitize-line.ts';
-import { fenced } from '../../proxy/rewrite/injected-text.ts';
+import { fenceLines } from '../../proxy/rewrite/injected-text.ts';
 
 /** What one answer may hold; whole lines beyond that are left out. */
 const ANSWER_CHARS = 4_000;
@@ -125,5 +125,5 @@ function withinBudget(lines: readonly Told[], nonce: string): string {
 
 function fencedData(lines: readonly string[], origins: readonly Origin[], nonce: string): string {
   const isOurs = origins.every((origin) => isCleanOrigin(origin) || origin === 'tool');
-  return fenced([isOurs ? PLAIN : MIXED, ...lines], nonce);
+  return fenceLines([isOurs ? PLAIN : MIXED, ...lines], nonce);
 }

@@ -16,7 +16,7 @@ const WATCH_MS = 500;
  * @param onLost  called once when `file` is no longer our socket
  * @throws CometError `port_in_use` when a guard answers there, `unsafe_file` when the path is not ours to replace
  */
-export async function openControl(file: string, handle: Handle, onLost: () => void): Promise<{ close(): void }> {
+export async function openControlSocket(file: string, handle: Handle, onLost: () => void): Promise<{ close(): void }> {
   if (isPipe(file)) return await openPipe(file, handle);
   await ensureDir(path.dirname(file));
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {

@@ -39,7 +39,7 @@ const RESTART_GRACE_MS = 30_000;
 const PENDING: readonly EngineState[] = ['starting', 'late', 'backoff'];
 
 /** The engine as a child: watched by heartbeat, restarted behind the guard's port. */
-export function createEngine(options: EngineOptions) {
+export function createEngineProcess(options: EngineOptions) {
   const settled = new EventEmitter().setMaxListeners(0);
   let state: EngineState = 'stopped';
   let child: ChildProcess | null = null;

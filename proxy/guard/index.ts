@@ -7,12 +7,12 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { PLATFORM } from '../../common/platform.ts';
 import { type Authority, parseAuthority } from './authority.ts';
-import { dialThrough } from './connect-via-proxy.ts';
-import { openControl } from './control-socket.ts';
-import { createEngine } from './engine-process.ts';
+import { connectViaProxy } from './connect-via-proxy.ts';
+import { openControlSocket } from './control-socket.ts';
+import { createEngineProcess } from './engine-process.ts';
 import { http } from './http.ts';
-import { dial, dialEngine, join } from './tunnel.ts';
-import { hopName, type Route } from './upstream-proxy.ts';
+import { connectTcp, connectToEngine, pipeBothWays } from './tunnel.ts';
+import { formatProxy, type Route } from './upstream-proxy.ts';
 
 const TIMINGS = {
   /** A new CONNECT waits so long for the engine. */
@@ -69,7 +69,7 @@ export function createGuard(options: GuardOptions) {
 
   const { enginePath: path, engineEnv: env, onHealthy = () => {} } = options;
   const onOutput = options.onOutput ?? ((bytes: Buffer) => void process.stderr.write(bytes));
-  const engine = createEngine({ path, secret, env, onHealthy, onOutput, ...timings });
+  const engine = createEngineProcess({ path, secret, env, onHealthy, onOutput, ...timings });
   const server = http.createServer({
     maxHeaderSize: 16_384,
     headersTimeout: timings.headMs,
@@ -134,7 +134,7 @@ export function createGuard(options: GuardOptions) {
     count(remote);
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
     if (head.length > 0) remote.write(head);
-    join(client, remote);
+    pipeBothWays(client, remote);
   }
 
   /** Judged by where a name led: any spelling of this machine would otherwise loop through us. */
@@ -162,7 +162,7 @@ export function createGuard(options: GuardOptions) {
     while (!stopping && left() > 0 && (await engine.whenHealthy(left())) && left() > 0) {
       const asked = { authority, secret, client, timeoutMs: left() };
       // One that fails means the engine is on its way down, of which the guard hears a moment later.
-      const remote = await dialEngine(engine.port(), asked).catch(() => null);
+      const remote = await connectToEngine(engine.port(), asked).catch(() => null);
       if (remote === 'declined') break;
       if (remote !== null) return remote;
       await sleep(50);
@@ -180,9 +180,9 @@ export function createGuard(options: GuardOptions) {
   /** Straight, or through the user's own proxy. */
   async function reach(to: Authority): Promise<net.Socket> {
     const hop = options.route?.(to) ?? null;
-    if (hop === null) return dial(to.host, to.port, timings.dialMs);
+    if (hop === null) return connectTcp(to.host, to.port, timings.dialMs);
     try {
-      const remote = await dialThrough(hop, to, timings.dialMs);
+      const remote = await connectViaProxy(hop, to, timings.dialMs);
       trouble = '';
       return remote;
     } catch (error) {
@@ -207,7 +207,7 @@ export function createGuard(options: GuardOptions) {
     const { version, upstream } = options;
     const counts = { engine: engine.status(), tunnels: { ...tunnels } };
     const hop = options.route?.(target) ?? null;
-    const chain = { upstream_proxy: hop === null ? null : hopName(hop), upstream_proxy_trouble: trouble };
+    const chain = { upstream_proxy: hop === null ? null : formatProxy(hop), upstream_proxy_trouble: trouble };
     return { nonce, pid: process.pid, version, port, upstream, ...chain, target: authority, uptime_ms, ...counts };
   }
 
@@ -242,7 +242,7 @@ export function createGuard(options: GuardOptions) {
       throw new CometError('port_in_use', why, { cause });
     });
     port = (server.address() as net.AddressInfo).port;
-    control = await openControl(options.socketPath, handle, () => void stop());
+    control = await openControlSocket(options.socketPath, handle, () => void stop());
     engine.start();
     return port;
   }

@@ -13,17 +13,17 @@ const HALF_CLOSED_MS = 600_000;
 
 function connect(host: string, port: number, timeoutMs: number): net.Socket {
   const options = { host, port, allowHalfOpen: true, noDelay: true, autoSelectFamilyAttemptTimeout: 1_000 };
-  return limited(net.connect(options), { host, port }, timeoutMs);
+  return withConnectTimeout(net.connect(options), { host, port }, timeoutMs);
 }
 
 /** Gives up on a connection that is not there in time, with ETIMEDOUT. */
-export function limited<S extends net.Socket>(socket: S, { host, port }: Authority, timeoutMs: number): S {
+export function withConnectTimeout<S extends net.Socket>(socket: S, { host, port }: Authority, timeoutMs: number): S {
   const late = Object.assign(new Error(`${host}:${port} did not answer in ${timeoutMs} ms`), { code: 'ETIMEDOUT' });
   return socket.setTimeout(timeoutMs, () => socket.destroy(late));
 }
 
 /** @throws what the socket threw, or ETIMEDOUT */
-export async function dial(host: string, port: number, timeoutMs: number): Promise<net.Socket> {
+export async function connectTcp(host: string, port: number, timeoutMs: number): Promise<net.Socket> {
   const socket = connect(host, port, timeoutMs);
   await once(socket, 'connect');
   return socket.setTimeout(0);
@@ -41,7 +41,7 @@ export interface ConnectAnswer {
  *
  * @throws what the socket threw
  */
-export async function askConnect(
+export async function sendConnect(
   authority: string,
   headers: Readonly<Record<string, string>>,
   open: () => net.Socket,
@@ -65,7 +65,7 @@ export async function askConnect(
  *
  * @throws when it could not be reached or did not answer in time
  */
-export async function dialEngine(
+export async function connectToEngine(
   port: number,
   options: {
     readonly authority: string;
@@ -77,14 +77,14 @@ export async function dialEngine(
   const open = (): net.Socket => connect('127.0.0.1', port, options.timeoutMs);
   const { secret, client } = options;
   const headers = { [SECRET_HEADER]: secret, ...(client === null ? {} : { [CLIENT_HEADER]: client }) };
-  const { status, socket } = await askConnect(options.authority, headers, open);
+  const { status, socket } = await sendConnect(options.authority, headers, open);
   if (status === 200) return socket;
   socket.destroy();
   return 'declined';
 }
 
 /** Pipes both ways with backpressure; one side's end half-closes the other, its failure closes both. */
-export function join(client: net.Socket, remote: net.Socket): void {
+export function pipeBothWays(client: net.Socket, remote: net.Socket): void {
   for (const [from, to] of [
     [client, remote],
     [remote, client],

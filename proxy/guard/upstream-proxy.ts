@@ -2,7 +2,7 @@ import { BlockList, isIP } from 'node:net';
 import type { Authority } from './authority.ts';
 
 /** The proxy that the user's own network asks for between us and the world. */
-export interface NextHop extends Authority {
+export interface UpstreamProxy extends Authority {
   /** Whether the proxy itself is spoken to over TLS. */
   readonly secure: boolean;
   /** Value of `proxy-authorization`; null without credentials. Never to be logged. */
@@ -10,13 +10,13 @@ export interface NextHop extends Authority {
 }
 
 /** Which proxy leads to a target; null means straight. */
-export type Route = (target: Authority) => NextHop | null;
+export type Route = (target: Authority) => UpstreamProxy | null;
 
 /**
  * @param url  `[http[s]://][user:password@]host[:port]`; an http proxy without a port is on 80, an https one on 443
  * @returns    null for another scheme (SOCKS) or no URL
  */
-export function parseNextHop(url: string): NextHop | null {
+export function parseUpstreamProxy(url: string): UpstreamProxy | null {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `http://${url}`;
   if (!URL.canParse(text)) return null;
   const { protocol, hostname, port, username, password } = new URL(text);
@@ -33,15 +33,15 @@ export function parseNextHop(url: string): NextHop | null {
 
 /** @param url  as for `parseNextHop`; '' and whatever is no proxy of a known kind mean straight */
 export function createRoute(url: string, noProxy: string): Route {
-  const hop = url === '' ? null : parseNextHop(url);
-  return (target) => (hop === null || bypasses(noProxy, target) ? null : hop);
+  const hop = url === '' ? null : parseUpstreamProxy(url);
+  return (target) => (hop === null || bypassesProxy(noProxy, target) ? null : hop);
 }
 
 /**
  * Whether an entry of `NO_PROXY` (comma or blank between them) names the target: `*`, a name with all below it, an
  * address, a range as in 10.0.0.0/8; any of them but the range with a port.
  */
-export function bypasses(noProxy: string, { host, port }: Authority): boolean {
+export function bypassesProxy(noProxy: string, { host, port }: Authority): boolean {
   return noProxy
     .toLowerCase()
     .split(/[\s,]+/)
@@ -49,7 +49,7 @@ export function bypasses(noProxy: string, { host, port }: Authority): boolean {
 }
 
 /** Without credentials, for people and logs. */
-export function hopName({ host, port, secure }: NextHop): string {
+export function formatProxy({ host, port, secure }: UpstreamProxy): string {
   return `${secure ? 'https' : 'http'}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 

@@ -2,15 +2,15 @@ import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
 import { CometError } from '../../common/errors.ts';
-import type { MessagesRequest, ProxyLog, QuotaWatch, ResponseSeen, RewriteOutcome, Rewriter } from '../ports.ts';
-import { CHILD_HEADER, endToEnd, ofInterest, valuesOf, withoutCredentials } from './headers.ts';
-import { type Facts, judge, streamBody, takeBody } from './request-body.ts';
+import type { MessagesRequest, ObservedResponse, ProxyLog, QuotaObserver, RewriteOutcome, Rewriter } from '../ports.ts';
+import { CHILD_HEADER, endToEndHeaders, headerValues, selectResponseHeaders, stripCredentials } from './headers.ts';
+import { inspectRequest, type RequestFacts, readBody, streamBody } from './request-body.ts';
 import { createTee, type Tee } from './tee.ts';
 import type { RawHeaders, Upstream } from './upstream.ts';
 
 export interface ExchangeDeps {
   readonly rewriter: Rewriter;
-  readonly quota?: QuotaWatch;
+  readonly quota?: QuotaObserver;
   readonly upstream: Upstream;
   /** Named in errors. */
   readonly origin: string;
@@ -46,7 +46,7 @@ export async function runExchange(deps: ExchangeDeps, incoming: Incoming, stats:
   response.once('close', () => {
     if (!response.writableFinished) gone.abort();
   });
-  const facts = judge(request, incoming.isSSL, deps.targetHost);
+  const facts = inspectRequest(request, incoming.isSSL, deps.targetHost);
   if ('status' in facts) return answerError(incoming, facts.status, facts.message);
   stats.total += 1;
   try {
@@ -63,7 +63,7 @@ export async function runExchange(deps: ExchangeDeps, incoming: Incoming, stats:
 }
 
 interface MessagesContext {
-  readonly path: NonNullable<Facts['path']>;
+  readonly path: NonNullable<RequestFacts['path']>;
   readonly gone: AbortSignal;
   readonly stats: ProxyStats;
 }
@@ -71,7 +71,7 @@ interface MessagesContext {
 async function runMessages(deps: ExchangeDeps, incoming: Incoming, context: MessagesContext): Promise<void> {
   const { gone, stats } = context;
   const receivedAtMs = deps.clock.now();
-  const received = await takeBody(incoming.request, deps.bodyCapBytes);
+  const received = await readBody(incoming.request, deps.bodyCapBytes);
   if (!Buffer.isBuffer(received)) {
     stats.passed_through += 1;
     deps.log.warn('request larger than can be looked into; forwarded as it came', { path: context.path });
@@ -80,7 +80,7 @@ async function runMessages(deps: ExchangeDeps, incoming: Incoming, context: Mess
   const message: MessagesRequest = {
     requestId: randomUUID(),
     path: context.path,
-    headers: withoutCredentials(incoming.request.rawHeaders),
+    headers: stripCredentials(incoming.request.rawHeaders),
     body: received,
     receivedAtMs,
   };
@@ -157,7 +157,7 @@ interface Done {
   /** 0 when no response came. */
   readonly status: number;
   readonly headers: RawHeaders;
-  readonly end: ResponseSeen['end'];
+  readonly end: ObservedResponse['end'];
 }
 
 function relay({ deps, incoming, gone, body, tee }: Relay): Promise<Done> {
@@ -171,13 +171,13 @@ function relay({ deps, incoming, gone, body, tee }: Relay): Promise<Done> {
       {
         method: request.method ?? 'GET',
         path: request.url ?? '/',
-        headers: endToEnd(request.rawHeaders, drop),
+        headers: endToEndHeaders(request.rawHeaders, drop),
         body,
       },
       {
         onHead(code, reason, raw) {
           response.sendDate = false;
-          response.writeHead(code, reason, endToEnd(raw));
+          response.writeHead(code, reason, endToEndHeaders(raw));
           // What of the body came along with the head goes out in the same record.
           process.nextTick(() => headOnly && response.flushHeaders());
           status = code;
@@ -222,8 +222,8 @@ function teeHolder(capBytes: number): TeeHolder {
     open(status, headers) {
       this.tee = createTee({
         status,
-        contentType: valuesOf(headers, 'content-type')[0] ?? '',
-        contentEncoding: valuesOf(headers, 'content-encoding').join(','),
+        contentType: headerValues(headers, 'content-type')[0] ?? '',
+        contentEncoding: headerValues(headers, 'content-encoding').join(','),
         capBytes,
       });
     },
@@ -241,12 +241,12 @@ async function report(deps: ExchangeDeps, { outcome, tee, done, path }: Report):
   const captured = await tee.tee?.end();
   const cut = done.end === 'complete' && captured?.cut === true;
   try {
-    outcome.seen({
+    outcome.onResponse({
       status: done.status,
       end: cut ? 'cut_by_upstream' : done.end,
       message: path === 'messages' ? (captured?.message ?? null) : null,
       errorText: captured?.errorText ?? '',
-      headers: ofInterest(done.headers),
+      headers: selectResponseHeaders(done.headers),
     });
   } catch (error) {
     deps.log.error('a response could not be taken into memory', { error });
@@ -256,7 +256,7 @@ async function report(deps: ExchangeDeps, { outcome, tee, done, path }: Report):
 function tellQuota(deps: ExchangeDeps, { status, headers }: Done): void {
   if (status === 0) return;
   try {
-    deps.quota?.answered({ status, headers: ofInterest(headers) });
+    deps.quota?.answered({ status, headers: selectResponseHeaders(headers) });
   } catch (error) {
     deps.log.error('the rate limits of a response were not taken in', { error });
   }

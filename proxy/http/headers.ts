@@ -18,7 +18,7 @@ const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 
 const OF_INTEREST = /^(anthropic-ratelimit-.*|retry-after|request-id)$/;
 
 /** Values of one header, in order. */
-export function valuesOf(raw: Raw, name: string): string[] {
+export function headerValues(raw: Raw, name: string): string[] {
   return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
 }
 
@@ -27,8 +27,8 @@ export function valuesOf(raw: Raw, name: string): string[] {
  *
  * Source: RFC 9110 §7.6.1; `Expect` is answered by our own server, so it ends here too.
  */
-export function endToEnd(raw: Raw, drop: readonly string[] = []): string[] {
-  const named = valuesOf(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
+export function endToEndHeaders(raw: Raw, drop: readonly string[] = []): string[] {
+  const named = headerValues(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
   const dropped = new Set([...drop, ...named.map((name) => name.trim())]);
   const kept: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
@@ -40,12 +40,12 @@ export function endToEnd(raw: Raw, drop: readonly string[] = []): string[] {
 }
 
 /** Lower-case names; duplicates joined; nothing that carries a credential. */
-export function withoutCredentials(raw: Raw): Record<string, string> {
+export function stripCredentials(raw: Raw): Record<string, string> {
   return collect(raw, (name) => !CREDENTIALS.has(name));
 }
 
 /** Rate limits, `retry-after` and `request-id` of a response. */
-export function ofInterest(raw: Raw): Record<string, string> {
+export function selectResponseHeaders(raw: Raw): Record<string, string> {
   return collect(raw, (name) => OF_INTEREST.test(name));
 }
 

@@ -34,7 +34,7 @@ export interface Mitm {
   /** Binds 127.0.0.1 on a free port; TLS is ready when it resolves. */
   listen(): Promise<number>;
   /** A client's own connection, not yet answered, under the name that the guard asked with; null when it has ended. */
-  take(name: string, client: Socket | null): void;
+  acceptClient(name: string, client: Socket | null): void;
   /** Idle connections close, busy ones after their response. */
   drain(): void;
   close(): Promise<void>;
@@ -142,7 +142,7 @@ export function createMitm(options: MitmOptions): Mitm {
       await startTls();
       return (http.address() as AddressInfo).port;
     },
-    take,
+    acceptClient: take,
     drain() {
       draining = true;
       tls?.closeIdleConnections();

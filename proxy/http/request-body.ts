@@ -1,28 +1,28 @@
 import type { IncomingMessage } from 'node:http';
 import { PassThrough, type Readable } from 'node:stream';
-import { CHILD_HEADER, valuesOf } from './headers.ts';
+import { CHILD_HEADER, headerValues } from './headers.ts';
 
-export interface Facts {
+export interface RequestFacts {
   readonly hasBody: boolean;
   /** What the rewriter may see it as; null for all that passes through. */
   readonly path: 'messages' | 'count_tokens' | null;
 }
 
 /** A request that cannot be forwarded as one message to the one target. */
-export interface Refusal {
+export interface RejectedRequest {
   readonly status: 400 | 421;
   readonly message: string;
 }
 
 /** Only requests of Claude Code for the target host, over our own TLS, are ours to look into. */
-export function judge(request: IncomingMessage, isSSL: boolean, host: string): Facts | Refusal {
+export function inspectRequest(request: IncomingMessage, isSSL: boolean, host: string): RequestFacts | RejectedRequest {
   const raw = request.rawHeaders;
-  const hosts = valuesOf(raw, 'host').map((value) => value.toLowerCase());
+  const hosts = headerValues(raw, 'host').map((value) => value.toLowerCase());
   if (hosts.length > 1) return { status: 400, message: 'more than one Host' };
   if (!isSSL || (hosts[0] !== host && hosts[0] !== `${host}:443`))
     return { status: 421, message: 'not the host served' };
-  const coding = valuesOf(raw, 'transfer-encoding');
-  const lengths = valuesOf(raw, 'content-length');
+  const coding = headerValues(raw, 'transfer-encoding');
+  const lengths = headerValues(raw, 'content-length');
   const chunked = coding.length > 0;
   if (chunked && (lengths.length > 0 || coding.join(',').toLowerCase() !== 'chunked')) {
     return { status: 400, message: 'ambiguous message length' };
@@ -30,11 +30,11 @@ export function judge(request: IncomingMessage, isSSL: boolean, host: string): F
   return { hasBody: chunked || Number(lengths[0] ?? 0) > 0, path: pathOf(request) };
 }
 
-function pathOf(request: IncomingMessage): Facts['path'] {
+function pathOf(request: IncomingMessage): RequestFacts['path'] {
   const raw = request.rawHeaders;
-  const encoding = valuesOf(raw, 'content-encoding').join(',').trim().toLowerCase();
-  const isClient = valuesOf(raw, 'user-agent')[0]?.startsWith('claude-cli/') ?? false;
-  const isChild = valuesOf(raw, CHILD_HEADER).length > 0;
+  const encoding = headerValues(raw, 'content-encoding').join(',').trim().toLowerCase();
+  const isClient = headerValues(raw, 'user-agent')[0]?.startsWith('claude-cli/') ?? false;
+  const isChild = headerValues(raw, CHILD_HEADER).length > 0;
   if (request.method !== 'POST' || !isClient || isChild || (encoding !== '' && encoding !== 'identity')) return null;
   const path = request.url?.split('?', 1)[0];
   if (path === '/v1/messages') return 'messages';
@@ -46,7 +46,7 @@ function pathOf(request: IncomingMessage): Facts['path'] {
  *
  * @throws when the client leaves before its end
  */
-export function takeBody(request: IncomingMessage, capBytes: number): Promise<Buffer | Readable> {
+export function readBody(request: IncomingMessage, capBytes: number): Promise<Buffer | Readable> {
   const length = Number(request.headers['content-length'] ?? 0);
   if (length > capBytes) return Promise.resolve(streamBody(request));
   return new Promise((resolve, reject) => {

@@ -4,7 +4,7 @@ import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { CometError } from '../../common/errors.ts';
-import { dialThrough } from '../guard/connect-via-proxy.ts';
+import { connectViaProxy } from '../guard/connect-via-proxy.ts';
 import type { Route } from '../guard/upstream-proxy.ts';
 
 /** Names and values in turn, as they stood on the wire. */
@@ -81,7 +81,7 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     new Pool(options.origin, {
       connect: (target, callback) => {
         if (hop === null) return connect({ ...target, servername }, callback);
-        dialThrough(hop, { host, port: Number(port) || 443 }, connectMs).then(
+        connectViaProxy(hop, { host, port: Number(port) || 443 }, connectMs).then(
           (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
           (error: Error) => callback(error, null),
         );

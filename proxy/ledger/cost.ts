@@ -1,15 +1,15 @@
-import { modelTraits } from '../wire/models.ts';
+import { findModelTraits } from '../wire/models.ts';
 import type { Bill, PrefixCache, PrefixEntry } from './prefix-cache.ts';
-import { type Prompt, promptTokens } from './prompt-usage.ts';
+import { type Prompt, sumPromptTokens } from './prompt-usage.ts';
 
 /** What a request was billed beside what it would have been billed untouched. */
-export interface Comparison {
+export interface CostComparison {
   readonly untouched: Bill;
   /** What upstream now holds of the conversation as it would have been. */
   readonly touched: readonly PrefixEntry[];
 }
 
-export interface Compared {
+export interface CostInput {
   readonly model: string;
   readonly atMs: number;
   readonly received: Prompt;
@@ -19,12 +19,12 @@ export interface Compared {
 }
 
 /** One cache for each of the two courses that a conversation can take. */
-export interface TwoCaches {
+export interface PrefixCaches {
   readonly untouched: PrefixCache;
   readonly sent: PrefixCache;
 }
 
-export function billTotal({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): number {
+export function sumBill({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): number {
   return input + cacheRead + cacheWrite5m + cacheWrite1h;
 }
 
@@ -32,15 +32,15 @@ export function billTotal({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill
 const CLEAR_MISS = 0.5;
 
 /** In tokens of uncached input. */
-export function equivalents(model: string, bill: Bill): number {
-  const traits = modelTraits(model);
+export function inputEquivalents(model: string, bill: Bill): number {
+  const traits = findModelTraits(model);
   const written = bill.cacheWrite5m * traits.cacheWrite5m + bill.cacheWrite1h * traits.cacheWrite1h;
   return bill.input + bill.cacheRead * traits.cacheRead + written;
 }
 
-export function usdOf(model: string, bill: Bill, outputTokens: number): number {
-  const { inputPrice, outputPrice } = modelTraits(model);
-  return (equivalents(model, bill) * inputPrice + outputTokens * outputPrice) / 1_000_000;
+export function costUsd(model: string, bill: Bill, outputTokens: number): number {
+  const { inputPrice, outputPrice } = findModelTraits(model);
+  return (inputEquivalents(model, bill) * inputPrice + outputTokens * outputPrice) / 1_000_000;
 }
 
 /**
@@ -48,11 +48,11 @@ export function usdOf(model: string, bill: Bill, outputTokens: number): number {
  * billed for it; and where upstream held less of that than the model says (or the model is new here and knows
  * nothing), what it would have held of the other course is corrected alike.
  */
-export function compare(caches: TwoCaches, { model, atMs, received, sent, billed }: Compared): Comparison {
-  const total = billTotal(billed);
-  const estimate = promptTokens(sent ?? received);
+export function compareCosts(caches: PrefixCaches, { model, atMs, received, sent, billed }: CostInput): CostComparison {
+  const total = sumBill(billed);
+  const estimate = sumPromptTokens(sent ?? received);
   const scale = estimate === 0 ? 0 : total / estimate;
-  const request = { atMs, scale, minTokens: modelTraits(model).minCacheTokens };
+  const request = { atMs, scale, minTokens: findModelTraits(model).minCacheTokens };
   const expected = caches.sent.bill(sent ?? received, request).bill;
   const { bill, touched } = caches.untouched.bill(received, request);
   if (sent === null) return { untouched: billed, touched };
@@ -61,37 +61,37 @@ export function compare(caches: TwoCaches, { model, atMs, received, sent, billed
 
 /** Upstream's cache is not ours to know: what was read of the one course says what of the other could be. */
 function corrected(untouched: Bill, expected: Bill, billed: Bill): Bill {
-  if (billTotal(billed) === billed.input) return asInput(untouched);
+  if (sumBill(billed) === billed.input) return asInput(untouched);
   return reRead(untouched, Math.round(readOf(untouched, expected, billed)));
 }
 
 function readOf(untouched: Bill, expected: Bill, billed: Bill): number {
-  const total = billTotal(untouched);
-  const unread = billTotal(billed) - billed.cacheRead;
+  const total = sumBill(untouched);
+  const unread = sumBill(billed) - billed.cacheRead;
   if (expected.cacheRead === 0) {
     // New here, or a prefix that we changed: what was read all the same was there before us.
     return untouched.cacheRead === 0 && billed.cacheRead > 0 ? total - unread : untouched.cacheRead;
   }
   const share = billed.cacheRead / expected.cacheRead;
   if (share < CLEAR_MISS) return untouched.cacheRead * share;
-  const unreadExpected = billTotal(expected) - expected.cacheRead;
+  const unreadExpected = sumBill(expected) - expected.cacheRead;
   if (unreadExpected === 0) return untouched.cacheRead;
   return total - Math.min(total, ((total - untouched.cacheRead) * unread) / unreadExpected);
 }
 
 /** A request that neither read nor wrote was not cached at all, and would not have been. */
 function asInput(bill: Bill): Bill {
-  return { input: billTotal(bill), cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
+  return { input: sumBill(bill), cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
 }
 
 /** The same prompt with `cacheRead` tokens read; what is read less or more was written, for as long as the rest is. */
 function reRead(bill: Bill, cacheRead: number): Bill {
-  const more = Math.min(cacheRead, billTotal(bill)) - bill.cacheRead;
-  if (Math.abs(more) < 1 || billTotal(bill) === bill.input) return bill;
+  const more = Math.min(cacheRead, sumBill(bill)) - bill.cacheRead;
+  if (Math.abs(more) < 1 || sumBill(bill) === bill.input) return bill;
   const field = bill.cacheWrite1h >= bill.cacheWrite5m ? 'cacheWrite1h' : 'cacheWrite5m';
   const written = Math.max(0, bill[field] - more);
-  const rest = billTotal(bill) - bill.input - bill[field] - bill.cacheRead;
-  const read = billTotal(bill) - bill.input - written - rest;
+  const rest = sumBill(bill) - bill.input - bill[field] - bill.cacheRead;
+  const read = sumBill(bill) - bill.input - written - rest;
   return { ...bill, [field]: written, cacheRead: read };
 }
 

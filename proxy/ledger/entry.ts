@@ -73,7 +73,7 @@ export type LedgerRecord =
   | { readonly kind: 'conversation'; readonly conversation: Conversation }
   | { readonly kind: 'prefixes'; readonly touched: readonly PrefixEntry[] };
 
-export const NO_TOTALS: Totals = {
+export const EMPTY_TOTALS: Totals = {
   requests: 0,
   refused: 0,
   original: 0,

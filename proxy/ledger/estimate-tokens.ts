@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 type Json = Readonly<Record<string, unknown>>;
 
 /** One message, system block or the tools: a place of the prompt where the prompt cache may begin or end. */
-export interface Weighed {
+export interface TokenEstimate {
   /** The same for the same content, whatever its form and wherever its breakpoints stand. */
   readonly digest: string;
   /** Estimate; what upstream billed corrects it. */
@@ -18,13 +18,13 @@ export interface Weighed {
 /** About what a screenshot costs; the bytes of a picture say nothing of its tokens. */
 const IMAGE_TOKENS = 1_500;
 
-export function weighMessage(message: unknown): Weighed {
+export function estimateMessage(message: unknown): TokenEstimate {
   const { role, content } = record(message);
-  return weighBlocks(String(role ?? ''), typeof content === 'string' ? [{ type: 'text', text: content }] : content);
+  return estimateBlocks(String(role ?? ''), typeof content === 'string' ? [{ type: 'text', text: content }] : content);
 }
 
 /** Tools or system blocks; a single string counts as one text. */
-export function weighBlocks(role: string, content: unknown): Weighed {
+export function estimateBlocks(role: string, content: unknown): TokenEstimate {
   const blocks = Array.isArray(content) ? content.map(record) : [];
   return {
     digest: createHash('sha256').update(role).update(JSON.stringify(blocks, withoutBreakpoints)).digest('base64'),

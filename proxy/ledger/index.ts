@@ -3,16 +3,16 @@ import type { AssistantMessage, ProxyLog } from '../ports.ts';
 import type { EpochPlan } from '../rewrite/plan.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import type { Spliced } from '../wire/splice.ts';
-import { type Comparison, compare, equivalents, usdOf } from './cost.ts';
+import { type CostComparison, compareCosts, costUsd, inputEquivalents } from './cost.ts';
 import type { Conversation, LedgerRecord, RequestRecord, Totals } from './entry.ts';
 import type { LossRule } from './loss-detector.ts';
 import { type Bill, createPrefixCache, type PrefixEntry } from './prefix-cache.ts';
-import { createScales } from './prompt-usage.ts';
-import { LedgerBook } from './state.ts';
+import { createPromptEstimator } from './prompt-usage.ts';
+import { LedgerState } from './state.ts';
 import type { LedgerStore } from './store.ts';
 
 /** A request that upstream answered, and what we had made of it. */
-export interface Billed {
+export interface BilledRequest {
   readonly requestId: string;
   readonly atMs: number;
   readonly conversation: string;
@@ -29,7 +29,7 @@ export interface Billed {
 }
 
 /** What a request came to. Tokens are those of the prompt. */
-export interface Account {
+export interface RequestCost {
   readonly billed: Bill;
   readonly untouched: Bill;
   readonly output: number;
@@ -43,22 +43,22 @@ export interface Account {
 
 /** Counts what every request cost beside what it would have cost untouched. Nothing here is on the path of a request. */
 export interface CostLedger {
-  billed(request: Billed): Account;
-  refused(conversation: string): void;
+  recordRequest(request: BilledRequest): RequestCost;
+  recordRefusal(conversation: string): void;
   /** A model call of our own; `conversation` is '' where none is known. */
-  own(call: {
+  recordOwnCall(call: {
     readonly conversation: string;
     readonly calls: number;
     readonly tokens: number;
     readonly usd: number;
   }): void;
   /** Why nothing new may be trimmed or added in this conversation; null while it may. */
-  offBecause(conversation: string): string | null;
+  disabledReason(conversation: string): string | null;
   /** Also true for a fork of one that was. */
   wasRewritten(conversation: string, root: string): boolean;
   conversation(id: string): Conversation | null;
   totals(sinceMs: number): Totals;
-  off(): readonly Conversation[];
+  disabledConversations(): readonly Conversation[];
   close(): Promise<void>;
 }
 
@@ -73,8 +73,8 @@ export interface CostLedgerDeps {
 const SUM_UP_AFTER = 2_000;
 
 export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps): Promise<CostLedger> {
-  const book = new LedgerBook(rule);
-  const scales = createScales();
+  const book = new LedgerState(rule);
+  const scales = createPromptEstimator();
   const caches = { untouched: createPrefixCache(), sent: createPrefixCache() };
   let live: PrefixEntry[] = [];
   let waiting = 0;
@@ -111,15 +111,15 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
     if (waiting > SUM_UP_AFTER) sumUp();
   }
 
-  function compared({ model, view, rewrite, atMs }: Billed, billed: Bill): Comparison {
+  function compared({ model, view, rewrite, atMs }: BilledRequest, billed: Bill): CostComparison {
     if (view === null) return { untouched: billed, touched: [] };
     const received = scales.received(view);
     const sent = rewrite === null ? null : scales.sent(received, rewrite.plan, rewrite.spliced);
-    return compare(caches, { model, atMs, received, sent, billed });
+    return compareCosts(caches, { model, atMs, received, sent, billed });
   }
 
   return {
-    billed(request) {
+    recordRequest(request) {
       const { model, usage } = request;
       const { output, ...billed } = usage;
       const { untouched, touched } = compared(request, billed);
@@ -130,34 +130,34 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
         billed,
         untouched,
         output,
-        savedEquivalents: equivalents(model, untouched) - equivalents(model, billed),
-        savedUsd: usdOf(model, untouched, 0) - usdOf(model, billed, 0),
+        savedEquivalents: inputEquivalents(model, untouched) - inputEquivalents(model, billed),
+        savedUsd: costUsd(model, untouched, 0) - costUsd(model, billed, 0),
         conversationSavedUsd: conversation?.balance.savedUsd ?? 0,
         off: conversation?.off?.because ?? null,
       };
     },
-    refused: (conversation) => enter({ kind: 'refused', atMs: clock.now(), conversation }),
-    own: (call) => enter({ kind: 'own', atMs: clock.now(), ...call }),
-    offBecause: (conversation) => book.conversation(conversation)?.off?.because ?? null,
+    recordRefusal: (conversation) => enter({ kind: 'refused', atMs: clock.now(), conversation }),
+    recordOwnCall: (call) => enter({ kind: 'own', atMs: clock.now(), ...call }),
+    disabledReason: (conversation) => book.conversation(conversation)?.off?.because ?? null,
     wasRewritten: (conversation, root) => book.wasRewritten(conversation, root),
     conversation: (id) => book.conversation(id),
     totals: (sinceMs) => book.since(sinceMs),
-    off: () => book.off(),
+    disabledConversations: () => book.off(),
     close: () => store.close(),
   };
 }
 
 function recordOf(
-  { requestId, atMs, conversation, model, view, rewrite, counts, cut }: Billed,
+  { requestId, atMs, conversation, model, view, rewrite, counts, cut }: BilledRequest,
   figures: Pick<RequestRecord, 'billed' | 'untouched' | 'output' | 'touched'>,
 ): RequestRecord {
   const rewritten = rewrite !== null;
-  const root = view === null ? '' : rootOf(view);
+  const root = view === null ? '' : findConversationRoot(view);
   const about = { requestId, atMs, conversation, root, model, rewritten, counts, cut };
   return { kind: 'request', ...about, ...figures };
 }
 
 /** Lineage up to the first answer, which no two conversations share unless one was forked from the other. */
-export function rootOf({ infos, lineage }: Pick<ConversationView, 'infos' | 'lineage'>): string {
+export function findConversationRoot({ infos, lineage }: Pick<ConversationView, 'infos' | 'lineage'>): string {
   return lineage[infos.findIndex((info) => info.role === 'assistant')] ?? '';
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 
 /** A file of lines that grows, 0600, its folder made when it is missing; one work at a time, in the order of the calls. */
-export interface LineFile {
+export interface JsonlFile {
   /** @param linesFor  told whether the file is empty, as it is for the first and after somebody removed it */
   append(linesFor: (isEmpty: boolean) => readonly string[]): Promise<void>;
   /** Puts these in the place of all lines. */
@@ -13,7 +13,7 @@ export interface LineFile {
 }
 
 /** Not synced: a power cut may cost the last lines. */
-export function openLineFile(file: string): LineFile {
+export function openJsonlFile(file: string): JsonlFile {
   let last: Promise<void> = Promise.resolve();
   const inOrder = (work: () => Promise<void>): Promise<void> => {
     const mine = last.then(work);

@@ -17,7 +17,7 @@ export interface Balance {
   readonly streak: number;
 }
 
-export interface Movement {
+export interface BalanceChange {
   readonly untouchedUsd: number;
   readonly savedUsd: number;
   /** Price of one token of uncached input. */
@@ -38,29 +38,29 @@ export interface LossRule {
 export const NEW_BALANCE: Balance = { untouchedUsd: 0, savedUsd: 0, investments: [], streak: 0 };
 
 /** So many requests in a row with a net loss end trimming. */
-export const LOSSES = 3;
+export const LOSS_LIMIT = 3;
 
 /**
  * A net loss: the conversation so far has cost more than it would have untouched, beyond what its cuts may still owe
  * and what memory may cost. A cut owes what it cost at once, less with each request, nothing after its horizon.
  */
-export function advance(balance: Balance, movement: Movement, rule: LossRule): Balance {
+export function updateBalance(balance: Balance, movement: BalanceChange, rule: LossRule): Balance {
   const untouchedUsd = balance.untouchedUsd + movement.untouchedUsd;
   const savedUsd = balance.savedUsd + movement.savedUsd;
   const running = balance.investments.map((one) => ({ ...one, left: one.left - 1 })).filter(({ left }) => left > 0);
   const made = investmentOf(movement, rule);
   const investments = made === null ? running : [...running, made];
   const tolerated = Math.max(rule.tolerance * untouchedUsd, rule.credit * movement.tokenUsd);
-  const isLoss = savedUsd + owed(investments) < -tolerated;
+  const isLoss = savedUsd + sumOutstanding(investments) < -tolerated;
   return { untouchedUsd, savedUsd, investments, streak: isLoss ? balance.streak + 1 : 0 };
 }
 
 /** What cuts have cost and may still bring back, USD. */
-export function owed(investments: readonly Investment[]): number {
+export function sumOutstanding(investments: readonly Investment[]): number {
   return investments.reduce((sum, { usd, horizon, left }) => sum + (usd * left) / horizon, 0);
 }
 
-function investmentOf({ savedUsd, returnUsd }: Movement, { longestHorizon }: LossRule): Investment | null {
+function investmentOf({ savedUsd, returnUsd }: BalanceChange, { longestHorizon }: LossRule): Investment | null {
   if (returnUsd === null || returnUsd <= 0 || savedUsd >= 0) return null;
   const horizon = Math.min(longestHorizon, Math.ceil(-savedUsd / returnUsd));
   return { usd: -savedUsd, horizon, left: horizon };

@@ -3,7 +3,7 @@ import type { EpochPlan } from '../rewrite/plan.ts';
 import { type ConversationView, type MessageInfo, parseSlice } from '../wire/conversation.ts';
 import type { Slice } from '../wire/json-scanner.ts';
 import type { Spliced } from '../wire/splice.ts';
-import { ttlOf, type Weighed, weighBlocks, weighMessage } from './estimate-tokens.ts';
+import { estimateBlocks, estimateMessage, type TokenEstimate, ttlOf } from './estimate-tokens.ts';
 
 /** A prompt as the prompt cache sees it: tools, system, messages, in this order. */
 export interface Prompt {
@@ -11,14 +11,14 @@ export interface Prompt {
   readonly seed: string;
   /** What empties the cache of the messages, and of nothing before them. */
   readonly settings: string;
-  readonly head: readonly Weighed[];
-  readonly messages: readonly Weighed[];
+  readonly head: readonly TokenEstimate[];
+  readonly messages: readonly TokenEstimate[];
   /** TTL of the automatic breakpoint at the end. */
   readonly autoTtl: string | null;
 }
 
 /** Weighs each message once: a transcript comes again with every request. */
-export interface Scales {
+export interface PromptEstimator {
   received(view: ConversationView): Prompt;
   /** What goes upstream when `plan` was applied to `received`. */
   sent(received: Prompt, plan: EpochPlan, spliced: Spliced): Prompt;
@@ -27,22 +27,22 @@ export interface Scales {
 const HEADS = 64;
 const ATTRIBUTION = 'x-anthropic-billing-header:';
 
-export function createScales(): Scales {
-  const messages = new WeakMap<MessageInfo, Weighed>();
-  const heads = new Map<string, Weighed>();
+export function createPromptEstimator(): PromptEstimator {
+  const messages = new WeakMap<MessageInfo, TokenEstimate>();
+  const heads = new Map<string, TokenEstimate>();
 
   /** Tools and system blocks are long and seldom change. */
-  function head(role: string, bytes: Buffer): Weighed {
+  function head(role: string, bytes: Buffer): TokenEstimate {
     const key = createHash('sha256').update(role).update(bytes).digest('base64');
     const value: unknown = heads.has(key) ? null : JSON.parse(bytes.toString('utf8'));
-    const found = heads.get(key) ?? weighBlocks(role, blocksOf(value));
+    const found = heads.get(key) ?? estimateBlocks(role, blocksOf(value));
     heads.delete(key);
     heads.set(key, found);
     if (heads.size > HEADS) heads.delete(heads.keys().next().value as string);
     return found;
   }
 
-  function headOf({ body, scan }: ConversationView): Weighed[] {
+  function headOf({ body, scan }: ConversationView): TokenEstimate[] {
     const tools = scan.fields.get('tools');
     const system = scan.system ?? [scan.fields.get('system')].filter((at) => at !== undefined);
     const bytes = (at: Slice): Buffer => body.subarray(at.start, at.end);
@@ -52,9 +52,9 @@ export function createScales(): Scales {
     return [...(tools === undefined ? [] : [head('tools', bytes(tools))]), ...said.map((one) => head('system', one))];
   }
 
-  function weighed(view: ConversationView, index: number): Weighed {
+  function weighed(view: ConversationView, index: number): TokenEstimate {
     const info = view.infos[index] as MessageInfo;
-    const found = messages.get(info) ?? weighMessage(parseSlice(view.body, view.scan.messages[index] as Slice));
+    const found = messages.get(info) ?? estimateMessage(parseSlice(view.body, view.scan.messages[index] as Slice));
     messages.set(info, found);
     return found;
   }
@@ -80,18 +80,20 @@ export function createScales(): Scales {
       return {
         ...received,
         head:
-          block === null ? received.head : [...received.head, weighBlocks('system', [{ type: 'text', text: block }])],
+          block === null
+            ? received.head
+            : [...received.head, estimateBlocks('system', [{ type: 'text', text: block }])],
         messages: spliced.messages.map((message) =>
           typeof message === 'number'
-            ? (received.messages[message] as Weighed)
-            : weighMessage(JSON.parse(message.toString('utf8'))),
+            ? (received.messages[message] as TokenEstimate)
+            : estimateMessage(JSON.parse(message.toString('utf8'))),
         ),
       };
     },
   };
 }
 
-export function promptTokens({ head, messages }: Prompt): number {
+export function sumPromptTokens({ head, messages }: Prompt): number {
   return [...head, ...messages].reduce((sum, { tokens }) => sum + tokens, 0);
 }
 

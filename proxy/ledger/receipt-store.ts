@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Receipt } from '../rewrite/receipt.ts';
-import { openLineFile } from './jsonl-file.ts';
+import { openJsonlFile } from './jsonl-file.ts';
 
 /** Keeps receipts over restarts. */
 export interface ReceiptStore {
@@ -30,7 +30,7 @@ interface Form {
  * @param redact  last look at each text that was added
  */
 export function openReceiptFile(file: string, redact: (text: string) => string): ReceiptStore {
-  const lines = openLineFile(file);
+  const lines = openJsonlFile(file);
   const forms = new WeakMap<Receipt, Form>();
   /** Each long text by its id, redacted; and that id by the text as it came. */
   let texts = new Map<string, string>();

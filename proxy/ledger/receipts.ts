@@ -1,13 +1,19 @@
 import type { ProxyLog } from '../ports.ts';
-import { type Answered, type Receipt, type ReceiptInput, receiptOf, settledReceipt } from '../rewrite/receipt.ts';
-import type { Made } from '../rewrite/request-context.ts';
+import {
+  createReceipt,
+  type Receipt,
+  type ReceiptInput,
+  type ReceiptResponse,
+  settleReceipt,
+} from '../rewrite/receipt.ts';
+import type { RewriteResult } from '../rewrite/request-context.ts';
 import type { ReceiptStore } from './receipt-store.ts';
 
 /** The newest requests, each with what was done to it. */
 export interface Receipts {
   /** It goes out now; what it took is worked out when there is time. */
-  sent(made: Made, atMs: number): void;
-  settled(requestId: string, answered: Answered): void;
+  add(made: RewriteResult, atMs: number): void;
+  settle(requestId: string, answered: ReceiptResponse): void;
   /** Newest first, those that still wait for their answer included. */
   list(): readonly Receipt[];
   /** Drops those that name one of these nodes, also on disk. */
@@ -45,25 +51,25 @@ export async function openReceipts({ store, redact, most, log }: ReceiptsDeps): 
   }
 
   return {
-    sent({ passage, plan, spliced, decision }, atMs) {
+    add({ passage, plan, spliced, decision }, atMs) {
       const { request, view, sessionId, kind } = passage;
       const touched = spliced !== null && spliced.edits.length > 0;
       const what = touched ? { plan, spliced } : { plan: null, spliced: null };
       waiting.set(request.requestId, { requestId: request.requestId, sessionId, atMs, kind, decision, view, ...what });
       if (waiting.size > MOST_WAITING) waiting.delete(waiting.keys().next().value as string);
     },
-    settled(requestId, answered) {
+    settle(requestId, answered) {
       const input = waiting.get(requestId);
       if (input === undefined || most === 0) return void waiting.delete(requestId);
       waiting.delete(requestId);
-      keep(settledReceipt(receiptOf(input), { ...answered, refusal: redact(answered.refusal) }));
+      keep(settleReceipt(createReceipt(input), { ...answered, refusal: redact(answered.refusal) }));
     },
-    list: () => [...kept, ...[...waiting.values()].map(receiptOf)].reverse(),
+    list: () => [...kept, ...[...waiting.values()].map(createReceipt)].reverse(),
     async forget(nodeIds) {
       const gone = new Set(nodeIds);
       const stays = (receipt: Receipt): boolean =>
         ![...receipt.added, ...receipt.dropped].some(({ nodes }) => nodes.some((id) => gone.has(id)));
-      for (const [requestId, input] of waiting) if (!stays(receiptOf(input))) waiting.delete(requestId);
+      for (const [requestId, input] of waiting) if (!stays(createReceipt(input))) waiting.delete(requestId);
       const left = kept.filter(stays);
       if (left.length === kept.length) return;
       kept = left;

@@ -1,20 +1,20 @@
-import { billTotal, equivalents, usdOf } from './cost.ts';
+import { costUsd, inputEquivalents, sumBill } from './cost.ts';
 import {
   addTotals,
   type Conversation,
+  EMPTY_TOTALS,
   type LedgerRecord,
-  NO_TOTALS,
   type RequestRecord,
   type Totals,
 } from './entry.ts';
-import { advance, LOSSES, type LossRule, NEW_BALANCE } from './loss-detector.ts';
+import { LOSS_LIMIT, type LossRule, NEW_BALANCE, updateBalance } from './loss-detector.ts';
 import type { PrefixEntry } from './prefix-cache.ts';
 
 const MOST_DAYS = 400;
 const MOST_CONVERSATIONS = 2_000;
 
 /** All that the records come to. Records applied in order give the same book again, in full or summed up. */
-export class LedgerBook {
+export class LedgerState {
   readonly #days = new Map<string, Totals>();
   readonly #conversations = new Map<string, Conversation>();
   readonly #roots = new Set<string>();
@@ -38,7 +38,7 @@ export class LedgerBook {
         return null;
       }
       case 'day':
-        this.#days.set(record.day, addTotals(NO_TOTALS, record.totals));
+        this.#days.set(record.day, addTotals(EMPTY_TOTALS, record.totals));
         return null;
       case 'conversation':
         this.#keep(record.conversation);
@@ -66,7 +66,7 @@ export class LedgerBook {
   since(sinceMs: number): Totals {
     const first = dayOf(sinceMs);
     const days = [...this.#days].filter(([day]) => day >= first);
-    return days.reduce((sum, [, totals]) => addTotals(sum, totals), NO_TOTALS);
+    return days.reduce((sum, [, totals]) => addTotals(sum, totals), EMPTY_TOTALS);
   }
 
   /** The shortest form of it all; `live` is what upstream still holds. */
@@ -80,30 +80,30 @@ export class LedgerBook {
 
   #request(record: RequestRecord): Conversation | null {
     const { model, billed, untouched, output } = record;
-    const untouchedUsd = usdOf(model, untouched, 0);
-    const savedUsd = untouchedUsd - usdOf(model, billed, 0);
+    const untouchedUsd = costUsd(model, untouched, 0);
+    const savedUsd = untouchedUsd - costUsd(model, billed, 0);
     this.#add(record.atMs, record.conversation, {
       requests: 1,
-      original: billTotal(untouched),
-      sent: billTotal(billed),
+      original: sumBill(untouched),
+      sent: sumBill(billed),
       cacheRead: billed.cacheRead,
       cacheWrite5m: billed.cacheWrite5m,
       cacheWrite1h: billed.cacheWrite1h,
       output,
-      untouchedEquivalents: equivalents(model, untouched),
-      sentEquivalents: equivalents(model, billed),
-      untouchedUsd: usdOf(model, untouched, output),
-      sentUsd: usdOf(model, billed, output),
+      untouchedEquivalents: inputEquivalents(model, untouched),
+      sentEquivalents: inputEquivalents(model, billed),
+      untouchedUsd: costUsd(model, untouched, output),
+      sentUsd: costUsd(model, billed, output),
     });
     const known = this.#conversations.get(record.conversation);
     if (known === undefined || !record.counts) return null;
-    const fewer = billTotal(untouched) - billTotal(billed);
+    const fewer = sumBill(untouched) - sumBill(billed);
     const returnUsd = record.cut
-      ? usdOf(model, { input: 0, cacheRead: fewer, cacheWrite5m: 0, cacheWrite1h: 0 }, 0)
+      ? costUsd(model, { input: 0, cacheRead: fewer, cacheWrite5m: 0, cacheWrite1h: 0 }, 0)
       : null;
-    const tokenUsd = usdOf(model, { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }, 0);
-    const balance = advance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
-    const ends = known.off === null && balance.streak >= LOSSES;
+    const tokenUsd = costUsd(model, { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }, 0);
+    const balance = updateBalance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
+    const ends = known.off === null && balance.streak >= LOSS_LIMIT;
     const off = ends ? { atMs: record.atMs, because: because(balance) } : known.off;
     const rewritten = known.rewritten || record.rewritten;
     const next = { ...known, root: record.root || known.root, rewritten, balance, off };
@@ -113,7 +113,7 @@ export class LedgerBook {
 
   #add(atMs: number, id: string, amount: Partial<Totals>): void {
     const day = dayOf(atMs);
-    this.#days.set(day, addTotals(this.#days.get(day) ?? NO_TOTALS, amount));
+    this.#days.set(day, addTotals(this.#days.get(day) ?? EMPTY_TOTALS, amount));
     if (this.#days.size > MOST_DAYS) this.#days.delete([...this.#days.keys()].sort()[0] as string);
     if (id === '') return;
     const known = this.#conversations.get(id) ?? newConversation(id);
@@ -143,12 +143,12 @@ export class LedgerBook {
 
 function newConversation(id: string): Conversation {
   const never = { lastAtMs: 0, root: '', rewritten: false, off: null };
-  return { id, ...never, totals: NO_TOTALS, balance: NEW_BALANCE };
+  return { id, ...never, totals: EMPTY_TOTALS, balance: NEW_BALANCE };
 }
 
 function because({ savedUsd, untouchedUsd }: Conversation['balance']): string {
   const percent = ((100 * -savedUsd) / untouchedUsd).toFixed(1);
-  return `${LOSSES} requests in a row ended with a net loss: $${(-savedUsd).toFixed(4)} (${percent} %) more than untouched`;
+  return `${LOSS_LIMIT} requests in a row ended with a net loss: $${(-savedUsd).toFixed(4)} (${percent} %) more than untouched`;
 }
 
 /** `YYYY-MM-DD`, UTC. */

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { LedgerRecord } from './entry.ts';
-import { openLineFile } from './jsonl-file.ts';
+import { openJsonlFile } from './jsonl-file.ts';
 
 /** Keeps the ledger over restarts. */
 export interface LedgerStore {
@@ -21,7 +21,7 @@ export interface LedgerStore {
  * @param report  told once what of the file could not be read
  */
 export function openLedgerFile(file: string, report: (message: string) => void): LedgerStore {
-  const lines = openLineFile(file);
+  const lines = openJsonlFile(file);
   return {
     async load() {
       try {

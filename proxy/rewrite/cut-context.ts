@@ -1,15 +1,15 @@
-import { type ConversationView, type MessageInfo, tokensOf } from '../wire/conversation.ts';
-import { modelTraits } from '../wire/models.ts';
-import { headEnd, type TurnSpan } from '../wire/split-turns.ts';
-import type { CutScene } from './cut.ts';
-import type { LocatedRounds, PlanUse } from './plan.ts';
+import { type ConversationView, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
+import { findModelTraits } from '../wire/models.ts';
+import { findHeadEnd, type TurnSpan } from '../wire/split-turns.ts';
+import type { CutContext } from './cut.ts';
+import type { LocatedRoundCut, PlanUse } from './plan.ts';
 
-export interface SceneInput {
+export interface CutContextInput {
   readonly view: ConversationView;
   readonly turns: readonly TurnSpan[];
   readonly absorbed: number;
   /** Rounds behind them that the plan in force drops. */
-  readonly rounds: readonly LocatedRounds[];
+  readonly rounds: readonly LocatedRoundCut[];
   /** When and how the plan in force was last used; null when that is not known. */
   readonly lastUse: PlanUse | null;
   readonly nowMs: number;
@@ -19,16 +19,24 @@ export interface SceneInput {
 const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
 
 /** What a cut would meet: a cache that is warm or cold, prices, and the size of everything. */
-export function sceneOf({ view, turns, absorbed, rounds, lastUse, nowMs, ownTokens }: SceneInput): CutScene {
-  const traits = modelTraits(view.model);
+export function buildCutContext({
+  view,
+  turns,
+  absorbed,
+  rounds,
+  lastUse,
+  nowMs,
+  ownTokens,
+}: CutContextInput): CutContext {
+  const traits = findModelTraits(view.model);
   const ttl = ttlOf(view.infos);
   const gone = plannedAway(view.infos, turns, absorbed, rounds);
-  const head = view.infos.slice(0, headEnd(view)).reduce((total, info) => total + info.tokens, 0);
+  const head = view.infos.slice(0, findHeadEnd(view)).reduce((total, info) => total + info.tokens, 0);
   return {
     cold: lastUse !== null && isCold(lastUse, view, nowMs - TTL_MS[ttl]),
     prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
     aroundTokens: head + ownTokens,
-    requestTokens: tokensOf(view.body.length) - gone + ownTokens,
+    requestTokens: estimateTokens(view.body.length) - gone + ownTokens,
     contextTokens: traits.contextTokens,
   };
 }
@@ -37,7 +45,7 @@ function plannedAway(
   infos: readonly MessageInfo[],
   turns: readonly TurnSpan[],
   absorbed: number,
-  rounds: readonly LocatedRounds[],
+  rounds: readonly LocatedRoundCut[],
 ): number {
   const first = turns[0]?.start ?? 0;
   const end = absorbed === 0 ? first : (turns[absorbed - 1]?.end ?? first);

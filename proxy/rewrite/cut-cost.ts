@@ -1,5 +1,5 @@
 import type { TurnSpan } from '../wire/split-turns.ts';
-import { eligibleThrough, type KeepRule } from './retention.ts';
+import { countEligibleTurns, type RetentionRule } from './retention.ts';
 
 /** Prices of a cached token relative to an uncached one. */
 export interface CachePrices {
@@ -29,12 +29,12 @@ export interface CutCostInput {
  * with growth g a request and price C, C/m + r·g·m/2 a request is least where r·g·m²/2 = C.
  * Source: ski rental, Karlin, Manasse, Rudolph, Sleator 1988; economic order quantity, Harris 1913.
  */
-export function cutCost({ turns, absorbed, rewrittenTokens, prices }: CutCostInput, keep: KeepRule): CutCost {
+export function cutCost({ turns, absorbed, rewrittenTokens, prices }: CutCostInput, keep: RetentionRule): CutCost {
   const upTo: number[] = [0];
   for (const turn of turns) upTo.push((upTo.at(-1) as number) + turn.tokens);
   let carried = 0;
   for (let index = absorbed; index < turns.length; index += 1) {
-    const through = Math.max(absorbed, eligibleThrough(turns, keep, index + 1));
+    const through = Math.max(absorbed, countEligibleTurns(turns, keep, index + 1));
     const droppable = (upTo[through] as number) - (upTo[absorbed] as number);
     carried += prices.read * droppable * (turns[index] as TurnSpan).requests;
   }

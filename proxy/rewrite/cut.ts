@@ -1,8 +1,8 @@
 import type { TurnSpan } from '../wire/split-turns.ts';
 import { type CachePrices, cutCost } from './cut-cost.ts';
-import { eligibleThrough, type KeepRule } from './retention.ts';
+import { countEligibleTurns, type RetentionRule } from './retention.ts';
 
-export interface CutRule extends KeepRule {
+export interface CutRule extends RetentionRule {
   /** History above this many tokens is worth a cut. */
   readonly triggerTokens: number;
   /** Least share of the history that a cut must drop. */
@@ -21,7 +21,7 @@ export interface CutRule extends KeepRule {
 }
 
 /** What is known of the prompt cache and of everything around the turns. */
-export interface CutScene {
+export interface CutContext {
   readonly cold: boolean;
   readonly prices: CachePrices;
   /** Tokens that a cut writes anew beside the kept turns: head, preamble, system block. */
@@ -50,14 +50,14 @@ export interface CutInput {
   /** Turns that the plan in force absorbs already. */
   readonly absorbed: number;
   readonly isDurable: (turn: TurnSpan) => boolean;
-  readonly scene: CutScene;
+  readonly context: CutContext;
 }
 
 /** One leading range of whole turns, the newest left alone, and only turns that durable nodes stand for. */
-export function decideCut({ turns, absorbed, isDurable, scene }: CutInput, rule: CutRule): CutDecision {
+export function decideCut({ turns, absorbed, isDurable, context: scene }: CutInput, rule: CutRule): CutDecision {
   const history = sum(turns.slice(absorbed));
   if (history < rule.triggerTokens && !isOverTarget(scene, rule)) return { kind: 'keep', because: 'small' };
-  const eligible = eligibleThrough(turns, rule);
+  const eligible = countEligibleTurns(turns, rule);
   if (eligible <= absorbed) return { kind: 'keep', because: 'too_few_turns' };
   let through = absorbed;
   while (through < eligible && isDurable(turns[through] as TurnSpan)) through += 1;
@@ -67,14 +67,14 @@ export function decideCut({ turns, absorbed, isDurable, scene }: CutInput, rule:
   if (droppedTokens < rule.minDropShare * history) {
     return { kind: 'keep', because: through < eligible ? 'not_durable' : 'too_little' };
   }
-  const because = whyNow({ turns, absorbed, scene, keptTokens }, rule);
+  const because = whyNow({ turns, absorbed, context: scene, keptTokens }, rule);
   if (because === null) return { kind: 'keep', because: 'not_paid' };
   return { kind: 'cut', because, through, droppedTokens, keptTokens };
 }
 
 type Moment = Omit<CutInput, 'isDurable'> & { readonly keptTokens: number };
 
-function whyNow({ turns, absorbed, scene, keptTokens }: Moment, rule: CutRule): CutReason | null {
+function whyNow({ turns, absorbed, context: scene, keptTokens }: Moment, rule: CutRule): CutReason | null {
   if (scene.cold) return 'cold';
   if (isOverTarget(scene, rule)) return 'target';
   if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return 'pressure';
@@ -83,7 +83,7 @@ function whyNow({ turns, absorbed, scene, keptTokens }: Moment, rule: CutRule): 
   return cost.carried >= rule.margin * cost.once ? 'paid' : null;
 }
 
-function isOverTarget(scene: CutScene, rule: CutRule): boolean {
+function isOverTarget(scene: CutContext, rule: CutRule): boolean {
   return rule.targetTokens > 0 && scene.requestTokens > rule.targetTokens;
 }
 

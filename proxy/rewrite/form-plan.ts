@@ -1,8 +1,8 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { MemoryLine, MemorySource } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
-import { modelTraits } from '../wire/models.ts';
-import { freshPromptAt, headEnd, splitTurns } from '../wire/split-turns.ts';
+import { findModelTraits } from '../wire/models.ts';
+import { findFreshPrompt, findHeadEnd, splitTurns } from '../wire/split-turns.ts';
 import {
   type Line,
   type Rendered,
@@ -13,10 +13,10 @@ import {
   renderSystemBlock,
   type SystemTexts,
 } from './injected-text.ts';
-import { type EpochPlan, type Injection, locate, type RoundCut } from './plan.ts';
-import { type Step, stripThrough } from './plan-step.ts';
+import { type EpochPlan, type Injection, locatePlan, type RoundCut } from './plan.ts';
+import { findStripEnd, type Step } from './plan-step.ts';
 
-export interface EpochConfig {
+export interface PlanConfig {
   readonly retrieval: RetrievalMode;
   readonly retrievalTokens: number;
   readonly systemTokens: number;
@@ -26,16 +26,16 @@ export interface EpochConfig {
 }
 
 /** What memory had to say in time. */
-export interface Recollection {
+export interface RecalledMemory {
   readonly brief: readonly string[];
-  readonly standing: readonly Line[];
+  readonly sessionLines: readonly Line[];
   readonly recalled: readonly Line[];
   /** False where something of it was late or failed. */
-  readonly whole: boolean;
+  readonly isComplete: boolean;
 }
 
 /** What a request asks for, of which conversation. */
-export interface Occasion {
+export interface PlanInput {
   readonly view: ConversationView;
   readonly sessionId: string;
   readonly step: Exclude<Step, { kind: 'replay' }>;
@@ -44,19 +44,19 @@ export interface Occasion {
 /** Of the preamble's budget: what tools said is asked for again less often than what people said. */
 const ROUNDS_PART = 3;
 
-export function roundsBudget({ preambleTokens }: Pick<EpochConfig, 'preambleTokens'>): number {
+export function roundsBudget({ preambleTokens }: Pick<PlanConfig, 'preambleTokens'>): number {
   return Math.ceil(preambleTokens / ROUNDS_PART);
 }
 
 /** The plan that this step asks for, with what memory said put where it may stand. */
-export function formPlan(
+export function buildPlan(
   memory: MemorySource,
-  occasion: Occasion & { readonly createdAtMs: number; readonly id: string; readonly fence: string },
-  said: Recollection,
-  config: EpochConfig,
+  occasion: PlanInput & { readonly createdAtMs: number; readonly id: string; readonly fence: string },
+  said: RecalledMemory,
+  config: PlanConfig,
 ): EpochPlan {
   const { view, step, sessionId } = occasion;
-  const fresh = freshPromptAt(view);
+  const fresh = findFreshPrompt(view);
   const place = (lines: readonly Line[]): Injection[] =>
     fresh < 0
       ? []
@@ -70,10 +70,10 @@ export function formPlan(
   const system = (mayHead: boolean): Rendered | null => (mayHead ? renderSystemBlock(systemTexts(said, config)) : null);
   if (step.kind === 'extend') {
     const grown = { ...step.plan, injections: [...step.plan.injections, ...place(said.recalled)] };
-    return isField(config) && said.whole ? withField(grown, system(true), occasion) : grown;
+    return usesSystemField(config) && said.isComplete ? withField(grown, system(true), occasion) : grown;
   }
 
-  const mayHead = maySpeakInSystem(view, step, config);
+  const mayHead = mayAddSystemBlock(view, step, config);
   const head = system(mayHead);
   const cut = step.cut === null ? (step.from?.cut ?? null) : formCut(memory, occasion, config);
   const told = new Set([head?.text, step.cut === null ? '' : cut?.preamble].flatMap((text) => text?.split('\n') ?? []));
@@ -105,23 +105,23 @@ function formerSystem({ systemBlock, systemNodeIds, systemFound }: EpochPlan): S
 }
 
 /** A system block that was not there when the answers so far were given would unbind all their thinking. */
-export function maySpeakInSystem(
+export function mayAddSystemBlock(
   view: ConversationView,
   step: Extract<Step, { kind: 'epoch' }>,
-  config: Pick<EpochConfig, 'retrieval'>,
+  config: Pick<PlanConfig, 'retrieval'>,
 ): boolean {
   if (step.because !== 'first') return step.because !== 'broken';
   const answered = view.infos.some((info) => info.role === 'assistant');
-  return !answered || (isField(config) && !modelTraits(view.model).bindsThinking);
+  return !answered || (usesSystemField(config) && !findModelTraits(view.model).bindsThinking);
 }
 
-export function isField({ retrieval }: Pick<EpochConfig, 'retrieval'>): boolean {
+export function usesSystemField({ retrieval }: Pick<PlanConfig, 'retrieval'>): boolean {
   return retrieval === 'system-field';
 }
 
-function systemTexts({ brief, standing, recalled }: Recollection, config: EpochConfig): SystemTexts {
+function systemTexts({ brief, sessionLines: standing, recalled }: RecalledMemory, config: PlanConfig): SystemTexts {
   const { systemTokens, retrievalTokens } = config;
-  if (!isField(config)) {
+  if (!usesSystemField(config)) {
     // What is recalled of a memory says more than what always stands there.
     const byNode = new Map(recalled.map((line) => [line.nodeId, line]));
     const lines = [...standing.map((line) => byNode.get(line.nodeId) ?? line), ...recalled];
@@ -141,10 +141,10 @@ function systemTexts({ brief, standing, recalled }: Recollection, config: EpochC
 function withField(
   plan: EpochPlan,
   field: Rendered | null,
-  { view, id, createdAtMs }: Occasion & { readonly id: string; readonly createdAtMs: number },
+  { view, id, createdAtMs }: PlanInput & { readonly id: string; readonly createdAtMs: number },
 ): EpochPlan {
   if ((field?.text ?? null) === plan.systemBlock) return plan;
-  const binds = modelTraits(view.model).bindsThinking;
+  const binds = findModelTraits(view.model).bindsThinking;
   const { systemFound: _, ...rest } = plan;
   return {
     ...rest,
@@ -152,11 +152,11 @@ function withField(
     id,
     createdAtMs,
     epoch: plan.epoch + 1,
-    strippedThrough: binds ? stripThrough(view, freshPromptAt(view)) : plan.strippedThrough,
+    strippedThrough: binds ? findStripEnd(view, findFreshPrompt(view)) : plan.strippedThrough,
   };
 }
 
-function formCut(memory: MemorySource, { view, step, fence }: Occasion & { fence: string }, config: EpochConfig) {
+function formCut(memory: MemorySource, { view, step, fence }: PlanInput & { fence: string }, config: PlanConfig) {
   if (step.kind !== 'epoch' || step.cut === null) return null;
   const absorbed = splitTurns(view).slice(0, step.cut.through);
   const ends = absorbed.map((turn) => turn.endHash);
@@ -167,8 +167,8 @@ function formCut(memory: MemorySource, { view, step, fence }: Occasion & { fence
 
 function formRounds(
   memory: MemorySource,
-  { view, step, fence }: Occasion & { fence: string },
-  config: EpochConfig,
+  { view, step, fence }: PlanInput & { fence: string },
+  config: PlanConfig,
 ): RoundCut[] {
   if (step.kind !== 'epoch' || step.rounds === null) return [];
   const { start, end, parts } = step.rounds;
@@ -184,13 +184,13 @@ function formRounds(
 function standingFor(memory: MemorySource, ends: readonly string[]): { nodeIds: string[]; lines: Line[] } {
   const nodes = memory.standIns(ends);
   const nodeIds = [...new Set(ends.flatMap((end) => nodes.get(end) ?? []))];
-  return { nodeIds, lines: memory.lines(nodeIds).map(asLine) };
+  return { nodeIds, lines: memory.lines(nodeIds).map(toLine) };
 }
 
 /** Rounds that the plan before dropped, of turns that are still there. */
 function keptRounds(view: ConversationView, step: Extract<Step, { kind: 'epoch' }>): RoundCut[] {
   if (step.from === null) return [];
-  const located = locate(step.from, view.lineage)?.rounds ?? [];
+  const located = locatePlan(step.from, view.lineage)?.rounds ?? [];
   const cutEnd = step.cut === null ? 0 : (splitTurns(view)[step.cut.through]?.start ?? 0);
   return located.filter(({ start }) => start >= cutEnd && start !== step.rounds?.start).map(({ cut }) => cut);
 }
@@ -202,7 +202,7 @@ export function keptInjections(
 ): Injection[] {
   if (step.cut === null) return [...from.injections];
   const firstKept = splitTurns(view)[step.cut.through]?.start ?? 0;
-  const head = headEnd(view);
+  const head = findHeadEnd(view);
   return from.injections.filter((injection) => {
     const at = view.lineage.indexOf(injection.anchor);
     return at >= firstKept || (at >= 0 && at < head);
@@ -213,6 +213,6 @@ function distinct(lines: readonly Line[]): Line[] {
   return [...new Map(lines.map((line) => [line.text, line])).values()];
 }
 
-export function asLine({ nodeId, text, origin }: MemoryLine): Line {
+export function toLine({ nodeId, text, origin }: MemoryLine): Line {
   return { nodeId, text, clean: isCleanOrigin(origin) };
 }

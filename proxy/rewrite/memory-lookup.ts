@@ -1,36 +1,36 @@
 import type { MemorySource, ProxyLog, RecalledLine } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
-import { messageText, recentTexts } from '../wire/message-text.ts';
-import { freshPromptAt, splitTurns, type TurnSpan } from '../wire/split-turns.ts';
+import { readMessageText, readRecentTexts } from '../wire/message-text.ts';
+import { findFreshPrompt, splitTurns, type TurnSpan } from '../wire/split-turns.ts';
 import { splitParts, splitRounds } from '../wire/tool-rounds.ts';
 import {
-  asLine,
-  type EpochConfig,
-  isField,
   keptInjections,
-  maySpeakInSystem,
-  type Occasion,
-  type Recollection,
+  mayAddSystemBlock,
+  type PlanConfig,
+  type PlanInput,
+  type RecalledMemory,
+  toLine,
+  usesSystemField,
 } from './form-plan.ts';
 import { type Line, recallsInRequest } from './injected-text.ts';
-import { type EpochPlan, locate } from './plan.ts';
+import { type EpochPlan, locatePlan } from './plan.ts';
 import type { Step } from './plan-step.ts';
 
 /** Nothing to say. */
-export const SILENCE: Recollection = { brief: [], standing: [], recalled: [], whole: false };
+export const EMPTY: RecalledMemory = { brief: [], sessionLines: [], recalled: [], isComplete: false };
 
 /** Asks memory under the deadline; whatever is late or fails is left out. */
-export async function recollect(
+export async function lookUpMemory(
   memory: MemorySource,
-  { view, sessionId, step }: Occasion,
-  config: EpochConfig,
+  { view, sessionId, step }: PlanInput,
+  config: PlanConfig,
   log: ProxyLog,
-): Promise<Recollection> {
-  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return SILENCE;
+): Promise<RecalledMemory> {
+  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return EMPTY;
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
-  const fresh = freshPromptAt(view);
-  const wantsStanding = step.kind === 'extend' ? isField(config) : maySpeakInSystem(view, step, config);
+  const fresh = findFreshPrompt(view);
+  const wantsStanding = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
   const standing = wantsStanding ? memory.standing(sessionId, projectDir) : Promise.resolve({ brief: [], lines: [] });
   const recalled =
     fresh < 0 || !recallsInRequest(config.retrieval)
@@ -39,8 +39,8 @@ export async function recollect(
           {
             sessionId,
             projectDir,
-            prompt: messageText(view, fresh),
-            recent: recentTexts(view, fresh, 4),
+            prompt: readMessageText(view, fresh),
+            recent: readRecentTexts(view, fresh, 4),
             visibleTurns: visibleTurns(view, step),
             shown: new Set(linesThatStay(view, step, config)),
           },
@@ -56,16 +56,16 @@ export async function recollect(
   ]);
   return {
     brief: has?.brief ?? [],
-    standing: (has?.lines ?? []).map(asLine),
+    sessionLines: (has?.lines ?? []).map(toLine),
     recalled: (hits ?? []).map(asRecalled),
-    whole: has !== null && hits !== null,
+    isComplete: has !== null && hits !== null,
   };
 }
 
 function visibleTurns(view: ConversationView, step: Exclude<Step, { kind: 'replay' }>): Set<string> {
   const turns = splitTurns(view);
   const plan = step.kind === 'extend' ? step.plan : step.from;
-  const cutEnd = plan === null ? 0 : (locate(plan, view.lineage)?.cutEnd ?? 0);
+  const cutEnd = plan === null ? 0 : (locatePlan(plan, view.lineage)?.cutEnd ?? 0);
   const from = step.kind === 'epoch' && step.cut !== null ? (turns[step.cut.through]?.start ?? 0) : cutEnd;
   const shown = turns.filter((turn) => turn.start >= from);
   return new Set(shown.flatMap((turn) => [turn.endHash, ...shownParts(view, turn, plan)]));
@@ -73,7 +73,7 @@ function visibleTurns(view: ConversationView, step: Exclude<Step, { kind: 'repla
 
 function shownParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | null): string[] {
   const parts = splitParts(view, splitRounds(view, turn));
-  const gone = parts.length === 0 || plan === null ? [] : (locate(plan, view.lineage)?.rounds ?? []);
+  const gone = parts.length === 0 || plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
   const isGone = (part: TurnSpan): boolean => gone.some(({ start, end }) => part.start >= start && part.end <= end);
   return parts.filter((part) => !isGone(part)).map((part) => part.endHash);
 }
@@ -82,7 +82,7 @@ function shownParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | nu
 function linesThatStay(
   view: ConversationView,
   step: Exclude<Step, { kind: 'replay' }>,
-  config: Pick<EpochConfig, 'retrieval'>,
+  config: Pick<PlanConfig, 'retrieval'>,
 ): string[] {
   if (step.kind === 'extend') return shownLines(step.plan, view, config);
   if (step.from === null) return [];
@@ -91,17 +91,17 @@ function linesThatStay(
 }
 
 /** What the model sees of ours already; a branch that was left holds injections that this one does not. */
-function shownLines(plan: EpochPlan, view: ConversationView, config: Pick<EpochConfig, 'retrieval'>): string[] {
+function shownLines(plan: EpochPlan, view: ConversationView, config: Pick<PlanConfig, 'retrieval'>): string[] {
   const here = new Set(view.lineage);
   const injected = plan.injections.filter((injection) => here.has(injection.anchor));
-  const system = isField(config) ? null : plan.systemBlock;
+  const system = usesSystemField(config) ? null : plan.systemBlock;
   const preambles = [plan.cut, ...plan.rounds].map((cut) => cut?.preamble);
   const texts = [...preambles, system, ...injected.map((injection) => injection.text)];
   return texts.flatMap((text) => text?.split('\n') ?? []);
 }
 
 function asRecalled({ line, score, lanes = {}, isExact = false }: RecalledLine): Line {
-  return { ...asLine(line), found: { score, lanes }, isExact };
+  return { ...toLine(line), found: { score, lanes }, isExact };
 }
 
 function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise<T> {

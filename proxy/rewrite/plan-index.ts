@@ -11,7 +11,7 @@ interface Held {
  * Plans by the lineages they were used for. Records applied in order give the same book again. Sessions that were not
  * used for long can be put away; a few of their lineages stay, by which they are asked for when they come back.
  */
-export class PlanBook {
+export class PlanIndex {
   readonly #plans = new Map<string, EpochPlan>();
   readonly #servedBy = new Map<string, string[]>();
   readonly #uses = new Map<string, PlanUse>();
@@ -95,7 +95,7 @@ export class PlanBook {
   }
 
   /** Lets go of those not used for longest, until no more than `most` sessions are held. */
-  putAway(most: number, mayGo: (sessionId: string) => boolean = () => true): void {
+  evict(most: number, mayGo: (sessionId: string) => boolean = () => true): void {
     for (const [sessionId, held] of this.#held) {
       if (this.#held.size <= most) return;
       if (mayGo(sessionId)) this.#letGo(sessionId, held);
@@ -121,7 +121,7 @@ export class PlanBook {
   }
 
   /** Sessions put away whose plans this conversation may need, its own last. */
-  awayFor(lineage: readonly string[], sessionId: string): string[] {
+  evictedSessions(lineage: readonly string[], sessionId: string): string[] {
     if (this.#away.size === 0) return [];
     const parents = lineage.map((each) => this.#awayBy.get(each)).filter((parent) => parent !== undefined);
     const others = new Set(parents.filter((parent) => parent !== sessionId));
@@ -129,7 +129,7 @@ export class PlanBook {
   }
 
   /** All that is kept of the session is applied anew after this. */
-  bringBack(sessionId: string): void {
+  restore(sessionId: string): void {
     for (const mark of this.#away.get(sessionId) ?? []) {
       if (this.#awayBy.get(mark) === sessionId) this.#awayBy.delete(mark);
     }

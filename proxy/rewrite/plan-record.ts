@@ -7,12 +7,12 @@ export interface ServedBy {
   readonly use: PlanUse;
 }
 
-export function servedBy(view: ConversationView, atMs: number): ServedBy {
+export function describeUse(view: ConversationView, atMs: number): ServedBy {
   return { served: view.lineage.at(-1) as string, use: { atMs, model: view.model, effort: view.effort } };
 }
 
 /** What has to be written for `plan` to be used: a new plan whole, a plan that only grew by what it grew. */
-export function recordOf(extended: EpochPlan | null, plan: EpochPlan, served: ServedBy): PlanRecord {
+export function createPlanRecord(extended: EpochPlan | null, plan: EpochPlan, served: ServedBy): PlanRecord {
   if (extended === null) return { kind: 'plan', plan, ...served };
   const injections = plan.injections.slice(extended.injections.length);
   if (injections.length === 0) return { kind: 'served', planId: plan.id, ...served };
@@ -20,6 +20,6 @@ export function recordOf(extended: EpochPlan | null, plan: EpochPlan, served: Se
 }
 
 /** Nothing of ours goes out by it: losing it costs a shorter match at most. */
-export function changesNothing(record: PlanRecord): boolean {
+export function changesNoBytes(record: PlanRecord): boolean {
   return record.kind === 'served' || (record.kind === 'plan' && isEmptyPlan(record.plan));
 }

@@ -100,13 +100,13 @@ export function isEmptyPlan(plan: EpochPlan): boolean {
 }
 
 /** Where a plan applies in a request, as message indices and counts. */
-export interface Located {
+export interface PlanLocation {
   readonly cutEnd: number;
   readonly stripEnd: number;
-  readonly rounds: readonly LocatedRounds[];
+  readonly rounds: readonly LocatedRoundCut[];
 }
 
-export interface LocatedRounds {
+export interface LocatedRoundCut {
   readonly cut: RoundCut;
   /** Messages `[start, end)` are absorbed. */
   readonly start: number;
@@ -114,7 +114,7 @@ export interface LocatedRounds {
 }
 
 /** Null when the plan's prefix is not that of this request. */
-export function locate(plan: EpochPlan, lineage: readonly string[]): Located | null {
+export function locatePlan(plan: EpochPlan, lineage: readonly string[]): PlanLocation | null {
   const after = (hash: string | null): number => (hash === null ? 0 : lineage.indexOf(hash) + 1);
   const cutEnd = after(plan.cut?.through ?? null);
   const stripEnd = after(plan.strippedThrough);

@@ -10,7 +10,7 @@ export interface ReceiptEdit extends Slice {
  * The same edits without the bytes received: a receipt is kept, and what Claude Code sent must not be kept with it.
  * A changed message becomes the insertions and deletions around the blocks of it that went out.
  */
-export function smallestEdits(view: Pick<ConversationView, 'body' | 'scan'>, edits: readonly Edit[]): ReceiptEdit[] {
+export function minimizeEdits(view: Pick<ConversationView, 'body' | 'scan'>, edits: readonly Edit[]): ReceiptEdit[] {
   const places = [...view.scan.messages, view.scan.fields.get('system')].filter((at) => at !== undefined);
   const starts = new Map(places.map((at) => [at.start, at]));
   return edits.flatMap((edit) => {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { type ConversationView, tokensOf } from '../wire/conversation.ts';
+import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import type { Spliced } from '../wire/splice.ts';
-import { headEnd } from '../wire/split-turns.ts';
-import { type EpochPlan, type Finding, locate } from './plan.ts';
-import { smallestEdits } from './receipt-edits.ts';
+import { findHeadEnd } from '../wire/split-turns.ts';
+import { type EpochPlan, type Finding, locatePlan } from './plan.ts';
+import { minimizeEdits } from './receipt-edits.ts';
 
 interface BodyDigest {
   readonly bytes: number;
@@ -76,7 +76,7 @@ interface Economics {
 }
 
 /** What the answer told. */
-export interface Answered {
+export interface ReceiptResponse {
   readonly status: number;
   readonly refusal: string;
   readonly account: {
@@ -109,10 +109,10 @@ export interface ReceiptInput {
   readonly spliced: Spliced | null;
 }
 
-export function receiptOf({ view, plan, spliced, ...input }: ReceiptInput): Receipt {
+export function createReceipt({ view, plan, spliced, ...input }: ReceiptInput): Receipt {
   const sent = spliced?.body ?? view.body;
-  const received_tokens = tokensOf(view.body.length);
-  const sent_tokens = tokensOf(sent.length);
+  const received_tokens = estimateTokens(view.body.length);
+  const sent_tokens = estimateTokens(sent.length);
   const received = digestOf(view.body);
   return {
     request_id: input.requestId,
@@ -139,12 +139,12 @@ export function receiptOf({ view, plan, spliced, ...input }: ReceiptInput): Rece
     },
     status: 0,
     refusal: '',
-    edits: smallestEdits(view, spliced?.edits ?? []),
+    edits: minimizeEdits(view, spliced?.edits ?? []),
   };
 }
 
 /** The receipt with what the answer told. */
-export function settledReceipt(receipt: Receipt, { status, refusal, account }: Answered): Receipt {
+export function settleReceipt(receipt: Receipt, { status, refusal, account }: ReceiptResponse): Receipt {
   if (account === null) return { ...receipt, status, refusal };
   const { savedEquivalents: saved_equivalents, savedUsd: saved_usd, conversationSavedUsd, off } = account;
   const received_tokens = totalOf(account.untouched);
@@ -177,9 +177,9 @@ function digestOf(body: Buffer): BodyDigest {
 }
 
 function dropped(view: ConversationView, plan: EpochPlan): Receipt['dropped'] {
-  const at = locate(plan, view.lineage);
+  const at = locatePlan(plan, view.lineage);
   const ranges = (at?.rounds ?? []).map(({ cut, start, end }) => ({ start, end, nodes: cut.nodeIds }));
-  if (plan.cut !== null) ranges.unshift({ start: headEnd(view), end: at?.cutEnd ?? 0, nodes: plan.cut.nodeIds });
+  if (plan.cut !== null) ranges.unshift({ start: findHeadEnd(view), end: at?.cutEnd ?? 0, nodes: plan.cut.nodeIds });
   return ranges.flatMap(({ start, end, nodes }) => {
     const gone = view.infos.slice(start, end);
     const tokens = gone.reduce((total, info) => total + info.tokens, 0);

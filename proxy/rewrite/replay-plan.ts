@@ -1,21 +1,21 @@
 import type { ConversationView } from '../wire/conversation.ts';
-import { freshPromptAt } from '../wire/split-turns.ts';
-import { type EpochPlan, locate, type Match } from './plan.ts';
-import { stripThrough, wentPast } from './plan-step.ts';
+import { findFreshPrompt } from '../wire/split-turns.ts';
+import { type EpochPlan, locatePlan, type Match } from './plan.ts';
+import { findStripEnd, hasUnproxiedMessages } from './plan-step.ts';
 
 /** What goes out where nothing new may be decided; null: the bytes received, which nothing of ours came before. */
-export function planToReplay(view: ConversationView, match: Match | null, isKnown: boolean): EpochPlan | null {
+export function chooseReplayPlan(view: ConversationView, match: Match | null, isKnown: boolean): EpochPlan | null {
   if (match === null && !isKnown) return null;
-  const plan = match !== null && locate(match.plan, view.lineage) !== null ? match.plan : null;
+  const plan = match !== null && locatePlan(match.plan, view.lineage) !== null ? match.plan : null;
   if (match !== null && plan !== null && plan.broken !== 'structure') {
-    if (plan.broken === false && !wentPast(view, match)) return plan;
-    return { ...plan, strippedThrough: stripThrough(view, freshPromptAt(view)) };
+    if (plan.broken === false && !hasUnproxiedMessages(view, match)) return plan;
+    return { ...plan, strippedThrough: findStripEnd(view, findFreshPrompt(view)) };
   }
-  return bareOf(view, match?.plan ?? null);
+  return stripThinkingPlan(view, match?.plan ?? null);
 }
 
 /** Nothing of ours but that all thinking is gone, which was bound to what can no longer be sent; null without any. */
-export function bareOf(view: ConversationView, lost: EpochPlan | null): EpochPlan | null {
+export function stripThinkingPlan(view: ConversationView, lost: EpochPlan | null): EpochPlan | null {
   if (!view.infos.some((info) => info.hasThinking)) return null;
   return {
     id: '',
@@ -24,7 +24,7 @@ export function bareOf(view: ConversationView, lost: EpochPlan | null): EpochPla
     epoch: lost?.epoch ?? 0,
     cut: null,
     rounds: [],
-    strippedThrough: stripThrough(view, freshPromptAt(view)),
+    strippedThrough: findStripEnd(view, findFreshPrompt(view)),
     systemBlock: null,
     systemNodeIds: [],
     injections: [],

@@ -1,7 +1,7 @@
 import type { TurnSpan } from '../wire/split-turns.ts';
 
 /** What of a conversation's newest part always stays. */
-export interface KeepRule {
+export interface RetentionRule {
   readonly keepTurns: number;
   readonly keepTokens: number;
 }
@@ -10,7 +10,7 @@ export interface KeepRule {
  * How many of the first `count` turns may go: all but the running one, the newest `keepTurns` complete ones and
  * `keepTokens` of them.
  */
-export function eligibleThrough(turns: readonly TurnSpan[], rule: KeepRule, count = turns.length): number {
+export function countEligibleTurns(turns: readonly TurnSpan[], rule: RetentionRule, count = turns.length): number {
   let kept = 0;
   let tokens = 0;
   let through = Math.max(0, count - 1);

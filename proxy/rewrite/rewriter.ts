@@ -1,32 +1,32 @@
 import type { Clock } from '../../common/clock.ts';
-import { type CostLedger, openCostLedger, rootOf } from '../ledger/index.ts';
+import { type CostLedger, findConversationRoot, openCostLedger } from '../ledger/index.ts';
 import { createMemoryReceipts } from '../ledger/receipt-store.ts';
 import { openReceipts, type Receipts } from '../ledger/receipts.ts';
 import { createMemoryLedger } from '../ledger/store.ts';
 import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOutcome, Rewriter } from '../ports.ts';
-import { mayStandAlone, standsAlone } from '../wire/classify.ts';
-import { type ConversationView, ViewCache } from '../wire/conversation.ts';
+import { isStandalone, mayBeStandalone } from '../wire/classify.ts';
+import { ConversationCache, type ConversationView } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json-scanner.ts';
 import { type Spliced, splice } from '../wire/splice.ts';
-import { freshPromptAt, splitTurns, type TurnSpan } from '../wire/split-turns.ts';
+import { findFreshPrompt, splitTurns, type TurnSpan } from '../wire/split-turns.ts';
 import { splitParts, splitRounds } from '../wire/tool-rounds.ts';
-import { createAftermath } from './after-response.ts';
+import { createResponseRecorder } from './after-response.ts';
 import type { CutRule } from './cut.ts';
-import { type EpochConfig, formPlan, roundsBudget } from './form-plan.ts';
+import { buildPlan, type PlanConfig, roundsBudget } from './form-plan.ts';
 import { createTurnstile } from './keyed-mutex.ts';
-import { recollect, SILENCE } from './memory-lookup.ts';
+import { EMPTY, lookUpMemory } from './memory-lookup.ts';
 import type { EpochPlan, Match, PlanRecord } from './plan.ts';
-import { openPlanShelf } from './plan-cache.ts';
-import { changesNothing, recordOf, servedBy } from './plan-record.ts';
-import { decideStep, roundsToPrepare, type Situation, type Step, turnsToPrepare } from './plan-step.ts';
+import { openPlanCache } from './plan-cache.ts';
+import { changesNoBytes, createPlanRecord, describeUse } from './plan-record.ts';
+import { decideStep, type Step, type StepInput, selectPartsToPrepare, selectTurnsToPrepare } from './plan-step.ts';
 import type { PlanStore } from './plan-store.ts';
 import type { Receipt } from './receipt.ts';
-import { bareOf, planToReplay } from './replay-plan.ts';
-import { type Made, type Passage, understand } from './request-context.ts';
+import { chooseReplayPlan, stripThinkingPlan } from './replay-plan.ts';
+import { parseRequest, type RequestContext, type RewriteResult } from './request-context.ts';
 import { checkReceived, selfCheck } from './self-check.ts';
-import { capturedParts, capturedTurns } from './turn-capture.ts';
+import { captureParts, captureTurns } from './turn-capture.ts';
 
-export interface RewriterConfig extends EpochConfig {
+export interface RewriterConfig extends PlanConfig {
   /** Null: nothing is ever trimmed. */
   readonly cut: CutRule | null;
 }
@@ -62,16 +62,16 @@ const ALL_ALLOWED: ConsentSource = { of: () => ({ captures: true, adds: true }),
 
 /** @throws what the plan store throws while loading */
 export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
-  const shelf = await openPlanShelf(deps.plans, deps.log, deps.heldSessions);
-  const { book, note } = shelf;
-  const cache = new ViewCache();
+  const shelf = await openPlanCache(deps.plans, deps.log, deps.heldSessions);
+  const { index: book, saveLater: note } = shelf;
+  const cache = new ConversationCache();
   const inTurn = createTurnstile();
   const { log, clock, consent = ALL_ALLOWED } = deps;
   const ledger = deps.ledger ?? (await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }));
   const receipts =
     deps.receipts ??
     (await openReceipts({ store: createMemoryReceipts(), redact: (said) => said, most: RECEIPTS, log }));
-  const { outcome, untouched } = createAftermath({
+  const { outcome, untouched } = createResponseRecorder({
     memory: deps.memory,
     ledger,
     receipts,
@@ -82,20 +82,20 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   });
 
   /** The plan in force; where that is lost or cannot stand, nothing but the thinking taken out that it would unbind. */
-  function replayed(passage: Passage): Made {
+  function replayed(passage: RequestContext): RewriteResult {
     const { view, sessionId, kind, request } = passage;
     const match = kind === 'other' ? book.match(view, sessionId, 'answered') : ownMatch(view, sessionId);
-    const plan = planToReplay(view, match, kind !== 'other' && isKnown(view, sessionId));
+    const plan = chooseReplayPlan(view, match, kind !== 'other' && isKnown(view, sessionId));
     if (plan === null) return { passage, plan, spliced: null, decision: 'replay', cut: false };
     const isInForce = plan === match?.plan;
     const spliced = splice(view, plan);
     if (spliced !== null && isAccepted(passage, plan, spliced)) {
       if (isInForce && kind === 'main' && request.path === 'messages')
-        note(sessionId, { kind: 'served', planId: plan.id, ...servedBy(view, clock.now()) });
+        note(sessionId, { kind: 'served', planId: plan.id, ...describeUse(view, clock.now()) });
       return { passage, plan, spliced, decision: isInForce ? 'replay' : 'healing', cut: false };
     }
     if (isInForce) note(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
-    const bare = bareOf(view, plan);
+    const bare = stripThinkingPlan(view, plan);
     const without = bare === null ? null : splice(view, bare);
     const stands = bare !== null && without !== null && isAccepted(passage, bare, without);
     return { passage, plan: stands ? bare : null, spliced: stands ? without : null, decision: 'healing', cut: false };
@@ -110,28 +110,28 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     return { ...match, plan };
   }
 
-  async function advanced(passage: Passage, signal: AbortSignal): Promise<Made> {
+  async function advanced(passage: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
     if (passage.kind !== 'main' || passage.request.path === 'count_tokens') return replayed(passage);
     const { view, sessionId } = passage;
     const match = ownMatch(view, sessionId);
     const turns = splitTurns(view);
     const situation = situate(passage, match, turns);
-    setImmediate(remember, passage, freshPromptAt(view) >= 0 ? turns.slice(0, -1) : [], situation);
+    setImmediate(remember, passage, findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [], situation);
 
     const step = decideStep(situation);
     if (step.kind === 'replay') return replayed(passage);
-    const said = isOff(passage) ? SILENCE : await recollect(deps.memory, { view, sessionId, step }, deps.config, log);
+    const said = isOff(passage) ? EMPTY : await lookUpMemory(deps.memory, { view, sessionId, step }, deps.config, log);
     const stamp = { createdAtMs: clock.now(), id: deps.randomHex(16), fence: deps.randomHex(6) };
-    const plan = formPlan(deps.memory, { view, sessionId, step, ...stamp }, said, deps.config);
+    const plan = buildPlan(deps.memory, { view, sessionId, step, ...stamp }, said, deps.config);
     const spliced = splice(view, plan);
     if (spliced === null || !isAccepted(passage, plan, spliced)) return replayed(passage);
 
-    const record = recordOf(
+    const record = createPlanRecord(
       step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null,
       plan,
-      servedBy(view, clock.now()),
+      describeUse(view, clock.now()),
     );
-    if (changesNothing(record)) note(sessionId, record);
+    if (changesNoBytes(record)) note(sessionId, record);
     else await commit(sessionId, plan, record, signal);
     return { passage, plan, spliced, decision: decisionOf(step), cut: cuts(step) };
   }
@@ -139,7 +139,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   /** Durable before its first use. Throws where the request has gone out without it in the meantime. */
   async function commit(sessionId: string, plan: EpochPlan, record: PlanRecord, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted();
-    await shelf.keep(sessionId, record);
+    await shelf.save(sessionId, record);
     if (isLate(signal)) {
       note(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
       throw signal.reason;
@@ -150,7 +150,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     }
   }
 
-  function situate(passage: Passage, match: Match | null, turns: readonly TurnSpan[]): Situation {
+  function situate(passage: RequestContext, match: Match | null, turns: readonly TurnSpan[]): StepInput {
     const { view, sessionId } = passage;
     const running = turns.at(-1);
     const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
@@ -169,22 +169,22 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
   /** Something of ours was sent in it: its thinking may be bound to that. The ledger outlives the plans. */
   function isKnown(view: ConversationView, sessionId: string): boolean {
-    return book.knowsSession(sessionId) || ledger.wasRewritten(sessionId, rootOf(view));
+    return book.knowsSession(sessionId) || ledger.wasRewritten(sessionId, findConversationRoot(view));
   }
 
   /** The user does not want it here, or it has cost more than it saved: plans in force go on, nothing else is done. */
-  function isOff({ view, sessionId }: Passage): boolean {
-    return !consent.of(view.system.workingDirectory).adds || ledger.offBecause(sessionId) !== null;
+  function isOff({ view, sessionId }: RequestContext): boolean {
+    return !consent.of(view.system.workingDirectory).adds || ledger.disabledReason(sessionId) !== null;
   }
 
   /** What is said while nothing may be taken in is not taken in later either. */
-  function heed({ view, kind }: Passage): void {
+  function heed({ view, kind }: RequestContext): void {
     if (kind !== 'main' || consent.of(view.system.workingDirectory).captures) return;
     const turn = splitTurns(view).at(-1);
     if (turn !== undefined) consent.withhold(turn.key);
   }
 
-  function isAccepted(passage: Passage, plan: EpochPlan, spliced: Spliced): boolean {
+  function isAccepted(passage: RequestContext, plan: EpochPlan, spliced: Spliced): boolean {
     const refusal = selfCheck(passage.view, plan, spliced, passage.betas, cache);
     if (refusal === null) return true;
     const ownFault = checkReceived(passage.view, passage.betas, cache) === null;
@@ -194,13 +194,13 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
   /** What it was is found out when its answer is there: upstream need not wait for that. */
   function asItCame(request: MessagesRequest): RewriteOutcome {
-    const seen: RewriteOutcome['seen'] = (response) => replay(request).seen(response);
-    return { body: request.body, rewritten: false, seen };
+    const seen: RewriteOutcome['onResponse'] = (response) => replay(request).onResponse(response);
+    return { body: request.body, rewritten: false, onResponse: seen };
   }
 
   function replay(request: MessagesRequest): RewriteOutcome {
     try {
-      const passage = understand(request, cache);
+      const passage = parseRequest(request, cache);
       return passage === null ? untouched(request) : outcome(replayed(passage), true);
     } catch (error) {
       log.error('replay failed; the original goes out', { requestId: request.requestId, error });
@@ -209,14 +209,14 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   }
 
   /** Off the path: what is complete goes to memory, again and again until a node stands for it. */
-  function remember({ view, sessionId }: Passage, turns: readonly TurnSpan[], situation: Situation): void {
+  function remember({ view, sessionId }: RequestContext, turns: readonly TurnSpan[], situation: StepInput): void {
     if (!consent.of(view.system.workingDirectory).captures) return;
     const bare = turns.filter((turn) => !situation.isDurable(turn));
     const context = { sessionId, atMs: clock.now() };
-    deps.memory.capture(capturedTurns(view, bare, context));
-    const parts = roundsToPrepare(situation);
-    deps.memory.capture(capturedParts(view, parts, context));
-    const wanted = [...(turns.length === 0 ? [] : turnsToPrepare(situation)), ...parts];
+    deps.memory.capture(captureTurns(view, bare, context));
+    const parts = selectPartsToPrepare(situation);
+    deps.memory.capture(captureParts(view, parts, context));
+    const wanted = [...(turns.length === 0 ? [] : selectTurnsToPrepare(situation)), ...parts];
     if (wanted.length > 0)
       deps.memory.prepare(
         sessionId,
@@ -226,15 +226,15 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
 
   return {
     async rewrite(request, signal) {
-      const scan = mayStandAlone(request.body, request.headers) ? scanBody(request.body) : null;
-      if (scan !== null && standsAlone(scan, request.headers)) return asItCame(request);
-      const passage = understand(request, cache);
+      const scan = mayBeStandalone(request.body, request.headers) ? scanBody(request.body) : null;
+      if (scan !== null && isStandalone(scan, request.headers)) return asItCame(request);
+      const passage = parseRequest(request, cache);
       if (passage === null) return untouched(request);
       heed(passage);
       return inTurn(passage.sessionId, async () => {
-        let made: Made;
+        let made: RewriteResult;
         try {
-          await shelf.fetch(passage.view.lineage, passage.sessionId);
+          await shelf.load(passage.view.lineage, passage.sessionId);
           made = await advanced(passage, signal);
         } catch (error) {
           log.warn('memory skipped; the plan in force is replayed', { requestId: request.requestId, error });

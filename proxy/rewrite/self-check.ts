@@ -1,4 +1,4 @@
-import type { ConversationView, ViewCache } from '../wire/conversation.ts';
+import type { ConversationCache, ConversationView } from '../wire/conversation.ts';
 import { type MessageShape, shapeMessage } from '../wire/request-shape.ts';
 import type { Spliced } from '../wire/splice.ts';
 import { checkRequest, type Refusal } from '../wire/validate/index.ts';
@@ -10,7 +10,7 @@ export function selfCheck(
   plan: EpochPlan,
   spliced: Spliced,
   betas: readonly string[],
-  cache: ViewCache,
+  cache: ConversationCache,
 ): Refusal | null {
   const head = cache.head(view, betas);
   const system = plan.systemBlock === null ? head.system : [...head.system, { type: 'text' }];
@@ -23,7 +23,11 @@ export function selfCheck(
 }
 
 /** What the API would refuse in the request as received. */
-export function checkReceived(view: ConversationView, betas: readonly string[], cache: ViewCache): Refusal | null {
+export function checkReceived(
+  view: ConversationView,
+  betas: readonly string[],
+  cache: ConversationCache,
+): Refusal | null {
   const messages = view.infos.map((info) => info.shape);
   return checkRequest({ ...cache.head(view, betas), bytes: view.body.length, messages }, 'rewritten');
 }

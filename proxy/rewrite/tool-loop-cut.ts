@@ -1,7 +1,7 @@
 import type { ConversationView } from '../wire/conversation.ts';
 import type { TurnSpan } from '../wire/split-turns.ts';
 import { type PartSpan, splitParts, splitRounds } from '../wire/tool-rounds.ts';
-import { type CutReason, type CutRule, type CutScene, decideCut } from './cut.ts';
+import { type CutContext, type CutReason, type CutRule, decideCut } from './cut.ts';
 
 /** Rounds of the running turn that go from now on, those that went already included. */
 export interface RoundsToCut {
@@ -20,14 +20,14 @@ export interface RoundCutInput {
   readonly absorbedEnd: number;
   readonly isDurable: (part: TurnSpan) => boolean;
   /** As a cut between turns would meet it; what is around the rounds is found here. */
-  readonly scene: CutScene;
+  readonly context: CutContext;
   /** Tokens of the kept turns before this one. */
   readonly earlierTokens: number;
 }
 
 /** The oldest parts of a running turn, by the same rule as whole turns, with rounds in their place. */
 export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut | null {
-  const { view, turn, absorbedEnd, isDurable, scene } = input;
+  const { view, turn, absorbedEnd, isDurable, context: scene } = input;
   const rounds = splitRounds(view, turn);
   const first = rounds[0];
   if (first === undefined) return null;
@@ -41,7 +41,7 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
       turns: units,
       absorbed: rounds.filter((round) => round.end <= absorbedEnd).length,
       isDurable: (round) => round.end <= durableEnd,
-      scene: { ...scene, aroundTokens: scene.aroundTokens + input.earlierTokens + instructionTokens },
+      context: { ...scene, aroundTokens: scene.aroundTokens + input.earlierTokens + instructionTokens },
     },
     own,
   );
@@ -51,7 +51,7 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
 }
 
 /** Parts of the running turn that a cut could need; empty while its rounds are far from worth one. */
-export function partsToPrepare(
+export function selectParts(
   { view, turn, absorbedEnd, isDurable }: Omit<RoundCutInput, 'scene' | 'earlierTokens'>,
   rule: CutRule,
 ): PartSpan[] {

@@ -4,8 +4,8 @@ import { privateTexts } from '../../redact/index.ts';
 import type { AssistantMessage } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import { scanObject } from '../wire/json-scanner.ts';
-import { extendLineage, messageHash } from '../wire/message-hashes.ts';
-import { messageText } from '../wire/message-text.ts';
+import { extendLineage, hashMessage } from '../wire/message-hashes.ts';
+import { readMessageText } from '../wire/message-text.ts';
 import { splitTurns, type TurnSpan } from '../wire/split-turns.ts';
 import { type PartSpan, splitParts, splitRounds } from '../wire/tool-rounds.ts';
 
@@ -15,7 +15,7 @@ export interface CaptureContext {
 }
 
 /** Turns of the transcript, oldest first, in the very characters that Claude Code sent. */
-export function capturedTurns(
+export function captureTurns(
   view: ConversationView,
   spans: readonly TurnSpan[],
   context: CaptureContext,
@@ -32,7 +32,7 @@ export function capturedTurns(
 }
 
 /** Rounds of a running turn, as parts of it: each message of the turn up to the last of them is in one. */
-export function capturedParts(
+export function captureParts(
   view: ConversationView,
   wanted: readonly PartSpan[],
   context: CaptureContext,
@@ -51,14 +51,14 @@ export function capturedParts(
 }
 
 /** The turn that a response has just ended, before Claude Code has sent the answer back. */
-export function answeredTurn(
+export function captureAnsweredTurn(
   view: ConversationView,
   span: TurnSpan,
   answer: AssistantMessage,
   context: CaptureContext,
 ): CapturedTurn {
   const message = { role: 'assistant', content: answer.content };
-  const end = extendLineage(view.lineage.at(-1) as string, messageHash(message));
+  const end = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
   const captured = asCaptured('assistant', Buffer.from(JSON.stringify(answer.content)));
   const messages = [...receivedMessages(view, span), captured];
   const own = { ...common(view, span, context), ...earlier(privateIn(view, 0, span.start)) };
@@ -92,7 +92,7 @@ function privateIn(view: ConversationView, from: number, end: number): string[] 
   if (!/<[\s/]{0,17}private/i.test(view.body.toString('latin1', first.start, last.end))) return [];
   const said = view.infos
     .slice(from, end)
-    .flatMap(({ role }, at) => (role === 'user' ? messageText(view, from + at) : []));
+    .flatMap(({ role }, at) => (role === 'user' ? readMessageText(view, from + at) : []));
   return said.flatMap(privateTexts);
 }
 

@@ -36,12 +36,12 @@ const HINT = 'x-claude-code-request-class';
  * One message, no tools, no word of what it is for: it neither goes on with a conversation nor begins one, so nothing
  * of ours can be in it. Told without looking into the message.
  */
-export function standsAlone({ messages, fields }: BodyScan, headers: Readonly<Record<string, string>>): boolean {
+export function isStandalone({ messages, fields }: BodyScan, headers: Readonly<Record<string, string>>): boolean {
   return messages.length === 1 && !hasTools(fields.get('tools')) && headers[HINT] === undefined;
 }
 
 /** False where a look at the bytes shows that it does not stand alone: then it need not be scanned to know. */
-export function mayStandAlone(body: Buffer, headers: Readonly<Record<string, string>>): boolean {
+export function mayBeStandalone(body: Buffer, headers: Readonly<Record<string, string>>): boolean {
   return headers[HINT] === undefined && !body.includes('"tools":[{');
 }
 
@@ -94,7 +94,7 @@ function leavesNewestUncached({ infos }: ConversationView): boolean {
  * Header, then either form of `metadata.user_id`. A request that names no session is told from others by where it runs
  * and by how its conversation began.
  */
-export function sessionOf(view: Identity, headers: Readonly<Record<string, string>>): string {
+export function findSessionId(view: Identity, headers: Readonly<Record<string, string>>): string {
   const header = headers['x-claude-code-session-id'];
   if (header !== undefined && header !== '') return header;
   const old = /_session_([0-9a-fA-F-]{36})$/.exec(view.userId)?.[1];

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { type BodyScan, type Known, type Slice, scanBody } from './json-scanner.ts';
-import { extendLineage, isThinking, messageHash } from './message-hashes.ts';
+import { type BodyScan, type PreviousScan, type Slice, scanBody } from './json-scanner.ts';
+import { extendLineage, hashMessage, isThinking } from './message-hashes.ts';
 import { type HeadShape, type MessageShape, shapeHead, shapeMessage } from './request-shape.ts';
 
 /** What the rewriter knows of one message; a plain value without its text, so that thousands can be kept. */
@@ -40,7 +40,7 @@ export interface ConversationView {
 }
 
 /** Remembers what was learnt of each run of bytes, so that a turn costs what is new in it. */
-export class ViewCache {
+export class ConversationCache {
   readonly #messages = new Map<string, MessageInfo>();
   readonly #systems = new Map<string, SystemFacts>();
   readonly #heads = new Map<string, HeadShape>();
@@ -58,7 +58,7 @@ export class ViewCache {
   }
 
   /** The newest request of the same conversation, and how many leading messages both share byte for byte. */
-  before(body: Buffer): { readonly view: ConversationView; readonly known: Known } | null {
+  findPrevious(body: Buffer): { readonly view: ConversationView; readonly known: PreviousScan } | null {
     for (const view of this.#threads.toReversed()) {
       const first = view.scan.messages[0]?.end ?? 0;
       if (first > body.length || !body.subarray(0, first).equals(view.body.subarray(0, first))) continue;
@@ -70,7 +70,7 @@ export class ViewCache {
   }
 
   /** Keeps a request in place of the one it follows, the oldest making way. */
-  keep(view: ConversationView, instead: ConversationView | null): void {
+  remember(view: ConversationView, instead: ConversationView | null): void {
     this.#threads = [...this.#threads.filter((each) => each !== instead), view];
     let bytes = this.#threads.reduce((total, { body }) => total + body.length, 0);
     while (bytes > KEPT_BYTES || this.#threads.length > KEPT_THREADS) {
@@ -125,13 +125,13 @@ function remember<T>(known: Map<string, T>, key: string, most: number, describe:
 }
 
 /** @returns null when the body is not a request that may be rewritten (not JSON, an unknown message form) */
-export function viewConversation(body: Buffer, cache: ViewCache): ConversationView | null {
-  const before = cache.before(body);
+export function parseConversation(body: Buffer, cache: ConversationCache): ConversationView | null {
+  const before = cache.findPrevious(body);
   const scan = scanBody(body, before?.known ?? null);
   if (scan === null) return null;
   try {
     const view = describe(body, scan, cache, before);
-    cache.keep(view, before?.view ?? null);
+    cache.remember(view, before?.view ?? null);
     return view;
   } catch {
     return null; // a slice that brackets well but is not JSON: the request goes on as it came
@@ -141,8 +141,8 @@ export function viewConversation(body: Buffer, cache: ViewCache): ConversationVi
 function describe(
   body: Buffer,
   scan: BodyScan,
-  cache: ViewCache,
-  before: ReturnType<ViewCache['before']>,
+  cache: ConversationCache,
+  before: ReturnType<ConversationCache['findPrevious']>,
 ): ConversationView {
   const infos = before?.view.infos.slice(0, before.known.messages) ?? [];
   const lineage = before?.view.lineage.slice(0, before.known.messages) ?? [];
@@ -185,7 +185,7 @@ export function parseSlice(body: Buffer, at: Slice): unknown {
 }
 
 /** Deterministic estimate: JSON bytes over four. */
-export function tokensOf(bytes: number): number {
+export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
@@ -195,11 +195,11 @@ function describeMessage(message: unknown, at: Slice): MessageInfo {
   const blocks = Array.isArray(content) ? content : [];
   const answersTool = blocks.some((block) => /tool_result$/.test(String((block as { type?: unknown } | null)?.type)));
   return {
-    hash: messageHash(message),
+    hash: hashMessage(message),
     role: String(role),
     isPrompt: role === 'user' && !answersTool,
     hasThinking: blocks.some(isThinking),
-    tokens: tokensOf(at.end - at.start),
+    tokens: estimateTokens(at.end - at.start),
     shape: shapeMessage(message),
   };
 }

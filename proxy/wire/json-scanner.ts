@@ -23,7 +23,7 @@ const COMMA = 0x2c;
 const COLON = 0x3a;
 
 /** A body scanned before, and how many of its leading messages the new one shares, with all bytes before them. */
-export interface Known {
+export interface PreviousScan {
   readonly scan: BodyScan;
   readonly messages: number;
 }
@@ -35,7 +35,7 @@ export interface Known {
  * @param known  spares looking again at what is the same; at least one message
  * @returns null for anything but one well-bracketed object with a `messages` array and no field twice
  */
-export function scanBody(body: Buffer, known: Known | null = null): BodyScan | null {
+export function scanBody(body: Buffer, known: PreviousScan | null = null): BodyScan | null {
   const found = known === null ? scanWhole(body) : scanRest(body, known);
   if (found === null || found.messages.length === 0) return null;
   if (skipSpace(body, found.end) !== body.length) return null;
@@ -57,7 +57,7 @@ function scanWhole(body: Buffer): WholeScan | null {
   return fields === null || messages === null ? null : { ...fields, messages };
 }
 
-function scanRest(body: Buffer, { scan, messages: shared }: Known): WholeScan | null {
+function scanRest(body: Buffer, { scan, messages: shared }: PreviousScan): WholeScan | null {
   const messages = scan.messages.slice(0, shared);
   const end = elementsFrom(body, (messages.at(-1) as Slice).end, messages);
   if (end < 0) return null;

@@ -9,7 +9,7 @@ const THINKING = new Set(['thinking', 'redacted_thinking']);
  * change once a message is history), keys are sorted, and thinking does not count, because Claude Code strips it
  * from a whole session when upstream refuses a signature, and the conversation stays the same conversation.
  */
-export function canonicalMessage(message: unknown): string {
+export function canonicalizeMessage(message: unknown): string {
   const { role, content, ...rest } = message as { [key: string]: Json };
   return JSON.stringify(sorted({ ...rest, role: role ?? null, content: canonicalContent(content) }));
 }
@@ -49,8 +49,8 @@ function isRecord(value: unknown): value is { [key: string]: Json } {
 }
 
 /** Hex digest of a message's canonical form. */
-export function messageHash(message: unknown): string {
-  return createHash('sha256').update(canonicalMessage(message)).digest('hex');
+export function hashMessage(message: unknown): string {
+  return createHash('sha256').update(canonicalizeMessage(message)).digest('hex');
 }
 
 /** `H_i = sha256(H_{i-1} ‖ hash_i)`, hex; `before` is '' for the first message. */

@@ -1,7 +1,7 @@
 import { type ConversationView, parseSlice } from './conversation.ts';
 
 /** Text of message `index` without Claude Code's reminders; '' when it has none. */
-export function messageText(view: ConversationView, index: number): string {
+export function readMessageText(view: ConversationView, index: number): string {
   const slice = view.scan.messages[index];
   if (slice === undefined) return '';
   const { content } = parseSlice(view.body, slice) as { content?: unknown };
@@ -16,11 +16,11 @@ export function messageText(view: ConversationView, index: number): string {
 }
 
 /** Text of the messages before `index`, oldest first, those without any left out. */
-export function recentTexts(view: ConversationView, index: number, most: number): string[] {
+export function readRecentTexts(view: ConversationView, index: number, most: number): string[] {
   const texts: string[] = [];
   for (let at = index - 1; at >= 0 && texts.length < most; at -= 1) {
     if (view.infos[at]?.role === 'system') continue;
-    const text = messageText(view, at);
+    const text = readMessageText(view, at);
     if (text !== '') texts.unshift(text);
   }
   return texts;

@@ -1,4 +1,4 @@
-import { type ModelPrices, pricesOf } from './prices.ts';
+import { findPrices, type ModelPrices } from './prices.ts';
 
 /** What one model family accepts and costs. */
 export interface ModelTraits extends ModelPrices {
@@ -57,7 +57,7 @@ const UNKNOWN = build(['unknown', /$^/, 'sbk', 'both']);
 const BUILT = ROWS.map((row) => ({ match: row[1], traits: build(row) }));
 
 /** The traits of a model id as requests carry it (`claude-opus-4-8`, dated, with `[1m]` or a vendor prefix). */
-export function modelTraits(model: string): ModelTraits {
+export function findModelTraits(model: string): ModelTraits {
   const name = model.toLowerCase();
   return BUILT.find((entry) => entry.match.test(name))?.traits ?? UNKNOWN;
 }
@@ -70,6 +70,6 @@ function build([family, , flags, thinking]: Row): ModelTraits {
     thinking,
     keepsThinking: flags.includes('k'),
     prefill: flags.includes('p'),
-    ...pricesOf(family),
+    ...findPrices(family),
   };
 }

@@ -53,7 +53,7 @@ const UNKNOWN: Row = ['unknown', 5, 25, 0.1, 4096, K200, 'assumed: the commonest
 const BUILT = new Map([...ROWS, UNKNOWN].map((row) => [row[0], build(row)]));
 
 /** Prices of a family as `modelTraits` names it. */
-export function pricesOf(family: string): ModelPrices {
+export function findPrices(family: string): ModelPrices {
   return BUILT.get(family) ?? build(UNKNOWN);
 }
 

@@ -6,7 +6,7 @@ export interface BlockShape {
   /** Tool name of those. */
   readonly name?: string;
   /** `tool_use_id` of a result. */
-  readonly of?: string;
+  readonly toolUseId?: string;
   /** Text that is empty or whitespace only; on a tool_result: such a text block inside it. */
   readonly blank?: 'empty' | 'space';
   /** TTLs of the cache breakpoints on this block and inside it, in order; no `ttl` counts as 5m. */
@@ -14,7 +14,7 @@ export interface BlockShape {
   /** A breakpoint with `scope`. */
   readonly scoped?: true;
   /** Tail of the signature (or data) of a thinking block, '' when it has none: enough to tell blocks apart. */
-  readonly seal?: string;
+  readonly signatureTail?: string;
 }
 
 /** One message, as far as the rules look at it: small, plain, and safe to keep beside the message's hash. */
@@ -132,11 +132,11 @@ function shapeBlock(block: unknown): BlockShape {
   return {
     type,
     ...(typeof block.id === 'string' && isUse(type) && { id: block.id, name: text(block.name) }),
-    ...(typeof block.tool_use_id === 'string' && { of: block.tool_use_id }),
+    ...(typeof block.tool_use_id === 'string' && { toolUseId: block.tool_use_id }),
     ...(blank && { blank }),
     ...(ttls.length > 0 && { ttls }),
     ...(scoped && { scoped: true as const }),
-    ...(seal !== undefined && { seal }),
+    ...(seal !== undefined && { signatureTail: seal }),
   };
 }
 

@@ -1,8 +1,8 @@
-import { type EpochPlan, type Injection, locate } from '../rewrite/plan.ts';
+import { type EpochPlan, type Injection, locatePlan } from '../rewrite/plan.ts';
 import { type ConversationView, parseSlice } from './conversation.ts';
 import { type Slice, scanArray, scanObject } from './json-scanner.ts';
 import { isThinking } from './message-hashes.ts';
-import { headEnd } from './split-turns.ts';
+import { findHeadEnd } from './split-turns.ts';
 
 /** Bytes `[start, end)` of the received body replaced by `bytes`; the edits of a request never overlap. */
 export interface Edit extends Slice {
@@ -30,9 +30,9 @@ const EMPTIED = '{"type":"text","text":"(no text)"}';
  * @returns null when the plan's prefix is not that of this request
  */
 export function splice(view: ConversationView, plan: EpochPlan): Spliced | null {
-  const at = locate(plan, view.lineage);
+  const at = locatePlan(plan, view.lineage);
   if (at === null) return null;
-  const head = headEnd(view);
+  const head = findHeadEnd(view);
   const edits: Edit[] = [];
   const messages: (number | Buffer)[] = [];
   let thinkingStripped = 0;

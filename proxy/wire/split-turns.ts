@@ -35,14 +35,14 @@ export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
 }
 
 /** Index of the prompt that this request asks for the first time; -1 while a tool loop runs. */
-export function freshPromptAt({ infos }: Pick<Conversation, 'infos'>): number {
+export function findFreshPrompt({ infos }: Pick<Conversation, 'infos'>): number {
   let index = infos.length - 1;
   while (index >= 0 && infos[index]?.role === 'system') index -= 1;
   return infos[index]?.isPrompt === true ? index : -1;
 }
 
 /** Where the head ends: the first message and the `role: "system"` messages bound to it. */
-export function headEnd({ infos }: Pick<Conversation, 'infos'>): number {
+export function findHeadEnd({ infos }: Pick<Conversation, 'infos'>): number {
   let index = 1;
   while (infos[index]?.role === 'system') index += 1;
   return index;

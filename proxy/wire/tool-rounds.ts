@@ -87,7 +87,7 @@ function answersTools(infos: readonly MessageInfo[], index: number): boolean {
 function settleServerTools({ shape }: MessageInfo, open: Set<string>): void {
   for (const block of shape.blocks) {
     if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.add(block.id ?? '');
-    else if (block.type.endsWith('_tool_result')) open.delete(block.of ?? '');
+    else if (block.type.endsWith('_tool_result')) open.delete(block.toolUseId ?? '');
   }
 }
 

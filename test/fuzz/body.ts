@@ -1,4 +1,4 @@
-import { modelTraits } from '../../proxy/wire/models.ts';
+import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { Json } from './rig.ts';
 
 /** What a client holds of its conversation; how it looks on the wire depends on the model. */
@@ -26,9 +26,9 @@ export interface Form {
 
 /** The body as Claude Code writes it: 2.1.197, `-p`. */
 export function bodyOf(shape: Shape, { nonce, aside = false, fields = {}, userId }: Form): Buffer {
-  const manual = modelTraits(shape.model).thinking === 'manual';
+  const manual = findModelTraits(shape.model).thinking === 'manual';
   const newest = shape.entries.findLastIndex((entry) => entry.role === 'user') - (aside ? 1 : 0);
-  const takesSystem = modelTraits(shape.model).systemMessages;
+  const takesSystem = findModelTraits(shape.model).systemMessages;
   const messages = shape.entries.flatMap((entry, index) =>
     index === newest ? written(entry, takesSystem, control(shape)) : asHistory(entry, takesSystem),
   );

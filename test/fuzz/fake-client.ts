@@ -1,4 +1,4 @@
-import { modelTraits } from '../../proxy/wire/models.ts';
+import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { AnswerBlock } from '../mock-anthropic/answer.ts';
 import { bodyOf, type Entry, type Form, headersOf, type Shape } from './body.ts';
 import type { Exchange, Json, Route, WireRequest, WireRig } from './rig.ts';
@@ -230,7 +230,7 @@ function closing(shape: Shape, turn: Turn): readonly AnswerBlock[] {
 
 /** With manual thinking the model always thinks. */
 function thoughts(shape: Shape, texts: readonly string[] = []): readonly AnswerBlock[] {
-  const manual = modelTraits(shape.model).thinking === 'manual';
+  const manual = findModelTraits(shape.model).thinking === 'manual';
   const said = texts.length === 0 && manual ? ['I think.'] : texts;
   return said.map((thinking) => ({ type: 'thinking', thinking }));
 }

@@ -5,7 +5,7 @@ import type { CutRule } from '../../proxy/rewrite/cut.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import { createMemoryPlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
-import type { Refusal } from '../../proxy/wire/api-error.ts';
+import type { ApiError } from '../../proxy/wire/api-error.ts';
 import { scanBody } from '../../proxy/wire/json-scanner.ts';
 import { createFakeMemory, type FakeMemory } from '../helpers/fake-memory.ts';
 import type { AnswerBlock } from '../mock-anthropic/answer.ts';
@@ -59,7 +59,7 @@ export interface Exchange {
   readonly request: WireRequest;
   readonly sent: Buffer;
   readonly rewritten: boolean;
-  readonly refusal: Refusal | null;
+  readonly refusal: ApiError | null;
   /** The answer as the client holds it from then on. */
   readonly content: readonly Json[];
 }
@@ -86,8 +86,8 @@ export interface RigOptions {
 
 /** Each would hash both bodies of its request. */
 const NO_RECEIPTS: Receipts = {
-  sent() {},
-  settled() {},
+  add() {},
+  settle() {},
   list: () => [],
   forget: async () => {},
   close: async () => {},
@@ -168,7 +168,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
       const verdict = judge.judge({ body, headers: request.headers, atMs: clock.nowMs, path });
       const content = verdict.refusal === null ? verdict.seal(request.answer) : [];
       const calls = content.some((block) => block['type'] === 'tool_use');
-      outcome?.seen({
+      outcome?.onResponse({
         status: verdict.refusal?.status ?? 200,
         end: 'complete',
         errorText: verdict.refusal === null ? '' : JSON.stringify(verdict.refusal),

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import type http from 'node:http';
 import { createProxy, type Proxy as EngineProxy, type ProxyDeps } from '../../proxy/index.ts';
-import type { MessagesRequest, ResponseSeen, RewriteOutcome, Rewriter } from '../../proxy/ports.ts';
+import type { MessagesRequest, ObservedResponse, RewriteOutcome, Rewriter } from '../../proxy/ports.ts';
 import {
   type Answer,
   ask as askVia,
@@ -21,7 +21,7 @@ export interface Rig {
   readonly rewrites: MessagesRequest[];
   readonly warnings: { message: string; fields: Record<string, unknown> }[];
   /** Resolves with the next response that the rewriter is told of. */
-  nextSeen(): Promise<ResponseSeen>;
+  nextSeen(): Promise<ObservedResponse>;
   ask(send: Send): Promise<Reply>;
   close(): Promise<void>;
 }
@@ -54,12 +54,12 @@ export async function startRig(options: RigOptions = {}): Promise<Rig> {
   const { ours, theirs } = rigCerts();
   const rewrites: MessagesRequest[] = [];
   const warnings: Rig['warnings'] = [];
-  const seen: ResponseSeen[] = [];
-  const waiting: ((response: ResponseSeen) => void)[] = [];
+  const seen: ObservedResponse[] = [];
+  const waiting: ((response: ObservedResponse) => void)[] = [];
   const outcome = (body: Buffer, request: MessagesRequest): RewriteOutcome => ({
     body,
     rewritten: body !== request.body,
-    seen(response) {
+    onResponse(response) {
       const next = waiting.shift();
       if (next) next(response);
       else seen.push(response);

@@ -54,7 +54,11 @@ export async function play(plan: ConversationPlan, options: PlayOptions) {
   const sent: Played[] = [];
   const steps = await growConversation(plan, async (request) => {
     if (restarts(request.index)) rewriter = await rewriterOn(memory, records, config);
-    const { body, rewritten, seen } = await rewriter.rewrite(messagesRequest(request), new AbortController().signal);
+    const {
+      body,
+      rewritten,
+      onResponse: seen,
+    } = await rewriter.rewrite(messagesRequest(request), new AbortController().signal);
     const played = { request, body, rewritten, plan: newestPlan(records) };
     sent.push(played);
     const reply = replyFrom(judge.judge({ body, headers: request.headers, atMs: request.atMs }), request);

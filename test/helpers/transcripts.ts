@@ -1,4 +1,4 @@
-import { modelTraits } from '../../proxy/wire/models.ts';
+import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { Refusal } from '../../proxy/wire/validate/index.ts';
 import type { AnswerBlock } from '../mock-anthropic/answer.ts';
 import type { Judge, Verdict } from '../mock-anthropic/request-validator.ts';
@@ -94,7 +94,7 @@ export function makeRequest(
     readonly answer: readonly AnswerBlock[];
   },
 ): ClientRequest {
-  const manual = modelTraits(plan.model).thinking === 'manual';
+  const manual = findModelTraits(plan.model).thinking === 'manual';
   const body: Json = {
     model: plan.model,
     messages: asSent(plan, history),
@@ -207,7 +207,7 @@ function withNotes(
   notes: readonly (string | null)[],
 ): readonly Json[] {
   const said = notes.filter((note) => note !== null);
-  if (modelTraits(plan.model).systemMessages) {
+  if (findModelTraits(plan.model).systemMessages) {
     return [{ role: 'user', content: blocks }, ...said.map((content) => ({ role: 'system', content }))];
   }
   const reminders = said.map((note) => ({ type: 'text', text: `<system-reminder>\n${note}\n</system-reminder>` }));
@@ -229,7 +229,7 @@ function closingBlocks(plan: ConversationPlan, turn: PlannedTurn): readonly Answ
 
 /** With manual thinking the model always thinks. */
 function thinkingBlocks(plan: ConversationPlan, texts: readonly string[]): readonly AnswerBlock[] {
-  const manual = modelTraits(plan.model).thinking === 'manual';
+  const manual = findModelTraits(plan.model).thinking === 'manual';
   const said = texts.length === 0 && manual ? ['I think.'] : texts;
   return said.map((thinking) => ({ type: 'thinking', thinking }));
 }

@@ -1,4 +1,4 @@
-import { modelTraits } from '../../proxy/wire/models.ts';
+import { findModelTraits } from '../../proxy/wire/models.ts';
 import { canonical, isObject, type Json } from './json.ts';
 import { digestOf, type Item } from './stream.ts';
 
@@ -51,7 +51,7 @@ export function createPromptCache(): PromptCache {
       refresh(positions, breakpoints, read, (key) => live(key, atMs), atMs);
       const written = { '5m': 0, '1h': 0 };
       let done = positions[read]?.tokens ?? 0;
-      const { minCacheTokens } = modelTraits(request.model);
+      const { minCacheTokens } = findModelTraits(request.model);
       for (const { at, ttl } of breakpoints) {
         const position = positions[at];
         if (!position || position.tokens < minCacheTokens) continue;
@@ -72,7 +72,7 @@ export function createPromptCache(): PromptCache {
 
 /** Prompt cost in tokens of uncached input. */
 export function promptCost(model: string, usage: PromptUsage): number {
-  const traits = modelTraits(model);
+  const traits = findModelTraits(model);
   return (
     usage.input +
     usage.cacheRead * traits.cacheRead +

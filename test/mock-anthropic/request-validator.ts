@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { invalid } from '../../proxy/wire/api-error.ts';
-import { modelTraits } from '../../proxy/wire/models.ts';
+import { invalidRequest } from '../../proxy/wire/api-error.ts';
+import { findModelTraits } from '../../proxy/wire/models.ts';
 import {
   type MessageShape,
   parseBetas,
@@ -61,7 +61,7 @@ export function createJudge(options: JudgeOptions = {}): Judge {
   return {
     judge(request) {
       const parsed = parse(request.body);
-      if (!parsed) return { refusal: invalid('The request body is not valid JSON') };
+      if (!parsed) return { refusal: invalidRequest('The request body is not valid JSON') };
       const { body, bytes } = parsed;
       const betas = parseBetas(request.headers['anthropic-beta']);
       const counting = request.path === 'count_tokens';
@@ -133,20 +133,22 @@ function thinkingRequest(body: Json, betas: readonly string[]): ThinkingRequest 
 
 /** Without dropped thinking, and without that of older turns on models that keep the running turn's only. */
 function visible({ model, items }: ThinkingRequest, body: Json, drops: ReadonlySet<string>): readonly Item[] {
-  const from = modelTraits(model).keepsThinking ? 0 : runningTurn(body);
+  const from = findModelTraits(model).keepsThinking ? 0 : runningTurn(body);
   return items.filter(
     (item) => !drops.has(item.path) && (item.part !== 'messages' || item.message >= from || !isThinking(item.block)),
   );
 }
 
 function checkMaxTokens(body: Json): Refusal | null {
-  return typeof body.max_tokens === 'number' ? null : invalid('max_tokens: Field required');
+  return typeof body.max_tokens === 'number' ? null : invalidRequest('max_tokens: Field required');
 }
 
 function checkLength(model: string, items: readonly Item[]): Refusal | null {
   const total = items.reduce((sum, item) => sum + item.tokens, 0);
-  const { contextTokens } = modelTraits(model);
-  return total <= contextTokens ? null : invalid(`prompt is too long: ${total} tokens > ${contextTokens} maximum`);
+  const { contextTokens } = findModelTraits(model);
+  return total <= contextTokens
+    ? null
+    : invalidRequest(`prompt is too long: ${total} tokens > ${contextTokens} maximum`);
 }
 
 function uncached(items: readonly Item[]): PromptUsage {

@@ -1,13 +1,13 @@
-import { invalid, type Refusal } from '../api-error.ts';
+import { type ApiError, invalidRequest } from '../api-error.ts';
 import type { BlockShape, RequestShape } from '../request-shape.ts';
 
 /** Non-empty messages, non-blank text. */
-export function checkBlocks(shape: RequestShape): Refusal | null {
+export function checkBlocks(shape: RequestShape): ApiError | null {
   const { messages } = shape;
   for (const [index, message] of messages.entries()) {
     if (message.blocks.length > 0 || message.role === 'system') continue;
     if (message.role === 'assistant' && index === messages.length - 1) continue;
-    return invalid(
+    return invalidRequest(
       `messages.${index}: all messages must have non-empty content except for the optional final assistant message`,
     );
   }
@@ -20,14 +20,14 @@ export function checkBlocks(shape: RequestShape): Refusal | null {
   return null;
 }
 
-function checkText(blocks: readonly BlockShape[], field: string, path: string): Refusal | null {
+function checkText(blocks: readonly BlockShape[], field: string, path: string): ApiError | null {
   const index = blocks.findIndex((block) => block.blank !== undefined);
   const block = blocks[index];
   if (!block) return null;
   if (block.blank === 'empty' && block.ttls) {
-    return invalid(`${path}.${index}.text: cache_control cannot be set for empty text blocks`);
+    return invalidRequest(`${path}.${index}.text: cache_control cannot be set for empty text blocks`);
   }
-  return invalid(
+  return invalidRequest(
     block.blank === 'empty'
       ? `${field}: text content blocks must be non-empty`
       : `${field}: text content blocks must contain non-whitespace text`,

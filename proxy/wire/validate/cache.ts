@@ -1,4 +1,4 @@
-import { invalid, type Refusal } from '../api-error.ts';
+import { type ApiError, invalidRequest } from '../api-error.ts';
 import type { RequestShape } from '../request-shape.ts';
 
 const MAX_BREAKPOINTS = 4;
@@ -9,22 +9,24 @@ interface Breakpoint {
 }
 
 /** At most four cache breakpoints, 1h before 5m over tools, system, messages, and only where they may be. */
-export function checkCache(shape: RequestShape): Refusal | null {
+export function checkCache(shape: RequestShape): ApiError | null {
   const deferred = shape.tools.find((tool) => tool.deferred && tool.ttl !== undefined);
   if (deferred) {
-    return invalid(
+    return invalidRequest(
       `Tool '${deferred.name}' cannot have both defer_loading=true and cache_control set. Tools with defer_loading cannot use prompt caching.`,
     );
   }
   for (const [index, message] of shape.messages.entries()) {
     for (const [at, block] of message.blocks.entries()) {
-      if (block.seal === undefined || !block.ttls) continue;
-      return invalid(`messages.${index}.content.${at}.${block.type}.cache_control: Extra inputs are not permitted`);
+      if (block.signatureTail === undefined || !block.ttls) continue;
+      return invalidRequest(
+        `messages.${index}.content.${at}.${block.type}.cache_control: Extra inputs are not permitted`,
+      );
     }
   }
   const breakpoints = list(shape);
   if (breakpoints.length > MAX_BREAKPOINTS) {
-    return invalid(`A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`);
+    return invalidRequest(`A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`);
   }
   return checkTtls(breakpoints);
 }
@@ -47,13 +49,13 @@ function list(shape: RequestShape): readonly Breakpoint[] {
   return found;
 }
 
-function checkTtls(breakpoints: readonly Breakpoint[]): Refusal | null {
+function checkTtls(breakpoints: readonly Breakpoint[]): ApiError | null {
   let short = false;
   for (const { path, ttl } of breakpoints) {
     const field = path === 'cache_control' ? 'cache_control' : `${path}.cache_control`;
-    if (ttl !== '5m' && ttl !== '1h') return invalid(`${field}.ephemeral.ttl: Input should be '5m' or '1h'`);
+    if (ttl !== '5m' && ttl !== '1h') return invalidRequest(`${field}.ephemeral.ttl: Input should be '5m' or '1h'`);
     if (ttl === '1h' && short) {
-      return invalid(
+      return invalidRequest(
         `${field}.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: \`tools\`, \`system\`, \`messages\`.`,
       );
     }

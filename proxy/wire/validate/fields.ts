@@ -1,5 +1,5 @@
-import { invalid, type Refusal } from '../api-error.ts';
-import { modelTraits } from '../models.ts';
+import { type ApiError, invalidRequest } from '../api-error.ts';
+import { findModelTraits } from '../models.ts';
 import type { RequestShape } from '../request-shape.ts';
 
 // The Messages API reference, Oct 2026, and what Claude Code 2.1.197 sends.
@@ -24,24 +24,25 @@ const PAIRED: readonly (readonly [field: string, betas: readonly string[]])[] = 
 const MIN_BUDGET = 1024;
 const MAX_MESSAGES = 100_000;
 
-export function checkFields(shape: RequestShape): Refusal | null {
+export function checkFields(shape: RequestShape): ApiError | null {
   return checkPresent(shape) ?? checkKnown(shape) ?? checkPairs(shape) ?? checkMode(shape);
 }
 
-function checkPresent(shape: RequestShape): Refusal | null {
-  if (shape.model === '') return invalid('model: Field required');
-  if (!shape.keys.includes('messages')) return invalid('messages: Field required');
-  if (shape.messagesMalformed) return invalid('messages: Input should be a valid array');
-  if (shape.messages.length > MAX_MESSAGES) return invalid(`messages: at most ${MAX_MESSAGES} messages are allowed`);
+function checkPresent(shape: RequestShape): ApiError | null {
+  if (shape.model === '') return invalidRequest('model: Field required');
+  if (!shape.keys.includes('messages')) return invalidRequest('messages: Field required');
+  if (shape.messagesMalformed) return invalidRequest('messages: Input should be a valid array');
+  if (shape.messages.length > MAX_MESSAGES)
+    return invalidRequest(`messages: at most ${MAX_MESSAGES} messages are allowed`);
   return null;
 }
 
-function checkKnown(shape: RequestShape): Refusal | null {
+function checkKnown(shape: RequestShape): ApiError | null {
   const unknown = shape.keys.find((key) => !KNOWN.has(key));
   return unknown === undefined ? null : notPermitted(unknown);
 }
 
-function checkPairs(shape: RequestShape): Refusal | null {
+function checkPairs(shape: RequestShape): ApiError | null {
   const has = (prefix: string) => shape.betas.some((beta) => beta.startsWith(prefix));
   for (const [field, betas] of PAIRED) {
     if (shape.keys.includes(field) && !betas.some(has)) return notPermitted(field);
@@ -58,28 +59,28 @@ function checkPairs(shape: RequestShape): Refusal | null {
   return null;
 }
 
-function checkMode(shape: RequestShape): Refusal | null {
+function checkMode(shape: RequestShape): ApiError | null {
   const { thinking } = shape;
   if (thinking === null) return null;
-  const takes = modelTraits(shape.model).thinking;
+  const takes = findModelTraits(shape.model).thinking;
   if (thinking.type === 'adaptive' && (takes === 'manual' || takes === 'none')) {
-    return invalid('adaptive thinking is not supported on this model');
+    return invalidRequest('adaptive thinking is not supported on this model');
   }
   if (thinking.type !== 'enabled') return null;
   if (takes === 'adaptive') {
-    return invalid(
+    return invalidRequest(
       '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and "output_config.effort" to control thinking behavior.',
     );
   }
   if (thinking.budgetTokens < MIN_BUDGET) {
-    return invalid(`thinking.enabled.budget_tokens: Input should be greater than or equal to ${MIN_BUDGET}`);
+    return invalidRequest(`thinking.enabled.budget_tokens: Input should be greater than or equal to ${MIN_BUDGET}`);
   }
   if (shape.maxTokens !== null && shape.maxTokens <= thinking.budgetTokens) {
-    return invalid('`max_tokens` must be greater than `thinking.budget_tokens`.');
+    return invalidRequest('`max_tokens` must be greater than `thinking.budget_tokens`.');
   }
   return null;
 }
 
-function notPermitted(path: string): Refusal {
-  return invalid(`${path}: Extra inputs are not permitted`);
+function notPermitted(path: string): ApiError {
+  return invalidRequest(`${path}: Extra inputs are not permitted`);
 }

@@ -1,5 +1,5 @@
-import { invalid, type Refusal } from '../api-error.ts';
-import { modelTraits } from '../models.ts';
+import { type ApiError, invalidRequest } from '../api-error.ts';
+import { findModelTraits } from '../models.ts';
 import type { BlockShape, MessageShape, RequestShape } from '../request-shape.ts';
 
 // Wording seen on the live API in Sep and Oct 2026 (anthropics/claude-code#73821 and public probes).
@@ -12,57 +12,59 @@ const PREFILL = 'This model does not support assistant message prefill. The conv
 const SYSTEM_BLOCKS = new Set(['text', 'tool_addition', 'tool_removal']);
 
 /** First message, roles, where `role: "system"` may stand, and how the array may end. */
-export function checkRoles(shape: RequestShape): Refusal | null {
+export function checkRoles(shape: RequestShape): ApiError | null {
   const { messages } = shape;
-  const traits = modelTraits(shape.model);
-  if (messages.length === 0) return invalid('messages: at least one message is required');
+  const traits = findModelTraits(shape.model);
+  if (messages.length === 0) return invalidRequest('messages: at least one message is required');
   for (const [index, message] of messages.entries()) {
     const refusal = checkMessage(message, index);
     if (refusal) return refusal;
   }
   if (messages.some((message) => message.role === 'system') && !traits.systemMessages) {
-    return invalid("role 'system' is not supported on this model");
+    return invalidRequest("role 'system' is not supported on this model");
   }
   const first = messages[0];
-  if (first?.role === 'assistant') return invalid('messages: first message must use the "user" role');
+  if (first?.role === 'assistant') return invalidRequest('messages: first message must use the "user" role');
   const misplaced = checkPlacement(messages);
   if (misplaced) return misplaced;
   const last = messages.at(-1);
-  if (last?.role === 'assistant' && !traits.prefill && !isPaused(last)) return invalid(PREFILL);
+  if (last?.role === 'assistant' && !traits.prefill && !isPaused(last)) return invalidRequest(PREFILL);
   return null;
 }
 
-function checkMessage(message: MessageShape, index: number): Refusal | null {
+function checkMessage(message: MessageShape, index: number): ApiError | null {
   if (message.role === '' || (message.malformed && message.role === ''))
-    return invalid(`messages.${index}.role: Field required`);
+    return invalidRequest(`messages.${index}.role: Field required`);
   if (!['user', 'assistant', 'system'].includes(message.role)) {
-    return invalid(`messages.${index}.role: Input should be 'user' or 'assistant'`);
+    return invalidRequest(`messages.${index}.role: Input should be 'user' or 'assistant'`);
   }
-  if (message.malformed) return invalid(`messages.${index}.content: Input should be a valid string or array`);
+  if (message.malformed) return invalidRequest(`messages.${index}.content: Input should be a valid string or array`);
   const allowed = message.role === 'system' ? ['clear_at', 'output_config'] : [];
   const extra = message.extra.find((key) => !allowed.includes(key));
-  if (extra !== undefined) return invalid(`messages.${index}.${extra}: Extra inputs are not permitted`);
+  if (extra !== undefined) return invalidRequest(`messages.${index}.${extra}: Extra inputs are not permitted`);
   if (message.role !== 'system') return null;
   if (message.blocks.length === 0 && !message.extra.includes('output_config')) {
-    return invalid(`messages.${index}: system content must contain at least one block`);
+    return invalidRequest(`messages.${index}: system content must contain at least one block`);
   }
   if (message.blocks.some((block) => !SYSTEM_BLOCKS.has(block.type))) {
-    return invalid(`messages.${index}: role 'system' supports text, tool_addition, and tool_removal blocks only`);
+    return invalidRequest(
+      `messages.${index}: role 'system' supports text, tool_addition, and tool_removal blocks only`,
+    );
   }
   return null;
 }
 
-function checkPlacement(messages: readonly MessageShape[]): Refusal | null {
+function checkPlacement(messages: readonly MessageShape[]): ApiError | null {
   for (let start = 0; start < messages.length; start += 1) {
     if (!bindsPlace(messages[start])) continue;
     let end = start;
     while (bindsPlace(messages[end + 1])) end += 1;
-    if (start === 0) return invalid(`messages.0: ${FIRST}`);
+    if (start === 0) return invalidRequest(`messages.0: ${FIRST}`);
     const before = messages[start - 1];
     if (before && before.role !== 'user' && !endsInServerResult(before))
-      return invalid(`messages.${start}: ${FOLLOWS}`);
+      return invalidRequest(`messages.${start}: ${FOLLOWS}`);
     const after = messages[end + 1];
-    if (after && after.role !== 'assistant') return invalid(`messages.${end}: ${PRECEDES}`);
+    if (after && after.role !== 'assistant') return invalidRequest(`messages.${end}: ${PRECEDES}`);
     start = end;
   }
   return null;

@@ -1,4 +1,4 @@
-import { invalid, type Refusal } from '../api-error.ts';
+import { type ApiError, invalidRequest } from '../api-error.ts';
 import type { BlockShape, MessageShape, RequestShape } from '../request-shape.ts';
 import { isServerResult } from './roles.ts';
 
@@ -17,7 +17,7 @@ interface Turn {
 }
 
 /** Every client tool call answered at once, results first; every server tool result behind its call; unique ids. */
-export function checkTools(shape: RequestShape): Refusal | null {
+export function checkTools(shape: RequestShape): ApiError | null {
   const turns = merge(shape.messages);
   return checkUnique(turns) ?? checkAnswers(turns) ?? checkServerTools(turns);
 }
@@ -33,13 +33,13 @@ function merge(messages: readonly MessageShape[]): readonly Turn[] {
   return turns;
 }
 
-function checkUnique(turns: readonly Turn[]): Refusal | null {
+function checkUnique(turns: readonly Turn[]): ApiError | null {
   const seen = new Set<string>();
   for (const turn of turns) {
     for (const placed of turn.blocks) {
       const { id, type } = placed.block;
       if (id === undefined) continue;
-      if (seen.has(id)) return invalid(`${pathOf(placed)}: \`${type}\` ids must be unique`);
+      if (seen.has(id)) return invalidRequest(`${pathOf(placed)}: \`${type}\` ids must be unique`);
       seen.add(id);
     }
   }
@@ -50,7 +50,7 @@ function pathOf({ index, at }: Placed): string {
   return `messages.${index}.content.${at}`;
 }
 
-function checkAnswers(turns: readonly Turn[]): Refusal | null {
+function checkAnswers(turns: readonly Turn[]): ApiError | null {
   let called: ReadonlySet<string> = new Set();
   for (const [at, turn] of turns.entries()) {
     if (turn.role === 'assistant') {
@@ -66,33 +66,33 @@ function checkAnswers(turns: readonly Turn[]): Refusal | null {
   return null;
 }
 
-function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | undefined): Refusal | null {
+function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | undefined): ApiError | null {
   const answered = new Set<string>();
   for (const { block } of next?.role === 'user' ? next.blocks : []) {
     // Results that come behind other content are not seen as answers by the live API.
     if (block.type !== 'tool_result') break;
-    answered.add(block.of ?? '');
+    answered.add(block.toolUseId ?? '');
   }
   const missing = [...called].filter((id) => !answered.has(id));
   if (missing.length === 0) return null;
-  return invalid(
+  return invalidRequest(
     `messages.${turn.index}: \`tool_use\` ids were found without \`tool_result\` blocks immediately after: ${missing.join(', ')}. Each \`tool_use\` block must have a corresponding \`tool_result\` block in the next message.`,
   );
 }
 
-function checkOrphans(turn: Turn, called: ReadonlySet<string>): Refusal | null {
+function checkOrphans(turn: Turn, called: ReadonlySet<string>): ApiError | null {
   const seen = new Set<string>();
   for (const placed of turn.blocks) {
     const { block } = placed;
     if (block.type !== 'tool_result') continue;
-    const id = block.of ?? '';
+    const id = block.toolUseId ?? '';
     if (!called.has(id)) {
-      return invalid(
+      return invalidRequest(
         `${pathOf(placed)}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
       );
     }
     if (seen.has(id)) {
-      return invalid(
+      return invalidRequest(
         `${pathOf(placed)}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
       );
     }
@@ -101,13 +101,13 @@ function checkOrphans(turn: Turn, called: ReadonlySet<string>): Refusal | null {
   return null;
 }
 
-function checkServerTools(turns: readonly Turn[]): Refusal | null {
+function checkServerTools(turns: readonly Turn[]): ApiError | null {
   const open = new Map<string, Placed>();
   for (const turn of turns) {
     if (turn.role === 'user' && turn.blocks.some(({ block }) => block.type !== 'tool_result')) {
       const left = [...open.values()][0];
       if (left) {
-        return invalid(
+        return invalidRequest(
           `${pathOf(left)}: \`${left.block.name}\` tool use with id \`${left.block.id}\` was found without a corresponding \`${left.block.name}_tool_result\` block`,
         );
       }
@@ -119,14 +119,14 @@ function checkServerTools(turns: readonly Turn[]): Refusal | null {
   return null;
 }
 
-function settle(turn: Turn, open: Map<string, Placed>): Refusal | null {
+function settle(turn: Turn, open: Map<string, Placed>): ApiError | null {
   for (const placed of turn.blocks) {
     const { block } = placed;
     if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.set(block.id ?? '', placed);
-    if (!isServerResult(block) || block.of === undefined || open.delete(block.of)) continue;
+    if (!isServerResult(block) || block.toolUseId === undefined || open.delete(block.toolUseId)) continue;
     const use = block.type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use';
-    return invalid(
-      `${pathOf(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.of}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
+    return invalidRequest(
+      `${pathOf(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.toolUseId}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
     );
   }
   return null;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { invalid } from '../../../proxy/wire/api-error.ts';
-import { modelTraits } from '../../../proxy/wire/models.ts';
+import { invalidRequest } from '../../../proxy/wire/api-error.ts';
+import { findModelTraits } from '../../../proxy/wire/models.ts';
 import {
   conversationPlans,
   growConversation,
@@ -56,12 +56,12 @@ describe('generated conversations', () => {
           const ask = { body: request.bytes, headers: request.headers, atMs: request.atMs };
           const counted = judge.judge({ ...ask, path: 'count_tokens' });
           const verdict = judge.judge(ask);
-          if (verdict.refusal || counted.refusal) return { refusal: invalid('refused') };
+          if (verdict.refusal || counted.refusal) return { refusal: invalidRequest('refused') };
           const { input, cacheRead, cacheWrite5m, cacheWrite1h } = verdict.usage;
           expect(input + cacheRead + cacheWrite5m + cacheWrite1h).toBe(counted.usage.input);
           expect(input).toBeGreaterThanOrEqual(0);
           // Models that drop the thinking of older turns lose the prefix with it; so does the first image.
-          if (modelTraits(plan.model).keepsThinking && !JSON.stringify(request.body).includes('image/png')) {
+          if (findModelTraits(plan.model).keepsThinking && !JSON.stringify(request.body).includes('image/png')) {
             expect(cacheRead).toBeGreaterThanOrEqual(cached);
           }
           cached = cacheRead;

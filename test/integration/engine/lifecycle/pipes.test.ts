@@ -8,7 +8,7 @@ import { engineClient } from '../../../../engine/api/client.ts';
 import type { Handlers } from '../../../../engine/api/contract.ts';
 import { openApiServer } from '../../../../engine/api/server.ts';
 import { askGuard, guardStatus } from '../../../../engine/lifecycle/control.ts';
-import { openControl } from '../../../../proxy/guard/control-socket.ts';
+import { openControlSocket } from '../../../../proxy/guard/control-socket.ts';
 
 // Elsewhere a pipe's name is the name of a socket in the working directory: what is asked of pipes runs here too.
 const address = (name: string): string => platformOf('win32').localAddress('C:\\Users\\Ada\\.comet-cc\\run', name);
@@ -37,9 +37,9 @@ it('the engine answers by a pipe, and nobody answers where none is', async () =>
 
 it('the guard answers by a pipe, and a second one of the same home is told so', async () => {
   expect(await guardStatus(address('guard'))).toBeNull();
-  const control = await openControl(address('guard'), async ({ op }) => ({ op }), expect.fail);
+  const control = await openControlSocket(address('guard'), async ({ op }) => ({ op }), expect.fail);
   expect(await askGuard(address('guard'), { op: 'stop' }, 1_000)).toEqual({ op: 'stop' });
-  await expect(openControl(address('guard'), async () => ({}), expect.fail)).rejects.toMatchObject({
+  await expect(openControlSocket(address('guard'), async () => ({}), expect.fail)).rejects.toMatchObject({
     code: 'port_in_use',
   });
   control.close();

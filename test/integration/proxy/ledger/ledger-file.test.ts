@@ -30,7 +30,7 @@ describe('the ledger file', () => {
   it('is the user’s alone', async () => {
     const file = path.join(dir, 'modes', 'costs.jsonl');
     const ledger = await ledgerOn(file);
-    ledger.own(own);
+    ledger.recordOwnCall(own);
     await ledger.close();
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect((await stat(path.dirname(file))).mode & 0o777).toBe(0o700);
@@ -39,12 +39,12 @@ describe('the ledger file', () => {
   it('loses a torn line and nothing else', async () => {
     const file = path.join(dir, 'torn.jsonl');
     const first = await ledgerOn(file);
-    for (let at = 0; at < 3; at += 1) first.own(own);
+    for (let at = 0; at < 3; at += 1) first.recordOwnCall(own);
     await first.close();
     await truncate(file, (await stat(file)).size - 20);
     const reported: string[] = [];
     const second = await ledgerOn(file, 0, reported);
-    second.own(own);
+    second.recordOwnCall(own);
     await second.close();
     expect(reported).toEqual([]);
     expect((await ledgerOn(file)).totals(0)).toMatchObject({ ownCalls: 3, ownTokens: 30, ownUsd: 0.75 });
@@ -56,7 +56,7 @@ describe('the ledger file', () => {
     const reported: string[] = [];
     const ledger = await ledgerOn(file, 0, reported);
     expect(reported).toEqual(['4 lines could not be read']);
-    ledger.own(own);
+    ledger.recordOwnCall(own);
     await ledger.close();
     expect((await ledgerOn(file)).totals(0).ownCalls).toBe(1);
     const folder = path.join(dir, 'folder.jsonl');

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { bypasses, createRoute, hopName, parseNextHop } from '../../../../proxy/guard/upstream-proxy.ts';
+import { bypassesProxy, createRoute, formatProxy, parseUpstreamProxy } from '../../../../proxy/guard/upstream-proxy.ts';
 
 describe('parseNextHop', () => {
   it.each([
@@ -11,13 +11,13 @@ describe('parseNextHop', () => {
     ['http://me:p%40ss@proxy.example:1', 'http://proxy.example:1', 'me:p@ss'],
     ['http://me:50%@proxy.example:1', 'http://proxy.example:1', 'me:50%'],
   ])('%s leads to %s', (url, name, login) => {
-    const hop = parseNextHop(url);
-    expect(hop && hopName(hop)).toBe(name);
+    const hop = parseUpstreamProxy(url);
+    expect(hop && formatProxy(hop)).toBe(name);
     expect(hop?.authorization).toBe(login && `Basic ${Buffer.from(login).toString('base64')}`);
   });
 
   it.each(['socks5://proxy.example:1080', 'http://', 'no url', ''])('%s is no proxy of ours', (url) => {
-    expect(parseNextHop(url)).toBeNull();
+    expect(parseUpstreamProxy(url)).toBeNull();
   });
 });
 
@@ -25,20 +25,20 @@ describe('bypasses', () => {
   const api = { host: 'api.anthropic.com', port: 443 };
   it.each(['*', 'api.anthropic.com', '.anthropic.com', '*.anthropic.com', 'x,ANTHROPIC.com', 'anthropic.com:443'])(
     '%s covers the api',
-    (text) => expect(bypasses(text, api)).toBe(true),
+    (text) => expect(bypassesProxy(text, api)).toBe(true),
   );
   it.each(['', 'thropic.com', 'anthropic.com:80', '10.0.0.0/8', ' , '])('"%s" does not', (text) =>
-    expect(bypasses(text, api)).toBe(false),
+    expect(bypassesProxy(text, api)).toBe(false),
   );
   it('knows addresses and ranges', () => {
     const at = (host: string) => ({ host, port: 22 });
-    expect(bypasses('10.0.0.0/8', at('10.1.2.3'))).toBe(true);
-    expect(bypasses('10.0.0.0/8', at('11.1.2.3'))).toBe(false);
-    expect(bypasses('10.0.0.0/99', at('10.1.2.3'))).toBe(false);
-    expect(bypasses('fd00::/8', at('fd12::1'))).toBe(true);
-    expect(bypasses('::1,127.0.0.1', at('::1'))).toBe(true);
-    expect(bypasses('[::1]:22', at('::1'))).toBe(true);
-    expect(bypasses('7.0.0.1', at('127.0.0.1'))).toBe(false);
+    expect(bypassesProxy('10.0.0.0/8', at('10.1.2.3'))).toBe(true);
+    expect(bypassesProxy('10.0.0.0/8', at('11.1.2.3'))).toBe(false);
+    expect(bypassesProxy('10.0.0.0/99', at('10.1.2.3'))).toBe(false);
+    expect(bypassesProxy('fd00::/8', at('fd12::1'))).toBe(true);
+    expect(bypassesProxy('::1,127.0.0.1', at('::1'))).toBe(true);
+    expect(bypassesProxy('[::1]:22', at('::1'))).toBe(true);
+    expect(bypassesProxy('7.0.0.1', at('127.0.0.1'))).toBe(false);
   });
 });
 

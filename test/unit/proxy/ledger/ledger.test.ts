@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { codingSession } from '../../../../bench/cost-story.ts';
 import { Config } from '../../../../common/config.ts';
 import { cutRule } from '../../../../engine/trim-config.ts';
-import { billTotal } from '../../../../proxy/ledger/cost.ts';
+import { sumBill } from '../../../../proxy/ledger/cost.ts';
 import type { LedgerRecord } from '../../../../proxy/ledger/entry.ts';
 import { createMemoryLedger } from '../../../../proxy/ledger/store.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
@@ -51,10 +51,10 @@ describe('the ledger', () => {
     });
     const totals = ledger.totals(0);
     expect(totals.requests).toBe(steps.length);
-    expect(totals.sent).toBe(sum(steps, ({ usage }) => billTotal(usage)));
+    expect(totals.sent).toBe(sum(steps, ({ usage }) => sumBill(usage)));
     expectNear(
       totals.original,
-      sum(steps, ({ direct }) => billTotal(direct)),
+      sum(steps, ({ direct }) => sumBill(direct)),
       0.01,
     );
     expectNear(
@@ -69,7 +69,7 @@ describe('the ledger', () => {
     );
     expect(totals.original).toBeGreaterThan(totals.sent * 1.3);
     expect(totals.untouchedUsd - totals.sentUsd).toBeGreaterThan(0);
-    expect(ledger.off()).toEqual([]);
+    expect(ledger.disabledConversations()).toEqual([]);
   });
 
   it('takes the bill of an untouched request as what it would have been', async () => {
@@ -79,7 +79,7 @@ describe('the ledger', () => {
     const totals = ledger.totals(0);
     expect(totals.original).toBe(totals.sent);
     expect(totals.untouchedUsd).toBe(totals.sentUsd);
-    expect(totals.original).toBe(sum(steps, ({ direct }) => billTotal(direct)));
+    expect(totals.original).toBe(sum(steps, ({ direct }) => sumBill(direct)));
   });
 
   it('claims no saving where upstream had let go of the cache by itself', async () => {
@@ -103,7 +103,7 @@ describe('the ledger', () => {
       store: createMemoryLedger(records),
       restarts: (index) => index === 160,
     });
-    const [off] = ledger.off();
+    const [off] = ledger.disabledConversations();
     expect(off?.off?.because).toMatch(/^3 requests in a row ended with a net loss: \$\d/);
     const endsAt = steps.findIndex((step) => step.request.atMs === off?.off?.atMs);
     expect(endsAt).toBeGreaterThan(LOSSES_AT_LEAST);
@@ -125,7 +125,7 @@ describe('the ledger', () => {
     for (const model of [OPUS_5_5, OPUS_4_8]) {
       const story = codingSession(40, model);
       const { ledger } = await playBilled(story.plan, { config: configOf() });
-      expect(ledger.off()).toEqual([]);
+      expect(ledger.disabledConversations()).toEqual([]);
     }
   });
 });

@@ -1,14 +1,20 @@
 import { describe, expect, it } from 'vitest';
-import { advance, type Balance, LOSSES, type Movement, NEW_BALANCE } from '../../../../proxy/ledger/loss-detector.ts';
+import {
+  type Balance,
+  type BalanceChange,
+  LOSS_LIMIT,
+  NEW_BALANCE,
+  updateBalance,
+} from '../../../../proxy/ledger/loss-detector.ts';
 
 const rule = { tolerance: 0.02, credit: 100, longestHorizon: 30 };
-const quiet: Movement = { untouchedUsd: 1, savedUsd: 0, tokenUsd: 0.001, returnUsd: null };
+const quiet: BalanceChange = { untouchedUsd: 1, savedUsd: 0, tokenUsd: 0.001, returnUsd: null };
 /** Costs 8 at once and promises 1 for each later request. */
-const cut: Movement = { ...quiet, savedUsd: -8, returnUsd: 1 };
+const cut: BalanceChange = { ...quiet, savedUsd: -8, returnUsd: 1 };
 
-function courseOf(movements: readonly Movement[], from: Balance = NEW_BALANCE): Balance[] {
+function courseOf(movements: readonly BalanceChange[], from: Balance = NEW_BALANCE): Balance[] {
   const balances: Balance[] = [];
-  for (const movement of movements) balances.push(advance(balances.at(-1) ?? from, movement, rule));
+  for (const movement of movements) balances.push(updateBalance(balances.at(-1) ?? from, movement, rule));
   return balances;
 }
 
@@ -21,14 +27,14 @@ describe('a net loss', () => {
   it('is a cut that does not: three in a row at most three requests after its horizon', () => {
     const streaks = courseOf([quiet, cut, ...Array(12).fill(quiet)]).map(({ streak }) => streak);
     expect(streaks.slice(0, 2)).toEqual([0, 0]);
-    const ends = streaks.indexOf(LOSSES);
-    expect(ends).toBeGreaterThan(LOSSES);
-    expect(ends).toBeLessThanOrEqual(1 + 8 + LOSSES);
+    const ends = streaks.indexOf(LOSS_LIMIT);
+    expect(ends).toBeGreaterThan(LOSS_LIMIT);
+    expect(ends).toBeLessThanOrEqual(1 + 8 + LOSS_LIMIT);
   });
 
   it('is found however often a losing conversation cuts', () => {
     const thrash = Array.from({ length: 60 }, (_, at) => (at % 2 === 0 ? cut : quiet));
-    expect(courseOf(thrash).some(({ streak }) => streak >= LOSSES)).toBe(true);
+    expect(courseOf(thrash).some(({ streak }) => streak >= LOSS_LIMIT)).toBe(true);
   });
 
   it('ends its row with the first request that stands well again', () => {

@@ -27,7 +27,7 @@ const turnsOf = (...tokens: number[]): TurnSpan[] =>
 
 const all = () => true;
 
-const scene = {
+const context = {
   cold: false,
   prices: { read: 0.1, write: 1.25 },
   aroundTokens: 2_000,
@@ -38,7 +38,7 @@ const scene = {
 describe('the size rule', () => {
   it('keeps a history that is small', () => {
     expect(
-      decideCut({ turns: turnsOf(100, 100, 100, 100, 100, 10), absorbed: 0, scene, isDurable: all }, rule),
+      decideCut({ turns: turnsOf(100, 100, 100, 100, 100, 10), absorbed: 0, context, isDurable: all }, rule),
     ).toEqual({
       kind: 'keep',
       because: 'small',
@@ -47,7 +47,7 @@ describe('the size rule', () => {
 
   it('leaves the newest three complete turns and the prompt', () => {
     const turns = turnsOf(5_000, 5_000, 1_000, 1_000, 1_000, 10);
-    expect(decideCut({ turns, absorbed: 0, scene, isDurable: all }, rule)).toMatchObject({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all }, rule)).toMatchObject({
       kind: 'cut',
       through: 2,
       droppedTokens: 10_000,
@@ -56,15 +56,21 @@ describe('the size rule', () => {
 
   it('leaves more turns where three are short of the tokens to keep', () => {
     const turns = turnsOf(9_000, 5_000, 1_500, 100, 100, 100, 10);
-    expect(decideCut({ turns, absorbed: 0, scene, isDurable: all }, rule)).toMatchObject({ kind: 'cut', through: 1 });
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all }, rule)).toMatchObject({
+      kind: 'cut',
+      through: 1,
+    });
   });
 
   it('cuts only through turns that durable nodes stand for', () => {
     const turns = turnsOf(9_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
     const isDurable = (turn: TurnSpan) => turn.endHash === 'e0' || turn.endHash === 'e2';
-    expect(decideCut({ turns, absorbed: 0, scene, isDurable }, rule)).toEqual({ kind: 'keep', because: 'not_durable' });
+    expect(decideCut({ turns, absorbed: 0, context, isDurable }, rule)).toEqual({
+      kind: 'keep',
+      because: 'not_durable',
+    });
     expect(
-      decideCut({ turns: turnsOf(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, scene, isDurable }, rule),
+      decideCut({ turns: turnsOf(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, context, isDurable }, rule),
     ).toMatchObject({
       through: 1,
     });
@@ -72,7 +78,7 @@ describe('the size rule', () => {
 
   it('counts what is absorbed already as gone, and does not cut for little', () => {
     const turns = turnsOf(90_000, 3_000, 4_000, 4_000, 4_000, 10);
-    expect(decideCut({ turns, absorbed: 1, scene, isDurable: all }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 1, context, isDurable: all }, rule)).toEqual({
       kind: 'keep',
       because: 'too_little',
     });
@@ -80,7 +86,7 @@ describe('the size rule', () => {
 
   it('never cuts a conversation of few turns, however long they are', () => {
     const turns = turnsOf(90_000, 90_000, 90_000, 10);
-    expect(decideCut({ turns, absorbed: 0, scene, isDurable: all }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all }, rule)).toEqual({
       kind: 'keep',
       because: 'too_few_turns',
     });
@@ -88,7 +94,7 @@ describe('the size rule', () => {
 
   it('cuts a request above the target, however small its history', () => {
     const turns = turnsOf(2_000, 2_000, 500, 1_000, 1_000, 10);
-    const input = { turns, absorbed: 0, scene, isDurable: all };
+    const input = { turns, absorbed: 0, context, isDurable: all };
     const patient = { ...rule, margin: 1 };
     expect(decideCut(input, { ...patient, targetTokens: 60_000 })).toMatchObject({ because: 'small' });
     expect(decideCut(input, { ...patient, targetTokens: 40_000 })).toMatchObject({ because: 'target', through: 2 });
@@ -97,7 +103,7 @@ describe('the size rule', () => {
   describe('with a margin', () => {
     const patient = { ...rule, margin: 1 };
     const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
-    const input = { turns, absorbed: 0, isDurable: all, scene };
+    const input = { turns, absorbed: 0, isDurable: all, context };
 
     it('waits until what could have gone has cost as much as the cut', () => {
       // Writing 3,010 and what is around them anew costs 1.15 × 5,010. Carried: 5,000, 10,000 and 15,000 at 0.1.
@@ -107,12 +113,12 @@ describe('the size rule', () => {
     });
 
     it('takes a cold cache for the free moment that it is', () => {
-      expect(decideCut({ ...input, scene: { ...scene, cold: true } }, patient)).toMatchObject({ because: 'cold' });
+      expect(decideCut({ ...input, context: { ...context, cold: true } }, patient)).toMatchObject({ because: 'cold' });
     });
 
     it('waits for nothing when the window is nearly full', () => {
-      const full = { ...scene, requestTokens: 170_000 };
-      expect(decideCut({ ...input, scene: full }, patient)).toMatchObject({ because: 'pressure' });
+      const full = { ...context, requestTokens: 170_000 };
+      expect(decideCut({ ...input, context: full }, patient)).toMatchObject({ because: 'pressure' });
     });
   });
 });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import type { EpochPlan, PlanRecord } from '../../../../proxy/rewrite/plan.ts';
-import { openPlanShelf } from '../../../../proxy/rewrite/plan-cache.ts';
+import { openPlanCache } from '../../../../proxy/rewrite/plan-cache.ts';
 import { openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
@@ -33,9 +33,9 @@ function recordsOf(sessionId: string, requests = 4): PlanRecord[] {
 
 async function openShelf(dir: string, most = 2) {
   const store = openPlanStore(dir);
-  const shelf = await openPlanShelf(store, silentLog, most);
+  const shelf = await openPlanCache(store, silentLog, most);
   const live = async (sessionId: string): Promise<void> => {
-    for (const record of recordsOf(sessionId)) await shelf.keep(sessionId, record);
+    for (const record of recordsOf(sessionId)) await shelf.save(sessionId, record);
   };
   return { store, shelf, live };
 }
@@ -45,24 +45,24 @@ describe('plans of more sessions than are held', () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
     for (const id of ['a', 'b', 'c']) await live(id);
     const view = viewOf(lineageOf('a', 4));
-    expect(shelf.book.match(view, 'a')).toBeNull();
-    expect(shelf.book.knowsSession('a')).toBe(true);
-    await shelf.fetch(view.lineage, 'a');
-    expect(shelf.book.match(view, 'a')).toEqual({ plan: planOf('a'), servedAt: 6, lastUse: use });
-    expect(shelf.book.recordsOf('a')).toHaveLength(5);
+    expect(shelf.index.match(view, 'a')).toBeNull();
+    expect(shelf.index.knowsSession('a')).toBe(true);
+    await shelf.load(view.lineage, 'a');
+    expect(shelf.index.match(view, 'a')).toEqual({ plan: planOf('a'), servedAt: 6, lastUse: use });
+    expect(shelf.index.recordsOf('a')).toHaveLength(5);
     await live('a');
-    expect(shelf.book.recordsOf('b')).toEqual([]); // had to make room
+    expect(shelf.index.recordsOf('b')).toEqual([]); // had to make room
   });
 
   it('are found by a fork of theirs, and by nobody who shares only a first prompt', async () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
     for (const id of ['a', 'b', 'c']) await live(id);
     const first = lineageOf('a', 1);
-    await shelf.fetch([...first, 'another answer', 'another prompt'], 'd');
-    expect(shelf.book.recordsOf('a')).toEqual([]);
+    await shelf.load([...first, 'another answer', 'another prompt'], 'd');
+    expect(shelf.index.recordsOf('a')).toEqual([]);
     const fork = viewOf([...lineageOf('a', 3), 'went on', 'elsewhere']);
-    await shelf.fetch(fork.lineage, 'e');
-    expect(shelf.book.match(fork, 'e')).toMatchObject({ plan: planOf('a'), servedAt: 4 });
+    await shelf.load(fork.lineage, 'e');
+    expect(shelf.index.match(fork, 'e')).toMatchObject({ plan: planOf('a'), servedAt: 4 });
   });
 
   it('are read once for all who ask at the same time, and not again', async () => {
@@ -75,8 +75,8 @@ describe('plans of more sessions than are held', () => {
       return read(sessionId);
     };
     const lineage = lineageOf('a', 4);
-    await Promise.all([shelf.fetch(lineage, 'a'), shelf.fetch(lineage, 'a fork')]);
-    await shelf.fetch(lineage, 'a');
+    await Promise.all([shelf.load(lineage, 'a'), shelf.load(lineage, 'a fork')]);
+    await shelf.load(lineage, 'a');
     expect(reads).toBe(1);
   });
 
@@ -85,12 +85,12 @@ describe('plans of more sessions than are held', () => {
     const { live } = await openShelf(dir, 9);
     for (const id of ['a', 'b', 'c', 'd']) await live(id);
     const { shelf } = await openShelf(dir);
-    const held = ['a', 'b', 'c', 'd'].filter((id) => shelf.book.recordsOf(id).length > 0);
+    const held = ['a', 'b', 'c', 'd'].filter((id) => shelf.index.recordsOf(id).length > 0);
     expect(held).toHaveLength(2);
     for (const id of ['a', 'b', 'c', 'd']) {
       const view = viewOf(lineageOf(id, 4));
-      await shelf.fetch(view.lineage, id);
-      expect(shelf.book.match(view, id)?.plan).toEqual(planOf(id));
+      await shelf.load(view.lineage, id);
+      expect(shelf.index.match(view, id)?.plan).toEqual(planOf(id));
     }
   });
 
@@ -98,11 +98,11 @@ describe('plans of more sessions than are held', () => {
     const dir = path.join(await tempDir(), 'plans');
     const { shelf, store, live } = await openShelf(dir);
     store.append = () => Promise.reject(new Error('ENOSPC'));
-    for (const record of recordsOf('a')) shelf.note('a', record);
+    for (const record of recordsOf('a')) shelf.saveLater('a', record);
     await new Promise(setImmediate);
     store.append = openPlanStore(dir).append;
     for (const id of ['b', 'c', 'd']) await live(id);
-    expect(shelf.book.match(viewOf(lineageOf('a', 4)), 'a')?.plan).toEqual(planOf('a'));
+    expect(shelf.index.match(viewOf(lineageOf('a', 4)), 'a')?.plan).toEqual(planOf('a'));
   });
 
   it('are given up where their file went meanwhile: their session is known, and healed', async () => {
@@ -110,9 +110,9 @@ describe('plans of more sessions than are held', () => {
     const { shelf, store, live } = await openShelf(dir);
     for (const id of ['a', 'b', 'c']) await live(id);
     await rm(path.join(dir, 'a.jsonl'));
-    await shelf.fetch(lineageOf('a', 4), 'a');
-    expect(shelf.book.match(viewOf(lineageOf('a', 4)), 'a')).toBeNull();
-    expect(shelf.book.knowsSession('a')).toBe(true);
+    await shelf.load(lineageOf('a', 4), 'a');
+    expect(shelf.index.match(viewOf(lineageOf('a', 4)), 'a')).toBeNull();
+    expect(shelf.index.knowsSession('a')).toBe(true);
     expect(store.problems()).toEqual([]);
   });
 });

@@ -256,7 +256,7 @@ describe('the rewriter', () => {
     const signal = new AbortController().signal;
     const outcome = await rewriter.rewrite(messagesRequest(last.request), signal);
     const errorText = 'messages.5.content.0: the thinking block is bound to a different conversation';
-    outcome.seen({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    outcome.onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
     const next = await rewriter.rewrite(messagesRequest(last.request), signal);
     expect(next.body.includes('"signature"')).toBe(false);
     expect(next.body.includes(BRIDGE)).toBe(outcome.body.includes(BRIDGE));

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import type { RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
 import { isThinking } from '../../../../proxy/wire/message-hashes.ts';
-import { modelTraits } from '../../../../proxy/wire/models.ts';
+import { findModelTraits } from '../../../../proxy/wire/models.ts';
 import { BRIDGE } from '../../../../proxy/wire/splice.ts';
 import { earlyConfig } from '../../../fuzz/rig.ts';
 import { createFakeMemory, type FakeMemory } from '../../../helpers/fake-memory.ts';
@@ -101,7 +101,7 @@ describe('cuts inside a tool loop', () => {
           expectFaithful(one);
           expectStablePrefix(sent[index - 1], one);
         }
-        if (modelTraits(plan.model).thinking === 'manual') expect(roundCuts(records)).toBe(0);
+        if (findModelTraits(plan.model).thinking === 'manual') expect(roundCuts(records)).toBe(0);
         cuts += roundCuts(records);
       }),
       { numRuns: 120, seed: 20261122 },

@@ -1,13 +1,13 @@
 import { expect, it } from 'vitest';
-import { answeredTurn, capturedTurns } from '../../../../proxy/rewrite/turn-capture.ts';
-import { ViewCache, viewConversation } from '../../../../proxy/wire/conversation.ts';
+import { captureAnsweredTurn, captureTurns } from '../../../../proxy/rewrite/turn-capture.ts';
+import { ConversationCache, parseConversation } from '../../../../proxy/wire/conversation.ts';
 import { splitTurns, type TurnSpan } from '../../../../proxy/wire/split-turns.ts';
 
 const said = (role: string, content: unknown) => ({ role, content });
 const text = (words: string) => [{ type: 'text', text: words }];
 
 function viewOf(messages: readonly unknown[]) {
-  const view = viewConversation(Buffer.from(JSON.stringify({ model: 'm', messages })), new ViewCache());
+  const view = parseConversation(Buffer.from(JSON.stringify({ model: 'm', messages })), new ConversationCache());
   if (view === null) throw new Error('not understood');
   return view;
 }
@@ -16,7 +16,7 @@ function viewOf(messages: readonly unknown[]) {
 function captured(...messages: unknown[]) {
   const view = viewOf(messages);
   const answer = { content: text('So be it.'), stopReason: 'end_turn', usage: {} } as never;
-  return answeredTurn(view, splitTurns(view).at(-1) as TurnSpan, answer, { sessionId: 's', atMs: 1 });
+  return captureAnsweredTurn(view, splitTurns(view).at(-1) as TurnSpan, answer, { sessionId: 's', atMs: 1 });
 }
 
 it('a turn brings along what the user marked as private in those before it, and nobody else', () => {
@@ -40,12 +40,12 @@ it('each of many turns brings along what those before it have, also those that a
   ]);
   const view = viewOf(words);
   const [, second, , fourth] = splitTurns(view) as [TurnSpan, TurnSpan, TurnSpan, TurnSpan];
-  const turns = capturedTurns(view, [second, fourth], { sessionId: 's', atMs: 1 });
+  const turns = captureTurns(view, [second, fourth], { sessionId: 's', atMs: 1 });
   expect(turns.map(({ earlierPrivate = [] }) => earlierPrivate.map((word) => word.trim()))).toEqual([
     ['one'],
     ['one', 'two', 'three'],
   ]);
-  expect(capturedTurns(view, splitTurns(view).slice(0, 1), { sessionId: 's', atMs: 1 })[0]).not.toHaveProperty(
+  expect(captureTurns(view, splitTurns(view).slice(0, 1), { sessionId: 's', atMs: 1 })[0]).not.toHaveProperty(
     'earlierPrivate',
   );
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { faultOf } from '../../../../proxy/wire/classify-refusal.ts';
+import { classifyApiError } from '../../../../proxy/wire/classify-refusal.ts';
 
 const body = (message: string): string =>
   JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message } });
@@ -16,6 +16,6 @@ describe('a refusal of a rewritten request', () => {
     ['Your credit balance is too low to access the API', null],
     ['max_tokens: 999999 > 64000', null],
   ])('%s', (message, fault) => {
-    expect(faultOf(body(message))).toBe(fault);
+    expect(classifyApiError(body(message))).toBe(fault);
   });
 });

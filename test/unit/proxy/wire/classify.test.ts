@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { classify, mayStandAlone, standsAlone } from '../../../../proxy/wire/classify.ts';
-import { type ConversationView, ViewCache, viewConversation } from '../../../../proxy/wire/conversation.ts';
+import { classify, isStandalone, mayBeStandalone } from '../../../../proxy/wire/classify.ts';
+import { ConversationCache, type ConversationView, parseConversation } from '../../../../proxy/wire/conversation.ts';
 import { scanBody } from '../../../../proxy/wire/json-scanner.ts';
 
 const SUMMARISE = 'CRITICAL: Respond with TEXT ONLY. Do NOT call any tools.';
@@ -18,7 +18,7 @@ function viewOf(last: readonly object[]): ConversationView {
       { role: 'user', content: last },
     ],
   };
-  return viewConversation(Buffer.from(JSON.stringify(body)), new ViewCache()) as ConversationView;
+  return parseConversation(Buffer.from(JSON.stringify(body)), new ConversationCache()) as ConversationView;
 }
 
 describe('classify', () => {
@@ -52,11 +52,11 @@ describe('standsAlone', () => {
     fc.assert(
       fc.property(fc.array(message, { minLength: 1, maxLength: 3 }), tools, headers, (messages, tools, headers) => {
         const body = Buffer.from(JSON.stringify({ model: 'claude-haiku-4-5', max_tokens: 9, messages, tools }));
-        const view = viewConversation(body, new ViewCache()) as ConversationView;
-        const alone = standsAlone(scanBody(body) as NonNullable<ReturnType<typeof scanBody>>, headers);
+        const view = parseConversation(body, new ConversationCache()) as ConversationView;
+        const alone = isStandalone(scanBody(body) as NonNullable<ReturnType<typeof scanBody>>, headers);
         seen[alone ? 'alone' : 'others'] += 1;
         if (!alone) return;
-        expect(mayStandAlone(body, headers)).toBe(true);
+        expect(mayBeStandalone(body, headers)).toBe(true);
         expect(classify(view, headers).kind).toBe('other');
         expect(view.infos).toHaveLength(1);
       }),

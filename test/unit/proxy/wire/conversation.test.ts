@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ViewCache, viewConversation } from '../../../../proxy/wire/conversation.ts';
+import { ConversationCache, parseConversation } from '../../../../proxy/wire/conversation.ts';
 
 const text = fc.string({ unit: 'binary', maxLength: 40 });
 const message = fc.record({
@@ -16,9 +16,9 @@ const bodyOf = (before: object, list: readonly unknown[], after: object): string
 
 /** What was seen before must not change what is seen. */
 function expectSame(bodies: readonly Buffer[]): void {
-  const cache = new ViewCache();
+  const cache = new ConversationCache();
   for (const body of bodies) {
-    const [seen, alone] = [viewConversation(body, cache), viewConversation(body, new ViewCache())];
+    const [seen, alone] = [parseConversation(body, cache), parseConversation(body, new ConversationCache())];
     // Byte by byte, megabytes would take minutes.
     expect({ ...seen, body: seen?.body === body }).toEqual({ ...alone, body: alone?.body === body });
   }

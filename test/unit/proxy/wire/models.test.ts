@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { modelTraits } from '../../../../proxy/wire/models.ts';
+import { findModelTraits } from '../../../../proxy/wire/models.ts';
 
 describe('model traits', () => {
   it.each([
@@ -17,11 +17,11 @@ describe('model traits', () => {
     ['claude-3-5-haiku-20241022', 'claude-3-haiku'],
     ['some-model', 'unknown'],
   ])('%s is of the family %s', (model, family) => {
-    expect(modelTraits(model).family).toBe(family);
+    expect(findModelTraits(model).family).toBe(family);
   });
 
   it('assumes the worst of a model it does not know, and rules nothing out', () => {
-    expect(modelTraits('claude-omega-9')).toMatchObject({
+    expect(findModelTraits('claude-omega-9')).toMatchObject({
       bindsThinking: true,
       systemMessages: true,
       thinking: 'both',

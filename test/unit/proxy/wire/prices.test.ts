@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { modelTraits } from '../../../../proxy/wire/models.ts';
-import { pricesOf } from '../../../../proxy/wire/prices.ts';
+import { findModelTraits } from '../../../../proxy/wire/models.ts';
+import { findPrices } from '../../../../proxy/wire/prices.ts';
 
 const MODELS = [
   'fable-5-1',
@@ -16,22 +16,22 @@ const MODELS = [
 
 describe('prices', () => {
   it.each(MODELS)('of claude-%s are a line of their own, with its source and its date', (model) => {
-    const { family, source, inputPrice, outputPrice } = modelTraits(`claude-${model}`);
+    const { family, source, inputPrice, outputPrice } = findModelTraits(`claude-${model}`);
     expect(family).not.toBe('unknown');
-    expect(pricesOf(family).source).toBe(source);
+    expect(findPrices(family).source).toBe(source);
     expect(source).toMatch(/20\d\d/);
     expect(outputPrice).toBe(5 * inputPrice);
   });
 
   it('make reading cheaper than sending, and writing dearer the longer it lasts', () => {
     for (const model of [...MODELS, 'omega-9']) {
-      const { cacheRead, cacheWrite5m, cacheWrite1h } = modelTraits(`claude-${model}`);
+      const { cacheRead, cacheWrite5m, cacheWrite1h } = findModelTraits(`claude-${model}`);
       expect(cacheRead).toBeLessThan(1);
       expect([cacheWrite5m, cacheWrite1h]).toEqual([1.25, 2]);
     }
   });
 
   it('of a family that nobody knows take the smallest window and the longest minimum', () => {
-    expect(pricesOf('omega')).toMatchObject({ contextTokens: 200_000, minCacheTokens: 4_096, cacheRead: 0.1 });
+    expect(findPrices('omega')).toMatchObject({ contextTokens: 200_000, minCacheTokens: 4_096, cacheRead: 0.1 });
   });
 });

@@ -1,13 +1,13 @@
 import { describe, expect, it } from 'vitest';
-import { ViewCache, viewConversation } from '../../../../proxy/wire/conversation.ts';
-import { freshPromptAt, headEnd, splitTurns } from '../../../../proxy/wire/split-turns.ts';
+import { ConversationCache, parseConversation } from '../../../../proxy/wire/conversation.ts';
+import { findFreshPrompt, findHeadEnd, splitTurns } from '../../../../proxy/wire/split-turns.ts';
 
 const text = (role: string, content: unknown) => ({ role, content });
 const result = { type: 'tool_result', tool_use_id: 't1', content: '' };
 const call = { type: 'tool_use', id: 't1', name: 'Bash', input: {} };
 
 function view(...messages: unknown[]) {
-  const seen = viewConversation(Buffer.from(JSON.stringify({ model: 'm', messages })), new ViewCache());
+  const seen = parseConversation(Buffer.from(JSON.stringify({ model: 'm', messages })), new ConversationCache());
   if (seen === null) throw new Error('not understood');
   return seen;
 }
@@ -32,14 +32,14 @@ describe('turns', () => {
   });
 
   it('are fresh only while their prompt waits for its first answer', () => {
-    expect(freshPromptAt(view(text('user', 'a'), text('system', 's')))).toBe(0);
-    expect(freshPromptAt(view(...toolTurn))).toBe(-1);
-    expect(freshPromptAt(view(text('user', 'a'), text('assistant', 'x')))).toBe(-1);
-    expect(freshPromptAt(view(text('user', [result, { type: 'text', text: 'and now?' }])))).toBe(-1);
+    expect(findFreshPrompt(view(text('user', 'a'), text('system', 's')))).toBe(0);
+    expect(findFreshPrompt(view(...toolTurn))).toBe(-1);
+    expect(findFreshPrompt(view(text('user', 'a'), text('assistant', 'x')))).toBe(-1);
+    expect(findFreshPrompt(view(text('user', [result, { type: 'text', text: 'and now?' }])))).toBe(-1);
   });
 
   it('leave the first message and the system messages bound to it in the head', () => {
-    expect(headEnd(view(...toolTurn))).toBe(2);
-    expect(headEnd(view(text('user', 'a')))).toBe(1);
+    expect(findHeadEnd(view(...toolTurn))).toBe(2);
+    expect(findHeadEnd(view(text('user', 'a')))).toBe(1);
   });
 });
