@@ -4,8 +4,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { CometError } from '../common/errors.ts';
 import { byteSink } from '../common/log.ts';
-import { homePaths } from '../common/paths.ts';
-import { PLATFORM } from '../common/platform.ts';
+import { homePaths, PLATFORM } from '../common/paths.ts';
 import { createGuard } from '../proxy/guard/index.ts';
 import { createRoute } from '../proxy/guard/upstream-proxy.ts';
 

@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { CometError } from '../common/errors.ts';
-import { VERSION } from '../common/version.ts';
+import { VERSION } from '../common/paths.ts';
 import type { Context } from '../engine/lifecycle/context.ts';
 import { EXIT, exitCodeOf, messageOf } from './exit.ts';
 

@@ -4,7 +4,7 @@ import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import { createExclusive, type FileDoubt, inspectPrivateFile, syncDir } from '../common/files.ts';
-import { PLATFORM } from '../common/platform.ts';
+import { PLATFORM } from '../common/paths.ts';
 import type { Issued } from './leaf.ts';
 
 const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;

@@ -1,4 +1,11 @@
-/** Settles as `work` does, or rejects as soon as the signal aborts: a model that ignores it keeps nobody waiting. */
+/** Wall time in ms since the epoch. Decisions take a number; only the outermost layer holds a clock. */
+export interface Clock {
+  now(): number;
+}
+
+export const systemClock: Clock = { now: () => Date.now() };
+
+/** Settles like `work`, or rejects as soon as the signal aborts, so that work that ignores the signal delays no caller. */
 export async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let stop: () => void = () => {};
   const aborted = new Promise<never>((_, reject) => {
@@ -10,20 +17,107 @@ export async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Pro
     return await Promise.race([work, aborted]);
   } finally {
     signal.removeEventListener('abort', stop);
-    // Whichever comes second has nobody to report to.
+    // The loser of the race must not end as an unhandled rejection.
     work.catch(() => undefined);
   }
 }
 
-/** Whether `work` was done in time; it goes on where it was not. */
-export async function inTime(work: Promise<void>, timeoutMs: number): Promise<boolean> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<boolean>((resolve) => {
-    timer = setTimeout(resolve, timeoutMs, false);
-  });
+/** Settles like `work`, or rejects with `late` after `timeoutMs`; the work itself continues. */
+export async function withTimeout<T>(work: Promise<T>, timeoutMs: number, late: () => Error): Promise<T> {
+  const over = new AbortController();
+  const timer = setTimeout(() => over.abort(late()), timeoutMs);
   try {
-    return await Promise.race([work.then(() => true), late]);
+    return await beforeAbort(work, over.signal);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Whether `work` finishes within `timeoutMs`; otherwise it continues. */
+export async function finishesWithin(work: Promise<unknown>, timeoutMs: number): Promise<boolean> {
+  const late = new Error('timeout');
+  try {
+    await withTimeout(work, timeoutMs, () => late);
+    return true;
+  } catch (error) {
+    if (error === late) return false;
+    throw error;
+  }
+}
+
+/** Runs tasks one after the other, in the order of the calls; a failed task stops no other. */
+export function createMutex(): <T>(task: () => Promise<T>) => Promise<T> {
+  let last: Promise<unknown> = Promise.resolve();
+  return (task) => {
+    const result = last.then(task);
+    last = result.catch(() => undefined);
+    return result;
+  };
+}
+
+/** One mutex for each key, dropped when it is free. */
+export function createKeyedMutex(): <T>(key: string, task: () => Promise<T>) => Promise<T> {
+  const mutexes = new Map<string, { readonly lock: ReturnType<typeof createMutex>; tasks: number }>();
+  return async (key, task) => {
+    const mutex = mutexes.get(key) ?? { lock: createMutex(), tasks: 0 };
+    mutexes.set(key, mutex);
+    mutex.tasks += 1;
+    try {
+      return await mutex.lock(task);
+    } finally {
+      mutex.tasks -= 1;
+      if (mutex.tasks === 0) mutexes.delete(key);
+    }
+  };
+}
+
+/** A mutex for tasks that nobody awaits the result of: a failure goes to `onError`. */
+export type SerialQueue = (task: () => Promise<void>) => Promise<void>;
+
+export function createSerialQueue(onError: (error: unknown) => void): SerialQueue {
+  const lock = createMutex();
+  return (task) => lock(task).catch(onError);
+}
+
+/** Runs at most `limit` tasks at one time, in the order of the calls. */
+export interface Semaphore {
+  /** @throws the signal's reason when it aborts before the task has started */
+  run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>;
+}
+
+export function createSemaphore(limit: number): Semaphore {
+  let free = limit;
+  const waiting: (() => void)[] = [];
+  const release = (): void => {
+    const next = waiting.shift();
+    if (next === undefined) free += 1;
+    else next();
+  };
+  return {
+    async run(task, signal) {
+      signal.throwIfAborted();
+      if (free > 0) free -= 1;
+      else await acquire(waiting, signal);
+      try {
+        return await task();
+      } finally {
+        release();
+      }
+    },
+  };
+}
+
+function acquire(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const enter = (): void => {
+      signal.removeEventListener('abort', leave);
+      resolve();
+    };
+    const leave = (): void => {
+      waiting.splice(waiting.indexOf(enter), 1);
+      reject(signal.reason as Error);
+    };
+    signal.addEventListener('abort', leave, { once: true });
+    waiting.push(enter);
+  });
 }

@@ -37,12 +37,6 @@ export class CometError extends Error {
   }
 }
 
-/** What JSON.parse throws quotes the text that it read, which may be anything: its message without that. */
-export function unquoted({ name, message }: Error): string {
-  if (name !== 'SyntaxError') return message;
-  return message.replace(/(?:^|,? )(?:\.\.\.)?".*/s, '') || 'not valid JSON';
-}
-
 export interface Problem {
   readonly file: string;
   readonly message: string;

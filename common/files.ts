@@ -3,7 +3,7 @@ import { lstatSync } from 'node:fs';
 import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from './errors.ts';
-import { PLATFORM } from './platform.ts';
+import { PLATFORM } from './paths.ts';
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;

@@ -1,5 +1,5 @@
 import { execa } from 'execa';
-import { PLATFORM } from './platform.ts';
+import { PLATFORM } from './paths.ts';
 
 export interface ChildRun {
   readonly file: string;

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { bundleFile, userCaFile } from '../certs/index.ts';
-import { systemClock } from '../common/clock.ts';
+import { systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';

@@ -1,7 +1,6 @@
 import { lstatSync } from 'node:fs';
 import { postLocal } from '../common/local-request.ts';
-import { homeOf, homePaths } from '../common/paths.ts';
-import { isPipe } from '../common/platform.ts';
+import { homeOf, homePaths, isPipe } from '../common/paths.ts';
 
 /** What Claude Code tells a hook, as far as it is used. */
 export interface HookInput {

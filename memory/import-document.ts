@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { createSerialQueue } from '../common/async.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import {
@@ -10,7 +11,7 @@ import {
   documentTurn,
 } from './ingest/chunk-document.ts';
 import { withoutOwn } from './ingest/strip-injected.ts';
-import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import type { Tracker } from './ingest/task-queue.ts';
 import type { MemoryNode } from './model/node.ts';
 import { type PieceParts, savePieces } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
@@ -79,7 +80,7 @@ interface Piece {
 export function createDocuments(parts: Parts): Documents {
   const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, texts, tracker } = parts;
   let progress: ImportProgress | null = null;
-  const serial = createSerial(() => undefined);
+  const serial = createSerialQueue(() => undefined);
 
   async function takeIn(request: DocumentRequest): Promise<DocumentReport> {
     const { file, projectDir } = request;

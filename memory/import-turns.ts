@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { createSerialQueue } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
@@ -9,7 +10,7 @@ import type { Rounds } from './compaction/tool-rounds.ts';
 import type { FileMemory } from './ingest/file-references.ts';
 import { capturedPast, importLink, type PastTurn, saidDigest } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
-import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import type { Tracker } from './ingest/task-queue.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
@@ -96,7 +97,7 @@ type Tally = { -readonly [K in keyof PastReport]: PastReport[K] };
 export function createHistory(parts: Parts): History {
   const { config, journal, projectOf, redactor, book, catalogue, compactor, files, pipeline } = parts;
   const { rounds, texts, tracker, upgrades, isGone } = parts;
-  const serial = createSerial(() => undefined);
+  const serial = createSerialQueue(() => undefined);
 
   const isCovered = (end: string): boolean => book.forms(end).some((form) => catalogue.standingFor(form).length > 0);
 

@@ -1,5 +1,5 @@
-import { inTime } from '../common/async.ts';
-import type { Clock } from '../common/clock.ts';
+import type { Clock } from '../common/async.ts';
+import { finishesWithin } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
 import type { Log } from '../common/log.ts';
@@ -369,7 +369,7 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
     async standing(sessionId, projectDir, scope) {
       sleep.disturb();
       // What others of the project said last is made into memory first, as far as that takes no time.
-      if (closing === null) await inTime(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
+      if (closing === null) await finishesWithin(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
       return standing(sessionId, projectDir, scope);
     },
     async recall(request, signal) {
@@ -406,7 +406,7 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
     remove,
     forget,
     reindex: upkeep.reindex,
-    flush: (timeoutMs) => inTime(settleAll(), timeoutMs),
+    flush: (timeoutMs) => finishesWithin(settleAll(), timeoutMs),
     status: () => statusOf(),
     close: () => (closing ??= close()),
   };

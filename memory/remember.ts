@@ -1,9 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises';
+import { createSerialQueue } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import type { Redactor } from '../redact/index.ts';
 import { documentSession, documentTurn } from './ingest/chunk-document.ts';
 import { withoutOwn } from './ingest/strip-injected.ts';
-import { createSerial, type Tracker } from './ingest/task-queue.ts';
+import type { Tracker } from './ingest/task-queue.ts';
 import type { MemoryNode } from './model/node.ts';
 import { type PieceParts, savePieces } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
@@ -45,7 +46,7 @@ type Parts = PieceParts & {
  */
 export function createNotes(parts: Parts): (request: NoteRequest) => Promise<Noted> {
   const { projectOf, clock, redactor, catalogue, texts, tracker, indexer, isGone } = parts;
-  const serial = createSerial(() => undefined);
+  const serial = createSerialQueue(() => undefined);
 
   const take = async (request: NoteRequest): Promise<Noted> => {
     const text = redactor.text(withoutOwn(request.text)).trim();

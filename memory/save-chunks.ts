@@ -1,4 +1,4 @@
-import type { Clock } from '../common/clock.ts';
+import type { Clock } from '../common/async.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import { assembleNodes } from './compaction/build-nodes.ts';
 import { DOCUMENT } from './ingest/chunk-document.ts';

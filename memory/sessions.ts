@@ -1,4 +1,4 @@
-import type { Clock } from '../common/clock.ts';
+import type { Clock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
 import type { Pipeline } from './compaction/pipeline.ts';

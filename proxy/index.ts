@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Clock } from '../common/clock.ts';
+import type { Clock } from '../common/async.ts';
 import { type ProxyStats, runExchange } from './http/exchange.ts';
 import { createMitm } from './http/mitm.ts';
 import { createUpstream, type UpstreamOptions } from './http/upstream.ts';

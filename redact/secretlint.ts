@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { createMutex } from '../common/async.ts';
 import type { SecretScanner } from './index.ts';
 import { findUrlPasswords } from './scanners.ts';
 import { mergeSpans, type Span } from './span.ts';
@@ -73,12 +74,8 @@ export function createSecretlint(failed: (rule: string, error: unknown) => void)
     return mergeSpans(spans.flatMap((span) => withinUrl(text, span)));
   }
 
-  let last: Promise<unknown> = Promise.resolve();
-  return (text) => {
-    const next = last.then(() => scan(text));
-    last = next.catch(() => undefined);
-    return next;
-  };
+  const lock = createMutex();
+  return (text) => lock(() => scan(text));
 }
 
 async function recommended(): Promise<Rule[]> {

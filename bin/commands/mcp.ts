@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
-import { VERSION } from '../../common/version.ts';
+import { VERSION } from '../../common/paths.ts';
 import { engineOf } from '../../engine/api/engine-client.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
 

@@ -1,10 +1,10 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
+import { loadConfig } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir } from '../../common/files.ts';
-import { loadConfig } from '../../common/load-config.ts';
 import { type HomePaths, homePaths } from '../../common/paths.ts';
 import { type EngineClient, engineClient } from '../../engine/api/client.ts';
 import { PROXY_NAMES } from '../../engine/lifecycle/client-env.ts';

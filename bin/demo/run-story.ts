@@ -1,5 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import { createClient, type SentRequest } from './client.ts';
 import type { Stage } from './harness.ts';
 import type { StorySession } from './story.ts';

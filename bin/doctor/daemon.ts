@@ -1,7 +1,7 @@
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { VERSION } from '../../common/version.ts';
+import { VERSION } from '../../common/paths.ts';
 import type { StatusReport } from '../../engine/api/status-report.ts';
 import { STORE } from '../../engine/deferred-memory.ts';
 import { type GuardStatus, guardStatus } from '../../engine/lifecycle/control.ts';

@@ -1,6 +1,6 @@
 import { lstat } from 'node:fs/promises';
 import type { HomePaths } from '../../common/paths.ts';
-import { PLATFORM } from '../../common/platform.ts';
+import { PLATFORM } from '../../common/paths.ts';
 import { socketTooLong } from '../../engine/lifecycle/socket-length.ts';
 import { bad, type Check, good } from './check.ts';
 

@@ -4,7 +4,7 @@ import http from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
-import { isPipe } from '../../common/platform.ts';
+import { isPipe } from '../../common/paths.ts';
 import { socketPresent } from '../lifecycle/control.ts';
 import { type AdmissionRule, refusal, SOCKET_RULE } from './auth.ts';
 import { type Handlers, type Operation, operationInputs } from './contract.ts';

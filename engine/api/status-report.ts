@@ -1,4 +1,4 @@
-import { VERSION } from '../../common/version.ts';
+import { VERSION } from '../../common/paths.ts';
 import { idleModel } from '../deferred-memory.ts';
 import type { Context } from '../lifecycle/context.ts';
 import type { EngineState, GuardStatus } from '../lifecycle/control.ts';

@@ -18,6 +18,6 @@ export function createContext(): Context {
     paths: homePaths(homeOf(env)),
     term: createTerm(process.stdout, process.stderr, env),
     // The schema costs 70 ms to load, which commands that only ask the daemon do not pay.
-    config: async (flags = {}) => (await import('../../common/load-config.ts')).loadConfig(env, flags).config,
+    config: async (flags = {}) => (await import('../../common/config.ts')).loadConfig(env, flags).config,
   };
 }

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
-import { isPipe } from '../../common/platform.ts';
+import { isPipe } from '../../common/paths.ts';
 
 export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_loop' | 'stopped';
 

@@ -1,5 +1,5 @@
 import type { HomePaths } from '../../common/paths.ts';
-import { PLATFORM, type Platform } from '../../common/platform.ts';
+import { PLATFORM, type Platform } from '../../common/paths.ts';
 
 /** A Unix socket's path is short by law; null where the home leaves room for ours. */
 export function socketTooLong(

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { VERSION } from '../../common/version.ts';
+import { VERSION } from '../../common/paths.ts';
 import type { GuardStatus } from './control.ts';
 
 /** What a build writes anew each time. */

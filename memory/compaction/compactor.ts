@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { Folding } from '../consolidation/folding.ts';
 import { withoutTools } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';

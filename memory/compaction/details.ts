@@ -1,5 +1,5 @@
+import type { Clock } from '../../common/async.ts';
 import { beforeAbort } from '../../common/async.ts';
-import type { Clock } from '../../common/clock.ts';
 import type { Log } from '../../common/log.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import type { Texts } from '../ingest/turn-reader.ts';

@@ -1,7 +1,8 @@
+import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { isBundled } from '../consolidation/merge-nodes.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import { createSerial, type Tracker } from '../ingest/task-queue.ts';
+import type { Tracker } from '../ingest/task-queue.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import { contentTokens } from '../recall/query.ts';
@@ -55,7 +56,9 @@ const WITHOUT: ReadonlySet<Lane> = new Set([
 ]);
 
 export function createLinker({ index, catalogue, indexer, store, tracker, log }: LinkerParts): Linker {
-  const serial = createSerial((error) => log.warn('memories were not linked; they are found all the same', { error }));
+  const serial = createSerialQueue((error) =>
+    log.warn('memories were not linked; they are found all the same', { error }),
+  );
 
   /** Whatever came meanwhile is linked at one go: each go reads what was edited and writes files. */
   const waiting = new Set<string>();

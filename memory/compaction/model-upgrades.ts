@@ -1,9 +1,9 @@
-import { beforeAbort } from '../../common/async.ts';
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
+import { beforeAbort, createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import type { Folding } from '../consolidation/folding.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
-import { createSerial, type Tracker } from '../ingest/task-queue.ts';
+import type { Tracker } from '../ingest/task-queue.ts';
 import type { Texts } from '../ingest/turn-reader.ts';
 import { isStandIn } from '../model/draft-node.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -78,7 +78,9 @@ type Parts = {
 
 export function createUpgrades(parts: Parts): Upgrades {
   const { model, quota, clock, catalogue, compactor, revisions, store, linker, folding, texts, tracker, log } = parts;
-  const serial = createSerial((error) => log.error('stand-ins stay: the model’s nodes could not be stored', { error }));
+  const serial = createSerialQueue((error) =>
+    log.error('stand-ins stay: the model’s nodes could not be stored', { error }),
+  );
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
   let deferred: Job[] = [];

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import type { CapturedTurn } from '../../common/turn.ts';

@@ -1,5 +1,5 @@
+import type { Clock } from '../../common/async.ts';
 import { beforeAbort } from '../../common/async.ts';
-import type { Clock } from '../../common/clock.ts';
 import type { Log } from '../../common/log.ts';
 import { createModelGate } from '../models/backoff.ts';
 import type { LanguageModel, SensorInput, SensorReading } from '../models/language-model.ts';

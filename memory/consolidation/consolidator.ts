@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';

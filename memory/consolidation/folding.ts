@@ -1,6 +1,7 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
+import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { createSerial, type Tracker } from '../ingest/task-queue.ts';
+import type { Tracker } from '../ingest/task-queue.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import type { Catalogue } from '../storage/node-registry.ts';
@@ -24,7 +25,7 @@ type Parts = {
 };
 
 export function createFolding({ clock, log, model, catalogue, store, tracker }: Parts): Folding {
-  const serial = createSerial((error) => log.warn('older memories of a long session were not folded', { error }));
+  const serial = createSerialQueue((error) => log.warn('older memories of a long session were not folded', { error }));
 
   function foldsOf(sessionId: string): readonly Fold[] {
     if (catalogue.sizeOf(sessionId) <= MOST) return [];

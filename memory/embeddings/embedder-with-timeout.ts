@@ -1,3 +1,4 @@
+import { withTimeout } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Embedder } from './embedder.ts';
 
@@ -11,11 +12,12 @@ export interface PatienceOptions {
 /** An embedder whose failures and delays cost a question its vector and nothing else: zeros match nothing. */
 export function createPatientEmbedder(embedder: Embedder, { queryMs, report }: PatienceOptions): Embedder {
   let isOut = false;
+  const late = (): Error => new CometError('index_failed', `no vector within ${queryMs} ms`);
   return {
     ...embedder,
     async embedQuery(text, corpus) {
       try {
-        const found = await inTime(embedder.embedQuery(text, corpus), queryMs);
+        const found = await withTimeout(embedder.embedQuery(text, corpus), queryMs, late);
         isOut = false;
         return found;
       } catch (error) {
@@ -26,19 +28,4 @@ export function createPatientEmbedder(embedder: Embedder, { queryMs, report }: P
       }
     },
   };
-}
-
-async function inTime<T>(work: Promise<T>, ms: number): Promise<T> {
-  let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    const error = new CometError('index_failed', `no vector within ${ms} ms`);
-    timer = setTimeout(() => reject(error), ms);
-  });
-  try {
-    return await Promise.race([work, late]);
-  } finally {
-    clearTimeout(timer);
-    // The loser of the race must not end as an unhandled rejection.
-    void work.catch(() => undefined);
-  }
 }

@@ -1,3 +1,4 @@
+import { isRecord } from '../../common/json.ts';
 import { type Block, stringOf } from './content-blocks.ts';
 import { blocksIn, type PastMessage, type PastTurn } from './imported-turn.ts';
 
@@ -140,7 +141,7 @@ function timeOf(line: Line): number | null {
 function parsed(text: string): Line | null {
   try {
     const value = JSON.parse(text) as unknown;
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Line) : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }

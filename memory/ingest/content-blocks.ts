@@ -1,3 +1,4 @@
+import { isRecord } from '../../common/json.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
 import { withoutOwn } from './strip-injected.ts';
 
@@ -10,7 +11,7 @@ const CLIENTS_OWN = ['system-reminder', 'local-command-caveat'] as const;
 export function blocksOf(message: CapturedMessage): readonly Block[] {
   const content = parsed(message.content);
   if (typeof content === 'string') return [{ type: 'text', text: content }];
-  return Array.isArray(content) ? content.filter(isBlock) : [];
+  return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
 /** Visible text of a block's `content` (string or blocks), images named, the rest left out. */
@@ -18,7 +19,7 @@ export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return content
-    .filter(isBlock)
+    .filter(isRecord)
     .map((block) => (block['type'] === 'image' ? '[image]' : stringOf(block['text'])))
     .filter((text) => text !== '')
     .join('\n');
@@ -58,10 +59,6 @@ function cutSpans(text: string, open: string, close: string): string {
 
 export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function isBlock(value: unknown): value is Block {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function parsed(content: string): unknown {

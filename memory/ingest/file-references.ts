@@ -1,5 +1,6 @@
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
+import { LruMap } from '../../common/lru.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import { type FileChange, fileMarks } from '../model/file-link.ts';
@@ -59,7 +60,7 @@ type Parts = {
 
 export function createFileMemory({ sources, sourcePatience = 1, projectOf, redactor, catalogue }: Parts): FileMemory {
   const lastSeen = new Map<string, { readonly directory: string; readonly atMs: number }>();
-  const verdicts = new Map<string, FileState>();
+  const verdicts = new LruMap<string, FileState>(VERDICTS);
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
 
   function notice(projectDir: string | null, atMs: number): void {
@@ -84,9 +85,7 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
   async function look(root: string, mark: FileMark): Promise<void> {
     const key = verdictKey(root, mark);
     const state = (await sources?.compare(root, mark).catch(() => 'unknown' as const)) ?? 'unknown';
-    verdicts.delete(key);
     verdicts.set(key, state);
-    if (verdicts.size > VERDICTS) verdicts.delete(verdicts.keys().next().value as string);
   }
 
   function changesOf(marks: readonly FileMark[], root: string): FileChange[] {

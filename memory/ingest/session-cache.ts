@@ -1,10 +1,10 @@
+import { createSerialQueue, type SerialQueue } from '../../common/async.ts';
 import type { TurnText } from '../model/turn.ts';
-import { createSerial, type Serial } from './task-queue.ts';
 
 /** What is in memory of a session that somebody works in. */
 export interface Session {
   readonly id: string;
-  readonly serial: Serial;
+  readonly serial: SerialQueue;
   project: string;
   buffer: TurnText[];
   hydration: Promise<void> | null;
@@ -70,7 +70,7 @@ export function createAwakeSessions({
     of(id) {
       const session = sessions.get(id) ?? {
         id,
-        serial: createSerial((error) => onError(id, error)),
+        serial: createSerialQueue((error) => onError(id, error)),
         project: waiting.get(id) ?? '',
         buffer: [],
         hydration: null,

@@ -30,14 +30,3 @@ export function createTracker(): Tracker {
     idle: () => (busy() ? new Promise((resolve) => waiting.push(resolve)) : Promise.resolve()),
   };
 }
-
-/** One piece of work after the other; a failure is reported and does not stop the next. */
-export type Serial = (work: () => Promise<void>) => Promise<void>;
-
-export function createSerial(onError: (error: unknown) => void): Serial {
-  let tail = Promise.resolve();
-  return (work) => {
-    tail = tail.then(work).catch(onError);
-    return tail;
-  };
-}

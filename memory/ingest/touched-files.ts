@@ -1,3 +1,4 @@
+import { isRecord } from '../../common/json.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { type Block, blocksOf, stringOf } from './content-blocks.ts';
 
@@ -44,5 +45,5 @@ function commandWords(call: Block): string[] {
 
 function inputOf(call: Block): Block {
   const input = call['input'];
-  return typeof input === 'object' && input !== null ? (input as Block) : {};
+  return isRecord(input) ? input : {};
 }

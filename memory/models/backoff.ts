@@ -1,4 +1,4 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { QuotaDecision } from './quota.ts';
 
 const FIRST_MS = 60_000;

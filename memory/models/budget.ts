@@ -1,4 +1,4 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import {
   type Answered,

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
+import { createSemaphore } from '../../common/async.ts';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
-import { createSemaphore } from '../../common/semaphore.ts';
 import { clip } from '../text/sanitize-line.ts';
 import type { LanguageModel } from './language-model.ts';
 import { detailPrompt } from './prompts/detail.ts';

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isRecord } from '../../common/json.ts';
 
 const count = z.number().nonnegative().catch(0);
 const Usage = z
@@ -56,7 +57,7 @@ function structured(text: string): object | null {
   const said = text.replace(/^\s*<think>[\s\S]*?<\/think>/i, '').trim();
   const [first, last] = [said.indexOf('{'), said.lastIndexOf('}')];
   const value = jsonOf(said) ?? (first >= 0 && last > first ? jsonOf(said.slice(first, last + 1)) : undefined);
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null;
+  return isRecord(value) ? value : null;
 }
 
 function whyNot(refusal: string | null | undefined, finish: string | null | undefined, text: string): string {

@@ -1,4 +1,4 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
 import type { FileMemory, Freshness } from '../ingest/file-references.ts';

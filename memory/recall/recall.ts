@@ -1,3 +1,4 @@
+import { beforeAbort } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { FileMemory, Freshness } from '../ingest/file-references.ts';
@@ -262,19 +263,4 @@ function wanted(node: MemoryNode | null, { past, skips, least }: Wanted): boolea
 function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
   if (scope === 'all') return {};
   return scope === 'session' || project === '' ? { sessionId } : { project };
-}
-
-async function beforeAbort<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  let stop: () => void = () => undefined;
-  const aborted = new Promise<never>((_, reject) => {
-    stop = () => reject(signal.reason as Error);
-    signal.addEventListener('abort', stop, { once: true });
-  });
-  try {
-    return await Promise.race([work, aborted]);
-  } finally {
-    signal.removeEventListener('abort', stop);
-    // The loser of the race must not end as an unhandled rejection.
-    void work.catch(() => undefined);
-  }
 }

@@ -1,4 +1,4 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin } from '../../common/turn.ts';

@@ -1,6 +1,7 @@
+import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { type NodeTexts, rowsOf } from '../compaction/build-nodes.ts';
-import { createSerial, type Tracker } from '../ingest/task-queue.ts';
+import type { Tracker } from '../ingest/task-queue.ts';
 import { createSessionTurns } from '../ingest/turn-windows.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -45,7 +46,7 @@ const NODES_AT_ONCE = 8;
 const NODES_PER_WRITE = 100;
 
 export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, log }: IndexerDeps): Indexer {
-  const serial = createSerial((error) => log.error('index not written; the next start rebuilds it', { error }));
+  const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
   const sessionTurns = createSessionTurns(textsOf);
   const queued = (work: () => Promise<void>): Promise<void> => tracker.run('indexer', () => serial(work));
 

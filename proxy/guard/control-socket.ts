@@ -4,7 +4,7 @@ import net from 'node:net';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir } from '../../common/files.ts';
-import { isPipe } from '../../common/platform.ts';
+import { isPipe } from '../../common/paths.ts';
 
 type Handle = (request: Readonly<Record<string, unknown>>) => Promise<object>;
 

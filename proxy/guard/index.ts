@@ -5,7 +5,7 @@ import type net from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
-import { PLATFORM } from '../../common/platform.ts';
+import { PLATFORM } from '../../common/paths.ts';
 import { type Authority, parseAuthority } from './authority.ts';
 import { connectViaProxy } from './connect-via-proxy.ts';
 import { openControlSocket } from './control-socket.ts';

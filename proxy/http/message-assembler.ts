@@ -1,3 +1,4 @@
+import { isRecord } from '../../common/json.ts';
 import type { AssistantMessage, Usage } from '../ports.ts';
 import type { SseEvent } from './sse.ts';
 
@@ -150,7 +151,7 @@ function index(event: Json): number {
 }
 
 function record(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+  return isRecord(value) ? value : {};
 }
 
 function list(value: unknown): unknown[] {

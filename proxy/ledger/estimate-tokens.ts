@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isRecord } from '../../common/json.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -65,8 +66,8 @@ function inner(block: Json): Json[] {
 
 export function ttlOf(holder: Json): string | null {
   const control = holder['cache_control'];
-  if (typeof control !== 'object' || control === null) return null;
-  const { ttl } = record(control);
+  if (!isRecord(control)) return null;
+  const { ttl } = control;
   return typeof ttl === 'string' ? ttl : '5m';
 }
 
@@ -75,5 +76,5 @@ function withoutBreakpoints(key: string, value: unknown): unknown {
 }
 
 function record(value: unknown): Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Json) : {};
+  return isRecord(value) ? value : {};
 }

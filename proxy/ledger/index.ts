@@ -1,4 +1,4 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { AssistantMessage, ProxyLog } from '../ports.ts';
 import type { EpochPlan } from '../rewrite/plan.ts';
 import type { ConversationView } from '../wire/conversation.ts';

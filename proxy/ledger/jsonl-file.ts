@@ -1,5 +1,6 @@
 import { open } from 'node:fs/promises';
 import path from 'node:path';
+import { createMutex } from '../../common/async.ts';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 
 /** A file of lines that grows, 0600, its folder made when it is missing; one work at a time, in the order of the calls. */
@@ -14,18 +15,10 @@ export interface JsonlFile {
 
 /** Not synced: a power cut may cost the last lines. */
 export function openJsonlFile(file: string): JsonlFile {
-  let last: Promise<void> = Promise.resolve();
-  const inOrder = (work: () => Promise<void>): Promise<void> => {
-    const mine = last.then(work);
-    last = mine.then(
-      () => {},
-      () => {}, // the caller is told; the next still gets its turn
-    );
-    return mine;
-  };
+  const lock = createMutex();
   return {
     append: (linesFor) =>
-      inOrder(async () => {
+      lock(async () => {
         const handle = await openToAppend(file);
         try {
           const lines = linesFor((await handle.stat()).size === 0);
@@ -36,11 +29,11 @@ export function openJsonlFile(file: string): JsonlFile {
         }
       }),
     replace: (linesFor) =>
-      inOrder(async () => {
+      lock(async () => {
         await ensureDir(path.dirname(file));
         await writeFileAtomic(file, linesFor().join('\n'));
       }),
-    close: () => last,
+    close: () => lock(async () => {}),
   };
 }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LruMap } from '../../common/lru.ts';
 import type { Prompt } from './prompt-usage.ts';
 
 /** Prompt tokens by how they are billed. */
@@ -49,11 +50,9 @@ interface Position {
 }
 
 export function createPrefixCache(): PrefixCache {
-  const entries = new Map<string, PrefixEntry>();
+  const entries = new LruMap<string, PrefixEntry>(MOST_ENTRIES);
   const put = (entry: PrefixEntry): PrefixEntry => {
-    entries.delete(entry.key);
     entries.set(entry.key, entry);
-    if (entries.size > MOST_ENTRIES) entries.delete(entries.keys().next().value as string);
     return entry;
   };
   return {
@@ -61,7 +60,7 @@ export function createPrefixCache(): PrefixCache {
     bill(prompt, { atMs, scale, minTokens }) {
       const positions = positionsOf(prompt);
       const live = (at: number): PrefixEntry | undefined => {
-        const entry = entries.get(positions[at]?.key ?? '');
+        const entry = entries.peek(positions[at]?.key ?? '');
         return entry !== undefined && entry.expiresAtMs > atMs ? entry : undefined;
       };
       const breakpoints = positions.flatMap(({ ttl }, at) => (ttl === null ? [] : [at]));

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LruMap } from '../../common/lru.ts';
 import type { EpochPlan } from '../rewrite/plan.ts';
 import { type ConversationView, type MessageInfo, parseSlice } from '../wire/conversation.ts';
 import type { Slice } from '../wire/json-scanner.ts';
@@ -29,17 +30,12 @@ const ATTRIBUTION = 'x-anthropic-billing-header:';
 
 export function createPromptEstimator(): PromptEstimator {
   const messages = new WeakMap<MessageInfo, TokenEstimate>();
-  const heads = new Map<string, TokenEstimate>();
+  const heads = new LruMap<string, TokenEstimate>(HEADS);
 
   /** Tools and system blocks are long and seldom change. */
   function head(role: string, bytes: Buffer): TokenEstimate {
     const key = createHash('sha256').update(role).update(bytes).digest('base64');
-    const value: unknown = heads.has(key) ? null : JSON.parse(bytes.toString('utf8'));
-    const found = heads.get(key) ?? estimateBlocks(role, blocksOf(value));
-    heads.delete(key);
-    heads.set(key, found);
-    if (heads.size > HEADS) heads.delete(heads.keys().next().value as string);
-    return found;
+    return heads.getOrCreate(key, () => estimateBlocks(role, blocksOf(JSON.parse(bytes.toString('utf8')))));
   }
 
   function headOf({ body, scan }: ConversationView): TokenEstimate[] {

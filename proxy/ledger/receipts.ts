@@ -1,3 +1,4 @@
+import { LruMap } from '../../common/lru.ts';
 import type { ProxyLog } from '../ports.ts';
 import {
   createReceipt,
@@ -34,7 +35,7 @@ export interface ReceiptsDeps {
 const MOST_WAITING = 256;
 
 export async function openReceipts({ store, redact, most, log }: ReceiptsDeps): Promise<Receipts> {
-  const waiting = new Map<string, ReceiptInput>();
+  const waiting = new LruMap<string, ReceiptInput>(MOST_WAITING);
   let kept = [...(await store.load())].slice(-most);
   let written = kept.length;
 
@@ -56,7 +57,6 @@ export async function openReceipts({ store, redact, most, log }: ReceiptsDeps): 
       const touched = spliced !== null && spliced.edits.length > 0;
       const what = touched ? { plan, spliced } : { plan: null, spliced: null };
       waiting.set(request.requestId, { requestId: request.requestId, sessionId, atMs, kind, decision, view, ...what });
-      if (waiting.size > MOST_WAITING) waiting.delete(waiting.keys().next().value as string);
     },
     settle(requestId, answered) {
       const input = waiting.get(requestId);

@@ -1,4 +1,4 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
 import type { CostLedger, RequestCost } from '../ledger/index.ts';
 import type { Receipts } from '../ledger/receipts.ts';
 import type {

@@ -1,4 +1,5 @@
-import type { Clock } from '../../common/clock.ts';
+import type { Clock } from '../../common/async.ts';
+import { createKeyedMutex } from '../../common/async.ts';
 import { type CostLedger, findConversationRoot, openCostLedger } from '../ledger/index.ts';
 import { createMemoryReceipts } from '../ledger/receipt-store.ts';
 import { openReceipts, type Receipts } from '../ledger/receipts.ts';
@@ -13,7 +14,6 @@ import { splitParts, splitRounds } from '../wire/tool-rounds.ts';
 import { createResponseRecorder } from './after-response.ts';
 import type { CutRule } from './cut.ts';
 import { buildPlan, type PlanConfig, roundsBudget } from './form-plan.ts';
-import { createTurnstile } from './keyed-mutex.ts';
 import { EMPTY, lookUpMemory } from './memory-lookup.ts';
 import type { EpochPlan, Match, PlanRecord } from './plan.ts';
 import { openPlanCache } from './plan-cache.ts';
@@ -65,7 +65,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
   const shelf = await openPlanCache(deps.plans, deps.log, deps.heldSessions);
   const { index: book, saveLater: note } = shelf;
   const cache = new ConversationCache();
-  const inTurn = createTurnstile();
+  const lock = createKeyedMutex();
   const { log, clock, consent = ALL_ALLOWED } = deps;
   const ledger = deps.ledger ?? (await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }));
   const receipts =
@@ -231,7 +231,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
       const passage = parseRequest(request, cache);
       if (passage === null) return untouched(request);
       heed(passage);
-      return inTurn(passage.sessionId, async () => {
+      return lock(passage.sessionId, async () => {
         let made: RewriteResult;
         try {
           await shelf.load(passage.view.lineage, passage.sessionId);

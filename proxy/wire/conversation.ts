@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { LruMap } from '../../common/lru.ts';
 import { type BodyScan, type PreviousScan, type Slice, scanBody } from './json-scanner.ts';
 import { extendLineage, hashMessage, isThinking } from './message-hashes.ts';
 import { type HeadShape, type MessageShape, shapeHead, shapeMessage } from './request-shape.ts';
@@ -41,20 +42,19 @@ export interface ConversationView {
 
 /** Remembers what was learnt of each run of bytes, so that a turn costs what is new in it. */
 export class ConversationCache {
-  readonly #messages = new Map<string, MessageInfo>();
-  readonly #systems = new Map<string, SystemFacts>();
-  readonly #heads = new Map<string, HeadShape>();
+  readonly #messages: LruMap<string, MessageInfo>;
+  readonly #systems = new LruMap<string, SystemFacts>(200);
+  readonly #heads = new LruMap<string, HeadShape>(200);
   /** Newest last. */
   #threads: ConversationView[] = [];
-  readonly #most: number;
 
   constructor(mostMessages = 4_000) {
-    this.#most = mostMessages;
+    this.#messages = new LruMap(mostMessages);
   }
 
   message(body: Buffer, at: Slice): MessageInfo {
     const key = digest(body.subarray(at.start, at.end));
-    return remember(this.#messages, key, this.#most, () => describeMessage(parseSlice(body, at), at));
+    return this.#messages.getOrCreate(key, () => describeMessage(parseSlice(body, at), at));
   }
 
   /** The newest request of the same conversation, and how many leading messages both share byte for byte. */
@@ -80,14 +80,14 @@ export class ConversationCache {
 
   system(body: Buffer, at: Slice): SystemFacts {
     const key = digest(body.subarray(at.start, at.end));
-    return remember(this.#systems, key, 200, () => describeSystem(parseSlice(body, at)));
+    return this.#systems.getOrCreate(key, () => describeSystem(parseSlice(body, at)));
   }
 
   /** All of the request that is not messages, as the rules see it. */
   head({ body, scan }: Pick<ConversationView, 'body' | 'scan'>, betas: readonly string[]): HeadShape {
     const messages = scan.fields.get('messages') as Slice;
     const key = digest(body.subarray(0, messages.start), body.subarray(messages.end), Buffer.from(betas.join()));
-    return remember(this.#heads, key, 200, () => {
+    return this.#heads.getOrCreate(key, () => {
       const others = [...scan.fields].filter(([name]) => name !== 'messages');
       return shapeHead(Object.fromEntries(others.map(([name, at]) => [name, parseSlice(body, at)])), betas);
     });
@@ -114,14 +114,6 @@ function digest(...parts: readonly Buffer[]): string {
   const hash = createHash('sha256');
   for (const part of parts) hash.update(part);
   return hash.digest('base64');
-}
-
-function remember<T>(known: Map<string, T>, key: string, most: number, describe: () => T): T {
-  const found = known.get(key) ?? describe();
-  known.delete(key); // re-inserted last: the map's order is the order of use
-  known.set(key, found);
-  if (known.size > most) known.delete(known.keys().next().value as string);
-  return found;
 }
 
 /** @returns null when the body is not a request that may be rewritten (not JSON, an unknown message form) */

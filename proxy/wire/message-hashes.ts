@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isRecord } from '../../common/json.ts';
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
@@ -42,10 +43,6 @@ function sorted(value: Json): Json {
       .sort()
       .map((key) => [key, sorted(value[key] as Json)]),
   );
-}
-
-function isRecord(value: unknown): value is { [key: string]: Json } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Hex digest of a message's canonical form. */

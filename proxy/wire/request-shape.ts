@@ -1,3 +1,5 @@
+import { isRecord } from '../../common/json.ts';
+
 /** One content block, as far as the rules look at it. */
 export interface BlockShape {
   readonly type: string;
@@ -58,7 +60,7 @@ export interface RequestShape extends HeadShape {
 type Json = Record<string, unknown>;
 
 export function shapeMessage(message: unknown): MessageShape {
-  if (!isObject(message)) return { role: '', blocks: [], extra: [], malformed: true };
+  if (!isRecord(message)) return { role: '', blocks: [], extra: [], malformed: true };
   const extra = Object.keys(message).filter((key) => key !== 'role' && key !== 'content');
   const role = typeof message.role === 'string' ? message.role : '';
   const { content } = message;
@@ -72,7 +74,7 @@ export function shapeMessage(message: unknown): MessageShape {
 
 /** All but the messages; join it with cached message shapes: `{ ...shapeHead(body, betas), messages }`. */
 export function shapeHead(body: Json, betas: readonly string[], bytes = 0): HeadShape {
-  const thinking = isObject(body.thinking) ? body.thinking : null;
+  const thinking = isRecord(body.thinking) ? body.thinking : null;
   return {
     model: text(body.model),
     keys: Object.keys(body),
@@ -87,7 +89,7 @@ export function shapeHead(body: Json, betas: readonly string[], bytes = 0): Head
     autoTtl: ttlOf(body) ?? null,
     maxTokens: typeof body.max_tokens === 'number' ? body.max_tokens : null,
     stream: body.stream === true,
-    outputKeys: isObject(body.output_config) ? Object.keys(body.output_config) : [],
+    outputKeys: isRecord(body.output_config) ? Object.keys(body.output_config) : [],
     bytes,
   };
 }
@@ -112,7 +114,7 @@ function shapeSystem(system: unknown): readonly BlockShape[] {
 }
 
 function shapeTool(tool: unknown): ToolShape {
-  if (!isObject(tool)) return { name: '' };
+  if (!isRecord(tool)) return { name: '' };
   const ttl = ttlOf(tool);
   return {
     name: text(tool.name),
@@ -122,12 +124,12 @@ function shapeTool(tool: unknown): ToolShape {
 }
 
 function shapeBlock(block: unknown): BlockShape {
-  if (!isObject(block)) return { type: '' };
+  if (!isRecord(block)) return { type: '' };
   const type = text(block.type);
-  const nested = isResult(type) && Array.isArray(block.content) ? block.content.filter(isObject) : [];
+  const nested = isResult(type) && Array.isArray(block.content) ? block.content.filter(isRecord) : [];
   const ttls = [block, ...nested].map(ttlOf).filter((ttl) => ttl !== undefined);
   const blank = [block, ...nested].map(blankOf).find((value) => value !== undefined);
-  const scoped = isObject(block.cache_control) && block.cache_control.scope !== undefined;
+  const scoped = isRecord(block.cache_control) && block.cache_control.scope !== undefined;
   const seal = sealOf(type, block);
   return {
     type,
@@ -154,7 +156,7 @@ function blankOf(block: Json): 'empty' | 'space' | undefined {
 }
 
 function ttlOf(holder: Json): string | undefined {
-  if (!isObject(holder.cache_control)) return undefined;
+  if (!isRecord(holder.cache_control)) return undefined;
   return typeof holder.cache_control.ttl === 'string' ? holder.cache_control.ttl : '5m';
 }
 
@@ -168,8 +170,4 @@ function isResult(type: string): boolean {
 
 function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
-}
-
-function isObject(value: unknown): value is Json {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

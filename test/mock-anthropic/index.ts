@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { type Clock, systemClock } from '../../common/clock.ts';
+import { type Clock, systemClock } from '../../common/async.ts';
 import { answerRequest, sendError } from './exchange.ts';
 import { isObject, type Json } from './json.ts';
 import { classOf, type ServedRequest, sessionOf } from './request-record.ts';

@@ -1,5 +1,6 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
+import { LruMap } from '../../../common/lru.ts';
 import { normalizeRemote, remoteUrl } from '../../model/project.ts';
 
 const CACHED = 500;
@@ -13,15 +14,13 @@ export type ProjectOf = (directory: string | null) => string;
  * The key is `host/owner/repo` where there is a remote, else the root, else the directory itself.
  */
 export function createProjectOf(now: () => number): ProjectOf {
-  const cache = new Map<string, { readonly key: string; readonly atMs: number }>();
+  const cache = new LruMap<string, { readonly key: string; readonly atMs: number }>(CACHED);
   return (directory) => {
     if (directory === null || !path.isAbsolute(directory) || directory.includes('\0')) return '';
     const cached = cache.get(directory);
     if (cached !== undefined && now() - cached.atMs < FRESH_MS) return cached.key;
     const key = readKey(path.resolve(directory));
-    cache.delete(directory);
     cache.set(directory, { key, atMs: now() });
-    if (cache.size > CACHED) cache.delete(cache.keys().next().value as string);
     return key;
   };
 }

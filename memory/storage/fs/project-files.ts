@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { type BigIntStats, constants } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { createSemaphore } from '../../../common/semaphore.ts';
+import { createSemaphore } from '../../../common/async.ts';
+import { LruMap } from '../../../common/lru.ts';
 import { isProjectPath } from '../../model/file-link.ts';
 import type { SourceFiles } from '../project-files.ts';
 import { looksSecret } from '../secret-path.ts';
@@ -42,7 +43,7 @@ export interface SourceFilesOptions {
 
 /** Reads the user's source files to hash them, and remembers the digest for as long as the file's stamps stay. */
 export function createSourceFiles({ now }: SourceFilesOptions): SourceFiles {
-  const cache = new Map<string, Cached>();
+  const cache = new LruMap<string, Cached>(CACHED);
   const places = createSemaphore(AT_ONCE);
   const never = new AbortController().signal;
   let waiting = 0;
@@ -106,7 +107,6 @@ export function createSourceFiles({ now }: SourceFilesOptions): SourceFiles {
     cache.delete(real);
     if (now() - Number(found.mtimeMs) < SETTLED_MS) return;
     cache.set(real, { stamp: stampOf(found), sha256 });
-    if (cache.size > CACHED) cache.delete(cache.keys().next().value as string);
   }
 
   return {

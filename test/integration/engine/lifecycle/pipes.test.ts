@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import { platformOf } from '../../../../common/platform.ts';
+import { platformOf } from '../../../../common/paths.ts';
 import { engineClient } from '../../../../engine/api/client.ts';
 import type { Handlers } from '../../../../engine/api/contract.ts';
 import { openApiServer } from '../../../../engine/api/server.ts';

@@ -8,7 +8,7 @@ import { statusLines } from '../../../../bin/commands/status.ts';
 import { checkBuild } from '../../../../bin/doctor/daemon.ts';
 import { runProgram } from '../../../../bin/program.ts';
 import { createTerm } from '../../../../bin/terminal/term.ts';
-import { loadConfig } from '../../../../common/load-config.ts';
+import { loadConfig } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { statusReport } from '../../../../engine/api/status-report.ts';
 import type { Context } from '../../../../engine/lifecycle/context.ts';

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { homePaths } from '../../../common/paths.ts';
-import { isPipe, platformOf } from '../../../common/platform.ts';
+import { homePaths, isPipe, platformOf } from '../../../common/paths.ts';
 
 const [linux, darwin, windows] = (['linux', 'darwin', 'win32'] as const).map(platformOf) as [
   ReturnType<typeof platformOf>,
