@@ -108,7 +108,7 @@ async function ask(memory: Memory, asked: Asked) {
   const lines = hits.map(({ line }) => line.text);
   const { answer } = asked;
   const holds = ({ node }: { readonly node: { readonly turns: readonly string[] } }): boolean =>
-    answer !== null && node.turns.includes(answer.end);
+    answer !== null && node.turns.includes(answer.turnId);
   const searched = answer === null ? [] : await memory.search(asked.question, { top: SHOWN, projectDir: PROJECT_DIR });
   return {
     ...asked,

@@ -34,7 +34,7 @@ const { values } = parseArgs({
 });
 const embedder = values.embedder === 'hash' ? createHashEmbedder() : createStaticEmbedder();
 const id = values.embedder === 'words' ? '' : embedder.id;
-const rule = { ...dreamRule(id), sparesStandIns: false };
+const rule = { ...dreamRule(id), sparesDrafts: false };
 const [used, link] = [dreamFit(id), linkFit(id, false)];
 const dialogues = values.data === undefined ? [] : talks(values.data);
 const told: readonly (readonly [string, readonly Corpus[]])[] = [

@@ -35,7 +35,13 @@ function textOf({ prompt, rounds, answer }: StoryTurn): TurnText {
       partOf('tool_result', result, name),
     ]),
   ]);
-  return { end: prompt, atMs: 0, origin: 'user', user: prompt, parts: [...parts, partOf('assistant', answer ?? '')] };
+  return {
+    turnId: prompt,
+    atMs: 0,
+    origin: 'user',
+    user: prompt,
+    parts: [...parts, partOf('assistant', answer ?? '')],
+  };
 }
 
 /** Dialogues in LoCoMo's shape, as JSON: each session begins a topic, two utterances make a turn. */
@@ -47,7 +53,7 @@ export function dialogues(json: string): Labelled[][] {
       );
       return pairs.map(([user, answer], at): Labelled => {
         const parts = [partOf('assistant', answer)];
-        return { begins: at === 0, turn: { end: '', atMs: 0, origin: 'user', user, parts } };
+        return { begins: at === 0, turn: { turnId: '', atMs: 0, origin: 'user', user, parts } };
       });
     }),
   );

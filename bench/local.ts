@@ -76,7 +76,7 @@ function kept(name: string, conversations: readonly PlantedConversation[], chars
         { summaryChars: chars },
       );
       for (const node of nodes) {
-        const own = batch.filter(({ end }) => node.turns.includes(end));
+        const own = batch.filter(({ turnId }) => node.turns.includes(turnId));
         const lead = own.map(saidIn).join(' ').slice(0, chars);
         for (const fact of facts.filter(({ turn }) => node.turns.includes(turn))) {
           sum.facts += 1;

@@ -70,7 +70,7 @@ interface Question {
   readonly text: string;
   readonly category: number;
   readonly projectDir: string;
-  /** Ends of turns. */
+  /** Ids of turns. */
   readonly evidence: readonly string[];
 }
 
@@ -120,9 +120,9 @@ async function measure({ memory, index }: Product) {
 }
 
 function questionsOf(dialogue: Dialogue): Question[] {
-  const ends = new Map(turnsOf(dialogue).map(({ id, turn }) => [id, turn.end]));
+  const turnIds = new Map(turnsOf(dialogue).map(({ id, turn }) => [id, turn.turnId]));
   return dialogue.qa.flatMap(({ question, category, evidence }) => {
-    const known = evidence.flatMap((id) => ends.get(id) ?? []);
+    const known = evidence.flatMap((id) => turnIds.get(id) ?? []);
     return known.length === 0 ? [] : [{ text: question, category, projectDir: projectOf(dialogue), evidence: known }];
   });
 }

@@ -31,14 +31,14 @@ export interface CapturedMessage {
 /**
  * A user message and all until the next one, tool calls included.
  *
- * `key` is the lineage hash up to and including the turn's prompt, `end` the one up to its last message.
- * A turn captured from the response stream, before Claude Code has sent it back, is named by an `end`
- * computed from the reassembled assistant message. All hashes are lower-case hex.
+ * `key` is the lineage hash up to and including the turn's prompt, `turnId` the one up to its last message.
+ * A turn captured from the response stream, before Claude Code has sent it back, gets a
+ * `turnId` computed from the reassembled assistant message. All hashes are lower-case hex.
  */
 export interface CapturedTurn {
   readonly key: string;
-  readonly end: string;
-  /** Lineage up to what stands before its prompt: the `end` of the turn before; '' for the first one. */
+  readonly turnId: string;
+  /** Lineage up to what stands before its prompt: the id of the turn before; '' for the first one. */
   readonly before?: string;
   readonly sessionId: string;
   /** Claude Code's working directory; null when the request did not name one. */
@@ -48,8 +48,8 @@ export interface CapturedTurn {
   readonly messages: readonly CapturedMessage[];
   /** Set where this is not a turn but some rounds of one, the first with the turn's prompt before them. */
   readonly part?: TurnPart;
-  /** Of a turn: the parts it begins with, each by its `end` and how many messages of the turn it holds. */
-  readonly parts?: readonly { readonly end: string; readonly messages: number }[];
+  /** Of a turn: the parts it begins with, each with its id and how many messages of the turn it holds. */
+  readonly parts?: readonly { readonly turnId: string; readonly messages: number }[];
   /** What the user marked as private earlier in the conversation; never written. */
   readonly earlierPrivate?: readonly string[];
   /** Set where it was not captured but taken over later: from Claude Code's transcripts, or from a file. */
@@ -59,6 +59,6 @@ export interface CapturedTurn {
 export interface TurnPart {
   /** Counts the parts of a turn from 0. */
   readonly index: number;
-  /** `end` of the part before; null for the first. */
+  /** Id of the part before; null for the first. */
   readonly after: string | null;
 }

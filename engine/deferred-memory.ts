@@ -41,8 +41,8 @@ export function lateMemory(opening: Promise<Memory>, backend: string): Memory {
       if (memory !== null) memory.capture(turns);
       else if (waiting.length + turns.length <= WAITING_TURNS) waiting.push(...turns);
     },
-    standIns: (ends) => memory?.standIns(ends) ?? new Map(),
-    prepare: (sessionId, ends) => memory?.prepare(sessionId, ends),
+    nodesCovering: (turnIds) => memory?.nodesCovering(turnIds) ?? new Map(),
+    prepare: (sessionId, turnIds) => memory?.prepare(sessionId, turnIds),
     lines: (ids) => memory?.lines(ids) ?? [],
     standing: async (...asked) => (await whenOpen()).standing(...asked),
     recall: async (request, signal) => (await whenOpen()).recall(request, signal),

@@ -4,7 +4,7 @@ import type { Pipeline } from './compaction/pipeline.ts';
 import type { Tracker } from './ingest/task-queue.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeWatch } from './storage/node-files.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Journal } from './storage/turn-log.ts';
 
@@ -34,7 +34,7 @@ interface Parts {
   readonly journal: Journal;
   readonly log: Log;
   readonly watch: NodeWatch | null;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
   readonly pipeline: Pipeline;
   readonly store: Store;

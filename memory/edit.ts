@@ -9,10 +9,10 @@ import { pinnedIn, unpinnedIn } from './model/pin.ts';
 import { planRollback } from './model/rollback.ts';
 import { keptByHand } from './model/user-edits.ts';
 import type { NodeFiles, StoredBrief } from './storage/node-files.ts';
-import type { Catalogue } from './storage/node-registry.ts';
-import type { HeldStore, Store } from './storage/node-store.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
+import type { LockedStore, Store } from './storage/node-store.ts';
 import type { SnapshotInfo, Snapshots } from './storage/snapshot-files.ts';
-import type { Snapshooter } from './storage/snapshots.ts';
+import type { SnapshotService } from './storage/snapshots.ts';
 
 /** A node's whole section, or single fields given as texts. */
 export type NodeChange =
@@ -58,8 +58,8 @@ type Parts = {
   readonly redactor: Redactor;
   readonly snapshots: Snapshots;
   readonly projectOf: (directory: string | null) => string;
-  readonly catalogue: Catalogue;
-  readonly snapshooter: Snapshooter;
+  readonly catalogue: NodeRegistry;
+  readonly snapshooter: SnapshotService;
   readonly store: Store;
   readonly resolve: (prefix: string) => MemoryNode;
 };
@@ -69,7 +69,7 @@ export function createEditing(parts: Parts): Editing {
   const { catalogue, nodeFiles, projectOf, redactor, resolve, snapshooter, store } = parts;
 
   /** Everything as it stands on disk, nobody else changing it. */
-  const onDisk = <T>(work: (held: HeldStore) => Promise<T>): Promise<T> =>
+  const onDisk = <T>(work: (held: LockedStore) => Promise<T>): Promise<T> =>
     store.exclusive(async (held) => {
       await held.refresh();
       return work(held);

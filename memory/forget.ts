@@ -7,7 +7,7 @@ import type { TurnBook } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import { isNodeFrom, isTurnFrom, type Source } from './model/source-filter.ts';
 import type { TurnText } from './model/turn.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Journal } from './storage/turn-log.ts';
 import { grouped } from './text/group-by.ts';
 
@@ -34,7 +34,7 @@ export interface ForgetReport {
 type Parts = {
   readonly journal: Journal;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
   readonly rounds: Rounds;
   readonly texts: Texts;
@@ -42,7 +42,7 @@ type Parts = {
   /** Makes nodes of all turns that wait for some. */
   readonly compactTails: () => Promise<void>;
   /** See `removeNodes`. */
-  readonly remove: (nodes: readonly MemoryNode[], ends: readonly string[]) => Promise<void>;
+  readonly remove: (nodes: readonly MemoryNode[], turnIds: readonly string[]) => Promise<void>;
 };
 
 type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
@@ -76,24 +76,24 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
   /** Names of whole turns; of a part, where its turn still runs. */
   function namesOf(turns: readonly TurnText[]): Set<string> {
     return new Set(
-      turns.flatMap(({ end }) => {
-        const wholes = book.wholesOf(end).map((whole) => book.canonical(whole.end));
-        return wholes.length > 0 ? wholes : [end];
+      turns.flatMap(({ turnId }) => {
+        const wholes = book.wholesOf(turnId).map((whole) => book.canonical(whole.turnId));
+        return wholes.length > 0 ? wholes : [turnId];
       }),
     );
   }
 
   async function remake(nodes: readonly MemoryNode[], gone: ReadonlySet<string>): Promise<number> {
     const stays = new Set(nodes.flatMap((node) => node.turns).map(book.canonical));
-    for (const end of gone) stays.delete(end);
-    const bySession = grouped([...stays], (end) => book.sessionOf(end) ?? '');
+    for (const turnId of gone) stays.delete(turnId);
+    const bySession = grouped([...stays], (turnId) => book.sessionOf(turnId) ?? '');
     let made = 0;
-    for (const [sessionId, ends] of bySession) {
-      const turns = (await texts.ofSession(sessionId)).filter(({ end }) => ends.includes(end));
+    for (const [sessionId, turnIds] of bySession) {
+      const turns = (await texts.ofSession(sessionId)).filter(({ turnId }) => turnIds.includes(turnId));
       const project = book.session(sessionId)?.project ?? '';
       if (turns.length === 0) continue;
       const batch = { sessionId, project, reason: 'forced', turns } as const;
-      const { nodes: fresh } = await compactor.standIn([batch], (nodes) => rounds.childrenOf(nodes, turns));
+      const { nodes: fresh } = await compactor.draftNodes([batch], (nodes) => rounds.childrenOf(nodes, turns));
       upgrades.add(fresh);
       made += fresh.length;
     }
@@ -102,17 +102,17 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
 
   return async ({ dryRun, ...what }) => {
     if (!dryRun) await compactTails();
-    const ends = namesOf(await turnsOf(what));
-    const isHit = (node: MemoryNode): boolean => node.turns.some((end) => ends.has(book.canonical(end)));
+    const turnIds = namesOf(await turnsOf(what));
+    const isHit = (node: MemoryNode): boolean => node.turns.some((turnId) => turnIds.has(book.canonical(turnId)));
     const nodes = catalogue.all().filter((node) => isHit(node) || fits(node, what));
-    for (const node of nodes) if (!isHit(node)) for (const end of node.turns) ends.add(book.canonical(end));
-    const sessions = new Set([...ends].flatMap((end) => book.sessionOf(end) ?? []));
+    for (const node of nodes) if (!isHit(node)) for (const turnId of node.turns) turnIds.add(book.canonical(turnId));
+    const sessions = new Set([...turnIds].flatMap((turnId) => book.sessionOf(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
-    const remade = dryRun ? 0 : await remake(nodes, ends);
-    if (!dryRun && nodes.length + ends.size > 0) await remove(nodes, [...ends]);
+    const remade = dryRun ? 0 : await remake(nodes, turnIds);
+    if (!dryRun && nodes.length + turnIds.size > 0) await remove(nodes, [...turnIds]);
     return {
       dry_run: dryRun,
-      turns: ends.size,
+      turns: turnIds.size,
       sessions: [...sessions].sort(),
       nodes: nodes.filter((node) => !isBundled(node)).map(({ node_id, summary }) => ({ node_id, summary })),
       remade,

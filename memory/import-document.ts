@@ -15,8 +15,8 @@ import type { Tracker } from './ingest/task-queue.ts';
 import type { MemoryNode } from './model/node.ts';
 import { type PieceParts, savePieces } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
-import type { Catalogue } from './storage/node-registry.ts';
-import type { Snapshooter } from './storage/snapshots.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
+import type { SnapshotService } from './storage/snapshots.ts';
 
 export interface DocumentRequest {
   /** Absolute; names the document: an import of the same file replaces what it no longer says. */
@@ -64,12 +64,12 @@ export interface Documents {
 type Parts = PieceParts & {
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
-  readonly snapshooter: Snapshooter;
+  readonly snapshooter: SnapshotService;
   readonly tracker: Tracker;
   /** The user removed it: it comes back only when asked for. */
-  readonly isGone: (end: string) => boolean;
+  readonly isGone: (turnId: string) => boolean;
 };
 
 interface Piece {
@@ -89,13 +89,15 @@ export function createDocuments(parts: Parts): Documents {
     // Before the cut: half of a secret is not known for one.
     const text = await redactor.full.text(withoutOwn(request.text));
     const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
-    const wanted = new Set(pieces.map(({ turn }) => turn.end));
-    const isHeld = ({ turn }: Piece): boolean => catalogue.standingFor(turn.end).length > 0;
-    const skips = ({ turn }: Piece): boolean => request.again !== true && parts.isGone(turn.end);
+    const wanted = new Set(pieces.map(({ turn }) => turn.turnId));
+    const isHeld = ({ turn }: Piece): boolean => catalogue.nodesCovering(turn.turnId).length > 0;
+    const skips = ({ turn }: Piece): boolean => request.again !== true && parts.isGone(turn.turnId);
     const fresh = pieces.filter((piece) => !isHeld(piece) && !skips(piece));
-    const outdated = catalogue.all().filter((node) => isPieceOf(node) && !node.turns.some((end) => wanted.has(end)));
+    const outdated = catalogue
+      .all()
+      .filter((node) => isPieceOf(node) && !node.turns.some((turnId) => wanted.has(turnId)));
     if (fresh.length + outdated.length > 0) await snapshooter.take('import');
-    const kept = new Set((await texts.turns(session_id)).map(({ end }) => end));
+    const kept = new Set((await texts.turns(session_id)).map(({ turnId }) => turnId));
     for (let at = 0; at < fresh.length; at += BATCH) {
       progress = { file, done: at, total: fresh.length };
       await save(fresh.slice(at, at + BATCH));
@@ -117,7 +119,7 @@ export function createDocuments(parts: Parts): Documents {
 
     function pieceOf(chunk: Chunk): readonly [string, Piece] {
       const turn = documentTurn(chunk, source, clock.now());
-      return [turn.end, { chunk, turn }];
+      return [turn.turnId, { chunk, turn }];
     }
 
     function isPieceOf(node: MemoryNode): boolean {
@@ -137,11 +139,11 @@ export function createDocuments(parts: Parts): Documents {
   /** What the file no longer says: the nodes stay in the snapshot, the raw text nowhere. */
   async function drop(outdated: readonly MemoryNode[]): Promise<void> {
     if (outdated.length === 0) return;
-    const ends = outdated.flatMap((node) => node.turns);
+    const turnIds = outdated.flatMap((node) => node.turns);
     await store.remove(outdated.map((node) => node.node_id));
     const sessionId = outdated[0]?.session_id ?? '';
-    await journal.remove(sessionId, ends);
-    texts.drop(ends);
+    await journal.remove(sessionId, turnIds);
+    texts.drop(turnIds);
     await indexer.purge();
   }
 

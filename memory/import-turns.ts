@@ -14,10 +14,10 @@ import type { Tracker } from './ingest/task-queue.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
-import { isStandIn } from './model/draft-node.ts';
+import { isDraft } from './model/draft-node.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { JournalTurn, TurnText } from './model/turn.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Journal } from './storage/turn-log.ts';
 
 export interface PastRequest {
@@ -75,7 +75,7 @@ type Parts = {
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
   readonly files: FileMemory;
   readonly pipeline: Pick<Pipeline, 'hydrate'>;
@@ -83,7 +83,7 @@ type Parts = {
   readonly texts: Texts;
   readonly tracker: Tracker;
   readonly upgrades: Upgrades;
-  readonly isGone: (end: string) => boolean;
+  readonly isGone: (turnId: string) => boolean;
 };
 
 /** A turn that is to be kept, as it would be written. */
@@ -99,7 +99,8 @@ export function createHistory(parts: Parts): History {
   const { rounds, texts, tracker, upgrades, isGone } = parts;
   const serial = createSerialQueue(() => undefined);
 
-  const isCovered = (end: string): boolean => book.forms(end).some((form) => catalogue.standingFor(form).length > 0);
+  const isCovered = (turnId: string): boolean =>
+    book.forms(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
 
   /** How often each saying was captured in a session, beside what was imported before. */
   async function captured(sessionId: string): Promise<Map<string, number>> {
@@ -137,8 +138,8 @@ export function createHistory(parts: Parts): History {
       const past = request.turns[at] as PastTurn;
       if (request.wants?.(past) === false) continue;
       tally.turns += 1;
-      const isKnown = request.met.has(turn.end) || (book.isRecorded(turn.end) && isCovered(turn.end));
-      request.met.add(turn.end);
+      const isKnown = request.met.has(turn.turnId) || (book.isRecorded(turn.turnId) && isCovered(turn.turnId));
+      request.met.add(turn.turnId);
       if (isKnown) {
         tally.known += 1;
         continue;
@@ -150,7 +151,7 @@ export function createHistory(parts: Parts): History {
       const fresh = await asFresh(turn, project);
       const said = saidDigest(sessionId, fresh.text);
       const times = sayings.get(said) ?? 0;
-      if (isGone(turn.end) || isGone(said)) tally.skipped += 1;
+      if (isGone(turn.turnId) || isGone(said)) tally.skipped += 1;
       else if (times > 0) {
         sayings.set(said, times - 1);
         tally.known += 1;
@@ -175,7 +176,7 @@ export function createHistory(parts: Parts): History {
       tally.modelTokens += callTokens(tokens, run.length);
     }
     if (request.dryRun) return;
-    const isNew = ({ turn }: Fresh): boolean => !book.isRecorded(turn.end);
+    const isNew = ({ turn }: Fresh): boolean => !book.isRecorded(turn.turnId);
     await Promise.all(
       batch.filter(isNew).map(async ({ turn, text }) => {
         const record = await journal.append(turn);
@@ -191,19 +192,19 @@ export function createHistory(parts: Parts): History {
     };
     const turns = batch.map(({ text }) => slimTurn(text));
     const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
-    const stoodIn = await compactor.standIn(batches, (nodes) => rounds.childrenOf(nodes, turns));
+    const stoodIn = await compactor.draftNodes(batches, (nodes) => rounds.childrenOf(nodes, turns));
     // What a session that goes on, or another one of its project, starts with.
     await compactor.writeLocalBrief(asBatch(turns), stoodIn);
   }
 
   /** The local adapter's nodes of a session, those of an earlier import too, written anew by the model. */
   async function upgrade(sessionId: string, mayAsk: (tokens: number) => boolean, tally: Tally): Promise<void> {
-    const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastStandIn(node));
+    const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
     const batches = new Map<string, MemoryNode[]>();
     for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);
-    const byEnd = new Map((await texts.ofSession(sessionId)).map((text) => [text.end, text]));
+    const byId = new Map((await texts.ofSession(sessionId)).map((text) => [text.turnId, text]));
     for (const nodes of batches.values()) {
-      const turns = nodes.flatMap((node) => node.turns.flatMap((end) => byEnd.get(end) ?? []));
+      const turns = nodes.flatMap((node) => node.turns.flatMap((turnId) => byId.get(turnId) ?? []));
       const tokens = callTokens(
         turns.reduce((sum, text) => sum + tokensOf(text), 0),
         turns.length,
@@ -234,8 +235,8 @@ function inRuns<T>(all: readonly T[], length: number): T[][] {
   return Array.from({ length: Math.ceil(all.length / length) }, (_, at) => all.slice(at * length, (at + 1) * length));
 }
 
-function isPastStandIn(node: MemoryNode): boolean {
-  return isStandIn(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
+function isPastDraft(node: MemoryNode): boolean {
+  return isDraft(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
 }
 
 function noTurns(): Tally {

@@ -10,7 +10,7 @@ import { heldBackLine, memoryLine, summaryLine } from './recall/format-memory.ts
 import { isQuarantined } from './recall/quarantine.ts';
 import type { MemoryLine } from './recall/types.ts';
 import type { NodeFiles } from './storage/node-files.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 import { isCall } from './text/tool-call-nodes.ts';
 
 export interface NodeFilter {
@@ -71,7 +71,7 @@ type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly projectOf: (directory: string | null) => string;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly texts: Texts;
 };
 
@@ -128,12 +128,12 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
     const shared = await turnsBefore(turns[0], { book, texts });
-    return messagesOf([...shared, ...turns]).map(({ ends: _, ...message }) => message);
+    return messagesOf([...shared, ...turns]).map(({ turnIds: _, ...message }) => message);
   }
 
   /** A node that others were merged into stands for turns of their sessions too. */
   function sessionsOf({ session_id, turns }: MemoryNode): string[] {
-    return [...new Set([session_id, ...turns.flatMap((end) => book.sessionOf(end) ?? [])])];
+    return [...new Set([session_id, ...turns.flatMap((turnId) => book.sessionOf(turnId) ?? [])])];
   }
 
   return {
@@ -147,10 +147,10 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
       const children = below.length === 0 ? {} : { children: below };
       if (depth < 2) return { ...node, ...children };
       const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
-      const own = new Set((parent ?? node).turns.flatMap((end) => book.forms(end)));
+      const own = new Set((parent ?? node).turns.flatMap((turnId) => book.forms(turnId)));
       const turns = (await Promise.all(sessionsOf(parent ?? node).map((sessionId) => texts.turns(sessionId)))).flat();
-      const messages = messagesOf(turns).filter(({ ends }) => ends.some((end) => own.has(end)));
-      return { ...node, ...children, raw: messages.map(({ ends: _, ...message }) => message) };
+      const messages = messagesOf(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
+      return { ...node, ...children, raw: messages.map(({ turnIds: _, ...message }) => message) };
     },
     async brief(sessionId) {
       const brief = await nodeFiles.readBrief(sessionId);
@@ -162,14 +162,14 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
 }
 
 /** Messages in order of the session, numbered from 0, each with the names of its turn and of its part. */
-function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly ends: readonly string[] })[] {
+function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly turnIds: readonly string[] })[] {
   return turns
-    .flatMap(({ messages, end, redacted }) =>
-      messages.map((message) => ({ message, redacted, ends: [end, message.part ?? end] })),
+    .flatMap(({ messages, turnId, redacted }) =>
+      messages.map((message) => ({ message, redacted, turnIds: [turnId, message.part ?? turnId] })),
     )
-    .map(({ message: { role, content, sha256 }, redacted, ends }, seq) => {
+    .map(({ message: { role, content, sha256 }, redacted, turnIds }, seq) => {
       const marked = redacted && content.includes(MARK) ? { redacted: true as const } : {};
-      return { seq, role, content: parsed(content), sha256, ...marked, ends };
+      return { seq, role, content: parsed(content), sha256, ...marked, turnIds };
     });
 }
 

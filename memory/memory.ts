@@ -60,11 +60,11 @@ import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
 import type { IdSetFile } from './storage/fs/id-set-file.ts';
 import { createIndexer } from './storage/indexer.ts';
 import type { NodeFiles, NodeWatch } from './storage/node-files.ts';
-import { createCatalogue } from './storage/node-registry.ts';
+import { createNodeRegistry } from './storage/node-registry.ts';
 import { createStore } from './storage/node-store.ts';
 import type { SourceFiles } from './storage/project-files.ts';
 import type { DreamFiles, SnapshotInfo, Snapshots } from './storage/snapshot-files.ts';
-import { createSnapshooter } from './storage/snapshots.ts';
+import { createSnapshotService } from './storage/snapshots.ts';
 import type { Journal } from './storage/turn-log.ts';
 import { BUNDLE } from './text/tool-call-nodes.ts';
 
@@ -73,12 +73,12 @@ export interface Memory {
   /** Takes finished turns; returns at once, never throws. A turn whose `end` is known is skipped. */
   capture(turns: readonly CapturedTurn[]): void;
   /**
-   * For those of `ends` that durable nodes stand for: the nodes' ids; none for what the user had removed. Synchronous,
+   * For those of `turnIds` that durable nodes stand for: the nodes' ids; none for what the user had removed. Synchronous,
    * from memory.
    */
-  standIns(ends: readonly string[]): ReadonlyMap<string, readonly string[]>;
+  nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
   /** Asks for durable nodes for these turns soon (forced compaction); returns at once. */
-  prepare(sessionId: string, ends: readonly string[]): void;
+  prepare(sessionId: string, turnIds: readonly string[]): void;
   /** Tier-1 lines in the order given; unknown ids are left out. */
   lines(nodeIds: readonly string[]): readonly MemoryLine[];
   /** Brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
@@ -206,7 +206,7 @@ const TAILS_MS = 60;
 export async function createMemory(deps: MemoryOptions): Promise<Memory> {
   const { forgotten, index, journal, local, log, model, projectOf, redactor } = deps;
   const tracker = createTracker();
-  const catalogue = createCatalogue();
+  const catalogue = createNodeRegistry();
   const book = createTurnBook();
   const texts = createTexts(journal, book);
   const { ofSession: textsOf } = texts;
@@ -220,7 +220,7 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
   const sensor = createSensor(deps);
   const files = createFileMemory({ ...deps, catalogue });
   const removed = new Set(await forgotten.load());
-  const isForgotten = (end: string): boolean => removed.has(end);
+  const isForgotten = (turnId: string): boolean => removed.has(turnId);
   const rounds = createRounds({ ...deps, book, catalogue, compactor, store, texts, isForgotten });
   const taking = { ...deps, book, catalogue, compactor, files, rounds, upgrades, sensor, store, texts, tracker };
   const pipeline = createPipeline(taking);
@@ -230,13 +230,13 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
   const details = createDetails({ ...deps, catalogue, store, texts, tracker });
   const sessions = await openSessions({ ...deps, book, catalogue, pipeline, queries });
   const about = createAbout({ ...deps, book, catalogue, files });
-  const snapshooter = createSnapshooter({ ...deps, catalogue });
+  const snapshooter = createSnapshotService({ ...deps, catalogue });
   const editing = createEditing({ ...deps, catalogue, snapshooter, store, resolve });
   const insight = createInsight({ ...deps, book, catalogue, store, texts, resolve });
   const recaller = createRecaller({
     index,
     nodeOf: (id) => surfaced(catalogue.current(id)),
-    turnText: (end) => texts.said(end),
+    turnText: (turnId) => texts.said(turnId),
     projectOf,
     files,
     config: deps.config.recall,
@@ -246,7 +246,7 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
   const search = createFileSearch({ recaller, files });
   let closing: Promise<void> | null = null;
 
-  for (const end of removed) book.take(end);
+  for (const turnId of removed) book.take(turnId);
   if (await recoverChange(deps.nodeFiles, deps.dreams)) log.warn('a dream was interrupted; all is as it was before');
   await store.open(await deps.dreams.written());
   const isClosing = (): boolean => closing !== null;
@@ -260,7 +260,8 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
   }
 
   /** Taken out of memory by the user: nothing stands for it, and nothing is to be waited for. */
-  const isGone = (end: string): boolean => book.forms(end).some((form) => removed.has(form) || store.isDismissed(form));
+  const isGone = (turnId: string): boolean =>
+    book.forms(turnId).some((form) => removed.has(form) || store.isDismissed(form));
 
   const { newId } = compactor;
   const dreams = await openDreams({ ...deps, catalogue, indexer, snapshooter, store, newId });
@@ -304,14 +305,14 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
     return nodes.map((node) => node.node_id);
   }
 
-  async function removeAll(nodes: readonly MemoryNode[], ends?: readonly string[]): Promise<void> {
+  async function removeAll(nodes: readonly MemoryNode[], turnIds?: readonly string[]): Promise<void> {
     await snapshooter.take('rm');
-    const add = async (ends: readonly string[]): Promise<void> => {
-      await forgotten.add(ends);
-      for (const end of ends) removed.add(end);
+    const add = async (turnIds: readonly string[]): Promise<void> => {
+      await forgotten.add(turnIds);
+      for (const turnId of turnIds) removed.add(turnId);
     };
     const parts = { ...deps, forgotten: { ...forgotten, add }, book, catalogue, indexer, snapshooter, store, texts };
-    await removeNodes(nodes, parts, ends);
+    await removeNodes(nodes, parts, turnIds);
   }
 
   async function forget(request: ForgetRequest): Promise<ForgetReport> {
@@ -358,13 +359,15 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
         log.error('turns were not taken into memory', { error });
       }
     },
-    standIns(ends) {
-      const found = ends.map((end) => [end, [...new Set(book.forms(end).flatMap(catalogue.standingFor))]] as const);
-      return new Map(found.filter(([end, ids]) => ids.length > 0 || isGone(end)));
+    nodesCovering(turnIds) {
+      const found = turnIds.map(
+        (turnId) => [turnId, [...new Set(book.forms(turnId).flatMap(catalogue.nodesCovering))]] as const,
+      );
+      return new Map(found.filter(([turnId, ids]) => ids.length > 0 || isGone(turnId)));
     },
-    prepare(sessionId, ends) {
+    prepare(sessionId, turnIds) {
       sleep.disturb();
-      if (closing === null) pipeline.prepare(sessionId, ends);
+      if (closing === null) pipeline.prepare(sessionId, turnIds);
     },
     async standing(sessionId, projectDir, scope) {
       sleep.disturb();
@@ -374,7 +377,7 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
     },
     async recall(request, signal) {
       sleep.disturb();
-      const visibleTurns = new Set([...request.visibleTurns].flatMap((end) => [end, ...book.forms(end)]));
+      const visibleTurns = new Set([...request.visibleTurns].flatMap((turnId) => [turnId, ...book.forms(turnId)]));
       // What is private is not looked up either.
       const prompt = redactor.text(request.prompt);
       const recent = request.recent.map(redactor.text);

@@ -8,7 +8,7 @@ import type { Tracker } from './ingest/task-queue.ts';
 import type { MemoryNode } from './model/node.ts';
 import { type PieceParts, savePieces } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 import { anchorsOf, tagsOf } from './text/keywords.ts';
 import { clip } from './text/sanitize-line.ts';
 
@@ -34,9 +34,9 @@ export interface Noted {
 type Parts = PieceParts & {
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly tracker: Tracker;
-  readonly isGone: (end: string) => boolean;
+  readonly isGone: (turnId: string) => boolean;
   readonly indexer: Pick<Indexer, 'settled'>;
 };
 
@@ -55,9 +55,9 @@ export function createNotes(parts: Parts): (request: NoteRequest) => Promise<Not
     const project = projectOf(request.projectDir);
     const source = { file: NOTE, projectDir: request.projectDir, project };
     const turn = documentTurn({ from: 0, to: text.length, text, headings: [] }, source, clock.now());
-    const [held] = catalogue.standingFor(turn.end).flatMap((id) => catalogue.get(id) ?? []);
+    const [held] = catalogue.nodesCovering(turn.turnId).flatMap((id) => catalogue.get(id) ?? []);
     if (held !== undefined) return { node: held, isNew: false };
-    if (isGone(turn.end)) {
+    if (isGone(turn.turnId)) {
       throw new CometError('node_invalid', 'the user had just this removed from memory; it is not taken in again');
     }
     const about = anchorsOf(text).join(', ');
@@ -70,7 +70,7 @@ export function createNotes(parts: Parts): (request: NoteRequest) => Promise<Not
       facts: [],
       origin: 'tool',
     } as const;
-    const kept = new Set((await texts.turns(documentSession(source))).map(({ end }) => end));
+    const kept = new Set((await texts.turns(documentSession(source))).map(({ turnId }) => turnId));
     const noted = { project, link: NOTE, redacted: text !== request.text.trim(), kept };
     const [node] = await savePieces([{ turn, draft }], noted, parts);
     if (node === undefined) throw new Error('a note has one node');

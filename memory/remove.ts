@@ -8,9 +8,9 @@ import type { MemoryNode } from './model/node.ts';
 import type { IdSetFile } from './storage/fs/id-set-file.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeFiles } from './storage/node-files.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
-import type { Snapshooter } from './storage/snapshots.ts';
+import type { SnapshotService } from './storage/snapshots.ts';
 import type { Journal } from './storage/turn-log.ts';
 import { isCall } from './text/tool-call-nodes.ts';
 
@@ -19,9 +19,9 @@ type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly forgotten: IdSetFile;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
-  readonly snapshooter: Snapshooter;
+  readonly snapshooter: SnapshotService;
   readonly store: Store;
   readonly texts: Texts;
 };
@@ -39,28 +39,28 @@ export async function removeNodes(
   of: readonly string[] = chosen.flatMap((node) => node.turns),
 ): Promise<void> {
   const { book, catalogue, forgotten, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
-  const formsOf = (names: readonly string[]): string[] => names.flatMap((end) => [end, ...book.forms(end)]);
+  const formsOf = (names: readonly string[]): string[] => names.flatMap((turnId) => [turnId, ...book.forms(turnId)]);
   const turns = formsOf(of);
-  const rounds = formsOf(turns.flatMap((end) => book.partsOf(end)));
-  const ends = [...new Set([...turns, ...rounds])];
-  const bundles = rounds.flatMap((end) => catalogue.standingFor(end)).flatMap((id) => catalogue.get(id) ?? []);
+  const rounds = formsOf(turns.flatMap((turnId) => book.partsOf(turnId)));
+  const turnIds = [...new Set([...turns, ...rounds])];
+  const bundles = rounds.flatMap((turnId) => catalogue.nodesCovering(turnId)).flatMap((id) => catalogue.get(id) ?? []);
   const named = [...new Set([...chosen, ...bundles])];
   const calls = named.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
   // The text of a group quotes its members.
   const groups = named.flatMap((node) => catalogue.get(node.parent_node_id ?? '') ?? []).filter(isGroup);
   const nodes = [...new Set([...named, ...calls, ...groups])];
-  const sessions = new Set([...ends.flatMap((end) => book.sessionOf(end) ?? []), ...nodes.map(sessionOf)]);
+  const sessions = new Set([...turnIds.flatMap((turnId) => book.sessionOf(turnId) ?? []), ...nodes.map(sessionOf)]);
   // Turns that stay although some of their rounds go.
-  const wholes = ends.flatMap((end) => book.wholesOf(end)).filter(({ end }) => !ends.includes(end));
-  await forgotten.add([...ends, ...(await sayingsOf(ends, parts))]);
-  for (const end of ends) book.take(end);
-  const copies = wholes.filter(({ isCopied }) => isCopied).map(({ end }) => end);
-  for (const [sessionId, own] of bySession([...ends, ...copies], nodes, book)) await journal.remove(sessionId, own);
-  texts.drop([...ends, ...wholes.map(({ end }) => book.canonical(end))]);
-  book.drop(ends);
+  const wholes = turnIds.flatMap((turnId) => book.wholesOf(turnId)).filter(({ turnId }) => !turnIds.includes(turnId));
+  await forgotten.add([...turnIds, ...(await sayingsOf(turnIds, parts))]);
+  for (const turnId of turnIds) book.take(turnId);
+  const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
+  for (const [sessionId, own] of bySession([...turnIds, ...copies], nodes, book)) await journal.remove(sessionId, own);
+  texts.drop([...turnIds, ...wholes.map(({ turnId }) => book.canonical(turnId))]);
+  book.drop(turnIds);
   for (const sessionId of sessions) {
     const isOver = book.session(sessionId) === undefined;
-    await cleanBrief({ sessionId, isOver, gone: new Set(ends) }, nodeFiles);
+    await cleanBrief({ sessionId, isOver, gone: new Set(turnIds) }, nodeFiles);
   }
   await store.exclusive(async (held) => {
     const ids = nodes.flatMap((node) => [
@@ -69,21 +69,25 @@ export async function removeNodes(
     ]);
     const gone = new Set(ids);
     const relinked = catalogue.every().filter((node) => !gone.has(node.node_id) && mentions(node, gone));
-    await held.remove(ids, ends);
+    await held.remove(ids, turnIds);
     await held.save(relinked.map((node) => withoutLinks(node, gone)));
-    const kept = wholes.flatMap(({ end }) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
+    const kept = wholes
+      .flatMap(({ turnId }) => book.forms(turnId))
+      .flatMap((turnId) => catalogue.nodesCovering(turnId));
     await reindex([...new Set(kept)], parts);
-    await snapshooter.scrub(gone, new Set(ends), (id) => catalogue.get(id) !== undefined);
+    await snapshooter.scrub(gone, new Set(turnIds), (id) => catalogue.get(id) !== undefined);
   });
   await indexer.purge();
 }
 
 /** What the turns say, so that no import brings them back from where they stand in another form. */
-async function sayingsOf(ends: readonly string[], { book, texts }: Parts): Promise<string[]> {
-  const gone = new Set(ends.map(book.canonical));
-  const sessions = new Set(ends.flatMap((end) => book.sessionOf(end) ?? []));
+async function sayingsOf(turnIds: readonly string[], { book, texts }: Parts): Promise<string[]> {
+  const gone = new Set(turnIds.map(book.canonical));
+  const sessions = new Set(turnIds.flatMap((turnId) => book.sessionOf(turnId) ?? []));
   const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await texts.ofSession(id) })));
-  return read.flatMap(({ id, turns }) => turns.filter(({ end }) => gone.has(end)).map((turn) => saidDigest(id, turn)));
+  return read.flatMap(({ id, turns }) =>
+    turns.filter(({ turnId }) => gone.has(turnId)).map((turn) => saidDigest(id, turn)),
+  );
 }
 
 /** Their rows hold words of rounds that are gone. */
@@ -109,12 +113,12 @@ function withoutLinks(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
   };
 }
 
-function bySession(ends: readonly string[], nodes: readonly MemoryNode[], book: TurnBook): Map<string, string[]> {
+function bySession(turnIds: readonly string[], nodes: readonly MemoryNode[], book: TurnBook): Map<string, string[]> {
   const found = new Map<string, string[]>();
-  const put = (sessionId: string, end: string) => found.set(sessionId, [...(found.get(sessionId) ?? []), end]);
-  for (const end of ends) {
-    const sessionId = book.sessionOf(end) ?? nodes.find((node) => node.turns.includes(end))?.session_id;
-    if (sessionId !== undefined) put(sessionId, end);
+  const put = (sessionId: string, turnId: string) => found.set(sessionId, [...(found.get(sessionId) ?? []), turnId]);
+  for (const turnId of turnIds) {
+    const sessionId = book.sessionOf(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id;
+    if (sessionId !== undefined) put(sessionId, turnId);
   }
   return found;
 }
@@ -128,7 +132,7 @@ async function cleanBrief(
 ): Promise<void> {
   const brief = await nodeFiles.readBrief(sessionId);
   if (brief === null) return;
-  const rests = ({ sources }: Claim): boolean => isOver || sources.some((end) => gone.has(end));
+  const rests = ({ sources }: Claim): boolean => isOver || sources.some((turnId) => gone.has(turnId));
   const active = brief.active.filter((claim) => !rests(claim));
   const hints = brief.hints.filter((claim) => !rests(claim));
   if (active.length + hints.length < brief.active.length + brief.hints.length) {

@@ -30,7 +30,7 @@ export interface PieceSource {
   /** In the nodes' `source_links`. */
   readonly link: string;
   readonly redacted: boolean;
-  /** Ends of turns that the journal has already. */
+  /** Ids of turns that the journal has already. */
   readonly kept: ReadonlySet<string>;
 }
 
@@ -44,13 +44,13 @@ export async function savePieces(
   for (const { turn } of pieces) {
     const stored = { ...turn, seq: 0, project, redacted };
     const { seq: _, ...unstored } = stored;
-    const record = kept.has(turn.end) ? stored : await journal.append(unstored);
+    const record = kept.has(turn.turnId) ? stored : await journal.append(unstored);
     const read = readTurn(record);
     book.record(record, read);
     texts.keep(read);
     shown.push(read);
   }
-  const drafts = pieces.map(({ draft, turn }) => ({ ...draft, turns: [turn.end] }));
+  const drafts = pieces.map(({ draft, turn }) => ({ ...draft, turns: [turn.turnId] }));
   const nodes = assembleNodes(drafts, {
     sessionId: pieces[0]?.turn.sessionId ?? '',
     project,

@@ -6,7 +6,7 @@ import type { TurnBook } from './ingest/turn-registry.ts';
 import type { Queries } from './library.ts';
 import type { NodeLine } from './recall/project-overview.ts';
 import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 
 export interface SessionView {
   readonly session_id: string;
@@ -33,7 +33,7 @@ type Parts = {
   readonly closings: ClosedSessionsFile;
   readonly projectOf: (directory: string | null) => string;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'compactTail'>;
   readonly queries: Pick<Queries, 'brief' | 'lines'>;
 };

@@ -7,12 +7,12 @@ import type { DreamStatus } from './consolidation/consolidator.ts';
 import type { ImportProgress } from './import-document.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
-import { isStandIn } from './model/draft-node.ts';
+import { isDraft } from './model/draft-node.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import { isClosed, isPast } from './model/validity.ts';
 import type { NodeIndex } from './search/node-index.ts';
-import type { Catalogue } from './storage/node-registry.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Snapshots } from './storage/snapshot-files.ts';
 import { contentTags } from './text/system-tags.ts';
@@ -101,7 +101,7 @@ type Parts = {
   readonly index: NodeIndex;
   readonly snapshots: Snapshots;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly store: Store;
   readonly texts: Texts;
   readonly resolve: (prefix: string) => MemoryNode;
@@ -123,7 +123,7 @@ export function createInsight(parts: Parts): Insight {
       return {
         nodes: nodes.length,
         pinned: nodes.filter((node) => node.pinned_from !== undefined).length,
-        stand_ins: nodes.filter(isStandIn).length,
+        stand_ins: nodes.filter(isDraft).length,
         facts: nodes.reduce((sum, node) => sum + node.facts.length, 0),
         sessions: sessions.length,
         projects: new Set(nodes.map((node) => node.project)).size,
@@ -145,16 +145,16 @@ export function createInsight(parts: Parts): Insight {
     },
     async why(id) {
       const node = resolve(id);
-      const sessions = new Set([node.session_id, ...node.turns.flatMap((end) => book.sessionOf(end) ?? [])]);
+      const sessions = new Set([node.session_id, ...node.turns.flatMap((turnId) => book.sessionOf(turnId) ?? [])]);
       const turns = (await Promise.all([...sessions].map(texts.ofSession))).flat();
-      const known = new Map(turns.map((turn) => [turn.end, turn]));
+      const known = new Map(turns.map((turn) => [turn.turnId, turn]));
       return {
         node_id: node.node_id,
         summary: node.summary,
         origin: node.origin,
         written_by: node.written_by,
         compaction_reason: node.compaction_reason,
-        turns: node.turns.map((end) => reasonOf(end, known.get(book.canonical(end)))),
+        turns: node.turns.map((turnId) => reasonOf(turnId, known.get(book.canonical(turnId)))),
         facts: node.facts
           .filter((fact) => !isClosed(fact))
           .map(({ concept, value, polarity, evidence, origin }) => {

@@ -102,8 +102,8 @@ export interface RecalledLine {
 /** What the rewriter needs of memory; `bin` joins the two. */
 export interface MemorySource {
   capture(turns: readonly CapturedTurn[]): void;
-  standIns(ends: readonly string[]): ReadonlyMap<string, readonly string[]>;
-  prepare(sessionId: string, ends: readonly string[]): void;
+  nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
+  prepare(sessionId: string, turnIds: readonly string[]): void;
   lines(nodeIds: readonly string[]): readonly MemoryLine[];
   standing(
     sessionId: string,

@@ -6,7 +6,7 @@ export interface Asked {
   readonly question: string;
   readonly topic: string;
   /** The turn that answers, and what it says; null where nothing does. */
-  readonly answer: { readonly end: string; readonly value: string } | null;
+  readonly answer: { readonly turnId: string; readonly value: string } | null;
 }
 
 export interface History {
@@ -66,7 +66,11 @@ export function createHistory(seed: number): History {
         ),
       );
     }
-    asked.push({ question: fill(dice.pick(topic.asked)), topic: topic.name, answer: { end: telling.end, value } });
+    asked.push({
+      question: fill(dice.pick(topic.asked)),
+      topic: topic.name,
+      answer: { turnId: telling.turnId, value },
+    });
   }
   const near = shuffled(open, dice).slice(0, NEAR_QUESTIONS);
   const unanswered = [

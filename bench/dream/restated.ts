@@ -37,7 +37,7 @@ export function restated(seed: number): Corpus {
   return { name: `restated, seed ${seed}`, nodes };
 }
 
-function turnOf(end: string, user: string, answer: string): TurnText {
+function turnOf(turnId: string, user: string, answer: string): TurnText {
   const parts = [{ kind: 'assistant' as const, origin: 'assistant' as const, tool: '', text: answer }];
-  return { end, atMs: 0, origin: 'user', user, parts };
+  return { turnId, atMs: 0, origin: 'user', user, parts };
 }

@@ -83,7 +83,7 @@ export function nodesOf(stretches: readonly Stretch[]): TopicNode[] {
       : compactLocally({ project: 'p', turns, knownTags: [], brief: '' }).nodes.map((draft) => ({
           topic,
           draft,
-          turns: turns.filter(({ end }) => draft.turns.includes(end)),
+          turns: turns.filter(({ turnId }) => draft.turns.includes(turnId)),
         })),
   );
 }

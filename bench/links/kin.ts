@@ -35,7 +35,7 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
     });
     if (node === undefined) throw new Error('a draft gave no node');
     nodes.push(node);
-    await index.upsert(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.end, turn])), before: new Map() }));
+    await index.upsert(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), before: new Map() }));
   }
   const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
   const kinOf = createKin(index, (id) => nodes[places.get(id) as number]);

@@ -87,15 +87,15 @@ export function plantedConversation(seed: number): PlantedConversation {
   for (const theme of random.shuffled(THEMES).slice(0, TOPICS)) {
     const length = 3 + random.below(5);
     for (let at = 0; at < length; at += 1) {
-      const end = `${seed}-${turns.length}`;
+      const turnId = `${seed}-${turns.length}`;
       const plant = (by: PlantedFact['by'], share: number): string => {
         if (random.below(100) >= share) return '';
         const kind = random.oneOf(Object.keys(KINDS));
         const { text, values } = (KINDS[kind] as Kind)(theme, random);
-        facts.push({ turn: end, by, kind, values });
+        facts.push({ turn: turnId, by, kind, values });
         return text;
       };
-      turns.push({ theme, begins: at === 0 && turns.length > 0, turn: turnOf(end, theme, { at, random, plant }) });
+      turns.push({ theme, begins: at === 0 && turns.length > 0, turn: turnOf(turnId, theme, { at, random, plant }) });
     }
   }
   return { turns, facts };
@@ -107,7 +107,7 @@ interface Place {
   readonly plant: (by: PlantedFact['by'], share: number) => string;
 }
 
-function turnOf(end: string, theme: Theme, { at, random, plant }: Place): TurnText {
+function turnOf(turnId: string, theme: Theme, { at, random, plant }: Place): TurnText {
   const told = plant('user', 60);
   const order = theme.orders[at] ?? `${random.oneOf(SMALL_TALK.user)} What about the ${random.oneOf(theme.things)}?`;
   const user = [order, told === '' ? '' : `${random.oneOf(OPENERS)} ${told}`.trim()]
@@ -123,7 +123,7 @@ function turnOf(end: string, theme: Theme, { at, random, plant }: Place): TurnTe
     { kind: 'tool_result', origin: 'tool', tool: 'Read', text: 'export const nothing = 0;' },
     { kind: 'assistant', origin: 'assistant', tool: '', text: answer.filter((text) => text !== '').join(' ') },
   ];
-  return { end, atMs: 0, origin: 'tool', user, parts };
+  return { turnId, atMs: 0, origin: 'tool', user, parts };
 }
 
 function said(text: string, ...values: string[]): Sentence {

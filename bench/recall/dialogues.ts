@@ -59,17 +59,17 @@ function dateOf(text: string): number {
 export function modelWithFacts(dialogues: readonly Dialogue[]): LanguageModel {
   const local = createLocalModel();
   const facts = dialogues.flatMap((dialogue) => {
-    const ends = new Map(turnsOf(dialogue).map(({ id, turn }) => [id, turn.end]));
+    const turnIds = new Map(turnsOf(dialogue).map(({ id, turn }) => [id, turn.turnId]));
     return dialogue.observations.map(({ text, evidence }) => ({
       text,
-      evidence: evidence.flatMap((id) => ends.get(id) ?? []),
+      evidence: evidence.flatMap((id) => turnIds.get(id) ?? []),
     }));
   });
   const compact = async (input: CompactionInput, signal: AbortSignal) => {
     const { nodes, brief } = await local.compact(input, signal);
     const told = nodes.map((node) => {
       const own = new Set(node.turns);
-      const stated = facts.filter(({ evidence }) => evidence.some((end) => own.has(end)));
+      const stated = facts.filter(({ evidence }) => evidence.some((turnId) => own.has(turnId)));
       return {
         ...node,
         facts: stated.map(({ text, evidence }) => ({

@@ -78,7 +78,7 @@ export async function openProduct({ local, embedder, now = Date.now }: ProductOp
   };
 }
 
-/** A turn named by its place; `end` is what memory calls it. */
+/** A turn named by its place; `turnId` is its id in memory. */
 export function capturedTurn(
   name: string,
   texts: readonly (readonly [CapturedMessage['role'], string])[],
@@ -88,7 +88,7 @@ export function capturedTurn(
     const content = JSON.stringify(text);
     return { role, content, sha256: hex(content) };
   });
-  return { key: hex(`key ${name}`), end: hex(`end ${name}`), model: 'claude-opus-4-8', messages, ...place };
+  return { key: hex(`key ${name}`), turnId: hex(`end ${name}`), model: 'claude-opus-4-8', messages, ...place };
 }
 
 export function hex(text: string): string {

@@ -79,7 +79,7 @@ export function turnAt(at: number): JournalTurn {
   };
   return {
     key: hex(`key ${at}`),
-    end: endOf(at),
+    turnId: endOf(at),
     sessionId,
     projectDir: PROJECT_DIR,
     model: 'claude-opus-4-8',

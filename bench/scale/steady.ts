@@ -67,7 +67,7 @@ async function run(): Promise<SteadyReport> {
 
 function* freshRows(): Generator<IndexRow> {
   for (let first = turns; ; first += 3) {
-    const turns = new Map([0, 1, 2].map((nth) => readTurn(turnAt(first + nth))).map((turn) => [turn.end, turn]));
+    const turns = new Map([0, 1, 2].map((nth) => readTurn(turnAt(first + nth))).map((turn) => [turn.turnId, turn]));
     yield* rowsOf(nodeOf(first, first + 3), { turns, before: new Map() });
   }
 }

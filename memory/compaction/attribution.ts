@@ -5,13 +5,13 @@ import { split } from '../text/sentences.ts';
 const LEAST_SHARE = 0.6;
 
 /**
- * The origin of a text that a writer made while it was shown `shown`, naming `sources` (ends) as its ground.
+ * The origin of a text that a writer made while it was shown `shown`, naming `sources` (turn ids) as its ground.
  *
  * Verbatim words of the user are the user's. Else the lowest of the named sources, as long as the text really
  * rests on them; a text that does not could rest on anything the writer saw.
  */
 export function groundedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
-  const named = shown.filter((turn) => sources.includes(turn.end));
+  const named = shown.filter((turn) => sources.includes(turn.turnId));
   if (saidByUser(text, named)) return 'user';
   const lowest = lowestOrigin(shown.map((turn) => turn.origin));
   if (named.length < new Set(sources).size || named.length === 0) return lowest;

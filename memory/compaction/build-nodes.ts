@@ -3,7 +3,7 @@ import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { withoutTools } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { contentDigest } from '../model/content-hash.ts';
-import { isStandIn } from '../model/draft-node.ts';
+import { isDraft } from '../model/draft-node.ts';
 import { formatFileLink, latestMarks } from '../model/file-link.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
@@ -42,13 +42,13 @@ export function assembleNodes(drafts: readonly DraftNode[], assembly: Assembly):
 }
 
 function assembleNode(draft: DraftNode, { shown, whole = shown, ...assembly }: Assembly): MemoryNode {
-  const own = shown.filter((turn) => draft.turns.includes(turn.end));
+  const own = shown.filter((turn) => draft.turns.includes(turn.turnId));
   const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
   const grounded = texts.map((text) => groundedOrigin(text, draft.turns, shown));
   const origin = draft.origin ?? lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
-  const turns = own.map((turn) => turn.end);
+  const turns = own.map((turn) => turn.turnId);
   const now = new Date(assembly.nowMs).toISOString();
-  const entire = whole.filter((turn) => draft.turns.includes(turn.end));
+  const entire = whole.filter((turn) => draft.turns.includes(turn.turnId));
   const actions = actionsOf(entire);
   const modality = modalityOf(entire);
   // What nobody here said or did may not ride along in a node that only they made.
@@ -114,12 +114,12 @@ export function assembleBrief(
 
 function asTurns({ text, sources, origin }: SourcedClaim): TurnText[] {
   const parts = [{ kind: 'assistant' as const, origin, tool: '', text }];
-  return sources.map((end) => ({ end, atMs: 0, origin, user: '', parts }));
+  return sources.map((turnId) => ({ turnId, atMs: 0, origin, user: '', parts }));
 }
 
 export interface NodeTexts {
   readonly turns: ReadonlyMap<string, TurnText>;
-  /** For each turn the ends of those right before it in its session, nearest first. */
+  /** For each turn the ids of those right before it in its session, nearest first. */
   readonly before: ReadonlyMap<string, readonly string[]>;
 }
 
@@ -144,24 +144,24 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
     summary: node.summary,
     trigger: node.trigger,
   };
-  const turnRows = node.turns.flatMap((end): IndexRow[] => {
-    const turn = turns.get(end);
+  const turnRows = node.turns.flatMap((turnId): IndexRow[] => {
+    const turn = turns.get(turnId);
     const text = turn === undefined ? '' : saidText(turn);
     if (turn === undefined || text === '') return [];
     const { origin } = withoutTools(turn);
     const own = {
-      row_id: `${node.node_id}:${end}`,
+      row_id: `${node.node_id}:${turnId}`,
       kind: 'turn',
-      turn: end,
+      turn: turnId,
       origin,
       created_at_ms: turn.atMs,
       digest: '',
       sources: [],
     } as const;
-    return [{ ...shared, ...own, before: before.get(end) ?? [], text, summary: text, trigger: '' }];
+    return [{ ...shared, ...own, before: before.get(turnId) ?? [], text, summary: text, trigger: '' }];
   });
   // What the local adapter states are sentences of the turns themselves: counted twice, they hide the others.
-  const stated = isStandIn(node) ? [] : node.facts;
+  const stated = isDraft(node) ? [] : node.facts;
   const factRows = stated.map(({ evidence }, at): IndexRow => {
     const text = facts[at] as string;
     const [first = ''] = evidence;

@@ -7,7 +7,7 @@ import { type MemoryNode, nodeId } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { CompactionInput, CompactionResult, DraftNode, LanguageModel } from '../models/language-model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { assembleBrief, assembleNodes } from './build-nodes.ts';
@@ -33,7 +33,7 @@ export interface Compactor {
    * once, and with it what is to stand below them. The brief is what it says after the last batch, and not written.
    * @throws when they cannot be written
    */
-  standIn(
+  draftNodes(
     batches: readonly Batch[],
     childrenOf: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
   ): Promise<Briefing & { readonly nodes: readonly MemoryNode[] }>;
@@ -56,7 +56,7 @@ type Parts = {
   readonly local: LanguageModel;
   readonly clock: Clock;
   readonly randomHex: () => string;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly store: Store;
   readonly revisions: Revisions;
   readonly linker: Linker;
@@ -123,7 +123,7 @@ export function createCompactor({
   }
 
   return {
-    async standIn(batches, childrenOf) {
+    async draftNodes(batches, childrenOf) {
       const nodes: MemoryNode[] = [];
       let brief: Briefing['brief'] = { active: [], hints: [] };
       let claims: readonly Claim[] | undefined;
@@ -155,7 +155,7 @@ export function createCompactor({
       const input = inputOf(batch, await claimsOf(batch.sessionId));
       const result = await model.compact({ ...input, known }, signal);
       const covered = new Set(result.nodes.flatMap((node) => node.turns));
-      const missing = batch.turns.filter((turn) => !covered.has(turn.end));
+      const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const own = result.nodes.map(
         ({ origin: _, ...node }): DraftNode => ({ ...node, turns: inOrder(node.turns, batch) }),
       );
@@ -171,6 +171,6 @@ export function createCompactor({
   };
 }
 
-function inOrder(ends: readonly string[], batch: Batch): string[] {
-  return batch.turns.map((turn) => turn.end).filter((end) => ends.includes(end));
+function inOrder(turnIds: readonly string[], batch: Batch): string[] {
+  return batch.turns.map((turn) => turn.turnId).filter((turnId) => turnIds.includes(turnId));
 }

@@ -7,7 +7,7 @@ import type { MemoryNode } from '../model/node.ts';
 import { createModelGate } from '../models/backoff.ts';
 import type { DetailInput, LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { detailed } from './detail.ts';
 import { isSameWork } from './supersede.ts';
@@ -30,7 +30,7 @@ type Parts = {
   readonly quota?: ModelQuota;
   readonly clock: Clock;
   readonly log: Log;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly store: Store;
   readonly texts: Texts;
   readonly tracker: Tracker;
@@ -46,7 +46,7 @@ export function createDetails(parts: Parts): Details {
 
   async function make(node: MemoryNode): Promise<DetailedNode> {
     const own = new Set(node.turns);
-    const turns = (await texts.ofSession(node.session_id)).filter((turn) => own.has(turn.end));
+    const turns = (await texts.ofSession(node.session_id)).filter((turn) => own.has(turn.turnId));
     if (turns.length === 0) return { ...node, detail_note: 'no detailed summary: the raw turns are not kept here' };
     const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns };
     const asked = await ask(input);

@@ -72,7 +72,7 @@ function draft(run: readonly TurnText[], knownTags: readonly string[], summaryCh
     topic_tags: tagsOf(asked, text, knownTags),
     importance: decided.some((sentence) => sentence.by === 'user') ? 'HIGH' : kept.length === 0 ? 'LOW' : 'MED',
     recall_mode: kept.some((sentence) => sentence.by === 'user' && STANDING.test(sentence.text)) ? 'both' : 'active',
-    turns: run.map((turn) => turn.end),
+    turns: run.map((turn) => turn.turnId),
     ...(kept.length === 0 ? {} : { origin: lowestOrigin(kept.map((sentence) => sentence.origin)) }),
     facts: decided.slice(0, FACTS).map((sentence) => ({
       concept: listed(anchorsOf(sentence.text).slice(0, 2)) || sentence.by,
@@ -147,12 +147,12 @@ function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult
     const told = userSentences(turn).find(
       ({ text }) => text.length <= CLAIM_CHARS && saysWhat(text) && !isEmpty(text, 'user'),
     );
-    return told === undefined ? [] : [{ text: told.text, sources: [turn.end] }];
+    return told === undefined ? [] : [{ text: told.text, sources: [turn.turnId] }];
   });
   const wishes = turns.flatMap((turn) =>
     userSentences(turn)
       .filter(({ text }) => STANDING.test(text) && text.length <= CLAIM_CHARS && !isEmpty(text, 'user'))
-      .map(({ text }): Claim => ({ text, sources: [turn.end] })),
+      .map(({ text }): Claim => ({ text, sources: [turn.turnId] })),
   );
   const standing = [...briefClaims.filter(({ text }) => STANDING.test(text)), ...wishes];
   const hints = [...new Map(standing.map((claim) => [claim.text, claim])).values()].slice(-8);

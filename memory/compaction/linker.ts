@@ -8,7 +8,7 @@ import { isPast } from '../model/validity.ts';
 import { contentTokens } from '../recall/query.ts';
 import type { IndexFilter, Lane, NodeIndex } from '../search/node-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { isPairedScript } from '../text/cjk.ts';
 import {
@@ -30,7 +30,7 @@ export interface Linker {
 
 export interface LinkerParts {
   readonly index: NodeIndex;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly indexer: Pick<Indexer, 'settled'>;
   readonly store: Pick<Store, 'exclusive'>;
   readonly tracker: Tracker;
@@ -138,7 +138,7 @@ export function createKin(
 }
 
 /** Both ways; the other way only where there is room, and never out of a document, which says what its file says. */
-function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: Catalogue): MemoryNode[] {
+function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: NodeRegistry): MemoryNode[] {
   const links = new Map<string, readonly string[]>();
   const linksOf = (id: string): readonly string[] => links.get(id) ?? catalogue.get(id)?.links ?? [];
   for (const [from, wanted] of chosen) {

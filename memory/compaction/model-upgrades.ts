@@ -5,13 +5,13 @@ import type { Folding } from '../consolidation/folding.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import type { Texts } from '../ingest/turn-reader.ts';
-import { isStandIn } from '../model/draft-node.ts';
+import { isDraft } from '../model/draft-node.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { replaceStandIns } from '../model/replace-drafts.ts';
+import { replaceDrafts } from '../model/replace-drafts.ts';
 import { createModelGate } from '../models/backoff.ts';
 import type { CompactionResult, LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Batch, Compactor } from './compactor.ts';
@@ -34,13 +34,13 @@ export interface DeferredUpgrades {
   readonly deferred_until: string | null;
 }
 
-/** The compacter's queue: stand-ins that wait for the model's nodes. */
+/** The compacter's queue: drafts that wait for the model's nodes. */
 export interface Upgrades {
-  /** Queues the stand-ins of one batch; returns false where no model will come, so that the brief is up to others. */
-  add(standIns: readonly MemoryNode[]): boolean;
+  /** Queues the drafts of one batch; returns false where no model will come, so that the brief is up to others. */
+  add(drafts: readonly MemoryNode[]): boolean;
   /** Has the model write these anew and waits for it; false where it does not answer, or may not be asked now. */
-  now(standIns: readonly MemoryNode[]): Promise<boolean>;
-  /** Batches of stand-ins that stay until the model answers again; fields as in the status. */
+  now(drafts: readonly MemoryNode[]): Promise<boolean>;
+  /** Batches of drafts that stay until the model answers again; fields as in the status. */
   deferred(): DeferredUpgrades;
   /** Asks about what was deferred, where the model may be asked. */
   catchUp(): void;
@@ -65,7 +65,7 @@ type Parts = {
   readonly model: LanguageModel | null;
   readonly quota?: ModelQuota;
   readonly clock: Clock;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
   readonly revisions: Revisions;
   readonly store: Store;
@@ -79,7 +79,7 @@ type Parts = {
 export function createUpgrades(parts: Parts): Upgrades {
   const { model, quota, clock, catalogue, compactor, revisions, store, linker, folding, texts, tracker, log } = parts;
   const serial = createSerialQueue((error) =>
-    log.error('stand-ins stay: the model’s nodes could not be stored', { error }),
+    log.error('drafts stay: the model’s nodes could not be stored', { error }),
   );
   const gate = createModelGate(clock, quota);
   const closing = new AbortController();
@@ -114,23 +114,23 @@ export function createUpgrades(parts: Parts): Upgrades {
     for (const job of jobs) queue(job);
   }
 
-  async function batchOf(job: Job): Promise<{ batch: Batch; standIns: MemoryNode[] }> {
-    const standIns = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isStandIn);
-    const ends = new Set(standIns.flatMap((node) => node.turns));
-    const turns = (await texts.ofSession(job.sessionId)).filter((turn) => ends.has(turn.end));
-    const past = pastOf(standIns);
-    return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, standIns };
+  async function batchOf(job: Job): Promise<{ batch: Batch; drafts: MemoryNode[] }> {
+    const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isDraft);
+    const turnIds = new Set(drafts.flatMap((node) => node.turns));
+    const turns = (await texts.ofSession(job.sessionId)).filter((turn) => turnIds.has(turn.turnId));
+    const past = pastOf(drafts);
+    return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, drafts };
   }
 
   /** One that is not asked again later: the user is told how far it came. */
   async function workOnce(job: Job): Promise<boolean> {
-    const { batch, standIns } = await batchOf(job);
+    const { batch, drafts } = await batchOf(job);
     if (model === null || closing.signal.aborted || !gate.isOpen() || batch.turns.length === 0) return false;
     try {
       const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
       gate.succeeded();
       answers += 1;
-      await replace(standIns, result, batch);
+      await replace(drafts, result, batch);
       if (isKnown(batch)) await compactor.writeBrief(result, batch);
       return true;
     } catch (error) {
@@ -142,12 +142,12 @@ export function createUpgrades(parts: Parts): Upgrades {
 
   /** Nothing of it was removed while the model was thinking. */
   function isKnown({ turns }: Batch): boolean {
-    return turns.every(({ end }) => catalogue.standingFor(end).length > 0);
+    return turns.every(({ turnId }) => catalogue.nodesCovering(turnId).length > 0);
   }
 
   async function work(job: Job): Promise<void> {
     if (model === null || closing.signal.aborted) return;
-    const { batch, standIns } = await batchOf(job);
+    const { batch, drafts } = await batchOf(job);
     if (batch.turns.length === 0) return;
     if (!gate.isOpen()) {
       if (!job.briefed) await compactor.writeLocalBrief(batch);
@@ -158,7 +158,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
       gate.succeeded();
       answers += 1;
-      await replace(standIns, result, batch);
+      await replace(drafts, result, batch);
       if (isKnown(batch)) await compactor.writeBrief(result, batch);
       if (deferred.length > 0 && gate.isOpen()) retry();
     } catch (error) {
@@ -178,14 +178,14 @@ export function createUpgrades(parts: Parts): Upgrades {
     }
   }
 
-  async function replace(standIns: readonly MemoryNode[], result: CompactionResult, batch: Batch): Promise<void> {
+  async function replace(drafts: readonly MemoryNode[], result: CompactionResult, batch: Batch): Promise<void> {
     const fresh = compactor.nodesOf(result, batch, model?.name ?? '');
     await store.exclusive(async (held) => {
       await held.refresh();
       // Some may have been removed or edited while the model was thinking; what is gone stays gone.
-      const now = standIns.flatMap((node) => catalogue.get(node.node_id) ?? []);
-      if (now.length < standIns.length || standIns.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
-      const all = replaceStandIns(now, fresh, new Date(clock.now()).toISOString());
+      const now = drafts.flatMap((node) => catalogue.get(node.node_id) ?? []);
+      if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
+      const all = replaceDrafts(now, fresh, new Date(clock.now()).toISOString());
       const heirs = all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now));
       const saved = await revisions.apply(
         heirs,
@@ -198,19 +198,19 @@ export function createUpgrades(parts: Parts): Upgrades {
   }
 
   return {
-    add(standIns) {
-      const first = standIns[0];
+    add(drafts) {
+      const first = drafts[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
-      queue(jobOf(first, standIns));
+      queue(jobOf(first, drafts));
       return gate.isOpen();
     },
-    async now(standIns) {
-      const [first] = standIns;
+    async now(drafts) {
+      const [first] = drafts;
       if (first === undefined) return false;
       let isDone = false;
       await tracker.run('compacter', () =>
         serial(async () => {
-          isDone = await workOnce(jobOf(first, standIns));
+          isDone = await workOnce(jobOf(first, drafts));
         }),
       );
       return isDone;
@@ -231,9 +231,9 @@ export function createUpgrades(parts: Parts): Upgrades {
   };
 }
 
-function jobOf(first: MemoryNode, standIns: readonly MemoryNode[]): Job {
+function jobOf(first: MemoryNode, drafts: readonly MemoryNode[]): Job {
   const { session_id: sessionId, project, compaction_reason: reason } = first;
-  const ids = standIns.map((node) => node.node_id);
+  const ids = drafts.map((node) => node.node_id);
   return { ids, sessionId, project, reason, attempts: 0, failures: 0, failedAt: -1, briefed: false };
 }
 

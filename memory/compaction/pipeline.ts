@@ -15,10 +15,10 @@ import type { Tracker } from '../ingest/task-queue.ts';
 import type { Texts } from '../ingest/turn-reader.ts';
 import type { TurnBook } from '../ingest/turn-registry.ts';
 import { readTurn } from '../ingest/turn-trust.ts';
-import { isStandIn } from '../model/draft-node.ts';
+import { isDraft } from '../model/draft-node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { SensorReading } from '../models/language-model.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { Journal } from '../storage/turn-log.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './compaction.ts';
@@ -32,13 +32,13 @@ const PENDING_CHARS = 128_000_000;
 /** With `llm: off` nothing is compacted by itself, but memory stays bounded. */
 const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
 const SENSED = 5;
-/** Stand-ins older than this are not shown to the model any more after a restart. */
+/** Drafts older than this are not shown to the model any more after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
 /** From a captured turn to durable nodes; each session's turns in order, no session waiting for another. */
 export interface Pipeline {
   capture(turns: readonly CapturedTurn[]): void;
-  prepare(sessionId: string, ends: readonly string[]): void;
+  prepare(sessionId: string, turnIds: readonly string[]): void;
   /** A session is there: if it is new, the tails of its project are compacted, which it may start with. */
   notice(sessionId: string, project: string): Promise<void>;
   /** These lines of memory, of unclean origin, are shown to the session. */
@@ -58,7 +58,7 @@ export type PipelineParts = {
   readonly clock: Clock;
   readonly log: Log;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
   readonly files: FileMemory;
   readonly rounds: Rounds;
@@ -91,7 +91,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     let said: SaidBefore;
     try {
       await hydrate(session);
-      if (book.isRecorded(turn.end)) return;
+      if (book.isRecorded(turn.turnId)) return;
       session.project = projectOf(turn.projectDir) || session.project;
       const marks = await files.marksOf(turn);
       const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
@@ -100,7 +100,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       said = await saidBefore(turn, async () => joinParts(await journal.read(session.id), book.canonical).turns);
       stored = await rounds.append(turn, stamp);
     } catch (error) {
-      book.release(turn.end);
+      book.release(turn.turnId);
       throw error;
     }
     take(session, stored, said);
@@ -113,19 +113,20 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     files.notice(stored.projectDir, stored.atMs);
     heardBy(session.id, stored.atMs).take(text, stored.messages, said);
     // One that was put away is read again: its turns are known, and may wait for a node all the same.
-    const isOwn = book.record(stored, text) || isFirst(session, stored.end);
-    texts.keep({ ...text, end: book.forms(text.end)[0] ?? text.end });
-    const isCovered = (end: string): boolean => catalogue.standingFor(end).length > 0 || store.isDismissed(end);
+    const isOwn = book.record(stored, text) || isFirst(session, stored.turnId);
+    texts.keep({ ...text, turnId: book.forms(text.turnId)[0] ?? text.turnId });
+    const isCovered = (turnId: string): boolean =>
+      catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId);
     // Pieces of documents and past turns get their nodes from who imports them.
     const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
-    if (isOwn && isCaptured && !book.forms(text.end).some(isCovered)) {
+    if (isOwn && isCaptured && !book.forms(text.turnId).some(isCovered)) {
       session.buffer.push(slimTurn(text));
     }
   }
 
-  function isFirst(session: Session, end: string): boolean {
-    const isWaiting = session.buffer.some((turn) => turn.end === end);
-    return !isWaiting && book.canonical(end) === end && book.sessionOf(end) === session.id;
+  function isFirst(session: Session, turnId: string): boolean {
+    const isWaiting = session.buffer.some((turn) => turn.turnId === turnId);
+    return !isWaiting && book.canonical(turnId) === turnId && book.sessionOf(turnId) === session.id;
   }
 
   async function hydrate(session: Session): Promise<void> {
@@ -140,8 +141,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         // Long histories are read beside running streams.
         await nextTick();
       }
-      await rounds.standIn(session.id);
-      if (!isAgain) requeueStandIns(session);
+      await rounds.draftNodes(session.id);
+      if (!isAgain) requeueDrafts(session);
     })().catch((error: unknown) => {
       // A disk that comes back is asked again.
       session.hydration = null;
@@ -151,11 +152,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   /** The model was interrupted: it is asked again about each batch. */
-  function requeueStandIns(session: Session): void {
+  function requeueDrafts(session: Session): void {
     const since = new Date(clock.now() - UPGRADE_MS).toISOString();
-    const own = catalogue
-      .all()
-      .filter((node) => node.session_id === session.id && isStandIn(node) && !isImported(node));
+    const own = catalogue.all().filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node));
     const recent = own.filter((node) => node.created_at >= since).toReversed();
     for (const at of new Set(recent.map((node) => node.created_at))) {
       upgrades.add(recent.filter((node) => node.created_at === at));
@@ -195,7 +194,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     for (let left = Math.min(count, session.buffer.length); left > 0; ) {
       const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
       const batch = { sessionId: session.id, project: session.project, reason, turns };
-      const stoodIn = await compactor.standIn([batch], (fresh) => rounds.childrenOf(fresh, turns));
+      const stoodIn = await compactor.draftNodes([batch], (fresh) => rounds.childrenOf(fresh, turns));
       session.buffer = session.buffer.slice(turns.length);
       left -= turns.length;
       if (!upgrades.add(stoodIn.nodes)) await compactor.writeLocalBrief(batch, stoodIn);
@@ -236,10 +235,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   function offer(turn: CapturedTurn): void {
-    if (!book.take(turn.end)) return;
+    if (!book.take(turn.turnId)) return;
     const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
     if (pendingChars > 0 && pendingChars + chars > PENDING_CHARS) {
-      book.release(turn.end);
+      book.release(turn.turnId);
       log.warn('too much waits to be written; a turn is left for later', { sessionId: turn.sessionId });
       return;
     }
@@ -256,15 +255,17 @@ export function createPipeline(parts: PipelineParts): Pipeline {
         offer(turn);
       }
     },
-    prepare(sessionId, ends) {
-      const wanted = new Set(ends.flatMap((end) => book.forms(end)));
-      for (const id of new Set([sessionId, ...[...wanted].flatMap((end) => book.sessionOf(end) ?? [])])) {
+    prepare(sessionId, turnIds) {
+      const wanted = new Set(turnIds.flatMap((turnId) => book.forms(turnId)));
+      for (const id of new Set([sessionId, ...[...wanted].flatMap((turnId) => book.sessionOf(turnId) ?? [])])) {
         const session = sessions.of(id);
         void run(session, async () => {
           await hydrate(session);
-          const last = session.buffer.findLastIndex((turn) => book.forms(turn.end).some((end) => wanted.has(end)));
+          const last = session.buffer.findLastIndex((turn) =>
+            book.forms(turn.turnId).some((turnId) => wanted.has(turnId)),
+          );
           await compact(session, last + 1, 'forced');
-          await rounds.standIn(id);
+          await rounds.draftNodes(id);
         });
       }
     },

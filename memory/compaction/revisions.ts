@@ -5,7 +5,7 @@ import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import { isPast } from '../model/validity.ts';
 import type { KnownStatement } from '../models/language-model.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { mayConcern, openFacts, revised, revisingTopics } from './supersede.ts';
 import { topicsOf } from './supersession-patterns.ts';
@@ -30,7 +30,7 @@ export interface Revisions {
   known(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
 }
 
-export function createRevisions(catalogue: Pick<Catalogue, 'all'>): Revisions {
+export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions {
   return {
     async apply(fresh, named = []) {
       const ids = new Set(fresh.map((node) => node.node_id));
@@ -70,11 +70,11 @@ export function createRevisions(catalogue: Pick<Catalogue, 'all'>): Revisions {
 
     known(project, turns) {
       const said = new Set(topicTokens(turns.map(({ user, parts }) => textOf(user, parts)).join('\n')));
-      const ends = new Set(turns.map(({ end }) => end));
+      const turnIds = new Set(turns.map(({ turnId }) => turnId));
       const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
       return nodes
         .slice(0, LOOKED_AT)
-        .filter(({ turns: own }) => !own.some((end) => ends.has(end)))
+        .filter(({ turns: own }) => !own.some((turnId) => turnIds.has(turnId)))
         .flatMap((node) =>
           openFacts(node).flatMap(({ text, origin, fact }) => {
             const shared = topicsOf(text).filter((token) => said.has(token)).length;

@@ -115,7 +115,7 @@ export function revised(former: MemoryNode, next: MemoryNode, named: readonly Re
 
 /** What a node that takes the place of others keeps of what was revised in them. */
 export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]): MemoryNode {
-  const own = formers.filter(({ turns }) => turns.some((end) => heir.turns.includes(end)));
+  const own = formers.filter(({ turns }) => turns.some((turnId) => heir.turns.includes(turnId)));
   const closed = own.flatMap(({ facts }) => facts.filter(isClosed));
   const last = own.at(-1);
   if (closed.length === 0 || last === undefined) return heir;
@@ -156,7 +156,7 @@ function asWritten(node: MemoryNode, facts: number): unknown {
 function isBefore(former: MemoryNode, next: MemoryNode): boolean {
   if (former.node_id === next.node_id || isPast(former) || isPast(next) || former.pinned_from !== undefined)
     return false;
-  if (former.project !== next.project || former.turns.some((end) => next.turns.includes(end))) return false;
+  if (former.project !== next.project || former.turns.some((turnId) => next.turns.includes(turnId))) return false;
   return former.valid_from < next.valid_from;
 }
 

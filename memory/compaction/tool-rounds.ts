@@ -7,7 +7,7 @@ import type { TurnBook } from '../ingest/turn-registry.ts';
 import { readTainted } from '../ingest/turn-trust.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { Journal } from '../storage/turn-log.ts';
 import { actionsOf } from '../text/actions.ts';
@@ -28,7 +28,7 @@ export interface Rounds {
   /** Writes a whole turn; the record with all of its messages. @throws what the journal throws */
   append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn>;
   /** Nodes for the parts of a session that nothing stands for. */
-  standIn(sessionId: string): Promise<void>;
+  draftNodes(sessionId: string): Promise<void>;
   /** What goes below nodes of these turns: the nodes of their parts or, where there are none, nodes for the tool calls. */
   childrenOf(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[];
 }
@@ -51,12 +51,12 @@ type Parts = {
   readonly journal: Journal;
   readonly redactor: Redactor;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
   readonly store: Store;
   readonly texts: Texts;
   /** The user removed it: nothing of it is written again. */
-  readonly isForgotten: (end: string) => boolean;
+  readonly isForgotten: (turnId: string) => boolean;
 };
 
 export function createRounds(parts: Parts): Rounds {
@@ -70,11 +70,11 @@ export function createRounds(parts: Parts): Rounds {
     const { text, tainted } = readTainted(part, startsTainted);
     const prompt = before?.prompt ?? text.user.slice(0, PROMPT_CHARS);
     book.record(part, text);
-    const name = book.canonical(part.end);
-    texts.keep({ ...text, end: name });
+    const name = book.canonical(part.turnId);
+    texts.keep({ ...text, turnId: name });
     const { sessionId, project } = part;
-    entered.set(part.end, { sessionId, project, prompt, tainted });
-    return { ...text, end: name };
+    entered.set(part.turnId, { sessionId, project, prompt, tainted });
+    return { ...text, turnId: name };
   }
 
   async function write(part: CapturedTurn, stamp: Stamp): Promise<TurnText> {
@@ -82,28 +82,28 @@ export function createRounds(parts: Parts): Rounds {
   }
 
   async function bundle(part: TurnText): Promise<void> {
-    const known = entered.get(part.end);
-    if (known === undefined || isCovered(part.end)) return;
+    const known = entered.get(part.turnId);
+    if (known === undefined || isCovered(part.turnId)) return;
     const { sessionId, project, prompt } = known;
     await compactor.bundle({ sessionId, project, reason: 'high_load', turns: [part] }, prompt);
   }
 
-  function isCovered(end: string): boolean {
-    return book.forms(end).some((form) => catalogue.standingFor(form).length > 0 || store.isDismissed(form));
+  function isCovered(turnId: string): boolean {
+    return book.forms(turnId).some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
   }
 
   /** The turn's parts, all of them written in its own session; empty where that cannot be. */
   async function writtenParts(turn: CapturedTurn, stamp: Stamp): Promise<NonNullable<CapturedTurn['parts']>> {
     const own = turn.parts ?? [];
-    const isOwn = (end: string): boolean => book.sessionOf(end) === turn.sessionId;
-    if (!own.some(({ end }) => isOwn(end))) return [];
-    if (own.some(({ end }) => book.isRecorded(end) && !isOwn(end))) return [];
+    const isOwn = (turnId: string): boolean => book.sessionOf(turnId) === turn.sessionId;
+    if (!own.some(({ turnId }) => isOwn(turnId))) return [];
+    if (own.some(({ turnId }) => book.isRecorded(turnId) && !isOwn(turnId))) return [];
     let from = 0;
-    for (const [index, { end, messages }] of own.entries()) {
+    for (const [index, { turnId, messages }] of own.entries()) {
       const { parts: _, ...rest } = turn;
-      const part = { index, after: own[index - 1]?.end ?? null };
-      const missing = !isOwn(end) && !isForgotten(end);
-      if (missing) await write({ ...rest, end, messages: turn.messages.slice(from, from + messages), part }, stamp);
+      const part = { index, after: own[index - 1]?.turnId ?? null };
+      const missing = !isOwn(turnId) && !isForgotten(turnId);
+      if (missing) await write({ ...rest, turnId, messages: turn.messages.slice(from, from + messages), part }, stamp);
       from += messages;
     }
     return own;
@@ -112,7 +112,7 @@ export function createRounds(parts: Parts): Rounds {
   return {
     enter,
     putAway(sessionId) {
-      for (const [end, known] of entered) if (known.sessionId === sessionId) entered.delete(end);
+      for (const [turnId, known] of entered) if (known.sessionId === sessionId) entered.delete(turnId);
     },
     async ingest(part, stamp) {
       await bundle(await write(part, stamp));
@@ -125,27 +125,27 @@ export function createRounds(parts: Parts): Rounds {
       const tail = { ...turn, messages: turn.messages.slice(held) };
       const stored = await journal.append({ ...(await redactTurn(tail, redactor)), ...stamp, tail: true });
       const records = await journal.read(turn.sessionId);
-      return joinParts(records, book.canonical).turns.find(({ end }) => end === stored.end) ?? stored;
+      return joinParts(records, book.canonical).turns.find(({ turnId }) => turnId === stored.turnId) ?? stored;
     },
-    async standIn(sessionId) {
-      const own = [...entered].filter(([, known]) => known.sessionId === sessionId).map(([end]) => end);
-      const bare = new Set(own.filter((end) => book.wholesOf(end).length === 0 && !isCovered(end)));
+    async draftNodes(sessionId) {
+      const own = [...entered].filter(([, known]) => known.sessionId === sessionId).map(([turnId]) => turnId);
+      const bare = new Set(own.filter((turnId) => book.wholesOf(turnId).length === 0 && !isCovered(turnId)));
       if (bare.size === 0) return;
-      for (const part of await texts.ofSession(sessionId)) if (bare.has(part.end)) await bundle(part);
+      for (const part of await texts.ofSession(sessionId)) if (bare.has(part.turnId)) await bundle(part);
     },
     childrenOf(nodes, turns) {
       return nodes.flatMap((parent) => {
         const rounds = roundsBelow(parent, book, catalogue);
-        const own = turns.filter(({ end }) => parent.turns.includes(end));
+        const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
         return rounds.length > 0 ? rounds : callNodes(parent, actionsOf(own), compactor.newId);
       });
     },
   };
 }
 
-function roundsBelow(parent: MemoryNode, book: TurnBook, catalogue: Catalogue): MemoryNode[] {
-  const ends = parent.turns.flatMap((end) => book.partsOf(end)).flatMap((end) => book.forms(end));
-  const ids = new Set(ends.flatMap((end) => catalogue.standingFor(end)));
+function roundsBelow(parent: MemoryNode, book: TurnBook, catalogue: NodeRegistry): MemoryNode[] {
+  const turnIds = parent.turns.flatMap((turnId) => book.partsOf(turnId)).flatMap((turnId) => book.forms(turnId));
+  const ids = new Set(turnIds.flatMap((turnId) => catalogue.nodesCovering(turnId)));
   return [...ids].flatMap((id): MemoryNode[] => {
     const node = catalogue.get(id);
     if (node === undefined || id === parent.node_id) return [];
@@ -154,14 +154,14 @@ function roundsBelow(parent: MemoryNode, book: TurnBook, catalogue: Catalogue): 
 }
 
 /** A turn without the messages of parts that the user removed. */
-function withoutForgotten(turn: CapturedTurn, isForgotten: (end: string) => boolean): CapturedTurn {
+function withoutForgotten(turn: CapturedTurn, isForgotten: (turnId: string) => boolean): CapturedTurn {
   const own = turn.parts ?? [];
-  if (!own.some(({ end }) => isForgotten(end))) return turn;
+  if (!own.some(({ turnId }) => isForgotten(turnId))) return turn;
   let from = 0;
-  const pieces = own.map(({ end, messages }) => {
+  const pieces = own.map(({ turnId, messages }) => {
     from += messages;
-    return isForgotten(end) ? [] : turn.messages.slice(from - messages, from);
+    return isForgotten(turnId) ? [] : turn.messages.slice(from - messages, from);
   });
-  const parts = own.map(({ end }, index) => ({ end, messages: pieces[index]?.length ?? 0 }));
+  const parts = own.map(({ turnId }, index) => ({ turnId, messages: pieces[index]?.length ?? 0 }));
   return { ...turn, messages: [...pieces.flat(), ...turn.messages.slice(from)], parts };
 }

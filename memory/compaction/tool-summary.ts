@@ -30,7 +30,7 @@ export function bundleDraft(part: TurnText, prompt: string): DraftNode {
     topic_tags: [],
     importance: 'LOW',
     recall_mode: 'active',
-    turns: [part.end],
+    turns: [part.turnId],
     facts: [],
     origin: lowestOrigin([...shown, 'user']),
   };

@@ -45,7 +45,7 @@ export interface DraftParts {
   readonly nodes: readonly MemoryNode[];
   /** Null for all. */
   readonly project: string | null;
-  readonly rule: DreamRule & { readonly sparesStandIns: boolean };
+  readonly rule: DreamRule & { readonly sparesDrafts: boolean };
   /** Digests of nodes that an earlier dream looked at. */
   readonly seen: Readonly<Record<string, string>>;
   readonly nowMs: number;

@@ -5,7 +5,7 @@ import { groupKey, isGroup } from './merge-nodes.ts';
 import type { DreamRule } from './thresholds.ts';
 
 type Nodes = ReadonlyMap<string, MemoryNode>;
-type Rule = DreamRule & { readonly sparesStandIns: boolean };
+type Rule = DreamRule & { readonly sparesDrafts: boolean };
 
 export interface Group {
   readonly members: readonly string[];

@@ -1,5 +1,5 @@
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import { isStandIn } from '../model/draft-node.ts';
+import { isDraft } from '../model/draft-node.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import { isClosed } from '../model/validity.ts';
@@ -13,8 +13,8 @@ export interface MergeRule {
   readonly words: number;
   /** Nodes that one keeper takes over in its life. */
   readonly most: number;
-  /** A model will replace stand-ins: until then they are left alone. */
-  readonly sparesStandIns: boolean;
+  /** A model will replace drafts: until then they are left alone. */
+  readonly sparesDrafts: boolean;
 }
 
 export interface Merge {
@@ -24,7 +24,7 @@ export interface Merge {
 }
 
 /** Whether a node tells of turns of its own, as it was written, and counts as it stands. */
-export function isSettled(node: MemoryNode, { sparesStandIns }: Pick<MergeRule, 'sparesStandIns'>): boolean {
+export function isSettled(node: MemoryNode, { sparesDrafts }: Pick<MergeRule, 'sparesDrafts'>): boolean {
   return (
     !isPointer(node) &&
     node.superseded_by === null &&
@@ -33,7 +33,7 @@ export function isSettled(node: MemoryNode, { sparesStandIns }: Pick<MergeRule, 
     node.depth_level === 1 &&
     node.written_by !== DOCUMENT &&
     node.written_by !== BUNDLE &&
-    !(sparesStandIns && isStandIn(node))
+    !(sparesDrafts && isDraft(node))
   );
 }
 

@@ -11,10 +11,10 @@ import type { ModelQuota } from '../models/quota.ts';
 import type { NodeIndex } from '../search/node-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { DreamFiles, DreamLedger } from '../storage/snapshot-files.ts';
-import type { Snapshooter } from '../storage/snapshots.ts';
+import type { SnapshotService } from '../storage/snapshots.ts';
 import { isPairedScript } from '../text/cjk.ts';
 import type { DreamReport } from './change-set.ts';
 import { type Draft, draftDream, type Neighbours } from './change-set.ts';
@@ -59,9 +59,9 @@ type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly quota?: ModelQuota;
   readonly projectOf: (directory: string | null) => string;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
-  readonly snapshooter: Snapshooter;
+  readonly snapshooter: SnapshotService;
   readonly store: Store;
   readonly newId: () => string;
 };
@@ -110,7 +110,7 @@ export async function openDreams(parts: Parts): Promise<Dreams> {
   }
 
   async function dream({ dryRun, projectDir }: DreamRequest, signal: AbortSignal): Promise<DreamReport> {
-    const rule = { ...dreamRule(index.embedderId()), sparesStandIns: model !== null };
+    const rule = { ...dreamRule(index.embedderId()), sparesDrafts: model !== null };
     const asked = { model: dryRun ? null : model, most: config.dream.modelCalls, density: rule.density };
     const condenser = createCondenser({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
     const project = projectDir === undefined ? null : projectOf(projectDir);

@@ -4,7 +4,7 @@ import type { Log } from '../../common/log.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { LanguageModel } from '../models/language-model.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { CONSOLIDATION, mergedNodes } from './merge-nodes.ts';
 import { chooseFolds, type Fold, foldedText, MOST } from './merge-old-nodes.ts';
@@ -19,7 +19,7 @@ type Parts = {
   readonly clock: Clock;
   readonly log: Log;
   readonly model: LanguageModel | null;
-  readonly catalogue: Pick<Catalogue, 'every' | 'sizeOf'>;
+  readonly catalogue: Pick<NodeRegistry, 'every' | 'sizeOf'>;
   readonly store: Pick<Store, 'exclusive'>;
   readonly tracker: Tracker;
 };
@@ -30,7 +30,7 @@ export function createFolding({ clock, log, model, catalogue, store, tracker }: 
   function foldsOf(sessionId: string): readonly Fold[] {
     if (catalogue.sizeOf(sessionId) <= MOST) return [];
     const own = catalogue.every().filter((node) => node.session_id === sessionId && !isPointer(node));
-    return chooseFolds(own, { sparesStandIns: model !== null });
+    return chooseFolds(own, { sparesDrafts: model !== null });
   }
 
   async function fold(sessionId: string): Promise<void> {

@@ -21,8 +21,8 @@ const TRIGGER_CHARS = 300;
 export type Fold = readonly [older: MemoryNode, newer: MemoryNode];
 
 interface FoldRule {
-  /** A model will replace stand-ins: until then they are left alone. */
-  readonly sparesStandIns: boolean;
+  /** A model will replace drafts: until then they are left alone. */
+  readonly sparesDrafts: boolean;
 }
 
 /**

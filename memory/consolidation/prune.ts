@@ -15,7 +15,7 @@ export interface Pruned {
 
 /**
  * Links that lead nowhere, to themselves or twice are taken out, those to a pointer lead to its node; groups of fewer
- * than two and old pointers of stand-ins go. Nothing goes that stands for a turn no other node stands for.
+ * than two and old pointers of drafts go. Nothing goes that stands for a turn no other node stands for.
  */
 export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pruned {
   const membersOf = new Map<string, number>();
@@ -48,7 +48,7 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pr
   return { changed, removed: [...removed].sort() };
 }
 
-/** Of a stand-in only: what was merged keeps its own text for good. */
+/** Of a draft only: what was merged keeps its own text for good. */
 function isOldPointer(
   node: MemoryNode,
   nodes: ReadonlyMap<string, MemoryNode>,
@@ -61,6 +61,6 @@ function isOldPointer(
     node.valid_to !== null &&
     nowMs - Date.parse(node.valid_to) > POINTERS_KEPT_MS &&
     nodes.has(node.superseded_by as string) &&
-    node.turns.every((end) => held.has(end))
+    node.turns.every((turnId) => held.has(turnId))
   );
 }

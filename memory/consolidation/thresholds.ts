@@ -2,7 +2,7 @@ import { MOST_LINKS } from '../compaction/links.ts';
 import type { MergeRule } from './choose-merges.ts';
 import type { ClusterRule } from './clusters.ts';
 
-export interface DreamRule extends Omit<MergeRule, 'sparesStandIns'> {
+export interface DreamRule extends Omit<MergeRule, 'sparesDrafts'> {
   readonly links: number;
   readonly cluster: ClusterRule;
   /** Least share of a group's pairs that must be near, where no model says that it belongs together. */

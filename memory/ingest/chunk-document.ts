@@ -138,9 +138,9 @@ export function documentTurn(chunk: Chunk, source: DocumentFile, atMs: number): 
   const data = { type: 'text', media_type: 'text/plain', data: chunk.text };
   const content = JSON.stringify([{ type: 'document', title: titleOf(chunk, file), source: data }]);
   const message: CapturedMessage = { role: 'user', content, sha256: digest(content) };
-  const end = digest(`document\n${project}\n${chunk.text}`);
+  const turnId = digest(`document\n${project}\n${chunk.text}`);
   const sessionId = documentSession(source);
-  return { key: digest(`key\n${end}`), end, sessionId, projectDir, model: DOCUMENT, atMs, messages: [message] };
+  return { key: digest(`key\n${turnId}`), turnId, sessionId, projectDir, model: DOCUMENT, atMs, messages: [message] };
 }
 
 /** What a piece of a document says; '' for any other block. */

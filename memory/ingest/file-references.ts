@@ -6,7 +6,7 @@ import type { Redactor } from '../../redact/index.ts';
 import { type FileChange, fileMarks } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { FileMark } from '../model/turn.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { FileState, SourceFiles } from '../storage/project-files.ts';
 import { touchedFiles } from './touched-files.ts';
 
@@ -55,7 +55,7 @@ type Parts = {
   readonly sourcePatience?: number;
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
 };
 
 export function createFileMemory({ sources, sourcePatience = 1, projectOf, redactor, catalogue }: Parts): FileMemory {

@@ -20,7 +20,7 @@ export async function turnsBefore(
     const turns = read.get(sessionId) ?? texts.turns(sessionId);
     read.set(sessionId, turns);
     const name = book.forms(before)[0];
-    const turn = (await turns).find(({ end }) => end === name);
+    const turn = (await turns).find(({ turnId }) => turnId === name);
     if (turn === undefined) break;
     found.unshift(turn);
     before = turn.before ?? '';

@@ -30,18 +30,18 @@ export interface PastMessage {
  * that repeats its beginning gives the same names.
  */
 export function capturedPast(turns: readonly PastTurn[], imported: 'claude' | 'file', project: string): CapturedTurn[] {
-  const ends: string[] = [];
+  const turnIds: string[] = [];
   return turns.map((turn) => {
     const messages = turn.messages.map(({ role, content }): CapturedMessage => {
       const text = JSON.stringify(content);
       return { role, content: text, sha256: digest(text) };
     });
-    const before = ends[turn.after] ?? '';
+    const before = turnIds[turn.after] ?? '';
     const key = digest(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}`);
-    const end = digest([key, ...messages.map(({ role, sha256 }) => `${role} ${sha256}`)].join('\n'));
-    ends.push(end);
+    const turnId = digest([key, ...messages.map(({ role, sha256 }) => `${role} ${sha256}`)].join('\n'));
+    turnIds.push(turnId);
     const { sessionId, projectDir, model, atMs } = turn;
-    return { key, end, before, sessionId, projectDir, model, atMs, messages, imported };
+    return { key, turnId, before, sessionId, projectDir, model, atMs, messages, imported };
   });
 }
 

@@ -18,28 +18,28 @@ export interface JoinedRecords {
  *
  * @param nameOf  the first name of a turn or part that has several
  */
-export function joinParts(records: readonly JournalTurn[], nameOf = (end: string): string => end): JoinedRecords {
+export function joinParts(records: readonly JournalTurn[], nameOf = (turnId: string): string => turnId): JoinedRecords {
   const parts = new Map<string, JournalTurn>();
-  for (const record of records) if (record.part !== undefined) parts.set(nameOf(record.end), record);
+  for (const record of records) if (record.part !== undefined) parts.set(nameOf(record.turnId), record);
   const held = new Set<string>();
-  for (const { parts: own = [] } of records) for (const { end } of own) held.add(nameOf(end));
+  for (const { parts: own = [] } of records) for (const { turnId } of own) held.add(nameOf(turnId));
   const turns = records
-    .filter((record) => record.part === undefined || !held.has(nameOf(record.end)))
-    .map((record) => joined(record, (end) => parts.get(nameOf(end))));
-  return { turns, parts: [...parts.values()].filter((part) => held.has(nameOf(part.end))) };
+    .filter((record) => record.part === undefined || !held.has(nameOf(record.turnId)))
+    .map((record) => joined(record, (turnId) => parts.get(nameOf(turnId))));
+  return { turns, parts: [...parts.values()].filter((part) => held.has(nameOf(part.turnId))) };
 }
 
-function joined(record: JournalTurn, partOf: (end: string) => JournalTurn | undefined): JoinedTurn {
-  if (record.part !== undefined) return { ...record, messages: named(record.messages, record.end) };
+function joined(record: JournalTurn, partOf: (turnId: string) => JournalTurn | undefined): JoinedTurn {
+  if (record.part !== undefined) return { ...record, messages: named(record.messages, record.turnId) };
   const own = record.parts ?? [];
   if (record.tail === true) {
-    const before = own.flatMap(({ end }) => named(partOf(end)?.messages ?? [], end));
+    const before = own.flatMap(({ turnId }) => named(partOf(turnId)?.messages ?? [], turnId));
     return { ...record, messages: [...before, ...record.messages] };
   }
   let from = 0;
-  const before = own.flatMap(({ end, messages }) => {
+  const before = own.flatMap(({ turnId, messages }) => {
     from += messages;
-    return named(record.messages.slice(from - messages, from), end);
+    return named(record.messages.slice(from - messages, from), turnId);
   });
   return { ...record, messages: [...before, ...record.messages.slice(from)] };
 }

@@ -3,14 +3,14 @@ import { type Task, type TaskChange, taskChanges, tasksAfter } from './task-list
 
 /** What the agents of sessions said is to be done. */
 interface TaskBook {
-  take(turn: Pick<JournalTurn, 'end' | 'sessionId' | 'atMs'>, text: TurnText): void;
+  take(turn: Pick<JournalTurn, 'turnId' | 'sessionId' | 'atMs'>, text: TurnText): void;
   /** What was done to a list in these turns is unknown again. */
-  drop(ends: readonly string[]): void;
+  drop(turnIds: readonly string[]): void;
   lists(): ReadonlyMap<string, readonly Task[]>;
 }
 
 interface Change {
-  readonly end: string;
+  readonly turnId: string;
   readonly atMs: number;
   readonly changes: readonly TaskChange[];
 }
@@ -30,17 +30,17 @@ export function createTaskBook(): TaskBook {
   }
 
   return {
-    take({ end, sessionId, atMs }, text) {
+    take({ turnId, sessionId, atMs }, text) {
       const changes = taskChanges(text);
       if (changes.length === 0) return;
       // At a start, parts of turns come before whole turns that are older.
-      const known = [...(sessions.get(sessionId) ?? []), { end, atMs, changes }];
+      const known = [...(sessions.get(sessionId) ?? []), { turnId, atMs, changes }];
       sessions.set(sessionId, known.toSorted((one, other) => one.atMs - other.atMs).slice(-TURNS));
     },
-    drop(ends) {
-      const gone = new Set(ends);
+    drop(turnIds) {
+      const gone = new Set(turnIds);
       for (const [id, turns] of sessions) {
-        const left = turns.filter((turn) => !gone.has(turn.end));
+        const left = turns.filter((turn) => !gone.has(turn.turnId));
         if (left.length === 0) sessions.delete(id);
         else if (left.length < turns.length) sessions.set(id, left);
       }

@@ -22,30 +22,30 @@ export interface Texts {
   /** The same as text, and each part of them beside. */
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
   /** What was said in a turn; from memory where it was used lately. */
-  said(end: string): Promise<Said | null>;
+  said(turnId: string): Promise<Said | null>;
   keep(turn: TurnText): void;
-  drop(ends: readonly string[]): void;
+  drop(turnIds: readonly string[]): void;
 }
 
 export function createTexts(journal: Journal, book: TurnBook): Texts {
   const cache = new Map<string, Said>();
   let chars = 0;
 
-  function drop(ends: readonly string[]): void {
-    for (const end of ends) {
-      chars -= charsOf(cache.get(end));
-      cache.delete(end);
+  function drop(turnIds: readonly string[]): void {
+    for (const turnId of turnIds) {
+      chars -= charsOf(cache.get(turnId));
+      cache.delete(turnId);
     }
   }
 
   function keep(turn: TurnText): void {
-    drop([turn.end]);
+    drop([turn.turnId]);
     const said = {
       text: saidText(turn),
       origin: withoutTools(turn).origin,
       user: turn.userOrigin === undefined ? turn.user : '',
     };
-    cache.set(turn.end, said);
+    cache.set(turn.turnId, said);
     chars += charsOf(said);
     for (const oldest of cache.keys()) {
       if (chars <= CACHED_CHARS) break;
@@ -53,15 +53,15 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
     }
   }
 
-  const nameOf = (end: string): string => book.forms(end)[0] ?? end;
+  const nameOf = (turnId: string): string => book.forms(turnId)[0] ?? turnId;
 
   async function joined(sessionId: string): Promise<JoinedRecords> {
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
-      const name = nameOf(turn.end);
+      const name = nameOf(turn.turnId);
       // When the turn comes back in another form, its files may have changed already.
       const files = latest.get(name)?.files ?? turn.files;
-      latest.set(name, { ...turn, end: name, ...(files === undefined ? {} : { files }) });
+      latest.set(name, { ...turn, turnId: name, ...(files === undefined ? {} : { files }) });
     }
     return joinParts([...latest.values()], nameOf);
   }
@@ -78,8 +78,8 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
     ofSession,
     keep,
     drop,
-    async said(end) {
-      const name = book.forms(end)[0] ?? end;
+    async said(turnId) {
+      const name = book.forms(turnId)[0] ?? turnId;
       const sessionId = book.sessionOf(name);
       if (!cache.has(name) && sessionId !== undefined) {
         for (const turn of await ofSession(sessionId)) keep(turn);
@@ -98,7 +98,7 @@ function readParts(parts: readonly JournalTurn[]): TurnText[] {
   const tainted = new Map<string | null, boolean>([[null, false]]);
   return parts.map((part) => {
     const read = readTainted(part, tainted.get(part.part?.after ?? null) ?? true);
-    tainted.set(part.end, read.tainted);
+    tainted.set(part.turnId, read.tainted);
     return read.text;
   });
 }

@@ -15,24 +15,24 @@ interface SessionFacts {
 
 /** Which turns are known, and under which names: the same turn may come back serialised in another way. */
 export interface TurnBook {
-  /** Reserves an `end`; false when it is known or reserved. */
-  take(end: string): boolean;
-  /** Gives a reserved `end` back, so that it may be offered again. */
-  release(end: string): void;
-  isRecorded(end: string): boolean;
+  /** Reserves a turn id; false when it is known or reserved. */
+  take(turnId: string): boolean;
+  /** Gives a reserved turn id back, so that it may be offered again. */
+  release(turnId: string): void;
+  isRecorded(turnId: string): boolean;
   /** These turns are gone for good; their names stay taken. */
-  drop(ends: readonly string[]): void;
+  drop(turnIds: readonly string[]): void;
   /** Enters a durable turn. Returns true when it is new, false when it is another form of a known one. */
   record(turn: JournalTurn, text: TurnText): boolean;
   /** The name that nodes use for this turn. */
-  canonical(end: string): string;
+  canonical(turnId: string): string;
   /** Every name of this turn, oldest first. */
-  forms(end: string): readonly string[];
-  sessionOf(end: string): string | undefined;
-  /** Ends of the parts that a turn begins with. */
-  partsOf(end: string): readonly string[];
+  forms(turnId: string): readonly string[];
+  sessionOf(turnId: string): string | undefined;
+  /** Ids of the parts that a turn begins with. */
+  partsOf(turnId: string): readonly string[];
   /** Records of whole turns that hold this part; `isCopied` where they hold its messages too. */
-  wholesOf(part: string): readonly { readonly end: string; readonly isCopied: boolean }[];
+  wholesOf(part: string): readonly { readonly turnId: string; readonly isCopied: boolean }[];
   session(sessionId: string): SessionFacts | undefined;
   sessions(): ReadonlyMap<string, SessionFacts>;
   /** Sessions whose agent kept a list of tasks, with the tasks as they were left. */
@@ -43,7 +43,7 @@ export interface TurnBook {
 const [TAKEN, RECORDED, COUNTED] = [1, 2, 4];
 
 export function createTurnBook(): TurnBook {
-  /** Ends of turns and ids of sessions, by whose numbers the columns go. */
+  /** Ids of turns and of sessions, by whose numbers the columns go. */
   const names = createTextIds();
   let marks = new Uint32Array(1_024);
   let sessionOfTurn = new Uint32Array(1_024);
@@ -56,33 +56,33 @@ export function createTurnBook(): TurnBook {
   const unplaced = new Map<string, string[]>();
   const sessions = new Map<string, SessionFacts>();
   const partsOf = new Map<string, readonly string[]>();
-  const wholesOf = new Map<string, { readonly end: string; readonly isCopied: boolean }[]>();
+  const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
   const tasks = createTaskBook();
 
-  function isMarked(end: string, mark: number): boolean {
-    const turn = names.find(end);
+  function isMarked(turnId: string, mark: number): boolean {
+    const turn = names.find(turnId);
     return turn !== undefined && ((marks[turn] ?? 0) & mark) !== 0;
   }
 
-  function mark(end: string, mark: number): number {
-    const turn = names.of(end);
+  function mark(turnId: string, mark: number): number {
+    const turn = names.of(turnId);
     marks = grown(marks, turn);
     marks[turn] = (marks[turn] as number) | mark;
     return turn;
   }
 
   /** False where it was not set. */
-  function unmark(end: string, mark: number): boolean {
-    if (!isMarked(end, mark)) return false;
-    const turn = names.of(end);
+  function unmark(turnId: string, mark: number): boolean {
+    if (!isMarked(turnId, mark)) return false;
+    const turn = names.of(turnId);
     marks[turn] = (marks[turn] as number) & ~mark;
     return true;
   }
 
-  const isRecorded = (end: string): boolean => isMarked(end, RECORDED);
+  const isRecorded = (turnId: string): boolean => isMarked(turnId, RECORDED);
 
-  function sessionOf(end: string): string | undefined {
-    return isRecorded(end) ? names.text(sessionOfTurn[names.of(end)] as number) : undefined;
+  function sessionOf(turnId: string): string | undefined {
+    return isRecorded(turnId) ? names.text(sessionOfTurn[names.of(turnId)] as number) : undefined;
   }
 
   function saidFirst(saying: string): string | undefined {
@@ -90,20 +90,20 @@ export function createTurnBook(): TurnBook {
     return number === undefined ? undefined : names.text(firstToSay[number] as number);
   }
 
-  function say(saying: string, end: string): void {
+  function say(saying: string, turnId: string): void {
     const number = sayings.of(saying);
     firstToSay = grown(firstToSay, number);
-    firstToSay[number] = names.of(end);
+    firstToSay[number] = names.of(turnId);
   }
 
-  function recordParts({ end, parts = [], tail }: JournalTurn): void {
+  function recordParts({ turnId, parts = [], tail }: JournalTurn): void {
     if (parts.length === 0) return;
     partsOf.set(
-      end,
-      parts.map((part) => part.end),
+      turnId,
+      parts.map((part) => part.turnId),
     );
     for (const part of parts) {
-      wholesOf.set(part.end, [...(wholesOf.get(part.end) ?? []), { end, isCopied: tail !== true }]);
+      wholesOf.set(part.turnId, [...(wholesOf.get(part.turnId) ?? []), { turnId, isCopied: tail !== true }]);
     }
   }
 
@@ -113,7 +113,7 @@ export function createTurnBook(): TurnBook {
     const said = saidDigest(turn.sessionId, text);
     const waiting = unplaced.get(said) ?? [];
     if (turn.imported !== undefined) {
-      unplaced.set(said, [...waiting, turn.end]);
+      unplaced.set(said, [...waiting, turn.turnId]);
       return undefined;
     }
     const [first, ...rest] = waiting.filter(isRecorded);
@@ -123,18 +123,18 @@ export function createTurnBook(): TurnBook {
     return first;
   }
 
-  const canonical = (end: string): string => canonicalOf.get(end) ?? end;
+  const canonical = (turnId: string): string => canonicalOf.get(turnId) ?? turnId;
   return {
-    take(end) {
-      if (isMarked(end, TAKEN)) return false;
-      mark(end, TAKEN);
+    take(turnId) {
+      if (isMarked(turnId, TAKEN)) return false;
+      mark(turnId, TAKEN);
       return true;
     },
-    release: (end) => void (isRecorded(end) || unmark(end, TAKEN)),
+    release: (turnId) => void (isRecorded(turnId) || unmark(turnId, TAKEN)),
     isRecorded,
     record(turn, text) {
-      if (isRecorded(turn.end)) return false;
-      const number = mark(turn.end, TAKEN | RECORDED);
+      if (isRecorded(turn.turnId)) return false;
+      const number = mark(turn.turnId, TAKEN | RECORDED);
       sessionOfTurn = grown(sessionOfTurn, number);
       sessionOfTurn[number] = names.of(turn.sessionId);
       recordParts(turn);
@@ -148,31 +148,31 @@ export function createTurnBook(): TurnBook {
         lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
         turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
       });
-      if (isCounted) mark(turn.end, COUNTED);
+      if (isCounted) mark(turn.turnId, COUNTED);
       if (first === undefined) {
-        say(saying, turn.end);
+        say(saying, turn.turnId);
         tasks.take(turn, text);
         return true;
       }
-      canonicalOf.set(turn.end, first);
-      formsOf.set(first, [...(formsOf.get(first) ?? [first]), turn.end]);
+      canonicalOf.set(turn.turnId, first);
+      formsOf.set(first, [...(formsOf.get(first) ?? [first]), turn.turnId]);
       return false;
     },
-    drop(ends) {
-      tasks.drop([...ends, ...ends.flatMap((end) => wholesOf.get(end) ?? []).map((whole) => whole.end)]);
-      for (const end of ends) {
-        const sessionId = sessionOf(end);
+    drop(turnIds) {
+      tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
+      for (const turnId of turnIds) {
+        const sessionId = sessionOf(turnId);
         const known = sessions.get(sessionId ?? '');
-        unmark(end, RECORDED);
-        if (sessionId === undefined || known === undefined || !unmark(end, COUNTED)) continue;
+        unmark(turnId, RECORDED);
+        if (sessionId === undefined || known === undefined || !unmark(turnId, COUNTED)) continue;
         if (known.turns > 1) sessions.set(sessionId, { ...known, turns: known.turns - 1 });
         else sessions.delete(sessionId);
       }
     },
     canonical,
-    forms: (end) => formsOf.get(canonical(end)) ?? [canonical(end)],
+    forms: (turnId) => formsOf.get(canonical(turnId)) ?? [canonical(turnId)],
     sessionOf,
-    partsOf: (end) => partsOf.get(end) ?? [],
+    partsOf: (turnId) => partsOf.get(turnId) ?? [],
     wholesOf: (part) => wholesOf.get(part) ?? [],
     session: (sessionId) => sessions.get(sessionId),
     sessions: () => sessions,

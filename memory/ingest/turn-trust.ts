@@ -57,7 +57,7 @@ export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; t
   if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
   const more = { ...(isCopy ? { userOrigin: 'tool' as const } : {}), ...(turn.files ? { files: turn.files } : {}) };
   const { parts, tainted: isTainted } = reading;
-  const text = { end: turn.end, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
+  const text = { turnId: turn.turnId, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
   return { text, tainted: isTainted };
 }
 

@@ -28,31 +28,31 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
   async function orderOf(sessionId: string, texts: readonly TurnText[]): Promise<readonly string[]> {
     const held = sessions.get(sessionId);
     const known = new Set(held);
-    const fresh = texts.filter(({ end }) => !known.has(end));
+    const fresh = texts.filter(({ turnId }) => !known.has(turnId));
     if (held !== undefined && fresh.length === 0) return held;
     // What follows the last known turn is new; where known ones come after it, the order is another.
     const goesOn = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
-    if (goesOn) return keep(sessionId, [...held, ...fresh.map(({ end }) => end)]);
-    return keep(sessionId, endsOf(await textsOf(sessionId)));
+    if (goesOn) return keep(sessionId, [...held, ...fresh.map(({ turnId }) => turnId)]);
+    return keep(sessionId, turnIdsOf(await textsOf(sessionId)));
   }
 
   return {
     async read(sessionId, texts) {
       const turns = texts ?? (await textsOf(sessionId));
-      const order = texts === undefined ? keep(sessionId, endsOf(turns)) : await orderOf(sessionId, turns);
-      const places = new Map(order.map((end, at) => [end, at]));
+      const order = texts === undefined ? keep(sessionId, turnIdsOf(turns)) : await orderOf(sessionId, turns);
+      const places = new Map(order.map((turnId, at) => [turnId, at]));
       const before = new Map(
-        turns.map(({ end }) => {
-          const at = places.get(end) ?? 0;
-          return [end, order.slice(Math.max(0, at - REACH), at).reverse()] as const;
+        turns.map(({ turnId }) => {
+          const at = places.get(turnId) ?? 0;
+          return [turnId, order.slice(Math.max(0, at - REACH), at).reverse()] as const;
         }),
       );
-      return { turns: new Map(turns.map((turn) => [turn.end, turn])), before };
+      return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), before };
     },
     clear: () => sessions.clear(),
   };
 }
 
-function endsOf(turns: readonly TurnText[]): string[] {
-  return turns.map(({ end }) => end);
+function turnIdsOf(turns: readonly TurnText[]): string[] {
+  return turns.map(({ turnId }) => turnId);
 }

@@ -84,14 +84,14 @@ export function scrubLine(line: string, gone: Gone): string {
     return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });
   }
   if (!('brief' in read) || read.brief === undefined) return line;
-  const stays = ({ sources }: Claim): boolean => !sources.some((end) => gone.ends.has(end));
+  const stays = ({ sources }: Claim): boolean => !sources.some((turnId) => gone.turnIds.has(turnId));
   const { active, hints } = read.brief;
   return JSON.stringify({ brief: { ...read.brief, active: active.filter(stays), hints: hints.filter(stays) } });
 }
 
 export interface Gone {
   readonly ids: ReadonlySet<string>;
-  readonly ends: ReadonlySet<string>;
+  readonly turnIds: ReadonlySet<string>;
   isGone(node: MemoryNode): boolean;
 }
 

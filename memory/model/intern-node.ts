@@ -5,7 +5,7 @@ const MOST_SHARED = 1_000;
 const shared = new Map<string, string>();
 
 /** The node as it stays in memory: in texts of its own, but for those that it has in common with its neighbours. */
-export function heldNode(node: MemoryNode): MemoryNode {
+export function internNode(node: MemoryNode): MemoryNode {
   const held = copied(node);
   held.session_id = once(held.session_id);
   held.project = once(held.project);

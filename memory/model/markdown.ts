@@ -8,7 +8,7 @@ import {
   unescapeHeadings,
   writeValue,
 } from './front-matter.ts';
-import { heldNode } from './intern-node.ts';
+import { internNode } from './intern-node.ts';
 import { MemoryNode } from './node.ts';
 
 /** What all nodes of a file share. */
@@ -125,7 +125,7 @@ export function parseSection(raw: string, head: FileHead): ParsedSection {
     else return problem(id, `### ${title}: expected ### ${[...Object.keys(BLOCKS), 'Facts'].join(', ### ')}`);
   }
   const result = MemoryNode.safeParse(values);
-  if (result.success) return { kind: 'node', node: heldNode(result.data) };
+  if (result.success) return { kind: 'node', node: internNode(result.data) };
   const [issue] = result.error.issues;
   return problem(`${id}: ${issue?.path.join('.')}`, issue?.message ?? 'does not validate');
 }

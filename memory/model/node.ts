@@ -7,7 +7,7 @@ export const Fact = z.object({
   concept: z.string().min(1),
   value: z.string().min(1),
   polarity: z.enum(['positive', 'negative']),
-  /** `end` of each source turn. */
+  /** Id of each source turn. */
   evidence: z.array(z.string()),
   /** Who says so; of the node's origin where it is not given. */
   origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
@@ -41,7 +41,7 @@ export const MemoryNode = z.object({
   /** The lowest of the turns it was made from; there with `detailed_by`. */
   detailed_origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
   trigger: z.string(),
-  /** sha256 over the ends of the turns it stands for: the same turns give the same key. */
+  /** sha256 over the ids of the turns it stands for: the same turns give the same key. */
   content_key: z.string(),
   /** Journal file, relative to the home. */
   raw_location: z.string(),
@@ -65,9 +65,9 @@ export const MemoryNode = z.object({
   strength: z.number(),
   recall_count: z.int().nonnegative(),
   last_recalled_at: iso.nullable(),
-  /** `end` of each turn it stands for, oldest first. */
+  /** Id of each turn it stands for, oldest first. */
   turns: z.array(z.string()),
-  /** Who wrote it: `local` is a stand-in until the model answers. */
+  /** Who wrote it: `local` is a draft until the model answers. */
   written_by: z.string(),
   facts: z.array(Fact),
 });

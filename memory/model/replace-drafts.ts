@@ -2,28 +2,24 @@ import type { MemoryNode } from './node.ts';
 import { pinnedLike } from './pin.ts';
 
 /**
- * Puts the model's nodes in the place of the stand-ins for the same turns. A stand-in's id goes to the node that has
- * its first turn; where that node has an id already, the stand-in stays as a pointer to it, so no id is ever lost.
+ * Puts the model's nodes in the place of the drafts for the same turns. A draft's id goes to the node that has
+ * its first turn; where that node has an id already, the draft stays as a pointer to it, so no id is ever lost.
  *
- * @param fresh  nodes of the model, covering every turn of the stand-ins
- * @returns      all nodes to save, the stand-ins that became pointers included
+ * @param fresh  nodes of the model, covering every turn of the drafts
+ * @returns      all nodes to save, the drafts that became pointers included
  */
-export function replaceStandIns(
-  standIns: readonly MemoryNode[],
-  fresh: readonly MemoryNode[],
-  at: string,
-): MemoryNode[] {
+export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly MemoryNode[], at: string): MemoryNode[] {
   const idOf = new Map<MemoryNode, string>();
   const pointers: { readonly from: MemoryNode; readonly to: MemoryNode }[] = [];
-  for (const standIn of standIns) {
-    const heir = fresh.find((node) => node.turns.includes(standIn.turns[0] ?? '')) ?? fresh[0];
+  for (const draft of drafts) {
+    const heir = fresh.find((node) => node.turns.includes(draft.turns[0] ?? '')) ?? fresh[0];
     if (heir === undefined) continue;
-    if (idOf.has(heir)) pointers.push({ from: standIn, to: heir });
-    else idOf.set(heir, standIn.node_id);
+    if (idOf.has(heir)) pointers.push({ from: draft, to: heir });
+    else idOf.set(heir, draft.node_id);
   }
   const pinOf = (heir: MemoryNode): MemoryNode | undefined =>
-    standIns.find(
-      (standIn) => standIn.pinned_from !== undefined && heir.turns.some((end) => standIn.turns.includes(end)),
+    drafts.find(
+      (draft) => draft.pinned_from !== undefined && heir.turns.some((turnId) => draft.turns.includes(turnId)),
     );
   const named = new Map(
     fresh.map((node) => {
@@ -39,7 +35,7 @@ export function replaceStandIns(
 }
 
 /**
- * Only points to the node that took its place: a stand-in that was replaced, or a node merged into another. One whose
+ * Only points to the node that took its place: a draft that was replaced, or a node merged into another. One whose
  * statements were revised keeps its own.
  */
 export function isPointer({ superseded_by, superseded_as, written_by }: MemoryNode): boolean {

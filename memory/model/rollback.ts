@@ -13,7 +13,7 @@ export function planRollback(today: readonly MemoryNode[], snapshot: readonly Me
   const then = new Set(snapshot.map((node) => node.node_id));
   const covered = new Set(snapshot.flatMap((node) => node.turns));
   const isNew = ({ created_at, turns }: MemoryNode): boolean =>
-    Date.parse(created_at) > atMs && turns.some((end) => !covered.has(end));
+    Date.parse(created_at) > atMs && turns.some((turnId) => !covered.has(turnId));
   return {
     save: snapshot,
     remove: today.filter((node) => !then.has(node.node_id) && !isNew(node)).map((node) => node.node_id),

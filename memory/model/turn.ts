@@ -12,7 +12,7 @@ export interface FileMark {
 
 /** What a model is shown of one turn: redacted, whole, never a preview. */
 export interface TurnText {
-  readonly end: string;
+  readonly turnId: string;
   readonly atMs: number;
   readonly origin: Origin;
   readonly user: string;

@@ -1,17 +1,17 @@
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { contentDigest } from './content-hash.ts';
-import { isStandIn } from './draft-node.ts';
+import { isDraft } from './draft-node.ts';
 import type { MemoryNode } from './node.ts';
 import { isPointer } from './replace-drafts.ts';
 
 /**
  * The node as it is kept after a person changed it: what they changed of what it says is theirs, so that no model writes
  * something else and no dream merges it away. Pieces of documents and bundles are what their names say whoever edits
- * them; a stand-in is theirs whatever they changed.
+ * them; a draft is theirs whatever they changed.
  */
 export function keptByHand(edited: MemoryNode, before: MemoryNode): MemoryNode {
-  if (!isOwn(edited) || (!isStandIn(edited) && contentDigest(edited) === contentDigest(before))) return edited;
+  if (!isOwn(edited) || (!isDraft(edited) && contentDigest(edited) === contentDigest(before))) return edited;
   return asUsers(edited);
 }
 

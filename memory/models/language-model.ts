@@ -45,7 +45,7 @@ export interface DraftNode {
   readonly topic_tags: readonly string[];
   readonly importance: 'HIGH' | 'MED' | 'LOW';
   readonly recall_mode: 'passive' | 'active' | 'both';
-  /** `end` of each turn it stands for; together the drafts cover every turn of the input. */
+  /** turn id of each turn it stands for; together the drafts cover every turn of the input. */
   readonly turns: readonly string[];
   readonly facts: readonly Fact[];
   /** Where every word of it was copied from, if its writer knows; never taken from a model. */

@@ -31,7 +31,7 @@ export interface RankedNode {
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
   /** Greatest likeness of its rows. */
   readonly similarity: number;
-  /** Ends of its turns that were found, best first. */
+  /** Ids of its turns that were found, best first. */
   readonly turns: readonly string[];
   /** The node whose link led here, where that gave it its score. */
   readonly linkedFrom: string | null;
@@ -70,7 +70,7 @@ export function rankNodes(turns: RankedTurns, found: Found, rules: NodeRules): R
     places.map((nth) => found.rows.nameOf(turns.turns[nth] as number));
   // Ids of nodes are random, names of turns are not: with the same turns every index gives the same order.
   const firstOf = (draft: Draft): string =>
-    namesOf(placesOf(draft, turns)).reduce((first, end) => (first === '' || end < first ? end : first), '');
+    namesOf(placesOf(draft, turns)).reduce((first, turnId) => (first === '' || turnId < first ? turnId : first), '');
   const ageOf = (draft: Draft): number => drafts.factsOf(draft)?.atMs ?? 0;
   const { idOf } = drafts;
   const inTime = (one: Draft, other: Draft): number =>

@@ -11,7 +11,7 @@ const SENTENCE_END = /(?<=[.!?;])\s+|\s—\s|\n/;
  * The places in which a node says something: what stands in one of them was said together. A summary of several turns
  * joins what nobody said together, so each of its sentences stands for itself.
  *
- * @param said  its turns by their ends, those that could be read
+ * @param said  its turns by their ids, those that could be read
  */
 export function passagesOf(node: MemoryNode, said: ReadonlyMap<string, { readonly text: string }>): string[] {
   const { summary, trigger, topic_tags, turns, facts } = node;
@@ -19,8 +19,8 @@ export function passagesOf(node: MemoryNode, said: ReadonlyMap<string, { readonl
     const about = [summary, trigger, ...contentTags(topic_tags), ...facts.map(stated)].join('\n');
     return [about, ...[...said.values()].flatMap(({ text }) => partsOf(text)).map((part) => `${about}\n${part}`)];
   }
-  const parts = [...said].flatMap(([end, { text }]) => {
-    const resting = facts.filter(({ evidence }) => evidence.includes(end)).map(stated);
+  const parts = [...said].flatMap(([turnId, { text }]) => {
+    const resting = facts.filter(({ evidence }) => evidence.includes(turnId)).map(stated);
     return partsOf(text).map((part) => [part, ...resting].join('\n'));
   });
   return [...parts, ...summary.split(SENTENCE_END), ...facts.map(stated)];

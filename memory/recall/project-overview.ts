@@ -7,7 +7,7 @@ import { fileMarks } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { currentSummary } from '../model/validity.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 import { memoryLine } from './format-memory.ts';
 import { lastBrief, openTasks } from './handoff.ts';
@@ -74,7 +74,7 @@ type Parts = {
   readonly projectOf: (directory: string | null) => string;
   readonly clock: Clock;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly files: Pick<FileMemory, 'freshness'>;
 };
 

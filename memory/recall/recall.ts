@@ -29,8 +29,8 @@ export interface RecallerDeps {
   readonly index: NodeIndex;
   /** The node of an id from memory; null where the index is behind. */
   readonly nodeOf: (nodeId: string) => MemoryNode | null;
-  /** Text and origin of a turn by its `end`, redacted; null where it is not known. */
-  readonly turnText: (end: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
+  /** Text and origin of a turn by its id, redacted; null where it is not known. */
+  readonly turnText: (turnId: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
   /** Project key of a directory, '' for null. */
   readonly projectOf: (directory: string | null) => string;
   /** Where it is not given, no memory is stale. */
@@ -52,7 +52,7 @@ export interface Recaller {
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
   /** The same without the gate: whoever asks in so many words is shown what passes it first, then the nearest there is. */
   search(query: string, options: SearchOptions): Promise<readonly RecallHit[]>;
-  /** Ends of the turns that search makes its hits of, best first, each once. */
+  /** Ids of the turns that search makes its hits of, best first, each once. */
   turns: (query: string, options: SearchOptions) => Promise<readonly string[]>;
 }
 
@@ -189,7 +189,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const query = recallQuery(request.prompt, request.recent);
       const { visibleTurns, shown } = request;
       const visible = ({ turns }: MemoryNode): boolean =>
-        turns.length > 0 && turns.every((end) => visibleTurns.has(end));
+        turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
       const { projectDir } = request;
       const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
       const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };

@@ -1,12 +1,12 @@
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { NodeFiles, StoredBrief } from '../storage/node-files.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 
 const BRIEFS_TRIED = 6;
 
 /** Of the sessions whose memories are the newest; there may be thousands, and a prompt waits. */
 export async function recentBriefs(
-  { catalogue, nodeFiles }: { readonly catalogue: Pick<Catalogue, 'all'>; readonly nodeFiles: NodeFiles },
+  { catalogue, nodeFiles }: { readonly catalogue: Pick<NodeRegistry, 'all'>; readonly nodeFiles: NodeFiles },
   { project, sessionId }: { readonly project: string; readonly sessionId: string },
 ): Promise<StoredBrief[]> {
   const ids = new Set<string>();

@@ -8,7 +8,7 @@ import type { Claim } from '../model/claim.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isClosed, isPast, toldBy } from '../model/validity.ts';
 import type { NodeFiles, StoredBrief } from '../storage/node-files.ts';
-import type { Catalogue } from '../storage/node-registry.ts';
+import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine } from './format-memory.ts';
 import { handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
 import { recentBriefs } from './recent-briefs.ts';
@@ -27,7 +27,7 @@ type Parts = {
   readonly projectOf: (directory: string | null) => string;
   readonly clock: Clock;
   readonly book: TurnBook;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
 };
 
 /** What a session starts with, and each of its epochs: constant until the next one. */
@@ -45,7 +45,7 @@ export function createStanding({ config, nodeFiles, projectOf, clock, book, cata
 
   /** A claim rests on turns of which it was said since that it is no longer so. */
   function holds({ text, sources }: Claim): boolean {
-    const nodes = sources.flatMap((end) => book.forms(end)).flatMap((end) => catalogue.standingFor(end));
+    const nodes = sources.flatMap((turnId) => book.forms(turnId)).flatMap((turnId) => catalogue.nodesCovering(turnId));
     const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
     return !toldBy(facts)(text);
   }

@@ -16,13 +16,13 @@ export interface TurnOfMemory {
   readonly user?: string;
 }
 
-type TurnText = (end: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
+type TurnText = (turnId: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
 
 /** Turns of one node that are read, and how much of them all together. */
 const TURNS_READ = 16;
 const READ_CHARS = 80_000;
 
-/** Ends of the node's turns that are read, those found first. */
+/** Ids of the node's turns that are read, those found first. */
 export function turnsRead({ turns }: RankedNode, node: MemoryNode | null): string[] {
   return [...new Set([...turns, ...(node?.turns ?? [])])].slice(0, TURNS_READ);
 }
@@ -37,11 +37,11 @@ export async function readTurns(
   const inOrder = turnsRead(candidate, node).sort((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
   const read = new Map<string, TurnWords>();
   let left = READ_CHARS;
-  for (const end of inOrder) {
-    const turn = words.get(end) ?? (await turnText(end));
+  for (const turnId of inOrder) {
+    const turn = words.get(turnId) ?? (await turnText(turnId));
     if (turn === null) continue;
     const text = turn.text.slice(0, left);
-    read.set(end, { text, origin: turn.origin });
+    read.set(turnId, { text, origin: turn.origin });
     left -= text.length;
   }
   return read;

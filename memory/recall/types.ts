@@ -24,7 +24,7 @@ export interface RecallRequest {
   readonly prompt: string;
   /** The conversation before it, oldest first; used where the prompt has no words of its own. */
   readonly recent: readonly string[];
-  /** Ends of the turns that are sent verbatim: what stands for them is not recalled. */
+  /** Ids of the turns that are sent verbatim: what stands for them is not recalled. */
   readonly visibleTurns: ReadonlySet<string>;
   /** Texts already shown in this epoch: an identical line is not recalled again. */
   readonly shown: ReadonlySet<string>;

@@ -8,7 +8,7 @@ export interface IndexRow {
   readonly node_id: string;
   readonly session_id: string;
   readonly project: string;
-  /** `end` of the turn; '' on other rows. */
+  /** Id of the turn; '' on other rows. */
   readonly turn: string;
   readonly origin: Origin;
   /** Of a turn when it was said, of a node or fact when the first of its turns was. */
@@ -21,9 +21,9 @@ export interface IndexRow {
   readonly summary: string;
   /** What the trigger vector is made of; '' on other than node rows. */
   readonly trigger: string;
-  /** Ends of the turns said right before it in its session, nearest first, at most five; none on other rows. */
+  /** Ids of the turns said right before it in its session, nearest first, at most five; none on other rows. */
   readonly before: readonly string[];
-  /** Ends of the turns that a fact rests on; none on other rows. */
+  /** Ids of the turns that a fact rests on; none on other rows. */
   readonly sources: readonly string[];
 }
 
@@ -53,7 +53,7 @@ export interface RowReader {
   isTimed(slot: number): boolean;
   /** Undefined for a row that is gone. */
   at(slot: number): FoundRow | undefined;
-  /** The node's id or the turn's end. */
+  /** The node's id or the turn's. */
   nameOf(number: number): string;
   numberOf(name: string): number;
 }
@@ -128,13 +128,13 @@ export interface NodeIndex {
   /** Every row of these nodes, turn rows included. */
   removeNodes(nodeIds: readonly string[]): Promise<void>;
   search(query: string, options: SearchOptions): Promise<Found>;
-  /** Turns by their ends; those that are not indexed are left out. */
-  turnWords(ends: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
+  /** Turns by their ids; those that are not indexed are left out. */
+  turnWords(turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
   /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's rows. */
   termWeights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
   readonly lexicon: Lexicon;
   nodeIds(): Promise<ReadonlySet<string>>;
-  /** For each node its digest ('' where only rows of its turns are left) and the ends of its turn rows. */
+  /** For each node its digest ('' where only rows of its turns are left) and the ids of its turn rows. */
   entries(): Promise<ReadonlyMap<string, IndexEntry>>;
   /** Nothing of what was removed or replaced stays on disk when this resolves. */
   purge(): Promise<void>;

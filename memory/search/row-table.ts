@@ -38,7 +38,7 @@ const TIMED = 16;
 const REMEMBERED = 20_000;
 
 export function createRowBook(): RowBook {
-  /** Projects, sessions, nodes and ends of turns, each once; 0 is none of them. */
+  /** Projects, sessions, nodes and ids of turns, each once; 0 is none of them. */
   const names = createTextIds();
   names.of('');
   const rowIds = createRowIds(names);

@@ -9,7 +9,7 @@ import { isPointer } from '../model/replace-drafts.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { IndexRow, NodeIndex } from '../search/node-index.ts';
 import { grouped } from '../text/group-by.ts';
-import type { Catalogue } from './node-registry.ts';
+import type { NodeRegistry } from './node-registry.ts';
 
 /** The index's one writer. Nobody waits for it, and what it cannot write the next start writes. */
 export interface Indexer {
@@ -33,9 +33,9 @@ export interface Indexer {
 
 export interface IndexerDeps {
   readonly index: NodeIndex;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
-  readonly sessionOf: (end: string) => string | undefined;
+  readonly sessionOf: (turnId: string) => string | undefined;
   readonly tracker: Tracker;
   readonly log: Log;
 }
@@ -67,7 +67,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, l
 
   /** A node that others were merged into stands for turns of their sessions too. */
   async function withOthers(node: MemoryNode, own: NodeTexts): Promise<NodeTexts> {
-    const away = node.turns.filter((end) => !own.turns.has(end)).flatMap((end) => sessionOf(end) ?? []);
+    const away = node.turns.filter((turnId) => !own.turns.has(turnId)).flatMap((turnId) => sessionOf(turnId) ?? []);
     const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
     let all = own;
     for (const sessionId of others) {
@@ -159,8 +159,8 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, l
 
 /** Older nodes may be written along with a batch: what was said in them is not among its texts. */
 function holdAll(nodes: readonly MemoryNode[], texts: readonly TurnText[] = []): boolean {
-  const held = new Set(texts.map(({ end }) => end));
-  return nodes.every(({ turns }) => turns.every((end) => held.has(end)));
+  const held = new Set(texts.map(({ turnId }) => turnId));
+  return nodes.every(({ turns }) => turns.every((turnId) => held.has(turnId)));
 }
 
 function bySession(nodes: readonly MemoryNode[]): Map<string, MemoryNode[]> {

@@ -16,8 +16,8 @@ export interface NodeFiles {
   save(nodes: readonly MemoryNode[]): Promise<void>;
   /** The sections of these ids, and nothing beside. */
   drop(nodeIds: readonly string[]): Promise<void>;
-  /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `ends`. */
-  remove(nodeIds: readonly string[], ends?: readonly string[]): Promise<void>;
+  /** Every section of these ids, wherever it stands, and set-aside copies that name one of them or of `turnIds`. */
+  remove(nodeIds: readonly string[], turnIds?: readonly string[]): Promise<void>;
   readBrief(sessionId: string): Promise<StoredBrief | null>;
   /** One that claims nothing is taken away. */
   writeBrief(brief: StoredBrief): Promise<void>;

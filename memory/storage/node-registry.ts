@@ -6,7 +6,7 @@ import { BUNDLE, isCall } from '../text/tool-call-nodes.ts';
 const TAGS = 60;
 
 /** Every node, in memory; what the disk holds is the truth, this is its mirror. */
-export interface Catalogue {
+export interface NodeRegistry {
   put(nodes: readonly MemoryNode[]): void;
   remove(ids: readonly string[]): void;
   /** The node, or the one that took its place. */
@@ -15,10 +15,10 @@ export interface Catalogue {
   get(id: string): MemoryNode | undefined;
   /** Ids that begin with this, pointers included. */
   matching(prefix: string): readonly string[];
-  /** Stand-ins that point to this node. */
+  /** Drafts that point to this node. */
   pointersTo(id: string): readonly MemoryNode[];
   /** Nodes that stand for the turn of this name. */
-  standingFor(end: string): readonly string[];
+  nodesCovering(turnId: string): readonly string[];
   /** Pointers included, in no order. */
   every(): readonly MemoryNode[];
   /** Rounds and calls of the turns that a node stands for, in order. */
@@ -38,7 +38,7 @@ function later(a: string, b: string): number {
   return a < b ? 1 : -1;
 }
 
-export function createCatalogue(): Catalogue {
+export function createNodeRegistry(): NodeRegistry {
   const nodes = new Map<string, MemoryNode>();
   /** Most turns have one node: a list of one takes five times as much. */
   const byTurn = new Map<string, string | readonly string[]>();
@@ -64,15 +64,15 @@ export function createCatalogue(): Catalogue {
       .map(([tag]) => tag);
   }
 
-  function standingFor(end: string): readonly string[] {
-    const ids = byTurn.get(end) ?? [];
+  function nodesCovering(turnId: string): readonly string[] {
+    const ids = byTurn.get(turnId) ?? [];
     return typeof ids === 'string' ? [ids] : ids;
   }
 
-  function stand(end: string, ids: readonly string[]): void {
+  function setNodesCovering(turnId: string, ids: readonly string[]): void {
     const [first, second] = ids;
-    if (first === undefined) byTurn.delete(end);
-    else byTurn.set(end, second === undefined ? first : ids);
+    if (first === undefined) byTurn.delete(turnId);
+    else byTurn.set(turnId, second === undefined ? first : ids);
   }
 
   function count(sessionId: string, more: number): void {
@@ -85,10 +85,10 @@ export function createCatalogue(): Catalogue {
     const node = nodes.get(id);
     if (node === undefined) return;
     count(node.session_id, -1);
-    for (const end of node.turns) {
-      stand(
-        end,
-        standingFor(end).filter((each) => each !== id),
+    for (const turnId of node.turns) {
+      setNodesCovering(
+        turnId,
+        nodesCovering(turnId).filter((each) => each !== id),
       );
     }
     nodes.delete(id);
@@ -119,7 +119,7 @@ export function createCatalogue(): Catalogue {
         nodes.set(node.node_id, node);
         count(node.session_id, 1);
         if (isPointer(node)) continue;
-        for (const end of new Set(node.turns)) stand(end, [...standingFor(end), node.node_id]);
+        for (const turnId of new Set(node.turns)) setNodesCovering(turnId, [...nodesCovering(turnId), node.node_id]);
       }
     },
     remove(ids) {
@@ -135,7 +135,7 @@ export function createCatalogue(): Catalogue {
           written_by === BUNDLE && parent !== null && current(parent)?.node_id === id,
       ),
     pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
-    standingFor,
+    nodesCovering,
     every: () => [...nodes.values()],
     all,
     sizeOf: (sessionId) => bySession.get(sessionId) ?? 0,

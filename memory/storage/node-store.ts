@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../common/errors.ts';
 import { contentDigest } from '../model/content-hash.ts';
-import { isStandIn } from '../model/draft-node.ts';
-import { heldNode } from '../model/intern-node.ts';
+import { isDraft } from '../model/draft-node.ts';
+import { internNode } from '../model/intern-node.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { TurnText } from '../model/turn.ts';
@@ -12,18 +12,18 @@ import { isCall } from '../text/tool-call-nodes.ts';
 import type { IdSetFile } from './fs/id-set-file.ts';
 import type { Indexer } from './indexer.ts';
 import type { NodeFiles } from './node-files.ts';
-import type { Catalogue } from './node-registry.ts';
+import type { NodeRegistry } from './node-registry.ts';
 
 /** Of all nodes; a few may always be. */
 const EDITED_SHARE = 0.5;
 const FEW_EDITED = 5;
 
 /** What may be done while nobody else changes anything. */
-export interface HeldStore {
+export interface LockedStore {
   /** Files first, then catalogue, then index; `texts` of the turns, where they are at hand. */
   save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void>;
-  /** `ends` of the turns of which no copy may stay. */
-  remove(ids: readonly string[], ends?: readonly string[]): Promise<void>;
+  /** `turnIds` of the turns of which no copy may stay. */
+  remove(ids: readonly string[], turnIds?: readonly string[]): Promise<void>;
   /** Takes over what the caller has written to the files itself, and the ids it took out of them. */
   adopt(nodes: readonly MemoryNode[], gone: readonly string[]): void;
   /** Takes over what was changed on disk; all of it, or what stands in these files. */
@@ -31,29 +31,29 @@ export interface HeldStore {
 }
 
 /** Node files, catalogue and index as one: changed by one at a time, and the files win. */
-export interface Store extends Omit<HeldStore, 'adopt'> {
+export interface Store extends Omit<LockedStore, 'adopt'> {
   /**
    * Reads the files for the first time, and what was edited while nobody watched. `written` are digests of nodes, by
    * id, that we wrote last ourselves.
    */
   open(written?: ReadonlyMap<string, string>): Promise<void>;
-  exclusive<T>(work: (held: HeldStore) => Promise<T>): Promise<T>;
+  exclusive<T>(work: (held: LockedStore) => Promise<T>): Promise<T>;
   /** Files and sections that do not validate. */
   problems(): readonly Problem[];
   /** The user took the node of this turn out of its file: no new one is made. */
-  isDismissed(end: string): boolean;
+  isDismissed(turnId: string): boolean;
 }
 
 export type StoreParts = {
   readonly nodeFiles: NodeFiles;
   readonly dismissed: IdSetFile;
   readonly index: NodeIndex;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
 };
 
 export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }: StoreParts): Store {
-  const dismissedEnds = new Set<string>();
+  const dismissedIds = new Set<string>();
   /** Nodes that were taken out of the files, or broken in them: they may come back changed. */
   const gone = new Map<string, MemoryNode>();
   /** A node as it was read, and the equal one of the catalogue: compared once. */
@@ -61,7 +61,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   let problems: readonly Problem[] = [];
   let tail: Promise<void> = Promise.resolve();
 
-  function exclusive<T>(work: (held: HeldStore) => Promise<T>): Promise<T> {
+  function exclusive<T>(work: (held: LockedStore) => Promise<T>): Promise<T> {
     const result = tail.then(() => work(held));
     tail = result.then(
       () => {},
@@ -73,7 +73,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
     if (nodes.length === 0) return;
     // Made of parts of turns, which would stay in memory with them.
-    const own = nodes.map(heldNode);
+    const own = nodes.map(internNode);
     await nodeFiles.save(own);
     take(own, texts);
   }
@@ -99,8 +99,8 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     if (nodes.length > 0) void indexer.remove(nodes.map((node) => node.node_id));
   }
 
-  async function remove(ids: readonly string[], ends: readonly string[] = []): Promise<void> {
-    await nodeFiles.remove(ids, ends);
+  async function remove(ids: readonly string[], turnIds: readonly string[] = []): Promise<void> {
+    await nodeFiles.remove(ids, turnIds);
     drop(ids.flatMap((id) => catalogue.get(id) ?? []));
   }
 
@@ -136,17 +136,17 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   }
 
   /** The raw turns stay in the journal, but nothing is made of them again. */
-  async function dismiss(ends: readonly string[]): Promise<void> {
-    const fresh = [...new Set(ends)].filter(
-      (end) => !dismissedEnds.has(end) && catalogue.standingFor(end).length === 0,
+  async function dismiss(turnIds: readonly string[]): Promise<void> {
+    const fresh = [...new Set(turnIds)].filter(
+      (turnId) => !dismissedIds.has(turnId) && catalogue.nodesCovering(turnId).length === 0,
     );
     if (fresh.length === 0) return;
-    for (const end of fresh) dismissedEnds.add(end);
+    for (const turnId of fresh) dismissedIds.add(turnId);
     await dismissed.add(fresh);
   }
 
   async function open(written: ReadonlyMap<string, string>): Promise<void> {
-    for (const end of await dismissed.load()) dismissedEnds.add(end);
+    for (const turnId of await dismissed.load()) dismissedIds.add(turnId);
     const loaded = await nodeFiles.load();
     problems = loaded.problems;
     catalogue.put(loaded.nodes);
@@ -157,7 +157,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     // Nobody edits most of it at once: then it is the digest that another version reckons otherwise.
     const isKnown = changed.length <= Math.max(FEW_EDITED, EDITED_SHARE * indexed.size);
     const byHand = changed.filter(
-      (node) => (isKnown || isStandIn(node)) && written.get(node.node_id) !== contentDigest(node),
+      (node) => (isKnown || isDraft(node)) && written.get(node.node_id) !== contentDigest(node),
     );
     const users = byHand.filter(isOwn).map(asUsers);
     if (users.length > 0) await nodeFiles.save(users);
@@ -169,15 +169,15 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     drop(ids.flatMap((id) => catalogue.get(id) ?? []));
   }
 
-  const held: HeldStore = { save, remove, refresh, adopt };
+  const held: LockedStore = { save, remove, refresh, adopt };
   return {
     open: (written = new Map()) => exclusive(() => open(written)),
     exclusive,
     save: (nodes, texts) => exclusive(() => save(nodes, texts)),
-    remove: (ids, ends) => exclusive(() => remove(ids, ends)),
+    remove: (ids, turnIds) => exclusive(() => remove(ids, turnIds)),
     refresh: (files) => exclusive(() => refresh(files)),
     problems: () => problems,
-    isDismissed: (end) => dismissedEnds.has(end),
+    isDismissed: (turnId) => dismissedIds.has(turnId),
   };
 }
 

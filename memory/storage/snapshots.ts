@@ -1,27 +1,27 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { type Archive, archiveLines, type Gone, parseArchive, scrubLine } from '../model/archive.ts';
 import type { NodeFiles } from './node-files.ts';
-import type { Catalogue } from './node-registry.ts';
+import type { NodeRegistry } from './node-registry.ts';
 import type { Snapshots } from './snapshot-files.ts';
 
 /** Memory as it was before a change. Raw turns are in no snapshot: the journal has them. */
-export interface Snapshooter {
+export interface SnapshotService {
   take(reason: 'edit' | 'rm' | 'import' | 'rollback' | 'consolidate'): Promise<string>;
   read(id: string): Promise<Archive>;
   /** What is removed for good is removed from the past too; `isLive` spares nodes that only share a turn with it. */
-  scrub(ids: ReadonlySet<string>, ends: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void>;
+  scrub(ids: ReadonlySet<string>, turnIds: ReadonlySet<string>, isLive: (id: string) => boolean): Promise<void>;
 }
 
 type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly snapshots: Snapshots;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
 };
 
 /** Then whoever else needs the thread has it for a moment. */
 const LINES_AT_ONCE = 100;
 
-export function createSnapshooter({ nodeFiles, snapshots, catalogue }: Parts): Snapshooter {
+export function createSnapshotService({ nodeFiles, snapshots, catalogue }: Parts): SnapshotService {
   return {
     async take(reason) {
       const archive = { nodes: catalogue.every(), briefs: await nodeFiles.briefs() };
@@ -29,11 +29,12 @@ export function createSnapshooter({ nodeFiles, snapshots, catalogue }: Parts): S
       return (await snapshots.write(reason, text)).id;
     },
     read: async (id) => parseArchive(await snapshots.read(id)),
-    scrub(ids, ends, isLive) {
+    scrub(ids, turnIds, isLive) {
       const gone: Gone = {
         ids,
-        ends,
-        isGone: ({ node_id, turns }) => ids.has(node_id) || (turns.some((end) => ends.has(end)) && !isLive(node_id)),
+        turnIds,
+        isGone: ({ node_id, turns }) =>
+          ids.has(node_id) || (turns.some((turnId) => turnIds.has(turnId)) && !isLive(node_id)),
       };
       return snapshots.rewrite(async (text) => {
         const lines = await inPieces(text.split('\n'), (line) => scrubLine(line, gone));

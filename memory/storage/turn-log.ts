@@ -6,9 +6,9 @@ export interface Journal {
   append(turn: Omit<JournalTurn, 'seq'>): Promise<JournalTurn>;
   /** Every session on disk, with the newest write first. */
   sessions(): Promise<readonly { readonly sessionId: string; readonly updatedAtMs: number }[]>;
-  /** Turns of a session in order of arrival; the latest record wins where an `end` stands twice. */
+  /** Turns of a session in order of arrival; the latest record wins where a turn id occurs twice. */
   read(sessionId: string): Promise<readonly JournalTurn[]>;
   /** Rewrites the session without these turns; nothing of them stays on disk. */
-  remove(sessionId: string, ends: readonly string[]): Promise<void>;
+  remove(sessionId: string, turnIds: readonly string[]): Promise<void>;
   close(): Promise<void>;
 }

@@ -8,7 +8,7 @@ export interface Sentence {
   readonly text: string;
   readonly by: 'user' | 'assistant';
   readonly origin: Origin;
-  /** `end` of its turn. */
+  /** turn id of its turn. */
   readonly turn: string;
   /** Above 0: holds something to remember. */
   readonly worth: number;
@@ -71,7 +71,7 @@ const usersIn = new WeakMap<TurnText, readonly Sentence[]>();
 
 /** Those of the user alone. */
 export function userSentences(turn: TurnText): readonly Sentence[] {
-  const known = usersIn.get(turn) ?? read(turn.user, 'user', turn.userOrigin ?? 'user', turn.end);
+  const known = usersIn.get(turn) ?? read(turn.user, 'user', turn.userOrigin ?? 'user', turn.turnId);
   usersIn.set(turn, known);
   return known;
 }
@@ -79,7 +79,7 @@ export function userSentences(turn: TurnText): readonly Sentence[] {
 function taken(turn: TurnText): Sentence[] {
   // What a summary of the history says was said before, and is remembered from there.
   const said = turn.parts.filter((part) => part.kind === 'assistant' && !isContinuation(part.text));
-  return [...userSentences(turn), ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.end))];
+  return [...userSentences(turn), ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.turnId))];
 }
 
 function read(text: string, by: Sentence['by'], origin: Origin, turn: string): Sentence[] {

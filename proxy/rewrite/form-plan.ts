@@ -160,7 +160,7 @@ function formCut(memory: MemorySource, { view, step, fence }: PlanInput & { fenc
   if (step.kind !== 'epoch' || step.cut === null) return null;
   const absorbed = splitTurns(view).slice(0, step.cut.through);
   const ends = absorbed.map((turn) => turn.endHash);
-  const { nodeIds, lines } = standingFor(memory, ends);
+  const { nodeIds, lines } = nodesCovering(memory, ends);
   const preamble = renderPreamble(lines, config.preambleTokens, fence);
   return { through: ends.at(-1) as string, preamble: preamble.text, nodeIds };
 }
@@ -172,7 +172,7 @@ function formRounds(
 ): RoundCut[] {
   if (step.kind !== 'epoch' || step.rounds === null) return [];
   const { start, end, parts } = step.rounds;
-  const { nodeIds, lines } = standingFor(
+  const { nodeIds, lines } = nodesCovering(
     memory,
     parts.map((part) => part.endHash),
   );
@@ -181,8 +181,8 @@ function formRounds(
   return [{ after, through, preamble: preamble.text, nodeIds }];
 }
 
-function standingFor(memory: MemorySource, ends: readonly string[]): { nodeIds: string[]; lines: Line[] } {
-  const nodes = memory.standIns(ends);
+function nodesCovering(memory: MemorySource, ends: readonly string[]): { nodeIds: string[]; lines: Line[] } {
+  const nodes = memory.nodesCovering(ends);
   const nodeIds = [...new Set(ends.flatMap((end) => nodes.get(end) ?? []))];
   return { nodeIds, lines: memory.lines(nodeIds).map(toLine) };
 }

@@ -154,7 +154,7 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     const { view, sessionId } = passage;
     const running = turns.at(-1);
     const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
-    const durable = deps.memory.standIns([...turns, ...parts].map((span) => span.endHash));
+    const durable = deps.memory.nodesCovering([...turns, ...parts].map((span) => span.endHash));
     return {
       view,
       match,

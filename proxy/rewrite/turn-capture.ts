@@ -27,7 +27,7 @@ export function captureTurns(
     heard.until = span.start;
     const messages = receivedMessages(view, span);
     const own = { ...common(view, span, context), ...earlier(heard.texts) };
-    return { ...own, end: span.endHash, messages, ...partsOf(view, span) };
+    return { ...own, turnId: span.endHash, messages, ...partsOf(view, span) };
   });
 }
 
@@ -46,7 +46,7 @@ export function captureParts(
     const part = { index: span.index, after: before?.endHash ?? null };
     const whole = { ...span, start: before?.end ?? turn.start };
     const messages = receivedMessages(view, whole);
-    return { ...own, end: span.endHash, messages, part };
+    return { ...own, turnId: span.endHash, messages, part };
   });
 }
 
@@ -58,11 +58,11 @@ export function captureAnsweredTurn(
   context: CaptureContext,
 ): CapturedTurn {
   const message = { role: 'assistant', content: answer.content };
-  const end = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
+  const turnId = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
   const captured = asCaptured('assistant', Buffer.from(JSON.stringify(answer.content)));
   const messages = [...receivedMessages(view, span), captured];
   const own = { ...common(view, span, context), ...earlier(privateIn(view, 0, span.start)) };
-  return { ...own, end, messages, ...partsOf(view, span) };
+  return { ...own, turnId, messages, ...partsOf(view, span) };
 }
 
 function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
@@ -70,7 +70,7 @@ function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'pa
   const parts = splitParts(view, splitRounds(view, turn)).map((part) => {
     const messages = part.end - from;
     from = part.end;
-    return { end: part.endHash, messages };
+    return { turnId: part.endHash, messages };
   });
   return parts.length === 0 ? {} : { parts };
 }

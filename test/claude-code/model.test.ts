@@ -99,8 +99,8 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
       { project: 'p', turns: [turn], knownTags: [], brief: '' },
       calm,
     );
-    expect(result.nodes[0]?.turns).toEqual([turn.end]);
-    expect(result.brief.active).toEqual([{ text: 'staging on 5433', sources: [turn.end] }]);
+    expect(result.nodes[0]?.turns).toEqual([turn.turnId]);
+    expect(result.brief.active).toEqual([{ text: 'staging on 5433', sources: [turn.turnId] }]);
     expect(standin.refused).toEqual([]);
   });
 

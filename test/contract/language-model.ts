@@ -25,15 +25,15 @@ export function languageModelContract(name: string, make: () => LanguageModel): 
     test('nodes cover every turn and name no other; texts are not empty', async () => {
       const model = make();
       const { nodes, brief } = await model.compact({ project: 'p', turns, knownTags: [], brief: '' }, signal);
-      const ends = turns.map((turn) => turn.end);
-      expect(new Set(nodes.flatMap((node) => node.turns))).toEqual(new Set(ends));
+      const turnIds = turns.map((turn) => turn.turnId);
+      expect(new Set(nodes.flatMap((node) => node.turns))).toEqual(new Set(turnIds));
       for (const node of nodes) {
         expect(node.summary).not.toBe('');
         expect(node.trigger).toMatch(/^When I /);
-        for (const fact of node.facts) expect(ends).toEqual(expect.arrayContaining([...fact.evidence]));
+        for (const fact of node.facts) expect(turnIds).toEqual(expect.arrayContaining([...fact.evidence]));
       }
       const claims = [...brief.active, ...brief.hints];
-      expect(ends).toEqual(expect.arrayContaining(claims.flatMap((claim) => [...claim.sources])));
+      expect(turnIds).toEqual(expect.arrayContaining(claims.flatMap((claim) => [...claim.sources])));
       await model.close();
     });
 

@@ -136,7 +136,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     await index.close();
   });
 
-  test('the words of turns are given by their ends', async () => {
+  test('the words of turns are given by their ids', async () => {
     const index = await filled([nodeRow('a', 'alpha'), turnRow('a', "t'1", 'said so')]);
     expect(await index.turnWords(["t'1", 'unknown'])).toEqual(new Map([["t'1", { text: 'said so', origin: 'tool' }]]));
     expect(await index.turnWords([])).toEqual(new Map());
@@ -188,7 +188,7 @@ export function nodeIndexContract(make: () => Promise<NodeIndex>): void {
     await index.close();
   });
 
-  test('entries name the digest of each node and the ends of its turns', async () => {
+  test('entries name the digest of each node and the ids of its turns', async () => {
     const index = await filled([nodeRow('a', 'alpha'), turnRow('a', 't1', 'raw one'), turnRow('b', 't2', 'raw two')]);
     await index.upsert([nodeRow('a', 'alpha', { digest: 'newer' })]);
     expect(await index.entries()).toEqual(

@@ -2,10 +2,10 @@ import { expect, test } from 'vitest';
 import type { JournalTurn } from '../../memory/model/turn.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 
-export function turn(sessionId: string, end: string, text = `text of ${end}`): Omit<JournalTurn, 'seq'> {
+export function turn(sessionId: string, turnId: string, text = `text of ${turnId}`): Omit<JournalTurn, 'seq'> {
   return {
-    key: `key-${end}`,
-    end,
+    key: `key-${turnId}`,
+    turnId,
     sessionId,
     projectDir: '/home/dev/shop',
     model: 'claude-sonnet-5-5',
@@ -34,7 +34,7 @@ export function journalContract(make: () => Promise<Journal>): void {
   test('the order is that of arrival, whatever the clock says', async () => {
     const journal = await make();
     const yearMs = 365 * 86_400_000;
-    const at = (end: string, shiftMs: number) => ({ ...turn('s-1', end), atMs: 1_760_000_000_000 + shiftMs });
+    const at = (turnId: string, shiftMs: number) => ({ ...turn('s-1', turnId), atMs: 1_760_000_000_000 + shiftMs });
     for (const [end, shiftMs] of [
       ['a', 0],
       ['b', yearMs],
@@ -44,7 +44,7 @@ export function journalContract(make: () => Promise<Journal>): void {
       await journal.append(at(end, shiftMs));
     }
     const read = await journal.read('s-1');
-    expect(read.map(({ end, seq }) => [end, seq])).toEqual([
+    expect(read.map(({ turnId, seq }) => [turnId, seq])).toEqual([
       ['a', 0],
       ['b', 1],
       ['c', 2],
@@ -61,13 +61,13 @@ export function journalContract(make: () => Promise<Journal>): void {
     await journal.close();
   });
 
-  test('of two records with one end the later is read, in the place of the earlier', async () => {
+  test('of two records with one turn id the later is read, in the place of the earlier', async () => {
     const journal = await make();
     await journal.append(turn('s-1', 'a', 'old'));
     await journal.append(turn('s-1', 'b'));
     await journal.append(turn('s-1', 'a', 'new'));
     const read = await journal.read('s-1');
-    expect(read.map(({ end }) => end)).toEqual(['a', 'b']);
+    expect(read.map(({ turnId }) => turnId)).toEqual(['a', 'b']);
     expect(read[0]?.messages[0]?.content).toBe('"new"');
     await journal.close();
   });
@@ -85,16 +85,16 @@ export function journalContract(make: () => Promise<Journal>): void {
     const journal = await make();
     await journal.append(turn('abc', 'a'));
     await journal.append(turn('ABC', 'b'));
-    expect((await journal.read('abc')).map(({ end }) => end)).toEqual(['a']);
-    expect((await journal.read('ABC')).map(({ end }) => end)).toEqual(['b']);
+    expect((await journal.read('abc')).map(({ turnId }) => turnId)).toEqual(['a']);
+    expect((await journal.read('ABC')).map(({ turnId }) => turnId)).toEqual(['b']);
     await journal.close();
   });
 
   test('removed turns are gone, the others stay, and writing goes on', async () => {
     const journal = await make();
-    for (const end of ['a', 'b', 'a', 'c']) await journal.append(turn('s-1', end));
+    for (const turnId of ['a', 'b', 'a', 'c']) await journal.append(turn('s-1', turnId));
     await journal.remove('s-1', ['a', 'nowhere']);
-    expect((await journal.read('s-1')).map(({ end }) => end)).toEqual(['b', 'c']);
+    expect((await journal.read('s-1')).map(({ turnId }) => turnId)).toEqual(['b', 'c']);
     const next = await journal.append(turn('s-1', 'd'));
     expect(next.seq).toBe(4);
     await journal.remove('s-1', ['b', 'c', 'd']);

@@ -52,9 +52,9 @@ const journalAndForgotten: Subject = {
       });
       await Promise.all(both);
       if (at % 4 === 3) {
-        const end = String(at).padStart(64, '0');
-        await forgotten.add([end]);
-        told.done.push(`forgotten ${end}`);
+        const turnId = String(at).padStart(64, '0');
+        await forgotten.add([turnId]);
+        told.done.push(`forgotten ${turnId}`);
       }
       if (at === 8) {
         told.began.push('s-1 e1a');
@@ -68,15 +68,15 @@ const journalAndForgotten: Subject = {
     const journal = await openJournal({ dir, report });
     const kept = new Set<string>();
     for (const session of ['s-0', 's-1', 's-2']) {
-      for (const { end } of await journal.read(session)) kept.add(`${session} ${end}`);
+      for (const { turnId } of await journal.read(session)) kept.add(`${session} ${turnId}`);
     }
     const forgotten = await createIdSetFile(path.join(dir, 'forgotten')).load();
-    for (const end of forgotten) kept.add(`forgotten ${end}`);
+    for (const turnId of forgotten) kept.add(`forgotten ${turnId}`);
     const wanted = done.filter((name) => name !== 'removed' && !began.includes(name));
     expect(wanted.filter((name) => !kept.has(name))).toEqual([]);
     if (done.includes('removed')) expect(kept.has('s-1 e1a')).toBe(false);
     await journal.append(turn('s-1', 'next'));
-    expect((await journal.read('s-1')).at(-1)?.end).toBe('next');
+    expect((await journal.read('s-1')).at(-1)?.turnId).toBe('next');
     await createIdSetFile(path.join(dir, 'forgotten')).add(['f'.repeat(64)]);
     expect(await createIdSetFile(path.join(dir, 'forgotten')).load()).toContain('f'.repeat(64));
     await journal.close();

@@ -64,10 +64,10 @@ describe('memory', () => {
     const memory = await openRig(disk, { llm: 'local' });
     open.push(memory);
     const turns = FACTS.map(([prompt, answer], at) => talk(prompt, answer, { atMs: disk.nowMs + at }));
-    const ends = turns.map(({ end }) => end);
+    const turnIds = turns.map(({ turnId }) => turnId);
     memory.capture(turns);
-    memory.prepare('s1', ends);
-    await expect.poll(() => memory.standIns(ends).size).toBe(3);
+    memory.prepare('s1', turnIds);
+    await expect.poll(() => memory.nodesCovering(turnIds).size).toBe(3);
     expect(await disk.journal.read('s1')).toHaveLength(3);
     expect((await memory.standing('s1', '/home/dev/shop')).brief.join('\n')).not.toBe('');
     release();

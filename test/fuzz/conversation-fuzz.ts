@@ -78,7 +78,7 @@ export function adventures(models: readonly string[]): fc.Arbitrary<Adventure> {
 export async function live(adventure: Adventure, enforceThinking: boolean, tally: Tally): Promise<void> {
   const { retrieval, margin, model, ttl } = adventure;
   const cut = earlyCuts({ margin, roundMargin: margin });
-  const memory = createFakeMemory({ durable: (end) => !end.startsWith('0') });
+  const memory = createFakeMemory({ durable: (turnId) => !turnId.startsWith('0') });
   // Where a session has to make room for every other one, each comes back from disk.
   const heldSessions = adventure.seed % 2 === 0 ? { heldSessions: 1 } : {};
   const rig = await createWireRig({ config: { retrieval, cut }, enforceThinking, memory, ...heldSessions });

@@ -20,10 +20,10 @@ export interface CodingMemory {
 export async function codingMemory(index: NodeIndex): Promise<CodingMemory> {
   const turns = new Map<string, string>();
   const nodes = EPISODES.map((episode, at) => {
-    const ends = episode.turns.map((text, turn) => {
-      const end = `${episode.name}-${turn}`;
-      turns.set(end, text);
-      return end;
+    const turnIds = episode.turns.map((text, turn) => {
+      const turnId = `${episode.name}-${turn}`;
+      turns.set(turnId, text);
+      return turnId;
     });
     return makeNode({
       node_id: `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`,
@@ -31,14 +31,14 @@ export async function codingMemory(index: NodeIndex): Promise<CodingMemory> {
       summary: episode.summary,
       trigger: episode.trigger,
       topic_tags: [...episode.tags],
-      turns: ends,
+      turns: turnIds,
     });
   });
   await index.upsert(nodes.flatMap((node) => rowsOf(node, turns)));
   const recaller = createRecaller({
     index,
     nodeOf: (id) => nodes.find((node) => node.node_id === id) ?? null,
-    turnText: (end) => ({ text: turns.get(end) ?? '', origin: 'assistant' }),
+    turnText: (turnId) => ({ text: turns.get(turnId) ?? '', origin: 'assistant' }),
     projectOf: (directory) => directory ?? '',
     config: Config.parse({}).recall,
     now: () => Date.UTC(2026, 2, 2),
@@ -48,10 +48,10 @@ export async function codingMemory(index: NodeIndex): Promise<CodingMemory> {
 }
 
 export function rowsOf(node: MemoryNode, said: ReadonlyMap<string, string>): IndexRow[] {
-  const turns = node.turns.map((end): TurnText => {
-    const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text: said.get(end) ?? '' }] as const;
-    return { end, atMs: Date.parse(node.valid_from), origin: 'assistant', user: '', parts };
+  const turns = node.turns.map((turnId): TurnText => {
+    const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text: said.get(turnId) ?? '' }] as const;
+    return { turnId, atMs: Date.parse(node.valid_from), origin: 'assistant', user: '', parts };
   });
-  const before = new Map(node.turns.map((end, at) => [end, node.turns.slice(0, at).reverse()]));
-  return indexRows(node, { turns: new Map(turns.map((turn) => [turn.end, turn])), before });
+  const before = new Map(node.turns.map((turnId, at) => [turnId, node.turns.slice(0, at).reverse()]));
+  return indexRows(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), before });
 }

@@ -7,18 +7,22 @@ export interface FakeMemory extends MemorySource {
 }
 
 /** A node for every captured turn at once, and a recall that depends on nothing but the prompt. */
-export function createFakeMemory(options: { readonly durable?: (end: string) => boolean } = {}): FakeMemory {
+export function createFakeMemory(options: { readonly durable?: (turnId: string) => boolean } = {}): FakeMemory {
   const captured = new Map<string, CapturedTurn>();
   const isDurable = options.durable ?? (() => true);
-  const nodeOf = (end: string): string => `mem_20261101_000000_${end.slice(0, 6)}`;
+  const nodeOf = (turnId: string): string => `mem_20261101_000000_${turnId.slice(0, 6)}`;
   const line = (nodeId: string, text: string, origin: Origin) => ({ nodeId, text: `- [${nodeId}] ${text}`, origin });
   return {
     captured,
     capture(turns) {
-      for (const turn of turns) captured.set(turn.end, turn);
+      for (const turn of turns) captured.set(turn.turnId, turn);
     },
-    standIns: (ends) =>
-      new Map(ends.filter((end) => captured.has(end) && isDurable(end)).map((end) => [end, [nodeOf(end)]])),
+    nodesCovering: (turnIds) =>
+      new Map(
+        turnIds
+          .filter((turnId) => captured.has(turnId) && isDurable(turnId))
+          .map((turnId) => [turnId, [nodeOf(turnId)]]),
+      ),
     prepare() {},
     lines: (ids) => ids.map((id) => line(id, 'what was said in that turn, in one line', 'assistant')),
     standing: async () => ({

@@ -122,8 +122,8 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       for (const lane of without) lanes[lane] = NO_HITS;
       return { lanes, rows: book };
     },
-    async turnWords(ends) {
-      const asked = new Set(ends);
+    async turnWords(turnIds) {
+      const asked = new Set(turnIds);
       const turns = [...entries.values()].filter(({ row }) => row.kind === 'turn' && asked.has(row.turn));
       return new Map(turns.map(({ row }) => [row.turn, { text: row.text, origin: row.origin }]));
     },
@@ -172,7 +172,7 @@ function fullText(
 /** A turn's head and those of the turns before it. */
 function windowsAmong(turns: readonly Entry[]): (entry: Entry) => Bag {
   const heads = new Map(turns.toReversed().map(({ row, head }) => [row.turn, head]));
-  return ({ row, head }) => joined([head, ...row.before.flatMap((end) => heads.get(end) ?? [])]);
+  return ({ row, head }) => joined([head, ...row.before.flatMap((turnId) => heads.get(turnId) ?? [])]);
 }
 
 function joined(bags: readonly Bag[]): Bag {

@@ -104,6 +104,6 @@ function randomHex(): string {
   return createHash('sha256').update(String(asked)).digest('hex').slice(0, 8);
 }
 
-function listed(ends: string[]): IdSetFile {
-  return { load: async () => ends, add: async (fresh) => void ends.push(...fresh) };
+function listed(turnIds: string[]): IdSetFile {
+  return { load: async () => turnIds, add: async (fresh) => void turnIds.push(...fresh) };
 }

@@ -25,10 +25,10 @@ export function createMemoryJournal(): Journal {
       return [...sessions].reverse().map(([sessionId, { updatedAtMs }]) => ({ sessionId, updatedAtMs }));
     },
     read: async (sessionId) => latestTurns(sessions.get(sessionId)?.records ?? []),
-    async remove(sessionId, ends) {
+    async remove(sessionId, turnIds) {
       const session = sessions.get(sessionId);
       if (session === undefined) return;
-      session.records = session.records.filter((record) => !ends.includes(record.end));
+      session.records = session.records.filter((record) => !turnIds.includes(record.turnId));
       if (session.records.length === 0) sessions.delete(sessionId);
     },
     async close() {

@@ -59,7 +59,7 @@ export const calmReading: SensorReading = { logic_flow: 'MAINTAIN', load_level: 
 
 /** One node over all turns that says `summary`. */
 export function oneNode(input: CompactionInput, summary: string): CompactionResult {
-  const turns = input.turns.map((turn) => turn.end);
+  const turns = input.turns.map((turn) => turn.turnId);
   const node = { summary, trigger: `When I need ${summary}`, topic_tags: ['scripted'], turns, facts: [] };
   return {
     nodes: [{ ...node, importance: 'MED', recall_mode: 'active' }],

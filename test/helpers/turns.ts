@@ -20,8 +20,8 @@ export function turnOf(prompt: unknown, messages: readonly CapturedMessage[], op
   const all = [message('user', prompt), ...messages];
   const { sessionId = 's1', projectDir = '/home/dev/shop', atMs = 1_800_000_000_000 } = options;
   const key = options.key ?? hex(`key ${JSON.stringify(prompt)}`);
-  const end = hex(`${key} ${all.map((each) => each.content).join('\n')}`);
-  return { key, end, sessionId, projectDir, model: 'claude-opus-4-8', atMs, messages: all };
+  const turnId = hex(`${key} ${all.map((each) => each.content).join('\n')}`);
+  return { key, turnId, sessionId, projectDir, model: 'claude-opus-4-8', atMs, messages: all };
 }
 
 export function talk(prompt: unknown, answer: string, options: TurnOptions = {}): CapturedTurn {

@@ -113,10 +113,10 @@ interface Shown {
 }
 
 function settle(answer: z.infer<typeof Answer>, { named, known, shown }: Shown): CompactionResult {
-  const all = named.ends(shown);
+  const all = named.turnIdsOf(shown);
   const own = new Set(named.of.keys());
   const nodes = answer.nodes.slice(0, NODES_PER_TURN * own.size).flatMap((node): DraftNode[] => {
-    const turns = named.ends(node.turns).filter((end) => own.has(end));
+    const turns = named.turnIdsOf(node.turns).filter((turnId) => own.has(turnId));
     const summary = clip(node.summary.trim(), SUMMARY_CHARS);
     if (turns.length === 0 || summary === '') return [];
     const facts = node.facts
@@ -127,7 +127,7 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: Shown):
       }))
       .filter(({ concept, value }) => concept !== '' && value !== '')
       .slice(0, FACTS)
-      .map((fact) => ({ ...fact, evidence: named.ends(fact.evidence).filter((end) => own.has(end)) }));
+      .map((fact) => ({ ...fact, evidence: named.turnIdsOf(fact.evidence).filter((turnId) => own.has(turnId)) }));
     const trigger = clip(node.trigger.trim(), TRIGGER_CHARS);
     const revises = [...new Set(node.revises.map(bareLabel))].flatMap((label): Revised[] => {
       const statement = known.get(label);
@@ -139,7 +139,7 @@ function settle(answer: z.infer<typeof Answer>, { named, known, shown }: Shown):
   const claims = (given: readonly Claim[]): Claim[] =>
     given
       .slice(0, CLAIMS)
-      .map(({ text, sources }) => ({ text: text.trim(), cited: named.ends(sources) }))
+      .map(({ text, sources }) => ({ text: text.trim(), cited: named.turnIdsOf(sources) }))
       .filter(({ text }) => text)
       // One that names nothing may rest on any of it, and goes when any of it is removed.
       .map(({ text, cited }) => ({ text, sources: cited.length === 0 ? all : cited }));

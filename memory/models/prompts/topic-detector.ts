@@ -34,7 +34,7 @@ redundancy_detected: true when the newest turn repeats what an earlier one alrea
 export function sensorPrompt(input: SensorInput, fence: string): Prompt<SensorReading> {
   const turns = [...input.buffer, input.turn].map(gist);
   const { of } = labelTurns(turns);
-  const newest = of.get(input.turn.end) ?? 't1';
+  const newest = of.get(input.turn.turnId) ?? 't1';
   const transcript = renderTranscript(turns, { labels: of, maxChars: 40_000 });
   return {
     system: `${RULES}\n\n${dataRule(fence)}`,

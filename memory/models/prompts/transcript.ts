@@ -3,20 +3,20 @@ import type { TurnPart, TurnText } from '../../model/turn.ts';
 /** Short names for turns, `t1` the oldest: models copy them without mistakes, hashes they do not. */
 export interface Labels {
   readonly of: ReadonlyMap<string, string>;
-  /** Ends named by these labels, each once, unknown labels left out. */
-  ends(labels: readonly string[]): string[];
+  /** Turn ids named by these labels, each once, unknown labels left out. */
+  turnIdsOf(labels: readonly string[]): string[];
 }
 
 export function labelTurns(
   turns: readonly TurnText[],
   also: ReadonlyMap<string, readonly string[]> = new Map(),
 ): Labels {
-  const of = new Map(turns.map((turn, index) => [turn.end, `t${index + 1}`]));
+  const of = new Map(turns.map((turn, index) => [turn.turnId, `t${index + 1}`]));
   const named = new Map<string, readonly string[]>([
     ...also,
-    ...[...of].map(([end, label]) => [label, [end]] as const),
+    ...[...of].map(([turnId, label]) => [label, [turnId]] as const),
   ]);
-  return { of, ends: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
+  return { of, turnIdsOf: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
 }
 
 /** As it was given, however a model writes it. */
@@ -38,7 +38,7 @@ export function renderTranscript(turns: readonly TurnText[], options: Transcript
   const tools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
   const limits = { said: fairShare(said, options.maxChars), tools: 0 };
   limits.tools = fairShare(tools, Math.max(0, options.maxChars - sum(said)));
-  return turns.map((turn) => renderTurn(turn, options.labels.get(turn.end) ?? '?', limits)).join('\n\n');
+  return turns.map((turn) => renderTurn(turn, options.labels.get(turn.turnId) ?? '?', limits)).join('\n\n');
 }
 
 function renderTurn(turn: TurnText, label: string, limits: { said: number; tools: number }): string {

@@ -53,7 +53,7 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
     upsert: (rows) => onBoth((index) => index.upsert(rows)),
     removeNodes: (nodeIds) => onBoth((index) => index.removeNodes(nodeIds)),
     search: (query, options) => read(current.search(query, options)),
-    turnWords: (ends) => read(current.turnWords(ends)),
+    turnWords: (turnIds) => read(current.turnWords(turnIds)),
     termWeights: (tokens, filter) => current.termWeights(tokens, filter),
     get lexicon() {
       return current.lexicon;

@@ -253,7 +253,7 @@ function indexOn(
     upsert: (rows) => guarded('written', () => writer.upsert(rows)),
     removeNodes: (nodeIds) => guarded('written', () => writer.removeNodes(nodeIds)),
     search: (query, options) => guarded('read', () => search(query, options)),
-    turnWords: (ends) => guarded('read', () => table.turnWords(ends)),
+    turnWords: (turnIds) => guarded('read', () => table.turnWords(turnIds)),
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
     lexicon: createLexicon(loadStaticTable),
     nodeIds: async () => book.nodeIds(),

@@ -36,7 +36,7 @@ export interface LanceTable {
   /** Up to `most` summary vectors. */
   sample(most: number): Promise<Float32Array[]>;
   nearest(column: VectorColumn, vector: Float32Array, filter: RowFilter, limit: number): Promise<ScoredRow[]>;
-  turnWords(ends: readonly string[]): Promise<Map<string, TurnWords>>;
+  turnWords(turnIds: readonly string[]): Promise<Map<string, TurnWords>>;
   /** Copies every row into a fresh table and drops the old one: rows deleted before leave nothing on disk. */
   rewrite(): Promise<void>;
   /** Begins anew without a row, also where the old one cannot be read. */
@@ -190,9 +190,9 @@ async function tableOn(
       else query.nprobes(probes);
       return scoredRows(await read(query.select(['row_id', '_distance']).limit(limit)));
     },
-    async turnWords(ends) {
-      const found = recent.words(ends);
-      const others = ends.filter((end) => !found.has(end));
+    async turnWords(turnIds) {
+      const found = recent.words(turnIds);
+      const others = turnIds.filter((turnId) => !found.has(turnId));
       if (others.length === 0) return found;
       const query = table.query().where(`turn IN (${others.map(quoted).join(', ')})`);
       // Each piece that the index does not know would be read through.

@@ -12,7 +12,7 @@ export interface RecentTurns {
   isWhole(): boolean;
   put(rows: readonly TurnRow[]): void;
   removeNodes(nodeIds: readonly string[]): void;
-  words(ends: readonly string[]): Map<string, TurnWords>;
+  words(turnIds: readonly string[]): Map<string, TurnWords>;
 }
 
 /** About as much memory as that of the texts of a thousand turns. */
@@ -49,8 +49,8 @@ export function createRecentTurns(): RecentTurns {
         chars -= text.length;
       }
     },
-    words(ends) {
-      const asked = new Set(ends);
+    words(turnIds) {
+      const asked = new Set(turnIds);
       const found = new Map<string, TurnWords>();
       for (const { turn, text, origin } of rows.values()) if (asked.has(turn)) found.set(turn, { text, origin });
       return found;

@@ -8,7 +8,7 @@ export interface IdSetFile {
 
 const HASH = /^[0-9a-f]{64}$/;
 
-/** One `end` a line, append-only, fsynced: Claude Code keeps sending what the user had removed here. */
+/** One turn id a line, append-only, fsynced: Claude Code keeps sending what the user had removed here. */
 export function createIdSetFile(file: string): IdSetFile {
   return {
     async load() {
@@ -16,6 +16,6 @@ export function createIdSetFile(file: string): IdSetFile {
       return text.split('\n').filter((line) => HASH.test(line));
     },
     // A line that a power cut tore before these must not take one of them along.
-    add: (ends) => appendDurably(file, `\n${ends.join('\n')}\n`),
+    add: (turnIds) => appendDurably(file, `\n${turnIds.join('\n')}\n`),
   };
 }

@@ -24,13 +24,14 @@ interface Known {
 /** The journal file of one session. Calls run one after the other; appends that wait share one sync. */
 export interface SessionLog {
   append(turn: Draft): Promise<JournalTurn>;
-  /** Every record, repeated ends included. */
+  /** Every record, repeated ids included. */
   read(): Promise<JournalTurn[]>;
-  remove(ends: ReadonlySet<string>): Promise<void>;
+  remove(turnIds: ReadonlySet<string>): Promise<void>;
   /** Resolves when nothing is in work; never rejects. */
   settled(): Promise<void>;
 }
 
+/** A turn as it is stored: its id is under `end`, the name it had when the format was fixed. */
 const Record = z.looseObject({
   key: z.string(),
   end: z.string(),
@@ -45,6 +46,10 @@ const Record = z.looseObject({
   project: z.string(),
   redacted: z.boolean(),
   echoes: z.literal(true).optional().catch(true),
+  parts: z
+    .array(z.looseObject({ end: z.string(), messages: z.number() }))
+    .optional()
+    .catch(undefined),
   files: z
     .array(z.object({ path: z.string(), sha256: z.string(), commit: z.string() }))
     .optional()
@@ -94,7 +99,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
     try {
       const state = known ?? (await look()).state;
       const records = batch.map(({ turn }, at): JournalTurn => ({ ...turn, seq: state.nextSeq + at }));
-      const frames = Buffer.concat(records.map((record) => encodeFrame(Buffer.from(JSON.stringify(record)))));
+      const frames = Buffer.concat(records.map((record) => encodeFrame(encodeRecord(record))));
       await appendSynced(file, frames, state.bytes);
       known = { bytes: state.bytes + frames.length, nextSeq: state.nextSeq + records.length };
       batch.forEach(({ resolve }, at) => {
@@ -115,10 +120,10 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
 
     read: () => alone(async () => (await look()).records),
 
-    remove: (ends) =>
+    remove: (turnIds) =>
       alone(async () => {
         const { payloads } = await look();
-        const kept = payloads.filter((payload) => !ends.has(parseRecord(payload)?.end ?? ''));
+        const kept = payloads.filter((payload) => !turnIds.has(parseRecord(payload)?.turnId ?? ''));
         if (kept.length < payloads.length) await replace(file, kept);
         await removeQuarantined(file);
         await look();
@@ -128,10 +133,19 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
   };
 }
 
+function encodeRecord({ key, turnId, parts, ...rest }: JournalTurn): Buffer {
+  const stored = parts === undefined ? {} : { parts: parts.map(({ turnId: end, messages }) => ({ end, messages })) };
+  return Buffer.from(JSON.stringify({ key, end: turnId, ...rest, ...stored }));
+}
+
 function parseRecord(payload: Buffer): JournalTurn | null {
   try {
     const result = Record.safeParse(JSON.parse(payload.toString('utf8')));
-    return result.success ? (result.data as JournalTurn) : null;
+    if (!result.success) return null;
+    const { key, end, parts, ...rest } = result.data;
+    const named =
+      parts === undefined ? {} : { parts: parts.map(({ end: turnId, messages }) => ({ turnId, messages })) };
+    return { key, turnId: end, ...rest, ...named } as JournalTurn;
   } catch {
     // The checksum held, so another version of ours wrote it: not for us to read, and not to remove.
     return null;

@@ -111,9 +111,9 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
     if (left !== null && left !== text) await write(file, left);
   }
 
-  async function remove(ids: readonly string[], ends: readonly string[]): Promise<void> {
+  async function remove(ids: readonly string[], turnIds: readonly string[]): Promise<void> {
     await dropAll(ids);
-    for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...ids, ...ends]);
+    for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...ids, ...turnIds]);
   }
 
   const briefFile = (sessionId: string): string => path.join(briefsDir, `${sessionStem(sessionId)}.md`);
@@ -126,7 +126,7 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
       }),
     save: (nodes) => alone(() => save(nodes)),
     drop: (nodeIds) => alone(() => dropAll(nodeIds)),
-    remove: (nodeIds, ends = []) => alone(() => remove(nodeIds, ends)),
+    remove: (nodeIds, turnIds = []) => alone(() => remove(nodeIds, turnIds)),
     readBrief: (sessionId) =>
       alone(async () => {
         const text = await decoded(briefFile(sessionId));

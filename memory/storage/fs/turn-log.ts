@@ -60,7 +60,7 @@ export async function openJournal({ dir, report }: JournalOptions): Promise<Jour
 
     read: async (sessionId) => latestTurns(await logOf(sessionStem(sessionId)).read()),
 
-    remove: (sessionId, ends) => logOf(sessionStem(sessionId)).remove(new Set(ends)),
+    remove: (sessionId, turnIds) => logOf(sessionStem(sessionId)).remove(new Set(turnIds)),
 
     async close() {
       closed = true;

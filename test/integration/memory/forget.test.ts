@@ -46,13 +46,13 @@ describe('what is forgotten', () => {
     const dry = await memory.forget({ dryRun: true, source });
     expect(dry).toMatchObject({ dry_run: true, turns: 1, sessions: ['s1'], remade: 0 });
     expect(saying(memory)).toContain('4 by 6');
-    expect(memory.standIns([PAGE.end]).get(PAGE.end)).toHaveLength(1);
+    expect(memory.nodesCovering([PAGE.turnId]).get(PAGE.turnId)).toHaveLength(1);
     const report = await memory.forget({ dryRun: false, source });
     expect(report.turns).toBe(1);
     expect(report.nodes.map(({ node_id }) => node_id)).toEqual(dry.nodes.map(({ node_id }) => node_id));
     expect(await memory.flush(60_000)).toBe(true);
     expect(saying(memory)).toMatch(/5433[\s\S]*linter|linter[\s\S]*5433/);
-    expect(memory.standIns([PAGE.end]).get(PAGE.end)).toEqual([]);
+    expect(memory.nodesCovering([PAGE.turnId]).get(PAGE.turnId)).toEqual([]);
     expect(await memory.restore('s1')).toHaveLength(4);
     expect((await memory.sessions()).find(({ session_id: id }) => id === 's1')?.turns).toBe(2);
     await memory.close();
@@ -139,7 +139,7 @@ test('a model that answers late brings nothing back', async () => {
   const memory = await openRig(disk, { model });
   memory.capture([PAGE]);
   await expect.poll(async () => (await memory.sessions())[0]?.turns).toBe(1);
-  memory.prepare('s1', [PAGE.end]);
+  memory.prepare('s1', [PAGE.turnId]);
   await expect.poll(() => memory.list({}).length).toBe(1);
   await memory.forget({ dryRun: false, sessionId: 's1' });
   answer();

@@ -122,7 +122,7 @@ describe('an import of past transcripts', () => {
     for (const id of ['past-1', 'past-2']) {
       expect(await journal.read(id)).toHaveLength(10);
       const covered = memory.list({ sessionId: id }).flatMap((node) => node.turns);
-      expect(covered.toSorted()).toEqual((await journal.read(id)).map(({ end }) => end).toSorted());
+      expect(covered.toSorted()).toEqual((await journal.read(id)).map(({ turnId }) => turnId).toSorted());
     }
   });
 
@@ -150,7 +150,7 @@ describe('an import of past transcripts', () => {
     expect(await take(claude, claudeDir)).toMatchObject({ turns: 10, added: 6, known: 4 });
     memory.capture(sent);
     await memory.flush(60_000);
-    expect(memory.standIns(sent.map(({ end }) => end)).size).toBe(10);
+    expect(memory.nodesCovering(sent.map(({ turnId }) => turnId)).size).toBe(10);
     expect((await memory.sessions())[0]).toMatchObject({ session_id: 'live', turns: 10 });
     const covered = memory.list({ sessionId: 'live' }).flatMap((node) => node.turns);
     expect(new Set(covered).size).toBe(covered.length);

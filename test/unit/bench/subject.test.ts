@@ -15,7 +15,7 @@ describe.each([
   test('is the same for the same seed, and another for another', () => {
     expect(cometConversation(level, 3)).toEqual({ turns, texts, questions });
     expect(cometConversation(level, 4).questions).not.toEqual(questions);
-    expect(new Set(turns.map(({ end }) => end)).size).toBe(turns.length);
+    expect(new Set(turns.map(({ turnId }) => turnId)).size).toBe(turns.length);
   });
 
   test('says each answer in one turn that names its subject, and asks in other words', () => {

@@ -248,9 +248,9 @@ describe('lateMemory', () => {
       }),
       'local',
     );
-    const turn = { end: 'e1' } as Parameters<Memory['capture']>[0][number];
+    const turn = { turnId: 'e1' } as Parameters<Memory['capture']>[0][number];
     memory.capture([turn]);
-    expect(memory.standIns(['e1']).size).toBe(0);
+    expect(memory.nodesCovering(['e1']).size).toBe(0);
     expect(memory.status().problems).toEqual([{ file: 'memory', message: 'the store is still opening' }]);
     const sessions = memory.sessions();
     opened(memoryWith({ capture: (turns) => captured.push(...turns), sessions: async () => [] }));

@@ -20,7 +20,7 @@ test('facts of the compacter lead to their turns by a lane of their own, and why
     compact: (input) => {
       const result = oneNode(input, 'work on the helper, and where parcels are handed in');
       const fact = { concept: 'Trieste depot hours', value: 'opens at six', polarity: 'positive' as const };
-      const facts = [{ ...fact, evidence: [LINE.end] }];
+      const facts = [{ ...fact, evidence: [LINE.turnId] }];
       return { ...result, nodes: result.nodes.map((node) => ({ ...node, facts })) };
     },
   });
@@ -29,7 +29,7 @@ test('facts of the compacter lead to their turns by a lane of their own, and why
   expect(await memory.flush(60_000)).toBe(true);
   const [hit] = await memory.search('depot hours', { top: 3 });
   expect(hit?.lanes.fact).toMatchObject({ rank: 1 });
-  expect(hit?.raw?.turn).toBe(LINE.end);
+  expect(hit?.raw?.turn).toBe(LINE.turnId);
   const why = await memory.why(hit?.node.node_id as string);
   expect(why.written_by).toBe('scripted');
   expect(why.facts).toEqual([
@@ -38,10 +38,10 @@ test('facts of the compacter lead to their turns by a lane of their own, and why
       value: 'opens at six',
       polarity: 'positive',
       origin: expect.any(String),
-      turns: [LINE.end],
+      turns: [LINE.turnId],
     },
   ]);
-  expect(why.turns.map(({ turn }) => turn)).toContain(LINE.end);
+  expect(why.turns.map(({ turn }) => turn)).toContain(LINE.turnId);
   await memory.close();
 });
 

@@ -14,7 +14,7 @@ const DAYS = [21, 22, 23];
 function goodTurns() {
   const days = DAYS.map(plantedConversation);
   const turns = days.flatMap((day) =>
-    day.turns.map(({ turn }) => talk(turn.user, turn.parts.at(-1)?.text ?? '', { key: turn.end.padStart(64, '0') })),
+    day.turns.map(({ turn }) => talk(turn.user, turn.parts.at(-1)?.text ?? '', { key: turn.turnId.padStart(64, '0') })),
   );
   return { turns, facts: days.flatMap((day) => day.facts.map(({ values }) => values)) };
 }

@@ -67,7 +67,7 @@ describe('a memory that is saved', () => {
   });
 });
 
-test('links of a stand-in do not keep the model’s node from taking its place', async () => {
+test('links of a draft do not keep the model’s node from taking its place', async () => {
   let answer: () => void = () => {};
   const model = scriptedModel({
     sense: () => calmReading,
@@ -79,11 +79,11 @@ test('links of a stand-in do not keep the model’s node from taking its place',
   const memory = await openRig(createDisk(), { model });
   open.push(memory);
   memory.capture([about('s1', LEDGER, 0)]);
-  memory.prepare('s1', [about('s1', LEDGER, 0).end]);
+  memory.prepare('s1', [about('s1', LEDGER, 0).turnId]);
   await expect.poll(() => model.compacted.length).toBe(1);
   answer();
   memory.capture([about('s2', AGAIN, 1)]);
-  memory.prepare('s2', [about('s2', AGAIN, 1).end]);
+  memory.prepare('s2', [about('s2', AGAIN, 1).turnId]);
   await expect.poll(() => model.compacted.length).toBe(2);
   await expect.poll(() => linksOf(memory, 's2')).toEqual(idsOf(memory, 's1'));
   answer();

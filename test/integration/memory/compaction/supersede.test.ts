@@ -187,7 +187,7 @@ describe('with a model', () => {
           value: /\d{4}/.exec(said)?.[0] ?? '',
           polarity: 'positive',
         } as const;
-        const facts = [{ ...fact, evidence: input.turns.map(({ end }) => end) }];
+        const facts = [{ ...fact, evidence: input.turns.map(({ turnId }) => turnId) }];
         return { ...result, nodes: result.nodes.map((node) => ({ ...node, facts, revises })) };
       },
     });
@@ -214,8 +214,8 @@ describe('with a model', () => {
     });
     const memory = await start(disk, { llm: 'claude', model });
     memory.capture([OLD, NEW]);
-    memory.prepare('s0', [OLD.end]);
-    memory.prepare('s1', [NEW.end]);
+    memory.prepare('s0', [OLD.turnId]);
+    memory.prepare('s1', [NEW.turnId]);
     release();
     expect(await memory.flush(60_000)).toBe(true);
     const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];

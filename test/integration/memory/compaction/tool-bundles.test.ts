@@ -52,7 +52,7 @@ test('children are not searched, stand for no turn, and are the same after a res
   const disk = createDisk();
   const memory = await told(disk);
   const [parent] = memory.list({});
-  expect([...memory.standIns([TURN.end]).values()]).toEqual([[parent?.node_id]]);
+  expect([...memory.nodesCovering([TURN.turnId]).values()]).toEqual([[parent?.node_id]]);
   expect(await disk.index.nodeIds()).toEqual(new Set([parent?.node_id]));
   const hits = await memory.search('part-3.ts', { top: 5 });
   expect(hits.every((hit) => hit.node.node_id === parent?.node_id)).toBe(true);

@@ -36,10 +36,10 @@ function loopOf(sessionId: string, rounds: readonly (readonly CapturedMessage[])
   for (let index = 0; index < count; index += 1) {
     const from = index === 0 ? 0 : 1 + index * 6;
     const own = whole.messages.slice(from, 1 + (index + 1) * 6);
-    const part = { index, after: parts.at(-1)?.end ?? null };
-    parts.push({ ...whole, end: `${sessionId}-part-${index}`, messages: own, part });
+    const part = { index, after: parts.at(-1)?.turnId ?? null };
+    parts.push({ ...whole, turnId: `${sessionId}-part-${index}`, messages: own, part });
   }
-  const named = parts.map(({ end, messages }) => ({ end, messages: messages.length }));
+  const named = parts.map(({ turnId, messages }) => ({ turnId, messages: messages.length }));
   return { whole: { ...whole, parts: named }, parts };
 }
 
@@ -48,7 +48,7 @@ const nine = (sessionId = 's1'): Loop =>
     sessionId,
     Array.from({ length: 10 }, (_, at) => read(at)),
   );
-const endsOf = (turns: readonly CapturedTurn[]): string[] => turns.map((turn) => turn.end);
+const endsOf = (turns: readonly CapturedTurn[]): string[] => turns.map((turn) => turn.turnId);
 const shas = (messages: readonly { readonly sha256: string }[]): string[] => messages.map(({ sha256 }) => sha256);
 
 describe('rounds of a turn that runs', () => {
@@ -58,9 +58,9 @@ describe('rounds of a turn that runs', () => {
     const { parts } = nine();
     memory.capture(parts);
     await memory.flush(5_000);
-    const standIns = memory.standIns(endsOf(parts));
-    expect([...standIns.keys()]).toEqual(endsOf(parts));
-    const [id] = standIns.get('s1-part-1') as string[];
+    const nodes = memory.nodesCovering(endsOf(parts));
+    expect([...nodes.keys()]).toEqual(endsOf(parts));
+    const [id] = nodes.get('s1-part-1') as string[];
     const shown = await memory.show(id as string, 2);
     expect(shown.summary).toContain('3 tool calls: Read billing/part-3.ts');
     expect(shown.trigger).toContain(PROMPT);
@@ -91,7 +91,7 @@ describe('rounds of a turn that runs', () => {
     expect(listed).toHaveLength(1);
     expect(await memory.list({ sessionId: 's1', all: true })).toHaveLength(1 + parts.length);
     expect(shas((await memory.show(listed[0]?.node_id as string, 2)).raw ?? [])).toEqual(shas(whole.messages));
-    for (const id of memory.standIns(endsOf(parts)).values()) {
+    for (const id of memory.nodesCovering(endsOf(parts)).values()) {
       expect((await memory.show(id[0] as string, 0)).parent_node_id).toBe(listed[0]?.node_id);
     }
   });
@@ -110,7 +110,7 @@ describe('rounds of a turn that runs', () => {
     const third = await start(disk);
     await third.flush(5_000);
     expect(shas(await third.restore('s1'))).toEqual(shas(whole.messages));
-    expect([...third.standIns(endsOf([...parts, whole])).keys()]).toEqual(endsOf([...parts, whole]));
+    expect([...third.nodesCovering(endsOf([...parts, whole])).keys()]).toEqual(endsOf([...parts, whole]));
     expect(await third.list({ all: true })).toHaveLength(1 + parts.length);
   });
 
@@ -124,7 +124,7 @@ describe('rounds of a turn that runs', () => {
     disk.nodes.clear();
     const second = await start(disk, { index: createDisk().index });
     await second.flush(5_000);
-    expect([...second.standIns(endsOf(parts)).keys()]).toEqual(endsOf(parts));
+    expect([...second.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
   });
 
   test('get the node that could not be written when they are asked for again', async () => {
@@ -142,11 +142,11 @@ describe('rounds of a turn that runs', () => {
     const { parts } = nine();
     memory.capture(parts);
     await memory.flush(5_000);
-    expect(memory.standIns(endsOf(parts)).size).toBe(0);
+    expect(memory.nodesCovering(endsOf(parts)).size).toBe(0);
     isFull = false;
     memory.prepare('s1', endsOf(parts));
     await memory.flush(5_000);
-    expect([...memory.standIns(endsOf(parts)).keys()]).toEqual(endsOf(parts));
+    expect([...memory.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
   });
 
   test('are copied whole into a fork, which reads the same without its parent', async () => {
@@ -155,7 +155,7 @@ describe('rounds of a turn that runs', () => {
     const { whole, parts } = nine();
     memory.capture(parts.slice(0, 2));
     await memory.flush(5_000);
-    const fork = { ...whole, sessionId: 's2', end: 'forked' };
+    const fork = { ...whole, sessionId: 's2', turnId: 'forked' };
     memory.capture([{ ...(parts[2] as CapturedTurn), sessionId: 's2' }, fork]);
     await memory.flush(5_000);
     expect(shas(await memory.restore('s2'))).toEqual(shas(whole.messages));
@@ -168,7 +168,9 @@ describe('rounds of a turn that runs', () => {
     const { parts } = loopOf('s1', rounds);
     memory.capture(parts);
     await memory.flush(5_000);
-    const origins = [...memory.standIns(endsOf(parts)).values()].map(([id]) => memory.lines([id as string])[0]?.origin);
+    const origins = [...memory.nodesCovering(endsOf(parts)).values()].map(
+      ([id]) => memory.lines([id as string])[0]?.origin,
+    );
     expect(origins).toEqual(['assistant', 'external', 'external']);
   });
 
@@ -178,7 +180,7 @@ describe('rounds of a turn that runs', () => {
     const { whole, parts } = nine();
     memory.capture(parts);
     await memory.flush(5_000);
-    const [id] = memory.standIns(['s1-part-1']).get('s1-part-1') as string[];
+    const [id] = memory.nodesCovering(['s1-part-1']).get('s1-part-1') as string[];
     await memory.remove([id as string]);
     memory.capture([whole]);
     await memory.flush(5_000);
@@ -197,7 +199,7 @@ describe('rounds of a turn that runs', () => {
     memory.capture([...parts, whole]);
     memory.capture([talk('What is next?', 'The invoices.', { atMs: 1_800_000_100_000 })]);
     await memory.flush(5_000);
-    const [id] = memory.standIns([whole.end]).get(whole.end) as string[];
+    const [id] = memory.nodesCovering([whole.turnId]).get(whole.turnId) as string[];
     await memory.remove([id as string]);
     expect(JSON.stringify(await disk.journal.read('s1'))).not.toContain('content of part');
     expect([...disk.nodes.values()].filter((node) => JSON.stringify(node).includes('billing'))).toEqual([]);

@@ -44,7 +44,7 @@ describe('a dream', () => {
     expect(node(2)).toMatchObject({ superseded_by: id(1), superseded_as: 'merged', turns: ['end-2'] });
     expect(memory.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(id(2));
     expect((await memory.show(id(2), 0)).node_id).toBe(id(1));
-    expect(memory.standIns(['end-2']).get('end-2')).toEqual([id(1)]);
+    expect(memory.nodesCovering(['end-2']).get('end-2')).toEqual([id(1)]);
     for (const day of [3, 4, 5]) expect(node(day)).toMatchObject({ superseded_by: null, turns: [`end-${day}`] });
     expect(node(5).topic_tags).toEqual(['databases']);
     expect(disk.nodes.has(id(10))).toBe(false);

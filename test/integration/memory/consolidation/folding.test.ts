@@ -30,9 +30,9 @@ test('a session of any length has at most 200 nodes: older ones are folded, no t
     disk.nowMs = at(index);
     memory.capture([turn]);
     // Each turn is to be cut, so that each gets a node of its own.
-    memory.prepare('s-long', [turn.end]);
+    memory.prepare('s-long', [turn.turnId]);
     if (index % 10 === 9) expect(await memory.flush(60_000)).toBe(true);
-    for (const [end, ids] of memory.standIns([turn.end])) seen.set(end, ids[0] as string);
+    for (const [turnId, ids] of memory.nodesCovering([turn.turnId])) seen.set(turnId, ids[0] as string);
     most = Math.max(most, memory.list({ all: true, limit: 1_000 }).length);
   }
   expect(await memory.flush(60_000)).toBe(true);
@@ -42,26 +42,26 @@ test('a session of any length has at most 200 nodes: older ones are folded, no t
   const nodes = memory.list({ all: true, limit: 1_000 });
   expect(nodes.length).toBeGreaterThan(140);
   expect(nodes.length).toBeLessThanOrEqual(200);
-  const standing = memory.standIns(turns.map(({ end }) => end));
+  const standing = memory.nodesCovering(turns.map(({ turnId }) => turnId));
   expect(standing.size).toBe(TURNS);
   for (const ids of standing.values()) expect(ids).toHaveLength(1);
   for (const node of nodes) expect(node.summary.length).toBeLessThanOrEqual(2_000);
-  const newest = turns.slice(-100).map(({ end }) => nodes.find((node) => node.turns.includes(end))?.turns.length);
+  const newest = turns.slice(-100).map(({ turnId }) => nodes.find((node) => node.turns.includes(turnId))?.turns.length);
   expect(newest).toEqual(newest.map(() => 1));
 
   expect(seen.size).toBeGreaterThan(20);
-  for (const [end, id] of seen) expect((await memory.show(id, 1)).turns).toContain(end);
+  for (const [turnId, id] of seen) expect((await memory.show(id, 1)).turns).toContain(turnId);
   expect(await memory.restore('s-long')).toHaveLength(2 * TURNS);
 
   const folded = nodes.filter((node) => node.turns.length > 1);
   expect(folded.length).toBeGreaterThan(40);
-  const decided = turns.filter((_, index) => index % 100 === STAY).map(({ end }) => standing.get(end)?.[0]);
+  const decided = turns.filter((_, index) => index % 100 === STAY).map(({ turnId }) => standing.get(turnId)?.[0]);
   expect(nodes.filter(({ node_id }) => decided.includes(node_id))).toMatchObject(
     decided.map(() => ({ importance: 'HIGH', turns: [expect.any(String)] })),
   );
   for (const index of [0, 20, 60, 103, TURNS - 1]) {
     const [best] = await memory.search(`which port does the service qz${index}x listen on?`, { top: 1 });
-    const ids = standing.get(turns[index]?.end as string);
+    const ids = standing.get(turns[index]?.turnId as string);
     expect({ index, found: best?.node.node_id }).toEqual({ index, found: ids?.[0] });
   }
 });

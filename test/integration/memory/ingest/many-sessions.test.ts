@@ -21,11 +21,11 @@ test.each(['off', 'local'] as const)(
         if (session % 20 === 0) await memory.sessions({});
       }
       // Turns that were put away are read again where they are to be cut.
-      if (nth === 0) memory.prepare('s0', [said(0, 0).end]);
+      if (nth === 0) memory.prepare('s0', [said(0, 0).turnId]);
     }
     expect(await memory.flush(60_000)).toBe(true);
-    const ends = all.flatMap((session) => [said(session, 0).end, said(session, 1).end]);
-    const standing = memory.standIns(ends);
+    const turnIds = all.flatMap((session) => [said(session, 0).turnId, said(session, 1).turnId]);
+    const standing = memory.nodesCovering(turnIds);
     expect(standing.size).toBe(2 * SESSIONS);
     expect([...standing.values()].filter((ids) => ids.length !== 1)).toEqual([]);
     for (const session of [0, 1, 100, SESSIONS - 1]) {

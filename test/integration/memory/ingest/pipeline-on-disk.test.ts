@@ -19,7 +19,7 @@ const turns = [
   talk(`From now on always use pnpm, never npm; the token is ${secret}.`, 'Understood: pnpm only.'),
   talk('Payment retries must be capped at 4.', 'payment-client.ts caps retries at 4.'),
 ];
-const ends = turns.map((turn) => turn.end);
+const turnIds = turns.map((turn) => turn.turnId);
 
 async function openOn(home: string): Promise<Memory> {
   const paths = homePaths(home);
@@ -46,13 +46,13 @@ describe('memory on a real disk', () => {
     const first = await openOn(home);
     first.capture(turns);
     expect(await first.flush(60_000)).toBe(true);
-    const before = first.standIns(ends);
+    const before = first.nodesCovering(turnIds);
     expect(before.size).toBe(3);
     const brief = await first.brief('s1');
     await first.close();
 
     const second = await openOn(home);
-    expect(second.standIns(ends)).toEqual(before);
+    expect(second.nodesCovering(turnIds)).toEqual(before);
     expect(await second.brief('s1')).toBe(brief);
     expect((await second.search('staging database port', { top: 3 }))[0]?.line.text).toContain('5433');
     expect((await second.restore('s1'))[0]?.content).toBe('The staging database listens on port 5433.');

@@ -33,7 +33,7 @@ describe('a session that is closed', () => {
     memory.capture([first]);
     await expect.poll(() => stateOf(memory, 'abc-1')).toMatchObject({ status: 'active', closed_at: null });
     expect(await memory.closeSession('abc-1')).toMatchObject({ status: 'closed', turns: 1 });
-    expect(memory.standIns([first.end]).size).toBe(1);
+    expect(memory.nodesCovering([first.turnId]).size).toBe(1);
     const again = await start(disk);
     expect(await again.session('abc-1')).toMatchObject({
       status: 'closed',

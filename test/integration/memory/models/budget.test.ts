@@ -93,7 +93,7 @@ describe('memory under a quota', () => {
     await memory.flush(5_000);
     expect(writers(memory)).toEqual(['scripted']);
     expect(memory.status().llm.deferred).toBe(0);
-    expect(memory.standIns(turns.map((turn) => turn.end)).size).toBe(3);
+    expect(memory.nodesCovering(turns.map((turn) => turn.turnId)).size).toBe(3);
   });
 
   test('keeps waiting over a restart, and catches up in the next life', async () => {

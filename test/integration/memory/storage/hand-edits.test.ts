@@ -166,7 +166,7 @@ test('a section taken out by hand is not made again, its raw turn stays, and put
   }
 });
 
-test('a stand-in that was edited by hand stays as it was written, whatever the model answers', async () => {
+test('a draft that was edited by hand stays as it was written, whatever the model answers', async () => {
   const dir = await tempDir();
   let answer: () => void = () => {};
   const asked = new Promise<void>((resolve) => {
@@ -183,7 +183,7 @@ test('a stand-in that was edited by hand stays as it was written, whatever the m
   memory.capture(turns);
   memory.prepare(
     's1',
-    turns.map(({ end }) => end),
+    turns.map(({ turnId }) => turnId),
   );
   await expect.poll(() => model.compacted).toHaveLength(1);
   const file = filesBelow(path.join(dir, 'memory', 'nodes'))[0] as string;

@@ -65,11 +65,11 @@ async function killedWriter(name: string, body: string, template: unknown): Prom
 
 test('no acknowledged turn is lost when the writer is killed', async () => {
   const body = `const journal = await openJournal({ dir: home + '/journal', report() {} });
-const write = (at) => journal.append({ ...template, end: 'e' + at });`;
+const write = (at) => journal.append({ ...template, turnId: 'e' + at });`;
   const acknowledged = await killedWriter('journal', body, turn('s-1', 'x', 'y'.repeat(20_000)));
   const journal = await openJournal({ dir: path.join(home, 'journal'), report: () => {} });
-  const ends = new Set((await journal.read('s-1')).map(({ end }) => end));
-  for (const at of acknowledged) expect(ends).toContain(`e${at}`);
+  const turnIds = new Set((await journal.read('s-1')).map(({ turnId }) => turnId));
+  for (const at of acknowledged) expect(turnIds).toContain(`e${at}`);
   await journal.close();
 });
 

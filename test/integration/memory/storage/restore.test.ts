@@ -137,7 +137,7 @@ describe('restore', () => {
       { role: 'user' as const, content, sha256: sha256(content) },
       { role: 'assistant' as const, content: '"Noted."', sha256: sha256('"Noted."') },
     ];
-    const turn = { key: 'a', end: 'b', before: '', sessionId: 's', projectDir: '/p', model: 'm', atMs: 1, messages };
+    const turn = { key: 'a', turnId: 'b', before: '', sessionId: 's', projectDir: '/p', model: 'm', atMs: 1, messages };
     memory.capture([turn]);
     await memory.flush(10_000);
     const restored = await memory.restore('s');

@@ -20,13 +20,13 @@ async function open(dir: string): Promise<{ journal: Journal; problems: Problem[
 
 async function threeTurns(dir: string): Promise<{ file: string; bytes: Buffer }> {
   const { journal } = await open(dir);
-  for (const end of ['a', 'b', 'c']) await journal.append(turn('s-1', end));
+  for (const turnId of ['a', 'b', 'c']) await journal.append(turn('s-1', turnId));
   await journal.close();
   const file = path.join(dir, 's-1.log');
   return { file, bytes: await readFile(file) };
 }
 
-const endsOf = async (journal: Journal): Promise<string[]> => (await journal.read('s-1')).map(({ end }) => end);
+const endsOf = async (journal: Journal): Promise<string[]> => (await journal.read('s-1')).map(({ turnId }) => turnId);
 
 describe('the journal on disk', () => {
   journalContract(async () => (await open(path.join(await tempDir(), 'journal'))).journal);
@@ -38,6 +38,17 @@ describe('the journal on disk', () => {
     expect((await journal.append(turn('s-1', 'd'))).seq).toBe(3);
     expect(await endsOf(journal)).toEqual(['a', 'b', 'c', 'd']);
     expect(problems).toEqual([]);
+  });
+
+  test('stores turn ids under `end`, as every version did, and reads them back', async () => {
+    const dir = await tempDir();
+    const { journal } = await open(dir);
+    const record = await journal.append({ ...turn('s-1', 'whole'), parts: [{ turnId: 'part', messages: 1 }] });
+    await journal.close();
+    const { payloads } = readFrames(await readFile(path.join(dir, 's-1.log')));
+    const { turnId: _, ...rest } = record;
+    expect(JSON.parse(String(payloads[0]))).toEqual({ ...rest, end: 'whole', parts: [{ end: 'part', messages: 1 }] });
+    expect(await (await open(dir)).journal.read('s-1')).toEqual([record]);
   });
 
   test('is readable by its owner alone', async () => {
@@ -75,12 +86,12 @@ describe('the journal on disk', () => {
       await mkdir(inner, { mode: 0o700 });
       await writeFile(path.join(inner, 's-1.log'), flipped, { mode: 0o600 });
       const { journal, problems } = await open(inner);
-      const ends = await endsOf(journal);
-      expect(ends.length).toBeGreaterThanOrEqual(2);
-      expect(['a', 'b', 'c']).toEqual(expect.arrayContaining(ends));
+      const turnIds = await endsOf(journal);
+      expect(turnIds.length).toBeGreaterThanOrEqual(2);
+      expect(['a', 'b', 'c']).toEqual(expect.arrayContaining(turnIds));
       expect(problems).toHaveLength(1);
       expect(await readFile(path.join(inner, 's-1.log.damaged-1'))).toEqual(flipped);
-      expect(await endsOf((await open(inner)).journal)).toEqual(ends);
+      expect(await endsOf((await open(inner)).journal)).toEqual(turnIds);
     }
     expect(await readFile(file)).toEqual(bytes);
   });

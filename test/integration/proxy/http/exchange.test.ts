@@ -96,11 +96,11 @@ describe('pass-through', () => {
         expect(got?.method).toBe(method);
         expect(got?.url).toBe(path);
         expect(got?.body.equals(sent ?? Buffer.alloc(0))).toBe(true);
-        const ends = got?.rawHeaders.filter((_, at, all) => {
+        const turnIds = got?.rawHeaders.filter((_, at, all) => {
           const lower = all[at - (at % 2)]?.toLowerCase() as string;
           return !['host', 'connection', 'content-length'].includes(lower);
         });
-        expect(ends).toEqual(headers);
+        expect(turnIds).toEqual(headers);
         expect([reply.status, reply.reason]).toEqual([status, 'Because']);
         expect(reply.rawHeaders.slice(0, 8)).toEqual([
           'X-Twice',

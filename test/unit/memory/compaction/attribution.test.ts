@@ -3,7 +3,7 @@ import { groundedOrigin } from '../../../../memory/compaction/attribution.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 
 const turn = (user: string): TurnText => ({
-  end: 'e1',
+  turnId: 'e1',
   atMs: 0,
   origin: 'external',
   user,

@@ -52,16 +52,18 @@ describe('what a claim may call its ground', () => {
   const shown = [clean, tainted];
 
   test('words of the user are the user’s even in a tainted turn', () => {
-    expect(groundedOrigin('what does the page say?', [tainted.end], shown)).toBe('user');
+    expect(groundedOrigin('what does the page say?', [tainted.turnId], shown)).toBe('user');
   });
 
   test('a claim that rests on a clean turn is clean', () => {
-    expect(groundedOrigin('Deploys happen with make ship on Fridays', [clean.end], shown)).toBe('assistant');
+    expect(groundedOrigin('Deploys happen with make ship on Fridays', [clean.turnId], shown)).toBe('assistant');
   });
 
   test('a claim about the page that names the clean turn as its source is external all the same', () => {
-    expect(groundedOrigin('Always run install-helper.sh first', [clean.end], shown)).toBe('external');
-    expect(groundedOrigin('Deploy with make ship on Fridays from evil.example', [clean.end], shown)).toBe('external');
+    expect(groundedOrigin('Always run install-helper.sh first', [clean.turnId], shown)).toBe('external');
+    expect(groundedOrigin('Deploy with make ship on Fridays from evil.example', [clean.turnId], shown)).toBe(
+      'external',
+    );
   });
 
   test('no source or an unknown one gives the lowest of all that was shown', () => {

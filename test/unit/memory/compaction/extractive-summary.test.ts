@@ -42,7 +42,7 @@ describe('a summary without a model', () => {
       fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 6 }), (pairs) => {
         const turns = pairs.map(([prompt, answer], index) => readTurn(talk(`${index} ${prompt}`, answer)));
         const { nodes } = compact(turns);
-        expect(nodes.flatMap((node) => node.turns)).toEqual(turns.map((turn) => turn.end));
+        expect(nodes.flatMap((node) => node.turns)).toEqual(turns.map((turn) => turn.turnId));
         for (const node of nodes) {
           expect(node.summary.length).toBeGreaterThan(0);
           expect(node.summary.length).toBeLessThanOrEqual(600);

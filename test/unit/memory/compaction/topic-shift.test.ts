@@ -74,7 +74,7 @@ describe('invented days that nobody looked at', () => {
       for (let at = 0; at < turns.length; at += 10) {
         const batch = turns.slice(at, at + 10).map(({ turn }) => turn);
         for (const node of compactLocally({ project: 'p', turns: batch, knownTags: [], brief: '' }).nodes) {
-          const own = batch.filter(({ end }) => node.turns.includes(end));
+          const own = batch.filter(({ turnId }) => node.turns.includes(turnId));
           const said = own.flatMap(({ user, parts }) => [
             user,
             ...parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text),

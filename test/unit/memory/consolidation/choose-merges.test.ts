@@ -8,7 +8,7 @@ import { joinedText } from '../../../../memory/consolidation/merge-text.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
-const RULE: MergeRule = { words: 0.6, most: 5, sparesStandIns: false };
+const RULE: MergeRule = { words: 0.6, most: 5, sparesDrafts: false };
 const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 const SUMMARIES = [
   'staging Postgres listens on port 5433',

@@ -4,7 +4,7 @@ import { chooseFolds, foldedText } from '../../../../memory/consolidation/merge-
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
-const rule = { sparesStandIns: false };
+const rule = { sparesDrafts: false };
 const nodeAt = (index: number, over: Partial<MemoryNode> = {}): MemoryNode =>
   makeNode({
     node_id: `mem_20260301_101500_${index.toString(16).padStart(6, '0')}`,
@@ -21,7 +21,7 @@ describe('the nodes of one session', () => {
   it('are folded above 200, the older ones, in pairs of neighbours, the smallest first', () => {
     expect(chooseFolds(session(200), rule)).toEqual([]);
     const nodes = session(201, (index) =>
-      index < 20 ? { turns: ['a', 'b', 'c'].map((end) => `${end}${index}`) } : {},
+      index < 20 ? { turns: ['a', 'b', 'c'].map((turnId) => `${turnId}${index}`) } : {},
     );
     const folds = chooseFolds(nodes.toReversed(), rule);
     expect(nodes.length - folds.length).toBeGreaterThanOrEqual(150);
@@ -55,7 +55,7 @@ describe('the nodes of one session', () => {
   });
 
   it('are left alone while a model is to write them anew, and where they contradict each other', () => {
-    expect(chooseFolds(session(400), { sparesStandIns: true })).toEqual([]);
+    expect(chooseFolds(session(400), { sparesDrafts: true })).toEqual([]);
     const changing = session(400, (index) => ({ facts: [statement(`${5000 + index}`)] }));
     expect(chooseFolds(changing, rule)).toEqual([]);
   });

@@ -77,8 +77,8 @@ describe('a piece as memory', () => {
 
   test('is named by its words and its project, and is nobody’s statement', () => {
     const turn = documentTurn(chunk, source, 5);
-    expect(documentTurn(chunk, { ...source, file: '/elsewhere/copy.md' }, 9).end).toBe(turn.end);
-    expect(documentTurn(chunk, { ...source, project: 'q' }, 5).end).not.toBe(turn.end);
+    expect(documentTurn(chunk, { ...source, file: '/elsewhere/copy.md' }, 9).turnId).toBe(turn.turnId);
+    expect(documentTurn(chunk, { ...source, project: 'q' }, 5).turnId).not.toBe(turn.turnId);
     expect(readTurn(turn)).toMatchObject({ origin: 'tool', user: '', parts: [{ origin: 'tool', text: chunk.text }] });
     expect(readTurn({ ...turn, model: 'claude-opus-4-8' }).parts).toEqual([]);
   });

@@ -109,7 +109,7 @@ describe('the names of past turns', () => {
         turns.slice(from).map((turn) => ({ ...turn, sessionId })),
         'claude',
         'p',
-      ).map(({ end }) => end);
+      ).map(({ turnId }) => turnId);
     expect(ends('s2')).toEqual(ends('s1'));
     expect(new Set([...ends('s1'), ...ends('s1', 1)]).size).toBe(3);
   });

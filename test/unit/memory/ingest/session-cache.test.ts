@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { type AwakeParts, createAwakeSessions } from '../../../../memory/ingest/session-cache.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 
-const turn: TurnText = { end: 'e', atMs: 0, origin: 'user', user: 'hello', parts: [] };
+const turn: TurnText = { turnId: 'e', atMs: 0, origin: 'user', user: 'hello', parts: [] };
 const nothing = async (): Promise<void> => {};
 
 function make(over: Partial<AwakeParts> = {}) {

@@ -4,51 +4,51 @@ import { createTurnBook, type TurnBook } from '../../../../memory/ingest/turn-re
 import type { JournalTurn } from '../../../../memory/model/turn.ts';
 
 const ENDS = ['a', 'b', 'c', 'd', 'e', 'f'];
-const sessionOf = (end: string): string => (end < 'd' ? 'one' : 'two');
+const sessionOf = (turnId: string): string => (turnId < 'd' ? 'one' : 'two');
 
-function record(book: TurnBook, end: string, said = end, project = '/p'): boolean {
+function record(book: TurnBook, turnId: string, said = turnId, project = '/p'): boolean {
   const turn: JournalTurn = {
     key: `key of ${said}`,
-    end,
-    sessionId: sessionOf(end),
+    turnId,
+    sessionId: sessionOf(turnId),
     projectDir: '/p',
     model: 'm',
-    atMs: end.charCodeAt(0),
+    atMs: turnId.charCodeAt(0),
     messages: [],
     seq: 0,
     project,
     redacted: false,
   };
-  return book.record(turn, { end, atMs: turn.atMs, origin: 'user', user: said, parts: [] });
+  return book.record(turn, { turnId, atMs: turn.atMs, origin: 'user', user: said, parts: [] });
 }
 
-const act = fc.record({ end: fc.constantFrom(...ENDS), what: fc.constantFrom('take', 'release', 'record', 'drop') });
+const act = fc.record({ turnId: fc.constantFrom(...ENDS), what: fc.constantFrom('take', 'release', 'record', 'drop') });
 
 test('whatever is taken, released, recorded and dropped, each turn is taken once until it is released', () => {
   fc.assert(
     fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
       const book = createTurnBook();
       const [taken, recorded] = [new Set<string>(), new Set<string>()];
-      for (const { end, what } of acts) {
+      for (const { turnId, what } of acts) {
         if (what === 'take') {
-          expect(book.take(end)).toBe(!taken.has(end));
-          taken.add(end);
+          expect(book.take(turnId)).toBe(!taken.has(turnId));
+          taken.add(turnId);
         } else if (what === 'release') {
-          book.release(end);
-          if (!recorded.has(end)) taken.delete(end);
+          book.release(turnId);
+          if (!recorded.has(turnId)) taken.delete(turnId);
         } else if (what === 'drop') {
-          book.drop([end]);
-          recorded.delete(end);
+          book.drop([turnId]);
+          recorded.delete(turnId);
         } else {
-          record(book, end);
-          taken.add(end);
-          recorded.add(end);
+          record(book, turnId);
+          taken.add(turnId);
+          recorded.add(turnId);
         }
       }
-      for (const end of ENDS) {
-        expect(book.isRecorded(end)).toBe(recorded.has(end));
-        expect(book.sessionOf(end)).toBe(recorded.has(end) ? sessionOf(end) : undefined);
-        expect(book.take(end)).toBe(!taken.has(end));
+      for (const turnId of ENDS) {
+        expect(book.isRecorded(turnId)).toBe(recorded.has(turnId));
+        expect(book.sessionOf(turnId)).toBe(recorded.has(turnId) ? sessionOf(turnId) : undefined);
+        expect(book.take(turnId)).toBe(!taken.has(turnId));
       }
     }),
   );

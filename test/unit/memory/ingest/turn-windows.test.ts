@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createSessionTurns } from '../../../../memory/ingest/turn-windows.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 
-const turn = (at: number): TurnText => ({ end: `t${at}`, atMs: at, origin: 'user', user: `said ${at}`, parts: [] });
+const turn = (at: number): TurnText => ({ turnId: `t${at}`, atMs: at, origin: 'user', user: `said ${at}`, parts: [] });
 const turns = (from: number, to: number): TurnText[] => Array.from({ length: to - from }, (_, at) => turn(from + at));
 
 function counted(all: () => readonly TurnText[]) {
@@ -14,8 +14,8 @@ function counted(all: () => readonly TurnText[]) {
   return { session, reads: () => reads };
 }
 
-const endsBefore = async (read: ReturnType<ReturnType<typeof createSessionTurns>['read']>, end: string) =>
-  (await read).before.get(end);
+const endsBefore = async (read: ReturnType<ReturnType<typeof createSessionTurns>['read']>, turnId: string) =>
+  (await read).before.get(turnId);
 
 test('what follows the turns known so far needs no reading; each turn knows the five before it, nearest first', async () => {
   let written = 3;

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { replaceStandIns } from '../../../../memory/model/replace-drafts.ts';
-import { createCatalogue } from '../../../../memory/storage/node-registry.ts';
+import { replaceDrafts } from '../../../../memory/model/replace-drafts.ts';
+import { createNodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 const id = (index: number): string => `mem_20260301_101500_${index.toString(16).padStart(6, '0')}`;
@@ -10,19 +10,19 @@ const at = '2026-03-02T00:00:00.000Z';
 const node = (index: number, turns: string[], writtenBy = 'local'): MemoryNode =>
   makeNode({ node_id: id(index), turns, written_by: writtenBy });
 
-describe('the model’s nodes in the place of stand-ins', () => {
+describe('the model’s nodes in the place of drafts', () => {
   test('one for one keeps the id', () => {
-    const [fresh] = replaceStandIns([node(1, ['a', 'b'])], [node(9, ['a', 'b'], 'claude')], at);
+    const [fresh] = replaceDrafts([node(1, ['a', 'b'])], [node(9, ['a', 'b'], 'claude')], at);
     expect(fresh).toMatchObject({ node_id: id(1), written_by: 'claude' });
   });
 
   test('one for several leaves pointers, several for one get ids of their own', () => {
-    const merged = replaceStandIns([node(1, ['a']), node(2, ['b'])], [node(9, ['a', 'b'], 'claude')], at);
+    const merged = replaceDrafts([node(1, ['a']), node(2, ['b'])], [node(9, ['a', 'b'], 'claude')], at);
     expect(merged.map((each) => [each.node_id, each.superseded_by])).toEqual([
       [id(1), null],
       [id(2), id(1)],
     ]);
-    const split = replaceStandIns([node(1, ['a', 'b'])], [node(8, ['a'], 'claude'), node(9, ['b'], 'claude')], at);
+    const split = replaceDrafts([node(1, ['a', 'b'])], [node(8, ['a'], 'claude'), node(9, ['b'], 'claude')], at);
     expect(split.map((each) => each.node_id)).toEqual([id(1), id(9)]);
   });
 
@@ -42,13 +42,13 @@ describe('the model’s nodes in the place of stand-ins', () => {
           fc.tuple(fc.constant(one), fc.array(fc.nat(3), { minLength: one.length, maxLength: one.length })),
         ),
         ([one, other]) => {
-          const standIns = partition(one, 100, 'local');
-          const catalogue = createCatalogue();
-          catalogue.put(standIns);
-          catalogue.put(replaceStandIns(standIns, partition(other, 200, 'claude'), at));
-          for (const standIn of standIns) expect(catalogue.current(standIn.node_id)?.written_by).toBe('claude');
+          const drafts = partition(one, 100, 'local');
+          const catalogue = createNodeRegistry();
+          catalogue.put(drafts);
+          catalogue.put(replaceDrafts(drafts, partition(other, 200, 'claude'), at));
+          for (const draft of drafts) expect(catalogue.current(draft.node_id)?.written_by).toBe('claude');
           for (const index of one.keys()) {
-            const ids = catalogue.standingFor(`t${index}`);
+            const ids = catalogue.nodesCovering(`t${index}`);
             expect(ids.map((each) => catalogue.get(each)?.written_by)).toEqual(['claude']);
           }
           expect(catalogue.size()).toBe(new Set(other).size);
@@ -60,16 +60,16 @@ describe('the model’s nodes in the place of stand-ins', () => {
 
 describe('the catalogue', () => {
   test('a removed node stands for nothing, and a pointer to it leads nowhere', () => {
-    const catalogue = createCatalogue();
+    const catalogue = createNodeRegistry();
     catalogue.put([node(1, ['a'], 'claude'), { ...node(2, ['b']), superseded_by: id(1) }]);
     expect(catalogue.pointersTo(id(1)).map((each) => each.node_id)).toEqual([id(2)]);
     catalogue.remove([id(1)]);
     expect(catalogue.current(id(2))).toBeUndefined();
-    expect(catalogue.standingFor('a')).toEqual([]);
+    expect(catalogue.nodesCovering('a')).toEqual([]);
   });
 
   test('tags come most used first, of the project alone', () => {
-    const catalogue = createCatalogue();
+    const catalogue = createNodeRegistry();
     catalogue.put([
       makeNode({ node_id: id(1), topic_tags: ['a', 'b'] }),
       makeNode({ node_id: id(2), topic_tags: ['b'] }),

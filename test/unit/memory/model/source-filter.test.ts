@@ -9,7 +9,7 @@ const call = (tool: string, input: unknown): TurnPart => ({
   tool,
   text: JSON.stringify(input),
 });
-const turn = (...parts: TurnPart[]): TurnText => ({ end: 'e', atMs: 0, origin: 'tool', user: '', parts });
+const turn = (...parts: TurnPart[]): TurnText => ({ turnId: 'e', atMs: 0, origin: 'tool', user: '', parts });
 
 describe('a turn is from a source', () => {
   const page = turn(call('WebFetch', { url: 'https://docs.example.org/a/page?x=1', prompt: 'what does it say' }));

@@ -40,7 +40,7 @@ describe('the compacter’s prompt', () => {
     expect(compacterPrompt({ ...input, turns: [turn] }, 'f00d').user.match(/f00d end>>>/g)).toHaveLength(2);
   });
 
-  test('labels of the answer become ends, unknown ones are dropped, tags are tidied', () => {
+  test('labels of the answer become turn ids, unknown ones are dropped, tags are tidied', () => {
     const { nodes, brief } = compacterPrompt(input, 'f').parse({
       nodes: [node],
       brief: {
@@ -48,9 +48,9 @@ describe('the compacter’s prompt', () => {
         hints: [{ text: ' ', sources: [] }],
       },
     });
-    expect(nodes[0]).toMatchObject({ turns: [first.end, second.end], topic_tags: ['data-base'] });
-    expect(nodes[0]?.facts[0]?.evidence).toEqual([first.end]);
-    expect(brief).toEqual({ active: [{ text: 'Shop database moves to 5433', sources: [first.end] }], hints: [] });
+    expect(nodes[0]).toMatchObject({ turns: [first.turnId, second.turnId], topic_tags: ['data-base'] });
+    expect(nodes[0]?.facts[0]?.evidence).toEqual([first.turnId]);
+    expect(brief).toEqual({ active: [{ text: 'Shop database moves to 5433', sources: [first.turnId] }], hints: [] });
   });
 
   test('a claim that is kept keeps the turns it rested on', () => {
@@ -58,7 +58,7 @@ describe('the compacter’s prompt', () => {
     const prompt = compacterPrompt({ ...input, briefClaims }, 'f');
     expect(prompt.user).toContain('[b1] Ship on Friday');
     const brief = { active: [{ text: 'Ship on Friday', sources: ['b1', 't2'] }], hints: [] };
-    expect(prompt.parse({ nodes: [node], brief }).brief.active[0]?.sources).toEqual(['old-end', second.end]);
+    expect(prompt.parse({ nodes: [node], brief }).brief.active[0]?.sources).toEqual(['old-end', second.turnId]);
   });
 
   test('a claim that names no turn, or none that is known, rests on all that was shown', () => {
@@ -66,7 +66,7 @@ describe('the compacter’s prompt', () => {
     const brief = { active: [{ text: 'Ship soon', sources: [] }], hints: [{ text: 'Ask first', sources: ['t9'] }] };
     const parsed = compacterPrompt({ ...input, briefClaims }, 'f').parse({ nodes: [node], brief });
     for (const { sources } of [...parsed.brief.active, ...parsed.brief.hints]) {
-      expect(sources).toEqual([first.end, second.end, 'old-end']);
+      expect(sources).toEqual([first.turnId, second.turnId, 'old-end']);
     }
   });
 

@@ -65,12 +65,16 @@ test('scores are those of BM25 over the rows that stay, of turns and of their wi
   fc.assert(
     fc.property(fc.array(turnRow, { maxLength: 14 }), terms, (drawn, asked) => {
       const index = createWordIndex();
-      const rows = drawn.map((each, id) => ({ ...each, id, before: each.before.filter((end) => end !== each.turn) }));
+      const rows = drawn.map((each, id) => ({
+        ...each,
+        id,
+        before: each.before.filter((turnId) => turnId !== each.turn),
+      }));
       for (const { id, tokens, ...row } of rows) index.put(id, { kind: 'turn', ...row }, tokens);
       for (const { id, stays } of rows) if (!stays) index.remove(id);
       const kept = rows.filter(({ stays }) => stays);
       const windows = kept.map(({ id, tokens, before }) => {
-        const earlier = before.flatMap((end) => kept.find(({ turn }) => turn === end)?.tokens ?? []);
+        const earlier = before.flatMap((turnId) => kept.find(({ turn }) => turn === turnId)?.tokens ?? []);
         return { id, tokens: [...tokens, ...earlier] };
       });
       const everything = { limit: 100, fits: () => true };

@@ -3,7 +3,7 @@ import { silentLog } from '../../../../common/log.ts';
 import { createTracker } from '../../../../memory/ingest/task-queue.ts';
 import type { IndexRow } from '../../../../memory/search/node-index.ts';
 import { createIndexer } from '../../../../memory/storage/indexer.ts';
-import { createCatalogue } from '../../../../memory/storage/node-registry.ts';
+import { createNodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createMemoryIndex } from '../../../helpers/memory-index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
@@ -28,11 +28,11 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
       return index.upsert(rows);
     },
   };
-  const catalogue = createCatalogue();
+  const catalogue = createNodeRegistry();
   catalogue.put(nodes);
   const textsOf = async (sessionId: string) => {
-    const end = sessionId.replace('session', 'end');
-    return [{ end, atMs: 1, origin: 'user' as const, user: `said in ${sessionId}`, parts: [] }];
+    const turnId = sessionId.replace('session', 'end');
+    return [{ turnId, atMs: 1, origin: 'user' as const, user: `said in ${sessionId}`, parts: [] }];
   };
   const indexer = createIndexer({
     sessionOf: () => undefined,
@@ -53,16 +53,16 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
 });
 
 test('an older node that is written along with a batch keeps the rows of its turns', async () => {
-  const said = (end: string, atMs: number) => ({
-    end,
+  const said = (turnId: string, atMs: number) => ({
+    turnId,
     atMs,
     origin: 'user' as const,
-    user: `said at ${end}`,
+    user: `said at ${turnId}`,
     parts: [],
   });
   const turns = [said('end-0', 1), said('end-1', 2)];
   const index = createMemoryIndex(createHashEmbedder());
-  const catalogue = createCatalogue();
+  const catalogue = createNodeRegistry();
   const indexer = createIndexer({
     sessionOf: () => undefined,
     index,

@@ -1,25 +1,25 @@
 import { expect, test } from 'vitest';
-import { createCatalogue } from '../../../../memory/storage/node-registry.ts';
+import { createNodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 test('a turn is stood for by one node, by several in their order, by none once they are gone', () => {
-  const catalogue = createCatalogue();
-  expect(catalogue.standingFor('t')).toEqual([]);
+  const catalogue = createNodeRegistry();
+  expect(catalogue.nodesCovering('t')).toEqual([]);
   catalogue.put([makeNode({ node_id: 'a', turns: ['t', 't'] })]);
-  expect(catalogue.standingFor('t')).toEqual(['a']);
+  expect(catalogue.nodesCovering('t')).toEqual(['a']);
   catalogue.put([makeNode({ node_id: 'b', turns: ['t', 'u'] })]);
   catalogue.put([makeNode({ node_id: 'c', turns: ['t'] })]);
-  expect(catalogue.standingFor('t')).toEqual(['a', 'b', 'c']);
+  expect(catalogue.nodesCovering('t')).toEqual(['a', 'b', 'c']);
   catalogue.put([makeNode({ node_id: 'a', turns: ['u'] })]);
-  expect(catalogue.standingFor('t')).toEqual(['b', 'c']);
-  expect(catalogue.standingFor('u')).toEqual(['b', 'a']);
+  expect(catalogue.nodesCovering('t')).toEqual(['b', 'c']);
+  expect(catalogue.nodesCovering('u')).toEqual(['b', 'a']);
   catalogue.remove(['b', 'c']);
-  expect(catalogue.standingFor('t')).toEqual([]);
-  expect(catalogue.standingFor('u')).toEqual(['a']);
+  expect(catalogue.nodesCovering('t')).toEqual([]);
+  expect(catalogue.nodesCovering('u')).toEqual(['a']);
 });
 
 test('a session has as many nodes as were put and not removed', () => {
-  const catalogue = createCatalogue();
+  const catalogue = createNodeRegistry();
   catalogue.put(['a', 'b', 'a'].map((node_id) => makeNode({ node_id, session_id: 's' })));
   catalogue.put([makeNode({ node_id: 'c', session_id: 'other' })]);
   expect(catalogue.sizeOf('s')).toBe(2);

@@ -7,7 +7,7 @@ import { contentDigest } from '../../../../memory/model/content-hash.ts';
 import { isPointer } from '../../../../memory/model/replace-drafts.ts';
 import type { NodeIndex } from '../../../../memory/search/node-index.ts';
 import { createIndexer } from '../../../../memory/storage/indexer.ts';
-import { type Catalogue, createCatalogue } from '../../../../memory/storage/node-registry.ts';
+import { createNodeRegistry, type NodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { createStore, type Store } from '../../../../memory/storage/node-store.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { createMemoryIndex } from '../../../helpers/memory-index.ts';
@@ -17,18 +17,24 @@ import { createTextFiles, readTexts, type TextFiles } from '../../../helpers/tex
 
 interface Shelf {
   readonly files: TextFiles;
-  readonly catalogue: Catalogue;
+  readonly catalogue: NodeRegistry;
   readonly index: NodeIndex;
   readonly store: Store;
   readonly tracker: Tracker;
 }
 
 const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
-const turnText = (end: string) => ({ end, atMs: 1, origin: 'user' as const, user: `said in ${end}`, parts: [] });
+const turnText = (turnId: string) => ({
+  turnId,
+  atMs: 1,
+  origin: 'user' as const,
+  user: `said in ${turnId}`,
+  parts: [],
+});
 const TURNS = Array.from({ length: 12 }, (_, at) => turnText(`end-${at}`));
 
 async function shelf(files = createTextFiles(), index = createMemoryIndex(createHashEmbedder())): Promise<Shelf> {
-  const catalogue = createCatalogue();
+  const catalogue = createNodeRegistry();
   const tracker = createTracker();
   const indexer = createIndexer({
     index,
@@ -39,7 +45,10 @@ async function shelf(files = createTextFiles(), index = createMemoryIndex(create
     log: silentLog,
   });
   const dismissed: string[] = [];
-  const list = { load: async () => dismissed, add: async (ends: readonly string[]) => void dismissed.push(...ends) };
+  const list = {
+    load: async () => dismissed,
+    add: async (turnIds: readonly string[]) => void dismissed.push(...turnIds),
+  };
   const store = createStore({ nodeFiles: files, dismissed: list, index, catalogue, indexer });
   await store.open();
   await indexer.reconcile(
@@ -63,7 +72,9 @@ async function expectAgreement({ files, catalogue, index, store, tracker }: Shel
     new Map(live.map((node) => [node.node_id, contentDigest(node)])),
   );
   const indexed = new Set([...entries.values()].flatMap(({ turns }) => turns));
-  const stoodFor = new Set(live.flatMap((node) => node.turns).filter((end) => TURNS.some((turn) => turn.end === end)));
+  const stoodFor = new Set(
+    live.flatMap((node) => node.turns).filter((turnId) => TURNS.some((turn) => turn.turnId === turnId)),
+  );
   expect(indexed).toEqual(stoodFor);
 }
 

@@ -177,8 +177,8 @@ describe('cuts inside a tool loop', () => {
     const whole = captured.find((turn) => turn.part === undefined && turn.parts !== undefined);
     expect(parts.length).toBeGreaterThan(2);
     parts.forEach((part, index) => {
-      expect(part.part).toEqual({ index, after: parts[index - 1]?.end ?? null });
-      expect(whole?.parts?.[index]).toEqual({ end: part.end, messages: part.messages.length });
+      expect(part.part).toEqual({ index, after: parts[index - 1]?.turnId ?? null });
+      expect(whole?.parts?.[index]).toEqual({ turnId: part.turnId, messages: part.messages.length });
     });
     const theirs = (turn: typeof whole) => turn?.messages.map(({ content }) => JSON.parse(content) as unknown);
     const heads = parts.flatMap((part) => theirs(part) ?? []);

@@ -176,21 +176,23 @@ test('many single commits do not pile up fragments', async () => {
 
 test('what was said is read as it was last written: before tidying, after it, and where there is too much to hold', async () => {
   const dir = path.join(await tempDir(), 'index');
-  const ends = Array.from({ length: 12 }, (_, at) => `t${at}`);
-  const said = (mark: string, of = ends) => new Map(of.map((end) => [end, { text: `${mark} ${end}`, origin: 'tool' }]));
-  const written = (mark: string, of = ends) => of.map((end) => turnRow(`n${end}`, end, `${mark} ${end}`));
+  const turnIds = Array.from({ length: 12 }, (_, at) => `t${at}`);
+  const said = (mark: string, of = turnIds) =>
+    new Map(of.map((turnId) => [turnId, { text: `${mark} ${turnId}`, origin: 'tool' }]));
+  const written = (mark: string, of = turnIds) =>
+    of.map((turnId) => turnRow(`n${turnId}`, turnId, `${mark} ${turnId}`));
   const opened = await open(dir);
   for (const row of written('first')) await opened.index.upsert([row]);
-  expect(await opened.index.turnWords([...ends, 'unknown'])).toEqual(said('first'));
+  expect(await opened.index.turnWords([...turnIds, 'unknown'])).toEqual(said('first'));
   await opened.index.close();
   const { index } = await open(dir);
-  expect(await index.turnWords(ends)).toEqual(said('first'));
+  expect(await index.turnWords(turnIds)).toEqual(said('first'));
   await index.purge();
-  expect(await index.turnWords(ends)).toEqual(said('first'));
+  expect(await index.turnWords(turnIds)).toEqual(said('first'));
   await index.upsert(written('second', ['t3', 't4']));
   await index.removeNodes(['nt4', 'nt5']);
-  const left = ends.filter((end) => !['t3', 't4', 't5'].includes(end));
-  expect(await index.turnWords(ends)).toEqual(new Map([...said('second', ['t3']), ...said('first', left)]));
+  const left = turnIds.filter((turnId) => !['t3', 't4', 't5'].includes(turnId));
+  expect(await index.turnWords(turnIds)).toEqual(new Map([...said('second', ['t3']), ...said('first', left)]));
   const long = 'long '.repeat(30_000);
   const many = Array.from({ length: 20 }, (_, at) => turnRow(`m${at}`, `u${at}`, `${at} ${long}`));
   await index.upsert(many);
