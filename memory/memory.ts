@@ -19,8 +19,8 @@ import { createSensor } from './compaction/topic-detector.ts';
 import type { DreamReport } from './consolidation/change-set.ts';
 import type { DreamRequest } from './consolidation/consolidator.ts';
 import { openDreams } from './consolidation/consolidator.ts';
-import { createFolding } from './consolidation/folding.ts';
 import { createSleep } from './consolidation/idle-scheduler.ts';
+import { createNodeLimit } from './consolidation/node-limit.ts';
 import { recoverChange } from './consolidation/transaction.ts';
 import type { ImportReport, NodeChange, RollbackReport } from './edit.ts';
 import { createEditing } from './edit.ts';
@@ -214,9 +214,19 @@ export async function createMemory(deps: MemoryOptions): Promise<Memory> {
   const store = createStore({ ...deps, catalogue, indexer });
   const linker = createLinker({ index, catalogue, indexer, store, tracker, log });
   const revisions = createRevisions(catalogue);
-  const folding = createFolding({ ...deps, catalogue, store, tracker });
-  const compactor = createCompactor({ ...deps, catalogue, store, linker, folding, revisions });
-  const upgrades = createUpgrades({ ...deps, catalogue, compactor, revisions, store, linker, folding, texts, tracker });
+  const nodeLimit = createNodeLimit({ ...deps, catalogue, store, tracker });
+  const compactor = createCompactor({ ...deps, catalogue, store, linker, nodeLimit, revisions });
+  const upgrades = createUpgrades({
+    ...deps,
+    catalogue,
+    compactor,
+    revisions,
+    store,
+    linker,
+    nodeLimit,
+    texts,
+    tracker,
+  });
   const sensor = createSensor(deps);
   const files = createFileMemory({ ...deps, catalogue });
   const removed = new Set(await forgotten.load());

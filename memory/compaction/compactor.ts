@@ -1,6 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
-import type { Folding } from '../consolidation/folding.ts';
 import { withoutTools } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { type MemoryNode, nodeId } from '../model/node.ts';
@@ -15,6 +14,12 @@ import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './revisions.ts';
 import { bundleDraft } from './tool-summary.ts';
+
+/** Bounds how many nodes a session keeps. */
+export interface NodeLimit {
+  /** Call after nodes were added to the session; the work runs in the background. */
+  enforce(sessionId: string): void;
+}
 
 export interface Batch {
   readonly sessionId: string;
@@ -60,7 +65,7 @@ type Parts = {
   readonly store: Store;
   readonly revisions: Revisions;
   readonly linker: Linker;
-  readonly folding: Folding;
+  readonly nodeLimit: NodeLimit;
 };
 
 const never = new AbortController().signal;
@@ -74,7 +79,7 @@ export function createCompactor({
   store,
   revisions,
   linker,
-  folding,
+  nodeLimit,
 }: Parts): Compactor {
   async function claimsOf(sessionId: string): Promise<readonly Claim[]> {
     const brief = await nodeFiles.readBrief(sessionId);
@@ -140,7 +145,7 @@ export function createCompactor({
         const own = all.slice(0, nodes.length);
         await held.save([...all, ...childrenOf(own)], turns);
         linker.link(own);
-        for (const id of new Set(batches.map(({ sessionId }) => sessionId))) folding.grew(id);
+        for (const id of new Set(batches.map(({ sessionId }) => sessionId))) nodeLimit.enforce(id);
         return { nodes: own, brief };
       });
     },

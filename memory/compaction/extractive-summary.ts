@@ -8,9 +8,8 @@ import type {
   SensorInput,
   SensorReading,
 } from '../models/language-model.ts';
-import { contentTokens } from '../recall/query.ts';
 import { modalityOf, shownIn } from '../text/content-type.ts';
-import { anchorsOf, tagsOf, topicTokens } from '../text/keywords.ts';
+import { anchorsOf, contentTokens, tagsOf, topicTokens } from '../text/keywords.ts';
 import { clip } from '../text/sanitize-line.ts';
 import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf, userSentences } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';

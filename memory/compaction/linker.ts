@@ -5,12 +5,12 @@ import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
-import { contentTokens } from '../recall/query.ts';
 import type { IndexFilter, Lane, NodeIndex } from '../search/node-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { isPairedScript } from '../text/cjk.ts';
+import { contentTokens } from '../text/keywords.ts';
 import {
   chooseLinks,
   type Kinship,

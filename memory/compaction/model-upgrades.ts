@@ -1,7 +1,6 @@
 import type { Clock } from '../../common/async.ts';
 import { beforeAbort, createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import type { Folding } from '../consolidation/folding.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import type { Texts } from '../ingest/turn-reader.ts';
@@ -14,7 +13,7 @@ import type { ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { CompactionReason } from './compaction.ts';
-import type { Batch, Compactor } from './compactor.ts';
+import type { Batch, Compactor, NodeLimit } from './compactor.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './revisions.ts';
 import { isSameWork, withRevisionsOf } from './supersede.ts';
@@ -70,14 +69,14 @@ type Parts = {
   readonly revisions: Revisions;
   readonly store: Store;
   readonly linker: Linker;
-  readonly folding: Folding;
+  readonly nodeLimit: NodeLimit;
   readonly texts: Texts;
   readonly tracker: Tracker;
   readonly log: Log;
 };
 
 export function createUpgrades(parts: Parts): Upgrades {
-  const { model, quota, clock, catalogue, compactor, revisions, store, linker, folding, texts, tracker, log } = parts;
+  const { model, quota, clock, catalogue, compactor, revisions, store, linker, nodeLimit, texts, tracker, log } = parts;
   const serial = createSerialQueue((error) =>
     log.error('drafts stay: the model’s nodes could not be stored', { error }),
   );
@@ -193,7 +192,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       );
       await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
       linker.link(saved.slice(0, fresh.length));
-      folding.grew(batch.sessionId);
+      nodeLimit.enforce(batch.sessionId);
     });
   }
 

@@ -1,29 +1,11 @@
 import { withoutInjected } from '../ingest/content-blocks.ts';
-import { uniqueTokens } from '../text/tokenizer.ts';
+import { contentTokens } from '../text/keywords.ts';
 
-/** Words of asking and agreeing: they name nothing that could be remembered. */
-const TALK = new Set(
-  (
-    'yes yep yeah no nope ok okay sure right fine good great perfect nice thanks thank please pls sorry hi hello hey ' +
-    'go ahead do did done does again just also too now still here there let lets want need like get got give make made ' +
-    'tell told say said show remind remember recall know think try continue proceed keep next previous last first other ' +
-    'another one ones same thing stuff way bit some any all both either each more most much many very really actually ' +
-    'exactly maybe use used using am may might must shall us me mine yours ours its whose after before while since up ' +
-    'down out over back off only once ever never always whom per'
-  )
-    .split(' ')
-    .flatMap((word) => uniqueTokens(word)),
-);
 /** With fewer words of its own a prompt means what was said before it. */
 const ENOUGH_WORDS = 2;
 const CONTEXT_TEXTS = 2;
 const CONTEXT_CHARS = 800;
 const MAX_CHARS = 4_000;
-
-/** Distinct tokens of `text` that name something, in order. */
-export function contentTokens(text: string): string[] {
-  return uniqueTokens(text).filter((token) => !TALK.has(token));
-}
 
 /**
  * What memory is asked for. A prompt without words of its own ("yes, do it", "the other one") takes them from the

@@ -1,7 +1,7 @@
 import type { Lexicon } from '../embeddings/word-rarity.ts';
 import { hasPairedScript } from '../text/cjk.ts';
+import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { contentTokens } from './query.ts';
 import { UNSEEN } from './query-weights.ts';
 import { subjectTokens } from './subject.ts';
 

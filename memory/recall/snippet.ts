@@ -1,5 +1,5 @@
+import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { contentTokens } from './query.ts';
 import { coveredWorth, type QueryWeights } from './query-weights.ts';
 
 export interface Snippet {

@@ -1,5 +1,5 @@
+import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { contentTokens } from './query.ts';
 
 const LEAD = '(?:(?:the|our|an?|my|your|this|that|new|old)\\s+)*';
 const WORD = '([\\p{L}\\p{N}_]+)';

@@ -76,3 +76,22 @@ export function tagsOf(asked: string, kept: string, knownTags: readonly string[]
   const word = anchorsOf(text).find((each) => /^[\p{L}\p{N}-]{3,30}$/u.test(each));
   return word === undefined ? [] : [word.toLowerCase()];
 }
+
+/** Distinct tokens of `text` that name something, in order. */
+export function contentTokens(text: string): string[] {
+  return uniqueTokens(text).filter((token) => !TALK.has(token));
+}
+
+/** Words of asking and agreeing: they name nothing that could be remembered. */
+const TALK = new Set(
+  (
+    'yes yep yeah no nope ok okay sure right fine good great perfect nice thanks thank please pls sorry hi hello hey ' +
+    'go ahead do did done does again just also too now still here there let lets want need like get got give make made ' +
+    'tell told say said show remind remember recall know think try continue proceed keep next previous last first other ' +
+    'another one ones same thing stuff way bit some any all both either each more most much many very really actually ' +
+    'exactly maybe use used using am may might must shall us me mine yours ours its whose after before while since up ' +
+    'down out over back off only once ever never always whom per'
+  )
+    .split(' ')
+    .flatMap((word) => uniqueTokens(word)),
+);

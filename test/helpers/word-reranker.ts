@@ -1,5 +1,5 @@
-import { contentTokens } from '../../memory/recall/query.ts';
 import type { Reranker } from '../../memory/recall/reranker.ts';
+import { contentTokens } from '../../memory/text/keywords.ts';
 import { tokenize } from '../../memory/text/tokenizer.ts';
 
 /** How many words of the question stand in a text. */

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { asksExact, contentTokens, recallQuery } from '../../../../memory/recall/query.ts';
+import { asksExact, recallQuery } from '../../../../memory/recall/query.ts';
+import { contentTokens } from '../../../../memory/text/keywords.ts';
 
 test('a prompt with words of its own is the query, whatever was said before', () => {
   expect(recallQuery('which port does staging use?', ['talk about penguins'])).toBe('which port does staging use?');

@@ -1,6 +1,7 @@
 import type { Clock } from '../../common/async.ts';
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
+import type { NodeLimit } from '../compaction/compactor.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { LanguageModel } from '../models/language-model.ts';
@@ -8,12 +9,6 @@ import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { CONSOLIDATION, mergedNodes } from './merge-nodes.ts';
 import { chooseFolds, type Fold, foldedText, MOST } from './merge-old-nodes.ts';
-
-/** Keeps the number of a session's nodes in bounds, however long it is; nobody waits for it. */
-export interface Folding {
-  /** Nodes were added to this session. Its turns all keep a node; the ids of nodes lead on. */
-  grew(sessionId: string): void;
-}
 
 type Parts = {
   readonly clock: Clock;
@@ -24,8 +19,9 @@ type Parts = {
   readonly tracker: Tracker;
 };
 
-export function createFolding({ clock, log, model, catalogue, store, tracker }: Parts): Folding {
-  const serial = createSerialQueue((error) => log.warn('older memories of a long session were not folded', { error }));
+/** Merges the oldest nodes of a session that has too many; every turn keeps a node and every id keeps resolving. */
+export function createNodeLimit({ clock, log, model, catalogue, store, tracker }: Parts): NodeLimit {
+  const serial = createSerialQueue((error) => log.warn('could not merge old memories of a long session', { error }));
 
   function foldsOf(sessionId: string): readonly Fold[] {
     if (catalogue.sizeOf(sessionId) <= MOST) return [];
@@ -47,7 +43,7 @@ export function createFolding({ clock, log, model, catalogue, store, tracker }: 
   }
 
   return {
-    grew(sessionId) {
+    enforce(sessionId) {
       void tracker.run('indexer', () => serial(() => fold(sessionId)));
     },
   };
