@@ -1,10 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type StandIn, startStandIn } from '../fuzz/index.ts';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { type ConnectProxy, startConnectProxy } from '../helpers/connect-proxy.ts';
+import { type StandIn, startStandIn } from '../helpers/tls-client.ts';
 
 const hasCurl = spawnSync('curl', ['--version']).status === 0;
 const LOGIN = 'jane:s3cret-of-jane';

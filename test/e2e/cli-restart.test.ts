@@ -6,11 +6,19 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from 'vitest';
-import { ask, CLIENT, openRequest, type StandIn, secureThrough, startStandIn, type Via } from '../fuzz/index.ts';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { busyness } from '../helpers/cpu-load.ts';
 import { tempDirs } from '../helpers/temp-dir.ts';
+import {
+  ask,
+  CLIENT,
+  openRequest,
+  type StandIn,
+  secureThrough,
+  startStandIn,
+  type Via,
+} from '../helpers/tls-client.ts';
 
 interface Status {
   readonly pid: number;

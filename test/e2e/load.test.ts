@@ -9,10 +9,10 @@ import { setInterval as every } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createConversation, lone } from '../../bench/latency/conversation.ts';
-import { ask, askOn, connectThrough, openRequest, secureThrough, type Via } from '../fuzz/index.ts';
 import { makeTestCerts, type TestCerts } from '../helpers/certs.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 import { busyness } from '../helpers/cpu-load.ts';
+import { ask, askOn, connectThrough, openRequest, secureThrough, type Via } from '../helpers/tls-client.ts';
 
 // Real processes under load, on a machine that other tests load too: what is asserted is that nothing hangs or grows;
 // `npm run bench:latency` and `npm run soak` print the figures.

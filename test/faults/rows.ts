@@ -178,8 +178,8 @@ export const ROWS: readonly Row[] = [
     fault: 'hours of mixed work',
     promise: 'flat memory and descriptors',
     file: null,
-    command: 'npm run soak',
-    note: 'minutes of it, at rest before and after; where hours are asked for, 4 KB of memory stay of each turn kept',
+    command: 'npm run soak -- --seconds 45',
+    note: 'the slope over 45 seconds of load; `npm run soak -- --hours N` allows 4 KB of memory for each turn kept',
   },
 ];
 

@@ -1,12 +1,15 @@
 import { defineConfig } from 'vitest/config';
-import base from '../../vitest.config.ts';
 import { ROWS } from './rows.ts';
 
 export default defineConfig({
   test: {
-    ...base.test,
     root: '.',
     include: [...new Set(ROWS.flatMap(({ file }) => (file === null ? [] : [file])))],
+    setupFiles: ['test/helpers/loopback-only.ts', 'test/helpers/fixed-seed.ts'],
+    reporters: ['default', './test/helpers/summary-reporter.ts'],
     testNamePattern: /row \d\d: /,
+    testTimeout: 60_000,
+    hookTimeout: 60_000,
+    maxWorkers: 2,
   },
 });

@@ -6,10 +6,10 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
-import { ask, askOn, CLIENT, openRequest, secureThrough } from '../fuzz/index.ts';
 import { startFaultRig } from '../helpers/fault-rig.ts';
 import { createLiveRig, openTerminal } from '../helpers/live-rig.ts';
 import { removeRigCerts, startRig } from '../helpers/proxy-rig.ts';
+import { ask, askOn, CLIENT, openRequest, secureThrough } from '../helpers/tls-client.ts';
 import type { Answer } from '../mock-anthropic/index.ts';
 
 afterEach(() => {

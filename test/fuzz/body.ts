@@ -1,5 +1,5 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
-import type { Json } from './rig.ts';
+import type { Json } from './rewriter-rig.ts';
 
 /** What a client holds of its conversation; how it looks on the wire depends on the model. */
 export type Entry =

@@ -1,7 +1,7 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { AnswerBlock } from '../mock-anthropic/answer.ts';
 import { bodyOf, type Entry, type Form, headersOf, type Shape } from './body.ts';
-import type { Exchange, Json, Route, WireRequest, WireRig } from './rig.ts';
+import type { Exchange, Json, Route, WireRequest, WireRig } from './rewriter-rig.ts';
 
 export interface Round {
   readonly calls: readonly { readonly name: string; readonly input: Json; readonly result: unknown }[];

@@ -1,7 +1,7 @@
 import { createFakeMemory, type FakeMemory } from '../helpers/fake-memory.ts';
-import { compare, gapsOf } from './checks.ts';
+import { compare, gapsOf } from './compare.ts';
 import type { Terminal, Turn } from './fake-client.ts';
-import type { Exchange } from './rig.ts';
+import type { Exchange } from './rewriter-rig.ts';
 
 /** A turn with one command, some thought, and enough text that six of them are worth a cut. */
 export function step(number: number): Turn {

@@ -1,5 +1,5 @@
 import type { Round, Turn } from './fake-client.ts';
-import type { Json } from './rig.ts';
+import type { Json } from './rewriter-rig.ts';
 
 /** Few different texts, so that equal messages, prompts and results are common. */
 const PROMPTS = [

@@ -1,6 +1,9 @@
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
+import { makeTestCerts } from './certs.ts';
+import { createTestHome, type TestHome } from './cli.ts';
+import { sseMessage } from './sse.ts';
 import {
   type Answer,
   ask,
@@ -10,10 +13,7 @@ import {
   type StandIn,
   secureThrough,
   startStandIn,
-} from '../fuzz/index.ts';
-import { makeTestCerts } from './certs.ts';
-import { createTestHome, type TestHome } from './cli.ts';
-import { sseMessage } from './sse.ts';
+} from './tls-client.ts';
 
 export interface FaultStatus {
   readonly pid: number;

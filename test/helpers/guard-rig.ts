@@ -3,8 +3,8 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { createGuard, type Guard, type GuardOptions } from '../../proxy/guard/index.ts';
-import { type Answer, type StandIn, startStandIn, type Via } from '../fuzz/index.ts';
 import { makeTestCerts, type TestCerts } from './certs.ts';
+import { type Answer, type StandIn, startStandIn, type Via } from './tls-client.ts';
 
 export const TOKEN = 'token-of-the-tests-0123456789';
 export const AUTH = `Proxy-Authorization: Basic ${Buffer.from(`comet-cc:${TOKEN}`).toString('base64')}\r\n`;

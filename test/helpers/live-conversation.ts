@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { createAssembler } from '../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../proxy/http/sse.ts';
-import { ask, type Via } from '../fuzz/index.ts';
 import type { TestHome } from './cli.ts';
+import { ask, type Via } from './tls-client.ts';
 import type { Json, Upstream } from './transcripts.ts';
 
 /** The daemon as the upstream of a conversation: CONNECT with the token, TLS with the bundle, streamed answers. */

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import { createAssembler } from '../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../proxy/http/sse.ts';
-import { ask, type Reply, type Via } from '../fuzz/index.ts';
 import { type Brain, createStandin, type Standin } from '../mock-anthropic/index.ts';
 import { createTestHome, type TestHome } from './cli.ts';
+import { ask, type Reply, type Via } from './tls-client.ts';
 import { type ClientRequest, type Json, makeRequest, seededPlan } from './transcripts.ts';
 
 /** The built daemon between a client of ours and the API stand-in, which answers with signed thinking. */

@@ -2,6 +2,7 @@ import { rmSync } from 'node:fs';
 import type http from 'node:http';
 import { createProxy, type Proxy as EngineProxy, type ProxyDeps } from '../../proxy/index.ts';
 import type { MessagesRequest, ObservedResponse, RewriteOutcome, Rewriter } from '../../proxy/ports.ts';
+import { makeTestCerts, type TestCerts } from './certs.ts';
 import {
   type Answer,
   ask as askVia,
@@ -10,8 +11,7 @@ import {
   type StandIn,
   startStandIn,
   type Via,
-} from '../fuzz/index.ts';
-import { makeTestCerts, type TestCerts } from './certs.ts';
+} from './tls-client.ts';
 
 export interface Rig {
   readonly via: Via;

@@ -4,8 +4,8 @@ import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createGuard } from '../../../proxy/guard/index.ts';
-import { connectThrough } from '../../fuzz/index.ts';
 import { AUTH, control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
+import { connectThrough } from '../../helpers/tls-client.ts';
 
 let world: World;
 const quick = { enginePath: engineScript('never-ready'), timings: { holdMs: 100 } };

@@ -9,7 +9,7 @@ import { createProjectOf } from '../../../../memory/storage/fs/git-project.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { createMemoryPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
 import { createRewriter } from '../../../../proxy/rewrite/rewriter.ts';
-import { earlyCuts } from '../../../fuzz/rig.ts';
+import { earlyCuts } from '../../../fuzz/rewriter-rig.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createDisk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';

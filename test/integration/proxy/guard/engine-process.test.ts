@@ -8,10 +8,10 @@ import tls from 'node:tls';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { byteSink } from '../../../../common/log.ts';
 import { ENGINE_ENV } from '../../../../proxy/guard/engine-process.ts';
-import { ask, askOn, CLIENT, openRequest, secureThrough, type Via } from '../../../fuzz/index.ts';
 import { busyness } from '../../../helpers/cpu-load.ts';
 import { control, engineScript, makeWorld, type World } from '../../../helpers/guard-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
+import { ask, askOn, CLIENT, openRequest, secureThrough, type Via } from '../../../helpers/tls-client.ts';
 
 let world: World;
 let release: (() => void) | null = null;

@@ -5,9 +5,9 @@ import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterEach, expect, it } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
-import { connectThrough } from '../../../fuzz/index.ts';
 import { AUTH, control, TOKEN } from '../../../helpers/guard-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
+import { connectThrough } from '../../../helpers/tls-client.ts';
 
 const tempDir = tempDirs();
 const started: ChildProcess[] = [];

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import net, { type AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createRoute } from '../../../../proxy/guard/upstream-proxy.ts';
-import { ask, CLIENT, connectThrough, startStandIn } from '../../../fuzz/index.ts';
 import { type ConnectProxy, startConnectProxy } from '../../../helpers/connect-proxy.ts';
 import { engineScript, makeWorld, type World } from '../../../helpers/guard-rig.ts';
 import { type Rig, removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
+import { ask, CLIENT, connectThrough, startStandIn } from '../../../helpers/tls-client.ts';
 
 const LOGIN = 'jane:s3cret-of-jane';
 const body = '{"model":"x"}';

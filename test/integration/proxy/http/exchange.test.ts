@@ -2,9 +2,9 @@ import { createHash, randomBytes } from 'node:crypto';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { afterAll, afterEach, describe, expect, it } from 'vitest';
-import { askOn, CLIENT, secureThrough } from '../../../fuzz/index.ts';
 import { type Rig, type RigOptions, removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
+import { askOn, CLIENT, secureThrough } from '../../../helpers/tls-client.ts';
 
 let rig: Rig | null = null;
 

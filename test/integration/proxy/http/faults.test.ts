@@ -6,9 +6,9 @@ import net, { type AddressInfo } from 'node:net';
 import os from 'node:os';
 import tls from 'node:tls';
 import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
-import { CLIENT, connectThrough, openRequest, secureThrough } from '../../../fuzz/index.ts';
 import { type Rig, type RigOptions, removeRigCerts, SECRET, startRig } from '../../../helpers/proxy-rig.ts';
 import { sseMessage } from '../../../helpers/sse.ts';
+import { CLIENT, connectThrough, openRequest, secureThrough } from '../../../helpers/tls-client.ts';
 
 let rig: Rig | null = null;
 

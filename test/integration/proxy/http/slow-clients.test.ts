@@ -1,7 +1,7 @@
 import { afterAll, expect, it } from 'vitest';
-import { CLIENT, secureThrough } from '../../../fuzz/index.ts';
 import { busyness } from '../../../helpers/cpu-load.ts';
 import { type Rig, removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
+import { CLIENT, secureThrough } from '../../../helpers/tls-client.ts';
 
 const SLOW = 20;
 const DRIP_MS = 20;

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { compare } from '../../../fuzz/checks.ts';
+import { compare } from '../../../fuzz/compare.ts';
 import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../fuzz/fake-client.ts';
-import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rig.ts';
+import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rewriter-rig.ts';
 import { isThinkingFree, left, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
 import type { AnswerBlock } from '../../../mock-anthropic/answer.ts';
 

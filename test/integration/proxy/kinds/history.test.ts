@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { BRIDGE } from '../../../../proxy/wire/splice.ts';
 import { createTerminal } from '../../../fuzz/fake-client.ts';
-import { createWireRig, earlyCuts } from '../../../fuzz/rig.ts';
+import { createWireRig, earlyCuts } from '../../../fuzz/rewriter-rig.ts';
 import { isThinkingFree, left, oursIn, step, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
 
 const DAY_MS = 86_400_000;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { createTerminal, SUMMARISE, type TerminalOptions } from '../../../fuzz/fake-client.ts';
-import { createWireRig, type Exchange } from '../../../fuzz/rig.ts';
+import { createWireRig, type Exchange } from '../../../fuzz/rewriter-rig.ts';
 import { left, oursIn, step, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
 
 const SESSION = 'aaaaaaaa-0000-4000-8000-000000000000';

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, describe, expect, it } from 'vitest';
-import { CLIENT } from '../../../fuzz/index.ts';
 import { removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
+import { CLIENT } from '../../../helpers/tls-client.ts';
 
 afterAll(removeRigCerts);
 

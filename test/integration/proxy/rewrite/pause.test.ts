@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
-import { ask, CLIENT, openRequest, secureThrough, startStandIn } from '../../../fuzz/index.ts';
 import { control, makeWorld, type World } from '../../../helpers/guard-rig.ts';
 import { removeRigCerts, startRig } from '../../../helpers/proxy-rig.ts';
+import { ask, CLIENT, openRequest, secureThrough, startStandIn } from '../../../helpers/tls-client.ts';
 
 const YEAR_MS = 365 * 86_400_000;
 const body = '{"model":"x"}';

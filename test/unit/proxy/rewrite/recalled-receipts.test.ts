@@ -5,7 +5,7 @@ import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { createMemoryPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
 import type { Receipt } from '../../../../proxy/rewrite/receipt.ts';
 import { createRewriter, type RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
-import { earlyConfig } from '../../../fuzz/rig.ts';
+import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
 import { growConversation, replyFrom, seededPlan } from '../../../helpers/transcripts.ts';
 import { createJudge } from '../../../mock-anthropic/index.ts';

@@ -10,7 +10,7 @@ import { createRewriter, type RunningRewriter } from '../../../../proxy/rewrite/
 import { scanBody } from '../../../../proxy/wire/json-scanner.ts';
 import { isThinking } from '../../../../proxy/wire/message-hashes.ts';
 import { applyEdits, BRIDGE } from '../../../../proxy/wire/splice.ts';
-import { earlyConfig } from '../../../fuzz/rig.ts';
+import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../../helpers/receipt-proof.ts';
 import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../../helpers/rewriter-play.ts';

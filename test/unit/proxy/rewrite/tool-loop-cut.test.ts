@@ -5,7 +5,7 @@ import type { RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
 import { isThinking } from '../../../../proxy/wire/message-hashes.ts';
 import { findModelTraits } from '../../../../proxy/wire/models.ts';
 import { BRIDGE } from '../../../../proxy/wire/splice.ts';
-import { earlyConfig } from '../../../fuzz/rig.ts';
+import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory, type FakeMemory } from '../../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../../helpers/receipt-proof.ts';
 import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../../helpers/rewriter-play.ts';

@@ -3,7 +3,7 @@ import http from 'node:http';
 import https from 'node:https';
 import net, { type AddressInfo } from 'node:net';
 import tls from 'node:tls';
-import type { TestCerts } from '../helpers/certs.ts';
+import type { TestCerts } from './certs.ts';
 
 interface Received {
   readonly method: string;

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import type { RetrievalMode } from '../../proxy/rewrite/injected-text.ts';
 import { createFakeMemory } from '../helpers/fake-memory.ts';
-import { compare, gapsOf, isBoundAlike, systemOf } from './checks.ts';
+import { compare, gapsOf, isBoundAlike, systemOf } from './compare.ts';
 import { createTerminal, isPrompt, type Said, type Terminal } from './fake-client.ts';
-import { createWireRig, type Exchange, earlyCuts, type Route, type WireRig } from './rig.ts';
+import { createWireRig, type Exchange, earlyCuts, type Route, type WireRig } from './rewriter-rig.ts';
 import { type Random, randomFrom, randomTurn } from './turns.ts';
 
-/** What a user or the machine may do next; often is named more often. */
-const DEEDS = [
+/** What a user or the machine may do next; a frequent action is listed several times. */
+const ACTIONS = [
   ...Array<'turn'>(12).fill('turn'),
   ...Array<'loop'>(1).fill('loop'),
   ...Array<'restart'>(2).fill('restart'),
@@ -22,7 +22,7 @@ const DEEDS = [
   'same session',
   'model',
   'effort',
-  'past us',
+  'bypass',
   'late',
   'aside',
   'subagent',
@@ -30,16 +30,18 @@ const DEEDS = [
   'thinking stripped',
 ] as const;
 
-export interface Adventure {
+/** One generated conversation: plain JSON, so that a counterexample is kept as a fixture. */
+export interface Scenario {
   readonly seed: number;
   readonly model: string;
   readonly ttl: '5m' | '1h';
   readonly retrieval: RetrievalMode;
   readonly margin: number;
-  readonly deeds: readonly (readonly [(typeof DEEDS)[number], number])[];
+  readonly actions: readonly (readonly [(typeof ACTIONS)[number], number])[];
 }
 
-export interface Tally {
+/** What the generated conversations met. */
+export interface Counts {
   requests: number;
   prompts: number;
   cuts: number;
@@ -49,7 +51,7 @@ export interface Tally {
   ownFaults: number;
 }
 
-export const noTally = (): Tally => ({
+export const noCounts = (): Counts => ({
   requests: 0,
   prompts: 0,
   cuts: 0,
@@ -59,37 +61,44 @@ export const noTally = (): Tally => ({
   ownFaults: 0,
 });
 
-export function adventures(models: readonly string[]): fc.Arbitrary<Adventure> {
-  const deed = fc.tuple(fc.constantFrom(...DEEDS), fc.nat(60));
+export function scenarios(models: readonly string[]): fc.Arbitrary<Scenario> {
+  const action = fc.tuple(fc.constantFrom(...ACTIONS), fc.nat(60));
   return fc.record({
     seed: fc.nat(),
     model: fc.constantFrom(...models),
     ttl: fc.constantFrom<'5m' | '1h'>('5m', '1h'),
     retrieval: fc.constantFrom<RetrievalMode>('auto', 'auto', 'user-block', 'system-message', 'system-field', 'off'),
     margin: fc.constantFrom(0, 0, 1),
-    deeds: fc.oneof(
-      { weight: 9, arbitrary: fc.array(deed, { minLength: 1, maxLength: 9 }) },
-      { weight: 1, arbitrary: fc.array(deed, { minLength: 10, maxLength: 24 }) },
+    actions: fc.oneof(
+      { weight: 9, arbitrary: fc.array(action, { minLength: 1, maxLength: 9 }) },
+      { weight: 1, arbitrary: fc.array(action, { minLength: 10, maxLength: 24 }) },
     ),
   });
 }
 
-/** Lives through it. @throws at the first request that breaks a promise */
-export async function live(adventure: Adventure, enforceThinking: boolean, tally: Tally): Promise<void> {
-  const { retrieval, margin, model, ttl } = adventure;
+/** @throws at the first request that breaks an invariant */
+export async function runScenario(scenario: Scenario, enforceThinking: boolean, counts: Counts): Promise<void> {
+  const { retrieval, margin, model, ttl } = scenario;
   const cut = earlyCuts({ margin, roundMargin: margin });
   const memory = createFakeMemory({ durable: (turnId) => !turnId.startsWith('0') });
-  // Where a session has to make room for every other one, each comes back from disk.
-  const heldSessions = adventure.seed % 2 === 0 ? { heldSessions: 1 } : {};
+  // With room for one session, every other one is read back from disk.
+  const heldSessions = scenario.seed % 2 === 0 ? { heldSessions: 1 } : {};
   const rig = await createWireRig({ config: { retrieval, cut }, enforceThinking, memory, ...heldSessions });
   const first = createTerminal(rig, { model, ttl, sessionId: sessionId(0) });
-  const world: World = { rig, terminals: [first], at: 0, random: randomFrom(adventure.seed), seen: new Map(), tally };
+  const world: World = {
+    rig,
+    terminals: [first],
+    at: 0,
+    random: randomFrom(scenario.seed),
+    checked: new Map(),
+    counts,
+  };
   await turn(world, 1);
-  for (const [deed, amount] of adventure.deeds) await perform(world, deed, amount);
+  for (const [action, amount] of scenario.actions) await perform(world, action, amount);
   for (const record of rig.records) {
-    if (record.kind === 'plan' && record.plan.cut !== null) tally.cuts += 1;
-    if (record.kind === 'plan' && record.plan.rounds.length > 0) tally.roundCuts += 1;
-    if (record.kind === 'injections') tally.injections += 1;
+    if (record.kind === 'plan' && record.plan.cut !== null) counts.cuts += 1;
+    if (record.kind === 'plan' && record.plan.rounds.length > 0) counts.roundCuts += 1;
+    if (record.kind === 'injections') counts.injections += 1;
   }
 }
 
@@ -98,26 +107,26 @@ interface World {
   readonly terminals: Terminal[];
   at: number;
   readonly random: Random;
-  /** For each terminal, how many of its requests were looked at. */
-  readonly seen: Map<Terminal, number>;
-  readonly tally: Tally;
+  /** For each terminal, how many of its requests were checked. */
+  readonly checked: Map<Terminal, number>;
+  readonly counts: Counts;
 }
 
 const MODELS = ['claude-opus-5-5', 'claude-sonnet-5-5', 'claude-opus-4-8', 'claude-sonnet-4-6', 'claude-haiku-4-5'];
 const WAITS_MS = [30_000, 400_000, 7_200_000, 3 * 86_400_000];
 const ASIDES = ['[SUGGESTION MODE: say what comes next]', 'What was that port again?'];
 
-async function perform(world: World, deed: (typeof DEEDS)[number], amount: number): Promise<void> {
+async function perform(world: World, action: (typeof ACTIONS)[number], amount: number): Promise<void> {
   const { rig, terminals } = world;
   const active = terminals[world.at] as Terminal;
-  switch (deed) {
+  switch (action) {
     case 'turn':
       return turn(world, amount % 3);
     case 'loop':
       return turn(world, 8 + (amount % 20));
     case 'late':
-    case 'past us':
-      return turn(world, amount % 3, deed === 'late' ? 'late' : 'past');
+    case 'bypass':
+      return turn(world, amount % 3, action === 'late' ? 'late' : 'past');
     case 'retry':
       return expectSame(world, active, 'messages');
     case 'count':
@@ -164,43 +173,42 @@ async function perform(world: World, deed: (typeof DEEDS)[number], amount: numbe
 async function turn(world: World, rounds: number, route: Route = 'messages'): Promise<void> {
   const active = world.terminals[world.at] as Terminal;
   await active.ask(randomTurn(world.random, rounds), route);
-  const from = world.seen.get(active) ?? 0;
+  const from = world.checked.get(active) ?? 0;
   active.said.slice(from).forEach((said, index) => {
-    look(world, active, said, from + index);
+    checkRequest(world, active, said, from + index);
   });
-  world.seen.set(active, active.said.length);
+  world.checked.set(active, active.said.length);
 }
 
-function look({ tally }: World, { said: all }: Terminal, said: Said, index: number): void {
+function checkRequest({ counts }: World, { said: all }: Terminal, said: Said, index: number): void {
   const { exchange, ownFault } = said;
-  tally.requests += 1;
+  counts.requests += 1;
   if (ownFault) {
-    tally.ownFaults += 1;
+    counts.ownFaults += 1;
     return;
   }
   if (exchange.refusal !== null) throw new Error(`refused: ${exchange.refusal.message}`);
   const fresh = said.entries.at(-1);
-  if (fresh !== undefined && isPrompt(fresh)) tally.prompts += 1;
+  if (fresh !== undefined && isPrompt(fresh)) counts.prompts += 1;
   const sides = compare(exchange);
   const gaps = gapsOf(sides);
-  if (gaps.some(([, to]) => to > sides.received - 2)) throw new Error('the newest round is gone');
-  // Whole turns go from the front; further on only rounds do, and the prompt they answer stays.
+  if (gaps.some(([, to]) => to > sides.received - 2)) throw new Error('the newest round was cut');
+  // Whole turns are cut from the front only; behind it tool rounds are cut, and the prompt they answer stays.
   for (const [at, [from, to]] of gaps.entries()) {
     const gone = sides.prompts.filter((index) => index >= from && index < to);
     const allowed = at === 0 && from <= sides.head ? sides.prompts.slice(0, -1) : [];
     if (gone.length > 0 && !sides.prompts.includes(to)) throw new Error(`the cut ends inside a turn: ${to}`);
-    if (gone.some((index) => !allowed.includes(index))) throw new Error(`a prompt is gone: ${gone.join()}`);
+    if (gone.some((index) => !allowed.includes(index))) throw new Error(`a prompt was cut: ${gone.join()}`);
   }
   const before = all[index - 1];
-  // What goes out late is stripped on its own account where the history went its own way.
-  const ownWay = said.route === 'late';
-  if (before !== undefined && !ownWay) expectStable(before, said);
+  // A late request is stripped without a plan, so its history may differ.
+  if (before !== undefined && said.route !== 'late') expectStable(before, said);
 }
 
 /** Within an epoch nothing that went out before changes. */
 function expectStable(before: Said, now: Said): void {
-  const goesOn = before.entries.every((entry, index) => now.entries[index] === entry) && before.model === now.model;
-  if (!goesOn || before.epochs !== now.epochs || before.exchange.rewritten !== now.exchange.rewritten) return;
+  const continues = before.entries.every((entry, index) => now.entries[index] === entry) && before.model === now.model;
+  if (!continues || before.epochs !== now.epochs || before.exchange.rewritten !== now.exchange.rewritten) return;
   const [was, is] = [compare(before.exchange).sent, compare(now.exchange).sent];
   const moved = was.findIndex((message, index) => !isBoundAlike(message, is[index] ?? '{}'));
   if (moved >= 0) throw new Error(`message ${moved} changed within an epoch`);
@@ -209,10 +217,10 @@ function expectStable(before: Said, now: Said): void {
 
 async function expectSame(world: World, terminal: Terminal, route: 'messages' | 'count_tokens'): Promise<void> {
   const newest = terminal.said.at(-1);
-  // What was late has its chance when it is asked again.
+  // A late request may be rewritten when it is sent again.
   if (newest?.route !== 'messages' || !newest.exchange.rewritten) return;
   const again = await terminal.again(route);
-  world.tally.replays += 1;
+  world.counts.replays += 1;
   if (!again.sent.equals(newest.exchange.sent)) throw new Error(`another rewrite of the same request (${route})`);
 }
 
@@ -229,7 +237,7 @@ async function subagent({ rig, random }: World, parent: Terminal): Promise<void>
   }
 }
 
-/** Refused as it came is the client's own doing. */
+/** A refusal of an unchanged request is the client's own fault. */
 function expectTaken({ refusal, rewritten }: Exchange): void {
   if (refusal !== null && rewritten) throw new Error(`refused: ${refusal.message}`);
 }

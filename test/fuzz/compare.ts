@@ -1,6 +1,6 @@
 import { scanArray, scanBody } from '../../proxy/wire/json-scanner.ts';
 import { BRIDGE } from '../../proxy/wire/splice.ts';
-import type { Exchange, Json } from './rig.ts';
+import type { Exchange, Json } from './rewriter-rig.ts';
 
 /** What went out instead of what came in, message by message. */
 export interface Comparison {
