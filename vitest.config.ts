@@ -1,6 +1,10 @@
+import os from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 const setupFiles = ['test/helpers/loopback-only.ts', 'test/helpers/fixed-seed.ts'];
+
+/** The limits are for a machine that does nothing else; each process that waits for a core adds to them. */
+const load = Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism());
 
 export default defineConfig({
   test: {
@@ -14,8 +18,8 @@ export default defineConfig({
           setupFiles,
           pool: 'threads',
           isolate: false,
-          testTimeout: 5_000,
-          hookTimeout: 5_000,
+          testTimeout: 5_000 * load,
+          hookTimeout: 5_000 * load,
         },
       },
       {
@@ -25,9 +29,9 @@ export default defineConfig({
           exclude: ['test/unit/**'],
           setupFiles,
           pool: 'forks',
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
-          expect: { poll: { timeout: 20_000 } },
+          testTimeout: 60_000 * load,
+          hookTimeout: 60_000 * load,
+          expect: { poll: { timeout: 20_000 * load } },
         },
       },
     ],

@@ -112,7 +112,7 @@ test('ten thousand random edits keep catalogue, index and files in agreement', a
     { numRuns: 500 },
   );
   expect(edits).toBeGreaterThanOrEqual(10_000);
-});
+}, 60_000);
 
 test('edits made while nobody ran are taken over at the next start', async () => {
   const whole = await sound();

@@ -113,7 +113,7 @@ function expectNewestPromptPresent({ request, body }: Played): void {
 }
 
 describe('the rewriter', () => {
-  it('is refused nothing, keeps what it does not cut, and never moves a prefix within an epoch (300 conversations)', async () => {
+  it('is refused nothing, keeps what it does not cut, and never moves a prefix within an epoch', async () => {
     let cuts = 0;
     let injections = 0;
     await fc.assert(
@@ -137,11 +137,11 @@ describe('the rewriter', () => {
         cuts += records.filter((record) => record.kind === 'plan' && record.plan.cut !== null).length;
         injections += records.filter((record) => record.kind === 'injections').length;
       }),
-      { numRuns: 300, seed: 20261121 },
+      { numRuns: 100, seed: 20261121 },
     );
-    expect(cuts).toBeGreaterThan(40);
-    expect(injections).toBeGreaterThan(40);
-  }, 600_000);
+    expect(cuts).toBeGreaterThan(13);
+    expect(injections).toBeGreaterThan(13);
+  }, 60_000);
 
   it('sends the same bytes for a retry, for count_tokens, and after a restart', async () => {
     const { sent, memory, records, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));

@@ -91,7 +91,7 @@ const LOOP = { turns: 2, rounds: 30, bulk: 300 };
 const BINDING = ['claude-opus-5-5', 'claude-sonnet-5-5'];
 
 describe('cuts inside a tool loop', () => {
-  it('are refused nothing and keep instruction and newest rounds (120 conversations of long loops)', async () => {
+  it('are refused nothing and keep instruction and newest rounds', async () => {
     let cuts = 0;
     await fc.assert(
       fc.asyncProperty(conversationPlans(LOOP), fc.nat(20), async (plan, restartAt) => {
@@ -104,10 +104,10 @@ describe('cuts inside a tool loop', () => {
         if (findModelTraits(plan.model).thinking === 'manual') expect(roundCuts(records)).toBe(0);
         cuts += roundCuts(records);
       }),
-      { numRuns: 120, seed: 20261122 },
+      { numRuns: 40, seed: 20261122 },
     );
-    expect(cuts).toBeGreaterThan(120);
-  });
+    expect(cuts).toBeGreaterThan(40);
+  }, 60_000);
 
   /** All rounds of ten turns in one. */
   const long = (seed: number): ConversationPlan => {
