@@ -15,6 +15,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   status: async () => (await import('./commands/status.ts')).registerStatus,
   logs: async () => (await import('./commands/logs.ts')).registerLogs,
   doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
+  config: async () => (await import('./commands/config.ts')).registerConfig,
   env: async () => (await import('./commands/env.ts')).registerEnv,
   service: async () => (await import('./commands/service.ts')).registerService,
   'install-ca': async () => (await import('./commands/install-ca.ts')).registerInstallCa,

@@ -1,25 +1,23 @@
 import { readFileSync } from 'node:fs';
-import path from 'node:path';
 import { z } from 'zod';
 import { CometError } from './errors.ts';
+import { ensureDir, writeFileAtomic } from './files.ts';
 import { isRecord, unquoted } from './json.ts';
-import { homeOf } from './paths.ts';
+import { homeOf, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);
+const positive = (fallback: number) => z.int().positive().default(fallback);
 
-/** Loopback `http://`, or `https://` anywhere, without a path. */
 const upstreamOrigin = z
   .string()
   .refine(isUpstreamOrigin, 'expected an https:// origin (http:// only for 127.0.0.1, ::1 or localhost)');
 
-/** Loopback `http://`, or `https://` anywhere, with a path; a key must not stand in it. */
 const endpointUrl = z
   .string()
   .refine(isEndpointUrl, 'expected an https:// address without user, query or fragment (http:// only for loopback)');
 
-/** The user's own proxy: '' takes what the environment names, `off` none. */
 const upstreamProxy = z
   .string()
   .refine(
@@ -27,51 +25,57 @@ const upstreamProxy = z
     'expected the http:// or https:// address of a proxy, or off',
   );
 
-/** The one schema: defaults, types, help text and the README's table come from it. */
+const apiKey = {
+  keyEnv: z
+    .string()
+    .default('')
+    .describe('environment variable that holds the API key; empty: OPENAI_API_KEY for api.openai.com, else none'),
+  keyCommand: z.string().default('').describe('shell command that prints the API key; takes precedence over keyEnv'),
+};
+
+/** The one schema: defaults, types, help, `comet-cc config` and `docs/CONFIG.md` come from it. */
 export const Config = z.strictObject({
-  port: z.int().min(0).max(65_535).default(8443).describe('port the guard listens on, loopback only; 0 picks one'),
+  port: z.int().min(0).max(65_535).default(8443).describe('port of the proxy on loopback; 0 picks a free one'),
   upstream: upstreamOrigin.default('https://api.anthropic.com').describe('origin that requests are forwarded to'),
-  upstreamCa: z.string().default('').describe('extra PEM file to trust for the upstream'),
-  upstreamProxy: upstreamProxy.default('').describe('proxy towards the upstream; off for none, empty for HTTPS_PROXY'),
-  holdMs: count(2_000).describe(
-    'a new connection waits so long for an engine that restarts or is late, then passes it by',
-  ),
-  startMs: z.int().positive().default(15_000).describe('a start that has no healthy engine by then has failed'),
-  claudeBin: z.string().min(1).default('claude').describe('Claude Code, as a name on PATH or a path'),
-  llm: z.enum(['claude', 'openai', 'local', 'off']).default('claude').describe('who reads and compacts turns'),
-  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('least level that is logged'),
+  upstreamCa: z.string().default('').describe('PEM file with an extra CA to trust for the upstream'),
+  upstreamProxy: upstreamProxy
+    .default('')
+    .describe('HTTP proxy between comet-cc and the upstream; off: none, empty: HTTPS_PROXY'),
+  holdMs: count(2_000).describe('how long a new connection waits for an engine that restarts; then it bypasses memory'),
+  startMs: positive(15_000).describe('how long start waits for a healthy engine before it fails'),
+  claudeBin: z.string().min(1).default('claude').describe('Claude Code: a name on PATH or a path'),
+  llm: z
+    .enum(['claude', 'openai', 'local', 'off'])
+    .default('claude')
+    .describe('model that summarizes turns; local: rules without a model'),
+  logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('lowest level that is logged'),
   models: z
     .strictObject({
-      sensor: z.string().default('haiku').describe('model of the sensor'),
-      compacter: z.string().default('sonnet').describe('model of the compacter'),
-      detail: z.string().default('haiku').describe('model of detailed summaries'),
-      sensorTimeoutMs: count(30_000).describe('a sensor call is killed after this'),
-      compacterTimeoutMs: count(180_000).describe('a compacter call is killed after this'),
-      detailTimeoutMs: count(60_000).describe('a call for a detailed summary is killed after this'),
-      maxChildren: z.int().positive().default(2).describe('claude -p children at one time'),
-      dailyTokens: count(500_000).describe('tokens that the calls of memory may take in a day (UTC)'),
+      sensor: z.string().default('haiku').describe('model that detects topic shifts'),
+      summarizer: z.string().default('sonnet').describe('model that summarizes turns'),
+      detail: z.string().default('haiku').describe('model that writes detailed summaries'),
+      sensorTimeoutMs: count(30_000).describe('timeout of a call that detects topic shifts'),
+      summarizerTimeoutMs: count(180_000).describe('timeout of a call that summarizes turns'),
+      detailTimeoutMs: count(60_000).describe('timeout of a call that writes a detailed summary'),
+      maxChildren: positive(2).describe('concurrent claude -p processes'),
+      dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
       maxUtilization: z
         .number()
         .min(0)
         .max(1)
         .default(0.8)
-        .describe('share of your usage limits from which the calls of memory wait'),
+        .describe('share of your usage limits above which memory makes no calls'),
     })
     .prefault({}),
   openai: z
     .strictObject({
       baseUrl: endpointUrl
         .default('https://api.openai.com/v1')
-        .describe('OpenAI-compatible endpoint for llm: openai, such as http://127.0.0.1:11434/v1'),
-      model: z.string().min(1).default('gpt').describe('model of the compacter there, or an alias of it'),
-      sensorModel: z.string().default('').describe('model of the sensor there; empty for the same'),
-      keyEnv: z.string().default('').describe('variable with the key; empty is OPENAI_API_KEY at api.openai.com only'),
-      keyCommand: z.string().default('').describe('shell command that prints the key, asked instead of keyEnv'),
-      contextTokens: z
-        .int()
-        .min(4_096)
-        .default(128_000)
-        .describe('window of the model; what is shown of turns keeps to it'),
+        .describe('OpenAI-compatible endpoint for llm: openai, for example http://127.0.0.1:11434/v1'),
+      model: z.string().min(1).default('gpt').describe('model there that summarizes turns, or an alias'),
+      sensorModel: z.string().default('').describe('model there that detects topic shifts; empty: the same'),
+      ...apiKey,
+      contextTokens: z.int().min(4_096).default(128_000).describe('context window of the model; prompts stay below it'),
     })
     .prefault({}),
   embedder: z
@@ -85,12 +89,11 @@ export const Config = z.strictObject({
     .strictObject({
       baseUrl: endpointUrl
         .default('http://127.0.0.1:11434/api')
-        .describe('for embedder: endpoint, an OpenAI-compatible …/v1 or an Ollama …/api'),
-      model: z.string().min(1).default('bge-m3').describe('model of the vectors there'),
-      keyEnv: z.string().default('').describe('variable with the key; empty is OPENAI_API_KEY at api.openai.com only'),
-      keyCommand: z.string().default('').describe('shell command that prints the key, asked instead of keyEnv'),
-      timeoutMs: z.int().positive().default(20_000).describe('a request for vectors of documents ends after this'),
-      queryMs: z.int().positive().default(100).describe('a question goes without a vector after this'),
+        .describe('endpoint for embedder: endpoint; OpenAI-compatible (…/v1) or Ollama (…/api)'),
+      model: z.string().min(1).default('bge-m3').describe('embedding model there'),
+      ...apiKey,
+      timeoutMs: positive(20_000).describe('timeout of a request that embeds documents'),
+      queryMs: positive(100).describe('timeout of a request that embeds a query; then only words are searched'),
     })
     .prefault({}),
   rerank: z
@@ -98,29 +101,28 @@ export const Config = z.strictObject({
       mode: z
         .enum(['off', 'search', 'always'])
         .default('off')
-        .describe('whether an endpoint puts what was found in order: for searches, or also for prompts'),
+        .describe('whether an endpoint reranks results: of searches, or of prompts as well'),
       baseUrl: endpointUrl
         .default('http://127.0.0.1:8012/v1')
         .describe("endpoint with Cohere's …/rerank: llama.cpp, vLLM, Jina, Cohere"),
-      model: z.string().min(1).default('bge-reranker-v2-m3').describe('model of the scores there'),
-      keyEnv: z.string().default('').describe('variable with the key; empty is OPENAI_API_KEY at api.openai.com only'),
-      keyCommand: z.string().default('').describe('shell command that prints the key, asked instead of keyEnv'),
-      timeoutMs: z.int().positive().default(800).describe('what was found keeps its order after this'),
-      candidates: z.int().min(2).default(40).describe('memories that are put in order'),
+      model: z.string().min(1).default('bge-reranker-v2-m3').describe('reranking model there'),
+      ...apiKey,
+      timeoutMs: positive(800).describe('timeout of a request; then results keep their order'),
+      candidates: z.int().min(2).default(40).describe('memories that are reranked'),
     })
     .prefault({}),
   compaction: z
     .strictObject({
-      minL1Buffer: count(3).describe('turns needed before a topic shift or high load compacts'),
-      maxL1Buffer: count(10).describe('turns that compact in any case'),
-      loadThreshold: count(4).describe('load level (1 to 5) that compacts'),
-      idleMs: count(600_000).describe('a session silent for so long has its tail compacted'),
+      minL1Buffer: count(3).describe('turns before a topic shift or a high load triggers a summary'),
+      maxL1Buffer: count(10).describe('turns that always trigger a summary'),
+      loadThreshold: count(4).describe('cognitive load (1 to 5) that triggers a summary'),
+      idleMs: count(600_000).describe('idle time after which the remaining turns of a session are summarized'),
     })
     .prefault({}),
   dream: z
     .strictObject({
-      idleMinutes: count(30).describe('memory is tidied after so long without a request; 0: only when you ask for it'),
-      modelCalls: count(20).describe('questions to the model in one such run, at most'),
+      idleMinutes: count(30).describe('idle time after which memory is consolidated; 0: only by comet-cc dream'),
+      modelCalls: count(20).describe('model calls per consolidation'),
     })
     .prefault({}),
   trim: z
@@ -128,33 +130,25 @@ export const Config = z.strictObject({
       mode: z
         .enum(['auto', 'aggressive', 'gentle', 'off'])
         .default('auto')
-        .describe('auto cuts when it pays, aggressive whenever it may, gentle later and less'),
-      deadlineMs: z
-        .int()
-        .positive()
-        .default(400)
-        .describe('a request that takes longer to work out is sent as its conversation stood'),
-      triggerTokens: count(10_000).describe('history above this, in tokens, is worth a cut'),
-      keepTurns: z.int().min(3).default(3).describe('newest complete turns that stay verbatim'),
-      keepTokens: count(6_000).describe('newest tokens that stay verbatim'),
-      targetTokens: count(0).describe('a request above this many tokens is cut as soon as it may be; 0: none is'),
-      keepRounds: z.int().min(1).default(8).describe('newest tool rounds of a running turn that stay verbatim'),
-      keepRoundTokens: count(4_000).describe('newest tokens of those rounds that stay verbatim'),
-      roundMargin: share(0.5).describe(
-        'how much longer than a cut at a prompt one inside a tool loop waits to have paid',
-      ),
-      minDropShare: share(0.2).describe('least share of the history that a cut must drop'),
-      pressureShare: share(0.8).describe("share of the model's context window above which a cut waits for nothing"),
+        .describe('auto: trim when it saves cost, aggressive: whenever possible, gentle: later and less'),
+      deadlineMs: positive(400).describe('time to rewrite a request; then it is sent with the previous plan'),
+      triggerTokens: count(10_000).describe('tokens of history above which a trim is considered'),
+      keepTurns: z.int().min(3).default(3).describe('newest complete turns that are never trimmed'),
+      keepTokens: count(6_000).describe('newest tokens that are never trimmed'),
+      targetTokens: count(0).describe('tokens above which a request is trimmed regardless of cost; 0: never'),
+      keepRounds: z.int().min(1).default(8).describe('newest tool rounds of the current turn that are never trimmed'),
+      keepRoundTokens: count(4_000).describe('newest tokens of those rounds that are never trimmed'),
+      roundMargin: share(0.5).describe('extra share of savings that a trim inside a tool loop must reach'),
+      minDropShare: share(0.2).describe('smallest share of the history that a trim must drop'),
+      pressureShare: share(0.8).describe("share of the model's context window above which a trim is immediate"),
     })
     .prefault({}),
   ledger: z
     .strictObject({
-      tolerance: share(0.05).describe(
-        "share of a conversation's price that memory may cost before it counts as a loss",
-      ),
-      credit: count(10_000).describe('what memory may cost a conversation in any case, in tokens of uncached input'),
-      longestHorizon: z.int().positive().default(60).describe('most requests that a cut is given to pay for itself'),
-      receipts: count(200).describe('newest requests that explain knows of'),
+      tolerance: share(0.05).describe('share of the cost of a conversation that memory may add'),
+      credit: count(10_000).describe('cost that memory may always add to a conversation, in uncached input tokens'),
+      longestHorizon: positive(60).describe('requests within which a trim must pay for itself'),
+      receipts: count(200).describe('newest requests that comet-cc explain can show'),
     })
     .prefault({}),
   inject: z
@@ -162,54 +156,54 @@ export const Config = z.strictObject({
       retrieval: z
         .enum(['auto', 'system-message', 'user-block', 'system-field', 'hook', 'off'])
         .default('auto')
-        .describe('where the memory recalled for a prompt is put; hook: by the hook of comet-cc hooks install'),
-      retrievalTokens: count(600).describe('ceiling for one recall, tokens'),
-      systemTokens: count(900).describe('ceiling for our system block, tokens'),
-      handoffNodes: count(20).describe('HIGH memories of other sessions that a session starts with, at most'),
-      preambleTokens: count(2_000).describe('ceiling for the memory preamble, tokens'),
+        .describe('where recalled memories are inserted; hook: by comet-cc hooks install'),
+      retrievalTokens: count(600).describe('tokens that one recall may insert'),
+      systemTokens: count(900).describe('tokens of the system block'),
+      handoffNodes: count(20).describe('important memories of other sessions that a session starts with'),
+      preambleTokens: count(2_000).describe('tokens of the memory preamble'),
     })
     .prefault({}),
   recall: z
     .strictObject({
       scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
-      topK: z.int().positive().default(8).describe('most memories recalled for one prompt'),
-      deadlineMs: count(150).describe('a recall that takes longer is skipped'),
-      minCoverage: share(0.65).describe('least share of what a prompt asks that must stand in one place of a memory'),
-      minSimilarity: share(0.3).describe('least similarity of what a search shows without a word in common'),
-      minScore: share(0.02).describe('least score of what is found, 0 to 1; of what fits most is above 0.4'),
-      maxTokens: count(1_500).describe('ceiling for what one recall gives, tokens; whole lines are left out'),
-      passiveLines: count(20).describe('most memories that are always shown'),
-      passiveTokens: count(570).describe('ceiling for all of them, tokens'),
+      topK: positive(8).describe('memories recalled per prompt'),
+      deadlineMs: count(150).describe('timeout of a recall; then the prompt is sent without it'),
+      minCoverage: share(0.65).describe('share of the terms of a prompt that one passage of a memory must contain'),
+      minSimilarity: share(0.3).describe('similarity below which a search drops memories without a common word'),
+      minScore: share(0.02).describe('score (0 to 1) below which memories are dropped'),
+      maxTokens: count(1_500).describe('tokens that one recall may return; lines are dropped whole'),
+      passiveLines: count(20).describe('memories that are always shown'),
+      passiveTokens: count(570).describe('tokens of the memories that are always shown'),
       leastOrigin: z
         .enum(['user', 'assistant', 'tool', 'external'])
         .default('external')
-        .describe('memories of lower origin are not recalled'),
+        .describe('least trusted origin that is recalled'),
       fusion: z
         .enum(['score', 'rrf', 'comet'])
         .default('score')
-        .describe('how the lanes are joined: by score, by reciprocal rank, or as CoMeT does'),
+        .describe('how lanes are fused: by score, by reciprocal rank (RRF), or as CoMeT does'),
       weights: z
         .strictObject({
-          raw: share(1).describe('full text over what was said'),
-          meaning: share(1.5).describe('likeness of vectors'),
-          expanded: share(0.5).describe('full text with words near in meaning'),
-          entity: share(0).describe('identifiers, paths and names alone'),
-          before: share(0.4).describe('what a turn is lent by the one before it'),
-          after: share(0.2).describe('what a turn is lent by the one after it'),
-          window: share(2).describe('full text over the turns around it'),
-          date: share(2.5).describe('the question names its date'),
-          when: share(1).describe('the question asks when, and it tells a time'),
-          fact: share(0.6).describe('full text over facts that rest on it'),
-          factMeaning: share(0.7).describe('likeness of facts that rest on it'),
+          raw: share(1).describe('full text of turns'),
+          meaning: share(1.5).describe('vector similarity of turns'),
+          expanded: share(0.5).describe('full text with related words'),
+          entity: share(0).describe('identifiers, paths and names'),
+          before: share(0.4).describe('share of the score of the turn before'),
+          after: share(0.2).describe('share of the score of the turn after'),
+          window: share(2).describe('full text of the surrounding turns'),
+          date: share(2.5).describe('turns of a date that the query names'),
+          when: share(1).describe('turns that name a time when the query asks for one'),
+          fact: share(0.6).describe('full text of facts'),
+          factMeaning: share(0.7).describe('vector similarity of facts'),
         })
         .prefault({}),
       boosts: z
         .strictObject({
-          recency: share(0).describe('share that newness adds to a score'),
-          proof: share(0).describe('share that earlier recalls add'),
-          trust: share(0).describe('share that a high origin adds'),
-          project: share(0).describe('share that being of the same project adds, with scope all'),
-          references: share(0).describe('share that links from other finds add'),
+          recency: share(0).describe('bonus for recent memories'),
+          proof: share(0).describe('bonus for memories that were recalled before'),
+          trust: share(0).describe('bonus for a trusted origin'),
+          project: share(0).describe('bonus for the same project, with scope all'),
+          references: share(0).describe('bonus for memories that other results link to'),
         })
         .prefault({}),
     })
@@ -239,46 +233,90 @@ export function isLoopback(hostname: string): boolean {
   return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(hostname);
 }
 
+/** Keys of the previous version: they keep working for this one. */
+const RENAMED: Readonly<Record<string, string>> = {
+  'models.compacter': 'models.summarizer',
+  'models.compacterTimeoutMs': 'models.summarizerTimeoutMs',
+};
+/** Keys of the previous version that have no effect any more. */
+const IGNORED: readonly string[] = [];
+
 export interface LoadedConfig {
   readonly config: Config;
   readonly home: string;
 }
 
+type Tree = Record<string, unknown>;
+
 /**
- * Default, then `config.json`, then `COMET_CC_*`, then `overrides` (flags). Creates nothing.
+ * Defaults, then `config.json`, then `COMET_CC_*`, then `overrides` (flags). Creates nothing.
  *
  * @throws CometError `config_invalid`, naming file or variable, key, and what was expected
  */
 export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): LoadedConfig {
   const home = homeOf(env);
-  const file = path.join(home, 'config.json');
-  const fromFile = checked(readJson(file), file);
-  const fromEnv = checked(merge(fromFile, envTwins(env)), 'the environment', variableOf);
-  return { config: checked(merge(fromEnv, overrides), 'the command line'), home };
+  const { configFile } = homePaths(home);
+  const fromFile = validate(readTree(configFile), configFile);
+  const fromEnv = validate(merge(fromFile, environmentTree(env)), 'the environment', variableOf);
+  return { config: validate(merge(fromEnv, overrides), 'the command line'), home };
 }
 
 export interface ConfigKey {
   readonly key: string;
+  /** The environment variable that overrides it. */
   readonly variable: string;
   readonly fallback: unknown;
   readonly description: string;
 }
 
-/** Every key with its environment twin, in declaration order; for help and docs. */
+/** Every key, in the order of the schema. */
 export function configKeys(): ConfigKey[] {
-  const defaults = Config.parse({}) as Record<string, unknown>;
-  return walk(Config.shape, [], defaults);
+  return listKeys(Config.shape, [], Config.parse({}));
 }
 
-function walk(shape: Record<string, z.ZodType>, at: readonly string[], defaults: Record<string, unknown>): ConfigKey[] {
+export interface Setting extends ConfigKey {
+  readonly value: unknown;
+  readonly source: 'default' | 'file' | 'environment';
+}
+
+/** @throws CometError `config_invalid` */
+export function readSettings(env: NodeJS.ProcessEnv): Setting[] {
+  const { config, home } = loadConfig(env);
+  const file = readTree(homePaths(home).configFile);
+  const environment = environmentTree(env);
+  return configKeys().map((key) => {
+    const isSet = (tree: Tree): boolean => valueAt(tree, key.key) !== undefined;
+    const source = isSet(environment) ? 'environment' : isSet(file) ? 'file' : 'default';
+    return { ...key, value: valueAt(config, key.key), source };
+  });
+}
+
+/** Sets a key in `config.json`. @throws CometError `usage` for an unknown key, `config_invalid` for a bad value */
+export async function writeSetting(env: NodeJS.ProcessEnv, name: string, text: string): Promise<void> {
+  const { home, configFile } = homePaths(homeOf(env));
+  const known = findKey(name);
+  const tree = readTree(configFile);
+  setAt(tree, known.key, typeof known.fallback === 'number' ? Number(text) : text);
+  validate(tree, known.key);
+  await ensureDir(home);
+  await writeFileAtomic(configFile, `${JSON.stringify(tree, null, 2)}\n`);
+}
+
+/** @throws CometError `usage` */
+export function findKey(name: string): ConfigKey {
+  const key = RENAMED[name] ?? name;
+  const found = configKeys().find((each) => each.key === key);
+  if (found !== undefined) return found;
+  throw new CometError('usage', `${name} is no configuration key; comet-cc config --all lists them`);
+}
+
+function listKeys(shape: Record<string, z.ZodType>, at: readonly string[], defaults: Tree): ConfigKey[] {
   return Object.entries(shape).flatMap(([name, schema]) => {
     const keys = [...at, name];
     const inner = unwrap(schema);
-    if (inner instanceof z.ZodObject) {
-      return walk(inner.shape as Record<string, z.ZodType>, keys, defaults[name] as Record<string, unknown>);
-    }
-    const key = keys.join('.');
-    return [{ key, variable: variableOf(keys), fallback: defaults[name], description: schema.description ?? '' }];
+    if (inner instanceof z.ZodObject) return listKeys(inner.shape, keys, defaults[name] as Tree);
+    const description = schema.description ?? '';
+    return [{ key: keys.join('.'), variable: variableOf(keys), fallback: defaults[name], description }];
   });
 }
 
@@ -290,43 +328,72 @@ function variableOf(keys: readonly string[]): string {
   return `COMET_CC_${keys.map((key) => key.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()).join('_')}`;
 }
 
-function envTwins(env: NodeJS.ProcessEnv): Record<string, unknown> {
-  const found: Record<string, unknown> = {};
-  for (const { key, variable, fallback } of configKeys()) {
+function environmentTree(env: NodeJS.ProcessEnv): Tree {
+  const tree: Tree = {};
+  const renamed = Object.entries(RENAMED).map(([old, key]) => ({
+    ...findKey(key),
+    variable: variableOf(old.split('.')),
+  }));
+  for (const { key, variable, fallback } of [...renamed, ...configKeys()]) {
     const text = env[variable];
     if (text === undefined || text === '') continue;
-    const value = typeof fallback === 'number' ? Number(text) : text;
-    const keys = key.split('.');
-    const last = keys.pop() as string;
-    let node = found;
-    for (const part of keys) {
-      node[part] ??= {};
-      node = node[part] as Record<string, unknown>;
-    }
-    node[last] = value;
+    setAt(tree, key, typeof fallback === 'number' ? Number(text) : text);
   }
-  return found;
+  return tree;
 }
 
-function readJson(file: string): Record<string, unknown> {
+function valueAt(tree: unknown, key: string): unknown {
+  return key.split('.').reduce<unknown>((value, part) => (isRecord(value) ? value[part] : undefined), tree);
+}
+
+/** An undefined value removes the key. */
+function setAt(tree: Tree, key: string, value: unknown): void {
+  const [name, ...below] = key.split('.') as [string, ...string[]];
+  if (below.length > 0) {
+    const branch = tree[name] ?? {};
+    // A value where an object belongs is left for the validation to name.
+    if (!isRecord(branch)) return;
+    tree[name] = branch;
+    setAt(branch, below.join('.'), value);
+  } else if (value === undefined) delete tree[name];
+  else tree[name] = value;
+}
+
+function readTree(file: string): Tree {
+  const tree = readJson(file);
+  if (!isRecord(tree)) return tree;
+  for (const [old, key] of [...Object.entries(RENAMED), ...IGNORED.map((key) => [key, ''] as const)]) {
+    const value = valueAt(tree, old);
+    if (value === undefined) continue;
+    setAt(tree, old, undefined);
+    if (key !== '' && valueAt(tree, key) === undefined) setAt(tree, key, value);
+  }
+  return tree;
+}
+
+function readJson(file: string): Tree {
   let text: string;
   try {
     text = readFileSync(file, 'utf8');
   } catch (error) {
     const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-    // A home that is no folder is said by whoever needs one.
+    // Commands that need a home report one that is no folder.
     if (code === 'ENOENT' || code === 'ENOTDIR') return {};
     const expected = code === 'EISDIR' ? 'is a folder; a file was expected' : `cannot be read (${code})`;
-    throw new CometError('config_invalid', `${file} ${expected}; mend or remove it`, { cause: error });
+    throw new CometError('config_invalid', `${file} ${expected}; fix or remove it`, { cause: error });
   }
   try {
-    return JSON.parse(text) as Record<string, unknown>;
+    return JSON.parse(text) as Tree;
   } catch (error) {
     throw new CometError('config_invalid', `${file} is not JSON: ${unquoted(error as Error)}`, { cause: error });
   }
 }
 
-function checked(value: unknown, source: string, nameOf = (keys: readonly string[]): string => keys.join('.')): Config {
+function validate(
+  value: unknown,
+  source: string,
+  nameOf = (keys: readonly string[]): string => keys.join('.'),
+): Config {
   const result = Config.safeParse(value);
   if (result.success) return result.data;
   const problems = result.error.issues.flatMap((issue) => {
@@ -344,12 +411,12 @@ function expected({ message }: { readonly message: string }): string {
 }
 
 function keysAt(at: readonly string[]): string[] {
-  const below = at.reduce<unknown>((value, key) => (isRecord(value) ? value[key] : undefined), Config.parse({}));
+  const below = at.length === 0 ? Config.parse({}) : valueAt(Config.parse({}), at.join('.'));
   return isRecord(below) ? Object.keys(below) : [];
 }
 
-function merge(base: Record<string, unknown>, over: object): Record<string, unknown> {
-  const merged: Record<string, unknown> = { ...base };
+function merge(base: Tree, over: object): Tree {
+  const merged: Tree = { ...base };
   for (const [key, value] of Object.entries(over)) {
     if (value === undefined) continue;
     const below = merged[key];

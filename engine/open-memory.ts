@@ -149,7 +149,7 @@ async function languageModel(parts: MemoryParts): Promise<LanguageModel | null> 
   if (config.llm === 'openai') {
     const { createOpenAiEndpoint } = await import('../memory/models/openai.ts');
     const { model, sensorModel, ...endpoint } = config.openai;
-    const models = { ...config.models, compacter: model, sensor: sensorModel || model, detail: sensorModel || model };
+    const models = { ...config.models, summarizer: model, sensor: sensorModel || model, detail: sensorModel || model };
     return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
   }
   const { createClaudeCli } = await import('../memory/models/claude-cli.ts');

@@ -37,10 +37,10 @@ export interface PromptCall<Answer = unknown> {
 
 export interface ModelLimits {
   readonly sensor: string;
-  readonly compacter: string;
+  readonly summarizer: string;
   readonly detail: string;
   readonly sensorTimeoutMs: number;
-  readonly compacterTimeoutMs: number;
+  readonly summarizerTimeoutMs: number;
   readonly detailTimeoutMs: number;
   /** Calls at one time. */
   readonly maxChildren: number;
@@ -150,12 +150,18 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
     compact: (input, signal) => {
       const prompt = compacterPrompt(input, fence(), options.transcriptChars);
       const bill = billOf(input);
-      const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill };
+      const call = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true, prompt, bill };
       return tracked(call, signal);
     },
     condense: (input, signal) => {
       const prompt = condensePrompt(input, fence());
-      const call = { model: models.compacter, timeoutMs: models.compacterTimeoutMs, thinking: true, prompt, bill: {} };
+      const call = {
+        model: models.summarizer,
+        timeoutMs: models.summarizerTimeoutMs,
+        thinking: true,
+        prompt,
+        bill: {},
+      };
       return tracked(call, signal);
     },
     detail: (input, signal) => {

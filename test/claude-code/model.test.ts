@@ -49,9 +49,9 @@ async function modelOver(standin: Standin) {
     bin,
     models: {
       sensor: 'haiku',
-      compacter: 'sonnet',
+      summarizer: 'sonnet',
       sensorTimeoutMs: 25_000,
-      compacterTimeoutMs: 25_000,
+      summarizerTimeoutMs: 25_000,
       detail: 'haiku',
       detailTimeoutMs: 20_000,
       maxChildren: 2,

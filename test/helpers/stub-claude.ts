@@ -60,11 +60,11 @@ export function stubClaude(body: string): StubClaude {
         bin,
         models: {
           sensor: 'haiku',
-          compacter: 'sonnet',
+          summarizer: 'sonnet',
           sensorTimeoutMs: 20_000,
           detail: 'haiku',
           detailTimeoutMs: 20_000,
-          compacterTimeoutMs: 20_000,
+          summarizerTimeoutMs: 20_000,
           maxChildren: 2,
         },
         environment: { env: { PATH: process.env['PATH'] }, bundleFile: '/none', userCa: '', userProxy: {} },

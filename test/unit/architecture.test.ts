@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { configMarkdown } from '../helpers/config-docs.ts';
 import {
   findCycles,
   isInTree,
@@ -242,6 +243,10 @@ describe('prose', () => {
         .map((word) => ({ place: file.path, detail: `${file.path}: ${word}` })),
     );
     expectOnlyExceptions('paths that do not exist', violations);
+  });
+
+  it('documents every configuration key', async () => {
+    await expect(configMarkdown()).toMatchFileSnapshot('../../docs/CONFIG.md');
   });
 });
 

@@ -23,9 +23,9 @@ const compacting = { project: 'p', turns: [turn], knownTags: [], brief: '' };
 const calm = new AbortController().signal;
 const models = {
   sensor: 'small',
-  compacter: 'large',
+  summarizer: 'large',
   sensorTimeoutMs: 20_000,
-  compacterTimeoutMs: 20_000,
+  summarizerTimeoutMs: 20_000,
   detail: 'haiku',
   detailTimeoutMs: 20_000,
   maxChildren: 2,

@@ -1,0 +1,68 @@
+import type { Command } from 'commander';
+import type { Setting } from '../../common/config.ts';
+import type { Context } from '../../engine/lifecycle/context.ts';
+import { table } from '../terminal/table.ts';
+
+export function registerConfig(program: Command, context: Context): void {
+  const config = program
+    .command('config')
+    .description('shows and changes the configuration; without --all only what differs from the defaults')
+    .option('--all', 'every key')
+    .option('--json', 'print one JSON document with every key')
+    .addHelpText('after', '\nExamples:\n  comet-cc config --all\n  comet-cc config set trim.mode gentle')
+    .action(async (flags: { all?: boolean; json?: boolean }) => {
+      const { readSettings } = await import('../../common/config.ts');
+      const settings = readSettings(context.env);
+      if (flags.json)
+        return context.term.json(Object.fromEntries(settings.map((each) => [each.key, settingJson(each)])));
+      const shown = settings.filter(({ source }) => flags.all === true || source !== 'default');
+      if (shown.length === 0) return context.term.say('every key has its default; comet-cc config --all lists them');
+      for (const line of settingLines(shown, context.term.width)) context.term.out(line);
+    });
+  config
+    .command('get <key>')
+    .description('prints the value of a key')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc config get trim.mode')
+    .action(async (name: string, _: object, command: Command) => {
+      const { findKey, readSettings } = await import('../../common/config.ts');
+      const { key } = findKey(name);
+      const setting = readSettings(context.env).find((each) => each.key === key) as Setting;
+      if (command.optsWithGlobals<{ json?: boolean }>().json) context.term.json(settingJson(setting));
+      else context.term.out(String(setting.value));
+    });
+  config
+    .command('set <key> <value>')
+    .description('writes a key to config.json')
+    .addHelpText('after', '\nExample:\n  comet-cc config set port 9443')
+    .action((name: string, text: string) => setKey(context, name, text));
+}
+
+async function setKey(context: Context, name: string, text: string): Promise<void> {
+  const { findKey, writeSetting } = await import('../../common/config.ts');
+  const { guardStatus } = await import('../../engine/lifecycle/control.ts');
+  const { key, variable } = findKey(name);
+  await writeSetting(context.env, name, text);
+  context.term.say(`${key} is ${text} in ${context.paths.configFile}`);
+  if (context.env[variable]) context.term.say(`${variable} is set in the environment and overrides it`);
+  const guard = await guardStatus(context.paths.guardSocket).catch(() => null);
+  if (guard !== null) context.term.say('the running engine keeps the old value; apply it with: comet-cc restart');
+}
+
+function settingJson({ value, fallback, source, variable, description }: Setting) {
+  return { value, default: fallback, source, variable, description };
+}
+
+function settingLines(settings: readonly Setting[], width: number): string[] {
+  const cells = (cellOf: (setting: Setting) => unknown): string[] => settings.map((each) => String(cellOf(each)));
+  return table(
+    [
+      { title: 'KEY', cells: cells(({ key }) => key) },
+      { title: 'VALUE', cells: cells(({ value }) => value) },
+      { title: 'SOURCE', cells: cells(({ source }) => source) },
+      { title: 'VARIABLE', cells: cells(({ variable }) => variable) },
+      { title: 'MEANING', cells: cells(({ description }) => description), stretch: true },
+    ],
+    width,
+  );
+}

@@ -1,0 +1,65 @@
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, it } from 'vitest';
+import { runProgram } from '../../../../bin/program.ts';
+import { createTerm } from '../../../../bin/terminal/term.ts';
+import { homePaths } from '../../../../common/paths.ts';
+import type { Context } from '../../../../engine/lifecycle/context.ts';
+
+let home: string;
+let stdout: string;
+let stderr: string;
+
+beforeEach(async () => {
+  home = await mkdtemp(path.join(os.tmpdir(), 'comet-config-'));
+  [stdout, stderr] = ['', ''];
+});
+
+afterEach(async () => {
+  process.exitCode = undefined;
+  await rm(home, { recursive: true, force: true });
+});
+
+async function run(args: readonly string[], variables: Record<string, string> = {}): Promise<number> {
+  const env = { COMET_CC_HOME: home, ...variables };
+  const out = { write: (text: string) => (stdout += text) };
+  const err = { write: (text: string) => (stderr += text) };
+  const config: Context['config'] = async (flags) =>
+    (await import('../../../../common/config.ts')).loadConfig(env, flags).config;
+  return runProgram(['node', 'comet-cc', ...args], {
+    env,
+    paths: homePaths(home),
+    term: createTerm(out, err, env),
+    config,
+  });
+}
+
+it('prints every key with its value, default and source as JSON, without a home', async () => {
+  await rm(home, { recursive: true });
+  expect(await run(['config', '--json'], { COMET_CC_PORT: '9000' })).toBe(0);
+  const keys = JSON.parse(stdout) as Record<string, unknown>;
+  expect(keys['port']).toMatchObject({ value: 9000, default: 8443, source: 'environment' });
+  expect(keys['trim.mode']).toMatchObject({ value: 'auto', default: 'auto', source: 'default' });
+});
+
+it('prints only the keys that differ from their defaults, unless all are asked for', async () => {
+  await run(['config', 'set', 'trim.mode', 'gentle']);
+  await run(['config']);
+  expect(stdout.match(/^\S+/gm)).toEqual(['KEY', 'trim.mode']);
+  await run(['config', '--all']);
+  expect(stdout).toContain('COMET_CC_RECALL_TOP_K');
+});
+
+it('sets a key and says when the environment overrides it', async () => {
+  expect(await run(['config', 'set', 'port', '9001'], { COMET_CC_PORT: '9000' })).toBe(0);
+  expect(stderr).toContain('COMET_CC_PORT is set in the environment');
+  expect(JSON.parse(await readFile(path.join(home, 'config.json'), 'utf8'))).toEqual({ port: 9001 });
+  await run(['config', 'get', 'port']);
+  expect(stdout).toBe('9001\n');
+});
+
+it('refuses an unknown key as wrong usage', async () => {
+  expect(await run(['config', 'set', 'nothing', '1'])).toBe(2);
+  expect(stderr).toContain('comet-cc config --all');
+});

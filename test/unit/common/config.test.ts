@@ -1,0 +1,71 @@
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { findKey, loadConfig, readSettings, writeSetting } from '../../../common/config.ts';
+
+let home: string;
+let file: string;
+
+beforeEach(async () => {
+  home = await mkdtemp(path.join(os.tmpdir(), 'comet-config-'));
+  file = path.join(home, 'config.json');
+});
+
+afterEach(() => rm(home, { recursive: true, force: true }));
+
+function settingOf(key: string, env: NodeJS.ProcessEnv = {}) {
+  return readSettings({ COMET_CC_HOME: home, ...env }).find((each) => each.key === key);
+}
+
+describe('the source of a setting', () => {
+  it('is the default without a home', async () => {
+    await rm(home, { recursive: true });
+    expect(settingOf('port')).toMatchObject({ value: 8443, fallback: 8443, source: 'default' });
+  });
+
+  it('is the file, then the environment', async () => {
+    await writeFile(file, '{"trim":{"mode":"gentle"}}');
+    expect(settingOf('trim.mode')).toMatchObject({ value: 'gentle', source: 'file' });
+    const env = { COMET_CC_TRIM_MODE: 'off' };
+    expect(settingOf('trim.mode', env)).toMatchObject({ value: 'off', fallback: 'auto', source: 'environment' });
+  });
+});
+
+describe('writing a setting', () => {
+  const env = (): NodeJS.ProcessEnv => ({ COMET_CC_HOME: home });
+
+  it('keeps the other keys and the file private', async () => {
+    await writeFile(file, '{"port":9000}');
+    await writeSetting(env(), 'trim.keepTurns', '5');
+    expect(JSON.parse(await readFile(file, 'utf8'))).toEqual({ port: 9000, trim: { keepTurns: 5 } });
+    expect((await stat(file)).mode & 0o777).toBe(0o600);
+  });
+
+  it('refuses an unknown key and a bad value, and leaves the file alone', async () => {
+    await expect(writeSetting(env(), 'trim.nothing', '1')).rejects.toMatchObject({ code: 'usage' });
+    await expect(writeSetting(env(), 'port', 'high')).rejects.toMatchObject({ code: 'config_invalid' });
+    await expect(stat(file)).rejects.toMatchObject({ code: 'ENOENT' });
+  });
+
+  it('creates a missing home', async () => {
+    await rm(home, { recursive: true });
+    await writeSetting(env(), 'port', '9001');
+    expect(loadConfig(env()).config.port).toBe(9001);
+  });
+});
+
+describe('a renamed key', () => {
+  it('keeps working in the file, in the environment and on the command line', async () => {
+    await writeFile(file, '{"models":{"compacter":"opus"}}');
+    expect(loadConfig({ COMET_CC_HOME: home }).config.models.summarizer).toBe('opus');
+    const env = { COMET_CC_HOME: home, COMET_CC_MODELS_COMPACTER: 'haiku' };
+    expect(loadConfig(env).config.models.summarizer).toBe('haiku');
+    expect(findKey('models.compacter').key).toBe('models.summarizer');
+  });
+
+  it('yields to the new name', async () => {
+    await writeFile(file, '{"models":{"compacter":"opus","summarizer":"sonnet"}}');
+    expect(loadConfig({ COMET_CC_HOME: home }).config.models.summarizer).toBe('sonnet');
+  });
+});
