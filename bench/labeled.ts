@@ -1,10 +1,4 @@
 import { z } from 'zod';
-import { carrierTurns } from '../bin/demo/story/carrier.ts';
-import { exportTurns } from '../bin/demo/story/export.ts';
-import { flakyTurns } from '../bin/demo/story/flaky.ts';
-import { labelTurns } from '../bin/demo/story/labels.ts';
-import { migrationTurns } from '../bin/demo/story/migration.ts';
-import { rolloutTurns } from '../bin/demo/story/rollout.ts';
 import { isQuestion, STORY, type StoryTurn } from '../bin/demo/story.ts';
 import type { TurnPart, TurnText } from '../memory/model/turn.ts';
 
@@ -20,10 +14,8 @@ const Dialogues = z.array(
 
 /** The demo's story: each part and each late question begins a topic. */
 export function storyConversations(): Labelled[][] {
-  const parts = [carrierTurns, migrationTurns, flakyTurns, labelTurns, rolloutTurns, exportTurns];
-  const first = new Set(parts.map((part) => part[0]));
-  return STORY.map(({ turns }, session) =>
-    turns.map((turn) => ({ turn: textOf(turn), begins: first.has(turn) || isQuestion(turn) || session > 0 })),
+  return STORY.map(({ turns }) =>
+    turns.map((turn, at) => ({ turn: textOf(turn), begins: isQuestion(turn) || turn.topic !== turns[at - 1]?.topic })),
   );
 }
 

@@ -1,5 +1,6 @@
 import { CometError } from '../../common/errors.ts';
-import { isObject, type Json } from '../../test/mock-anthropic/json.ts';
+import { isRecord } from '../../common/json.ts';
+import type { Json } from '../../test/mock-anthropic/index.ts';
 import { postThrough, type Way } from './connect-client.ts';
 import { STATIC_PROMPT, TOOL_LIST } from './prompt.ts';
 import { PROJECT_DIR, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
@@ -97,7 +98,7 @@ function asSent(history: readonly Json[]): readonly Json[] {
   const newest = history.findLastIndex((message) => message.role === 'user');
   return history.map((message, index) => {
     if (message.role !== 'user' || !Array.isArray(message.content)) return message;
-    const blocks = message.content.filter(isObject);
+    const blocks = message.content.filter(isRecord);
     if (index === newest) {
       const last = blocks.length - 1;
       return {

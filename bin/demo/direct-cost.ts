@@ -1,5 +1,5 @@
-import { createJudge, type ServedRequest } from '../../test/mock-anthropic/index.ts';
-import { blocksOf, isObject, type Json } from '../../test/mock-anthropic/json.ts';
+import { isRecord } from '../../common/json.ts';
+import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test/mock-anthropic/index.ts';
 import type { SentRequest } from './client.ts';
 
 /** Prompts only; tokens as the stand-in counts them, cost in tokens of uncached input. */
@@ -48,7 +48,7 @@ export function epochsOf(requests: readonly ServedRequest[]): { readonly epochs:
 }
 
 function preambleOf(body: Json | null): string[] {
-  const messages = Array.isArray(body?.messages) ? body.messages.filter(isObject) : [];
+  const messages = Array.isArray(body?.messages) ? body.messages.filter(isRecord) : [];
   return messages
     .filter((message) => message.role === 'user')
     .map((message) => String(blocksOf(message.content)[0]?.text ?? ''))

@@ -1,4 +1,4 @@
-import type { Json } from '../../test/mock-anthropic/json.ts';
+import type { Json } from '../../test/mock-anthropic/index.ts';
 
 const ADVICE = [
   'Read a file before you change it, and change no more than the task needs.',

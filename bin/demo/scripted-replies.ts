@@ -1,5 +1,13 @@
-import { type Answer, type AnswerBlock, type Brain, newestPrompt, roundOf } from '../../test/mock-anthropic/index.ts';
-import { blocksOf, isObject, type Json } from '../../test/mock-anthropic/json.ts';
+import { isRecord } from '../../common/json.ts';
+import {
+  type Answer,
+  type AnswerBlock,
+  type Brain,
+  blocksOf,
+  type Json,
+  newestPrompt,
+  roundOf,
+} from '../../test/mock-anthropic/index.ts';
 import { isQuestion, type Question, type StoryRound, type StorySession, type StoryTurn } from './story.ts';
 
 export type Channel = 'recalled' | 'preamble' | 'system block' | 'conversation';
@@ -53,7 +61,7 @@ const OPEN = '<comet-cc-memory';
 const OURS = 'comet-cc';
 
 function linesOf(body: Json, prompt: string): Placed[] {
-  const messages = Array.isArray(body.messages) ? body.messages.filter(isObject) : [];
+  const messages = Array.isArray(body.messages) ? body.messages.filter(isRecord) : [];
   const system = blocksOf(body.system).flatMap((block) => {
     const text = String(block.text ?? '');
     return text.startsWith(OURS) ? placed('system block', text) : [];

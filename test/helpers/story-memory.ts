@@ -1,5 +1,4 @@
-import { PROJECT_DIR, type StoryTurn } from '../../bin/demo/story/turn.ts';
-import { isQuestion, STORY } from '../../bin/demo/story.ts';
+import { isQuestion, PROJECT_DIR, STORY, type StoryTurn } from '../../bin/demo/story.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { Memory } from '../../memory/index.ts';
 import type { StoryQuestion } from '../fixtures/story-questions.ts';

@@ -9,6 +9,7 @@ import { listen, readBody } from './server.ts';
 import { addUp, type Totals } from './totals.ts';
 
 export type { Answer, AnswerBlock, Delivery } from './answer.ts';
+export { blocksOf, type Json } from './json.ts';
 export { newestPrompt, type ServedRequest } from './request-record.ts';
 export { createJudge, type Judge } from './request-validator.ts';
 export { type Brain, echoBrain, roundOf, scriptedBrain } from './responder.ts';
