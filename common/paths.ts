@@ -66,10 +66,8 @@ export interface HomePaths {
   readonly configFile: string;
   /** What `comet-cc pause` asked for. */
   readonly pausesFile: string;
-  /** What was changed in the settings of editors. */
-  readonly editorsFile: string;
-  /** Folders that were made outside of the home. */
-  readonly foldersFile: string;
+  /** Record of what was changed in files of other programs. */
+  readonly installsFile: string;
   readonly certsDir: string;
   readonly journalDir: string;
   readonly nodesDir: string;
@@ -103,8 +101,7 @@ export function homePaths(home: string, platform: Platform = PLATFORM): HomePath
     home,
     configFile: at('config.json'),
     pausesFile: at('paused.json'),
-    editorsFile: at('editors.json'),
-    foldersFile: at('folders-made.json'),
+    installsFile: at('installs.json'),
     certsDir: at('certs'),
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),
@@ -124,11 +121,14 @@ export function homePaths(home: string, platform: Platform = PLATFORM): HomePath
   };
 }
 
+/** Names that earlier versions gave to the records that `installsFile` replaces. */
+const OLDER_RECORDS = ['editors.json', 'folders-made.json', 'hooks-edit.json', 'settings-edit.json'];
+
 /** Names directly below the home that are ours; whatever else lies there was put there by somebody else. */
 export function homeEntries(paths: HomePaths): string[] {
   const named = Object.values(paths).filter((place) => place.startsWith(paths.home + path.sep));
   const ours = named.map((place) => path.relative(paths.home, place).split(path.sep)[0] as string);
-  return [...new Set([...ours, 'schema.json', 'settings-edit.json', 'hooks-edit.json', 'trusted-roots.json'])];
+  return [...new Set([...ours, 'schema.json', 'trusted-roots.json', ...OLDER_RECORDS])];
 }
 
 export const VERSION = readVersion(import.meta.dirname);

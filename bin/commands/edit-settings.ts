@@ -17,7 +17,7 @@ export async function setSettings(
   variables: Readonly<Record<string, string>>,
   flags: { readonly yes?: boolean; readonly json?: boolean },
 ): Promise<SettingsDone> {
-  const { editSettings, planSettings } = await import('../../install/claude-code/ca-settings.ts');
+  const { editSettings, planSettings } = await import('../../install/claude-code/settings.ts');
   const { userSettingsFile } = await import('../../install/claude-code/settings-file.ts');
   const { confirmed } = await import('../terminal/confirm.ts');
   const { term } = context;

@@ -45,11 +45,11 @@ export function registerEditor(program: Command, context: Context): void {
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc editor status')
     .action(async (flags: Flags) => {
-      const { editorStates } = await import('../../install/editors/install.ts');
-      const { inspectEdit } = await import('../../install/claude-code/ca-settings.ts');
-      const claudes = await inspectEdit(context.paths, {});
+      const { inspectEditors } = await import('../../install/editors/install.ts');
+      const { inspectSettings } = await import('../../install/claude-code/settings.ts');
+      const claudes = await inspectSettings(context.paths, {});
       const states = [
-        ...(await editorStates(context.paths, null)),
+        ...(await inspectEditors(context.paths, null)),
         ...(claudes === null ? [] : [{ editor: JETBRAINS, ...claudes }]),
       ];
       if (flags.json) return context.term.json(states);
@@ -114,7 +114,7 @@ async function setUpJetbrains(
 
 /** The file that is as it was; null where none was changed. */
 async function revert(name: string, { paths }: Context): Promise<string | null> {
-  const { revertSettings } = await import('../../install/claude-code/ca-settings.ts');
+  const { revertSettings } = await import('../../install/claude-code/settings.ts');
   const { revertEditor } = await import('../../install/editors/install.ts');
   return name === JETBRAINS ? revertSettings(paths) : revertEditor(paths, parseEditor(name));
 }

@@ -61,8 +61,8 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks status')
     .action(async (flags: Flags) => {
-      const { hookState } = await import('../../install/claude-code/hooks.ts');
-      const { file, plain, events } = await hookState(fileOf(flags), await ownCommands());
+      const { inspectHooks } = await import('../../install/claude-code/hooks.ts');
+      const { file, plain, events } = await inspectHooks(fileOf(flags), await ownCommands());
       const installed = Object.values(events).every((state) => state === 'installed');
       const plugin = path.join(await packageDir(), 'hooks', 'plugin');
       if (flags.json) return term.json({ installed, file, plain, events, plugin });

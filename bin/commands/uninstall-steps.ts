@@ -7,11 +7,11 @@ import { homeEntries } from '../../common/paths.ts';
 import type { Context } from '../../engine/lifecycle/context.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
 import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
-import { editedSettings, revertSettings } from '../../install/claude-code/ca-settings.ts';
-import { hookedFiles, uninstallHooks } from '../../install/claude-code/hooks.ts';
+import { findHookedFiles, uninstallHooks } from '../../install/claude-code/hooks.ts';
+import { findEditedSettings, revertSettings } from '../../install/claude-code/settings.ts';
 import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
-import { completionFiles, removeCompletion } from '../../install/completion/install.ts';
-import { editorStates, revertEditor } from '../../install/editors/install.ts';
+import { findCompletionFiles, removeCompletion } from '../../install/completion/install.ts';
+import { inspectEditors, revertEditor } from '../../install/editors/install.ts';
 import { serviceState, uninstallService } from '../../install/service/install.ts';
 import { currentServicePlan } from '../../install/service/plan.ts';
 
@@ -51,7 +51,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     {
       id: 'hooks',
       present: async () =>
-        (await hookedFiles(paths, [userSettingsFile(env)])).map((file) => `hooks of comet-cc in ${file}`),
+        (await findHookedFiles(paths, [userSettingsFile(env)])).map((file) => `hooks of comet-cc in ${file}`),
       async undo() {
         await uninstallHooks(paths, [userSettingsFile(env)]);
       },
@@ -59,7 +59,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     {
       id: 'settings',
       async present() {
-        const file = await editedSettings(paths);
+        const file = await findEditedSettings(paths);
         return file === null ? [] : [`variables of comet-cc in ${file}`];
       },
       async undo() {
@@ -68,9 +68,9 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     },
     {
       id: 'editors',
-      present: async () => (await editorStates(paths, null)).map(({ file }) => `variables of comet-cc in ${file}`),
+      present: async () => (await inspectEditors(paths, null)).map(({ file }) => `variables of comet-cc in ${file}`),
       async undo() {
-        for (const { editor } of await editorStates(paths, null)) await revertEditor(paths, editor);
+        for (const { editor } of await inspectEditors(paths, null)) await revertEditor(paths, editor);
       },
     },
     {
@@ -88,9 +88,9 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     },
     {
       id: 'completion',
-      present: () => completionFiles(env),
+      present: () => findCompletionFiles(env),
       async undo() {
-        for (const file of await completionFiles(env)) await removeCompletion(paths, file);
+        await removeCompletion(paths, env);
       },
     },
     {

@@ -1,5 +1,5 @@
 import type { HomePaths } from '../../common/paths.ts';
-import { editorStates } from '../../install/editors/install.ts';
+import { inspectEditors } from '../../install/editors/install.ts';
 import { bad, type Check, good } from './check.ts';
 
 /** Whether the editors that were set up still lead here; null where none was. */
@@ -8,7 +8,7 @@ export async function checkEditors(
   wanted: Readonly<Record<string, string>> | null,
 ): Promise<Check | null> {
   try {
-    const states = await editorStates(paths, wanted);
+    const states = await inspectEditors(paths, wanted);
     const [lost] = states.filter(({ astray }) => astray.length > 0);
     if (lost !== undefined) {
       const detail = `${lost.file}: ${lost.astray.join(', ')} changed, or the port or token did`;

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { HomePaths } from '../../common/paths.ts';
-import { inspectEdit } from '../../install/claude-code/ca-settings.ts';
+import { inspectSettings } from '../../install/claude-code/settings.ts';
 import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
 import { EDITORS, editorSettingsFile } from '../../install/editors/editors.ts';
-import { VARIABLES_KEY } from '../../install/editors/settings-text.ts';
+import { VARIABLES_KEY } from '../../install/editors/variable-entries.ts';
 import { bad, type Check, good } from './check.ts';
 
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
@@ -21,7 +21,7 @@ export async function checkSettings(
   wanted: Readonly<Record<string, string>> | null,
 ): Promise<Check> {
   try {
-    const edit = await inspectEdit(paths, wanted ?? {});
+    const edit = await inspectSettings(paths, wanted ?? {});
     if (edit !== null && wanted === null) {
       return bad('settings', `${edit.file} leads to comet-cc, but its token is gone`, 'comet-cc install-ca --settings');
     }

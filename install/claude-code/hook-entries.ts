@@ -1,8 +1,9 @@
-import { findNodeAtLocation, type JSONPath, type Node, type ParseError, parseTree } from 'jsonc-parser';
+import { findNodeAtLocation, type JSONPath, type Node } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import { inserted, removed } from '../json-splice.ts';
+import type { EditKind, Values } from '../edit-kind.ts';
+import { parseWith, removeAt, setAt } from '../json-text.ts';
 
-/** Claude Code's events that we listen to, and the script that does. */
+/** Claude Code's events that comet-cc listens to, and the script that handles each. */
 export const HOOKS = {
   SessionStart: 'session-start',
   UserPromptSubmit: 'user-prompt-submit',
@@ -14,12 +15,12 @@ export const HOOKS = {
 export type HookEvent = keyof typeof HOOKS;
 export type HookCommands = Readonly<Record<HookEvent, string>>;
 
-/** Seconds; each ends by itself long before. */
+/** Seconds. Each hook ends by itself long before. */
 const TIMEOUT = 5;
-/** Ends each command of ours, whatever folder it was installed in. */
+/** Ends each command, so that it is recognized whatever folder comet-cc was installed in. */
 const MARK = 'comet-cc';
-const IN_JSON = ` ${MARK}"`;
-const OURS = /[\\/]hooks[\\/](?:session-start|user-prompt-submit|compact|session-end)\.js['"]? comet-cc$/;
+const MARK_IN_JSON = ` ${MARK}"`;
+const OWN_COMMAND = /[\\/]hooks[\\/](?:session-start|user-prompt-submit|compact|session-end)\.js['"]? comet-cc$/;
 
 export function hookCommands(node: string, scriptsDir: string, quote: (text: string) => string): HookCommands {
   const entries = Object.entries(HOOKS).map(([event, script]) => {
@@ -29,78 +30,64 @@ export function hookCommands(node: string, scriptsDir: string, quote: (text: str
   return Object.fromEntries(entries) as Record<HookEvent, string>;
 }
 
-/**
- * Settings with our hooks after all others; comments, order and form stay. The same text where they are in it already.
- *
- * @throws CometError `config_invalid` where it is no JSON of the expected shape
- */
-export function withHooks(text: string, commands: HookCommands, file: string): string {
-  if (holdsExactly(text, commands, file)) return text;
-  const groupOf = (command: string): unknown => ({ hooks: [{ type: 'command', command, timeout: TIMEOUT }] });
-  // What is there keeps its place.
-  let edited = withoutHooks(text, file, text);
-  if (findNodeAtLocation(parsed(edited, file), ['hooks']) === undefined) {
-    const events = Object.entries(commands).map(([event, command]) => [event, [groupOf(command)]]);
-    return inserted(edited, parsed(edited, file), { key: 'hooks', value: Object.fromEntries(events) });
-  }
-  for (const [event, command] of Object.entries(commands)) {
-    const root = parsed(edited, file);
-    const groups = findNodeAtLocation(root, ['hooks', event]);
-    const hooks = findNodeAtLocation(root, ['hooks']) as Node;
-    edited =
-      groups === undefined
-        ? inserted(edited, hooks, { key: event, value: [groupOf(command)] })
-        : inserted(edited, groups, { value: groupOf(command) });
-  }
-  return edited;
-}
+/** Hooks in Claude Code's settings, after all others. They are recognized by their command, also without a record. */
+export const hookEntries: EditKind = {
+  holdsToken: false,
+  isBackedUp: true,
+  add(text, values, file) {
+    parseHooks(text, file);
+    if (holdsExactly(text, values, file)) return text;
+    // Containers that are there keep their place.
+    let edited = removeHooks(text, file, text);
+    for (const [event, command] of Object.entries(values)) {
+      edited = setAt(edited, ['hooks', event, -1], { hooks: [{ type: 'command', command, timeout: TIMEOUT }] });
+    }
+    return edited;
+  },
+  remove: (text, _own, before, file) => removeHooks(text, file, before),
+};
 
 /**
- * Settings without what is ours, and without what that leaves empty, unless it was there before.
+ * Removes every hook of comet-cc, and what that leaves empty and `before` did not have.
  *
- * @param original  the settings before ours were in them; null where that is not known
- * @throws as `withHooks`
+ * @throws CometError `config_invalid` where a text that holds one is not a settings file
  */
-export function withoutHooks(text: string, file: string, original: string | null = null): string {
-  const before = parseTree(original ?? '{}');
+export function removeHooks(text: string, file: string, before = ''): string {
   let edited = text;
-  // What cannot hold any may be of whatever form.
-  while (edited.includes(IN_JSON)) {
-    const root = parsed(edited, file);
-    const path = ownPath(root, before);
+  while (edited.includes(MARK_IN_JSON)) {
+    const root = parseHooks(edited, file);
+    const path = ownPath(root, before.trim() === '' ? undefined : parseHooks(before, file));
     if (path === null) break;
-    edited = removed(edited, findNodeAtLocation(root, path) as Node);
+    edited = removeAt(edited, path);
   }
   return edited;
 }
 
-/** The commands of ours that the settings hold, by event. @throws as `withHooks` */
+/** The commands of comet-cc in the settings, by event. @throws as `removeHooks` */
 export function ownHooks(text: string, file: string): Readonly<Partial<Record<HookEvent, readonly string[]>>> {
-  if (!text.includes(IN_JSON)) return {};
-  const found = entriesOf(parsed(text, file)).filter(({ command }) => OURS.test(command));
-  return Object.fromEntries(
-    [...new Set(found.map(({ event }) => event))].map((event) => [
-      event,
-      found.filter((entry) => entry.event === event).map(({ command }) => command),
-    ]),
-  );
+  if (!text.includes(MARK_IN_JSON)) return {};
+  const found: Partial<Record<HookEvent, string[]>> = {};
+  for (const { event, command } of findEntries(parseHooks(text, file))) {
+    if (OWN_COMMAND.test(command)) found[event] = [...(found[event] ?? []), command];
+  }
+  return found;
 }
 
-function holdsExactly(text: string, commands: HookCommands, file: string): boolean {
+function holdsExactly(text: string, commands: Values, file: string): boolean {
   const own = ownHooks(text, file);
   const events = new Set([...Object.keys(own), ...Object.keys(commands)]) as Set<HookEvent>;
   return [...events].every((event) => own[event]?.length === 1 && own[event][0] === commands[event]);
 }
 
-/** Where the first entry of ours stands, or what would be left empty without it. */
+/** Location of the first own entry, or of the outermost container that would be left empty without it. */
 function ownPath(root: Node, before: Node | undefined): JSONPath | null {
-  const entry = entriesOf(root).find(({ command }) => OURS.test(command));
+  const entry = findEntries(root).find(({ command }) => OWN_COMMAND.test(command));
   if (entry === undefined) return null;
-  const { event, group, at } = entry;
+  const { event, group, index } = entry;
   const count = (path: JSONPath): number => findNodeAtLocation(root, path)?.children?.length ?? 0;
   const stays = (path: JSONPath): boolean =>
     count(path) > 1 || (before !== undefined && findNodeAtLocation(before, path) !== undefined);
-  if (count(['hooks', event, group, 'hooks']) > 1) return ['hooks', event, group, 'hooks', at];
+  if (count(['hooks', event, group, 'hooks']) > 1) return ['hooks', event, group, 'hooks', index];
   if (stays(['hooks', event])) return ['hooks', event, group];
   return stays(['hooks']) ? ['hooks', event] : ['hooks'];
 }
@@ -108,30 +95,27 @@ function ownPath(root: Node, before: Node | undefined): JSONPath | null {
 interface Entry {
   readonly event: HookEvent;
   readonly group: number;
-  readonly at: number;
+  readonly index: number;
   readonly command: string;
 }
 
-function entriesOf(root: Node): Entry[] {
+function findEntries(root: Node): Entry[] {
   const events = findNodeAtLocation(root, ['hooks'])?.children ?? [];
   return events.flatMap((property) => {
     const event = String(property.children?.[0]?.value) as HookEvent;
-    return (property.children?.[1]?.children ?? []).flatMap((group, nth) => {
-      const hooks = findNodeAtLocation(group, ['hooks'])?.children ?? [];
-      return hooks.map((hook, at) => {
+    return (property.children?.[1]?.children ?? []).flatMap((node, group) => {
+      const hooks = findNodeAtLocation(node, ['hooks'])?.children ?? [];
+      return hooks.map((hook, index) => {
         const command = findNodeAtLocation(hook, ['command'])?.value as unknown;
-        return { event, group: nth, at, command: typeof command === 'string' ? command : '' };
+        return { event, group, index, command: typeof command === 'string' ? command : '' };
       });
     });
   });
 }
 
-function parsed(text: string, file: string): Node {
-  const errors: ParseError[] = [];
-  const root = parseTree(text, errors, { allowTrailingComma: true });
-  const hooks = root === undefined ? undefined : findNodeAtLocation(root, ['hooks']);
-  const lists = hooks?.children?.map((property) => property.children?.[1]?.type) ?? [];
-  const isSound = errors.length === 0 && root?.type === 'object' && (hooks === undefined || hooks.type === 'object');
-  if (root !== undefined && isSound && lists.every((type) => type === 'array')) return root;
-  throw new CometError('config_invalid', `${file} is not what Claude Code expects of settings; it was left alone`);
+function parseHooks(text: string, file: string): Node {
+  const root = parseWith(text, file, ['hooks'], 'object');
+  const groups = findNodeAtLocation(root, ['hooks'])?.children ?? [];
+  if (groups.every((property) => property.children?.[1]?.type === 'array')) return root;
+  throw new CometError('config_invalid', `${file}: not every event under "hooks" is an array; it was left unchanged`);
 }

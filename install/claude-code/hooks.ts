@@ -1,94 +1,63 @@
-import { realpath, rm, stat } from 'node:fs/promises';
-import path from 'node:path';
-import { z } from 'zod';
-import { CometError } from '../../common/errors.ts';
-import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import { stat } from 'node:fs/promises';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { makeFolder } from '../created-dirs.ts';
-import { undoEdit } from '../reversible-edit.ts';
-import { HOOKS, type HookCommands, type HookEvent, ownHooks, withHooks, withoutHooks } from './hook-entries.ts';
-
-const Edited = z.looseObject({
-  file: z.string(),
-  /** Null where there was no file. */
-  backup: z.string().nullable(),
-});
-type Edited = z.infer<typeof Edited>;
-
-const OWNER_ONLY = 0o600;
+import { applyEdit, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
+import { HOOKS, type HookCommands, type HookEvent, ownHooks, removeHooks } from './hook-entries.ts';
 
 export interface HookState {
   readonly file: string;
-  /** False where it has comments or the like: Claude Code then takes nothing from it. */
+  /** False where it has comments or the like: Claude Code then ignores it. */
   readonly plain: boolean;
-  /** `other`: of another folder or Node than the one that is asked. */
+  /** `other`: of another folder or Node than the commands that were asked for. */
   readonly events: Readonly<Record<HookEvent, 'installed' | 'other' | 'missing'>>;
 }
 
 /**
- * Adds our hooks to a settings file of Claude Code; the former one is kept beside it.
+ * Adds the hooks to a settings file of Claude Code, with a copy of the file beside it.
  *
- * @returns the backup; null where nothing had to be changed, or no file was there
- * @throws CometError `config_invalid` when the file is not what it should be; it stays as it is
+ * @returns `backup` null where nothing had to be changed, or there was no file
+ * @throws CometError `config_invalid` when the file is not a settings file; it stays as it is
  */
 export async function installHooks(
   paths: HomePaths,
   settings: string,
   commands: HookCommands,
-): Promise<{
-  readonly file: string;
-  readonly plain: boolean;
-  readonly changed: boolean;
-  readonly backup: string | null;
-}> {
-  const file = await realpath(settings).catch(() => path.resolve(settings));
-  const before = await readFileIfPresent(file);
-  const after = before === null ? `${withHooks('{}', commands, file)}\n` : withHooks(before, commands, file);
-  const plain = isPlain(after);
-  if (after === before) return { file, plain, changed: false, backup: null };
-  const edits = await readEdits(paths);
-  const earlier = edits.find((edit) => edit.file === file);
-  // The user's own changes since the first edit must not be replaced by what was before them.
-  const edit = earlier ?? { file, backup: before === null ? null : await backUp(file, before) };
-  await ensureDir(paths.home);
-  await writeEdits(paths, [...edits.filter((each) => each.file !== file), edit]);
-  if (before === null) await makeFolder(paths, path.dirname(file), 0o700);
-  await writeFileAtomic(file, after, { mode: before === null ? OWNER_ONLY : await modeOf(file) });
-  return { file, plain, changed: true, backup: edit.backup };
+): Promise<Pick<HookState, 'file' | 'plain'> & { readonly changed: boolean; readonly backup: string | null }> {
+  const plan = await planEdit('hooks', settings, commands);
+  const { changed, backup } = await applyEdit(paths, plan);
+  return { file: plan.file, plain: isPlain(plan.after), changed, backup };
 }
 
 /**
- * Takes our hooks out of every file that they were put into, and of `settings`: byte for byte as it was where nobody
- * changed it since, else our entries alone.
+ * Removes the hooks from every file that is recorded, and from `settings`.
  *
  * @returns the files that were changed
  * @throws as `installHooks`
  */
 export async function uninstallHooks(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
-  const edits = await readEdits(paths);
-  const named = await Promise.all(settings.map((file) => realpath(file).catch(() => path.resolve(file))));
+  const recorded = (await findEdits(paths, 'hooks')).map(({ file }) => file);
   const changed: string[] = [];
-  for (const file of new Set([...edits.map((edit) => edit.file), ...named])) {
-    const edit = edits.find((each) => each.file === file);
-    const without = (text: string, original: string | null): string => withoutHooks(text, file, original);
-    if (await undoEdit({ paths, file, backup: edit?.backup, without })) changed.push(file);
-    if (edit === undefined) continue;
-    edits.splice(edits.indexOf(edit), 1);
-    await writeEdits(paths, edits);
+  for (const file of recorded) if (await undoEdit(paths, 'hooks', file)) changed.push(file);
+  for (const file of await Promise.all(settings.map(resolveFile))) {
+    const text = await readFileIfPresent(file);
+    const rest = text === null ? null : removeHooks(text, file);
+    if (rest === null || rest === text) continue;
+    await writeFileAtomic(file, rest, { mode: (await stat(file)).mode & 0o777 });
+    changed.push(file);
   }
   return changed;
 }
 
-/** The settings files with hooks of ours, or with a note that they have some. @throws as `installHooks` */
-export async function hookedFiles(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
-  const noted = (await readEdits(paths)).map(({ file }) => file);
+/** The settings files that have hooks of comet-cc or are recorded to have some. @throws as `installHooks` */
+export async function findHookedFiles(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
+  const recorded = (await findEdits(paths, 'hooks')).map(({ file }) => file);
   const texts = await Promise.all(settings.map((file) => readFileIfPresent(file)));
   const found = settings.filter((file, at) => Object.keys(ownHooks(texts[at] ?? '{}', file)).length > 0);
-  return [...new Set([...noted, ...found])];
+  return [...new Set([...recorded, ...found])];
 }
 
 /** @throws as `installHooks` */
-export async function hookState(settings: string, commands: HookCommands): Promise<HookState> {
+export async function inspectHooks(settings: string, commands: HookCommands): Promise<HookState> {
   const text = await readFileIfPresent(settings);
   const own = text === null ? {} : ownHooks(text, settings);
   const stateOf = (event: HookEvent): HookState['events'][HookEvent] => {
@@ -112,26 +81,3 @@ function isPlain(text: string): boolean {
     return false;
   }
 }
-
-async function readEdits(paths: HomePaths): Promise<Edited[]> {
-  const text = await readFileIfPresent(editsFile(paths));
-  if (text === null) return [];
-  try {
-    return z.array(Edited).parse(JSON.parse(text));
-  } catch (error) {
-    throw new CometError('config_invalid', `${editsFile(paths)} is damaged; remove it, and our hooks by hand`, {
-      cause: error,
-    });
-  }
-}
-
-async function writeEdits(paths: HomePaths, edits: readonly Edited[]): Promise<void> {
-  if (edits.length === 0) await rm(editsFile(paths), { force: true });
-  else await writeFileAtomic(editsFile(paths), `${JSON.stringify(edits, null, 2)}\n`);
-}
-
-async function modeOf(file: string): Promise<number> {
-  return (await stat(file)).mode & 0o777;
-}
-
-const editsFile = (paths: HomePaths): string => path.join(paths.home, 'hooks-edit.json');

@@ -1,15 +1,13 @@
-import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
-import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { makeFolder, removeMadeFolder } from '../created-dirs.ts';
+import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
 
-const OURS = /_comet_cc/;
-const USER_MODE = { mode: 0o644 };
+/** A name in every completion script, which tells it from a file of the user. */
+const MARK = '_comet_cc';
 
-/** Where the shell looks for the completion of a command by itself; zsh has no such place of the user's own. */
+/** Where the shell loads the completion of a command from; zsh has no such place of the user's own. */
 function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
   const home = os.homedir();
   const data = env['XDG_DATA_HOME'] || path.join(home, '.local', 'share');
@@ -18,7 +16,7 @@ function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
   return shell === 'fish' ? path.join(config, 'fish', 'completions', 'comet-cc.fish') : null;
 }
 
-/** @throws CometError `usage` for zsh, `unsafe_file` where a stranger's file stands there */
+/** @throws CometError `usage` for zsh, `unsafe_file` where the user has a file of that name */
 export async function writeCompletion(
   paths: HomePaths,
   env: NodeJS.ProcessEnv,
@@ -26,27 +24,29 @@ export async function writeCompletion(
 ): Promise<string> {
   const file = completionFile(shell, env);
   if (file === null) {
-    throw new CometError('usage', `${shell} has no place for it; add to ~/.zshrc: eval "$(comet-cc completion zsh)"`);
+    throw new CometError(
+      'usage',
+      `${shell} loads no completion file by itself; add to ~/.zshrc: eval "$(comet-cc completion zsh)"`,
+    );
   }
-  const before = await readFileIfPresent(file);
-  if (before !== null && !OURS.test(before)) {
-    throw new CometError('unsafe_file', `${file} was not made by comet-cc, so it is left alone; move it away`);
-  }
-  await makeFolder(paths, path.dirname(file));
-  await writeFileAtomic(file, `${script}\n`, USER_MODE);
+  await writeOwnFile(paths, { file, content: `${script}\n`, mark: MARK, mode: 0o644 });
   return file;
 }
 
-/** Files of ours that stand where the shells look. */
-export async function completionFiles(env: NodeJS.ProcessEnv): Promise<string[]> {
-  const ours: string[] = [];
+/** Completion scripts of comet-cc where the shells look for them. */
+export async function findCompletionFiles(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const found: string[] = [];
   for (const file of ['bash', 'fish'].map((shell) => completionFile(shell, env))) {
-    if (file !== null && OURS.test((await readFileIfPresent(file)) ?? '')) ours.push(file);
+    if (file === null) continue;
+    const content = await readOwnFile(file, MARK).catch((error: unknown) => {
+      if (error instanceof CometError) return null;
+      throw error;
+    });
+    if (content !== null) found.push(file);
   }
-  return ours;
+  return found;
 }
 
-export async function removeCompletion(paths: HomePaths, file: string): Promise<void> {
-  await rm(file, { force: true });
-  await removeMadeFolder(paths, path.dirname(file));
+export async function removeCompletion(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
+  for (const file of await findCompletionFiles(env)) await removeOwnFile(paths, file);
 }

@@ -1,11 +1,8 @@
 import { execFile } from 'node:child_process';
-import { readFile, rm } from 'node:fs/promises';
-import path from 'node:path';
 import { promisify } from 'node:util';
 import { CometError } from '../../common/errors.ts';
-import { writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { makeFolder, removeMadeFolder } from '../created-dirs.ts';
+import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
 import type { CommandLine, ServicePlan } from './plan.ts';
 import { MARK } from './render.ts';
 
@@ -26,7 +23,7 @@ export interface ServiceState {
 export async function serviceState(plan: ServicePlan): Promise<ServiceState> {
   const { manager, file } = plan;
   const missing = (await succeeds(plan.probe)) ? '' : plan.missing;
-  const installed = (await standing(plan)) !== null;
+  const installed = (await readOwnFile(file, MARK)) !== null;
   const running = installed && missing === '' && (await succeeds(plan.running));
   return { manager, file, installed, running, missing };
 }
@@ -38,15 +35,15 @@ export async function serviceState(plan: ServicePlan): Promise<ServiceState> {
  */
 export async function installService(paths: HomePaths, plan: ServicePlan, told: Told): Promise<void> {
   await mustAnswer(plan);
-  const before = await standing(plan);
-  await makeFolder(paths, path.dirname(plan.file));
-  await writeFileAtomic(plan.file, plan.content);
-  told(`wrote ${plan.file}`);
+  const { file } = plan;
+  const before = await readOwnFile(file, MARK);
+  await writeOwnFile(paths, { file, content: plan.content, mark: MARK });
+  told(`wrote ${file}`);
   try {
     for (const command of plan.install) await run(command, told);
   } catch (error) {
-    if (before === null) await removeFile(paths, plan);
-    else await writeFileAtomic(plan.file, before);
+    if (before === null) await removeOwnFile(paths, file);
+    else await writeOwnFile(paths, { file, content: before, mark: MARK });
     throw error;
   }
 }
@@ -56,33 +53,18 @@ export async function installService(paths: HomePaths, plan: ServicePlan, told: 
  * @throws CometError as `installService`
  */
 export async function uninstallService(paths: HomePaths, plan: ServicePlan, told: Told): Promise<boolean> {
-  if ((await standing(plan)) === null) return false;
+  if ((await readOwnFile(plan.file, MARK)) === null) return false;
   await mustAnswer(plan);
   // One that the manager has forgotten already must still be removable.
   for (const command of plan.remove) await run(command, told).catch((error: Error) => told(error.message));
-  await removeFile(paths, plan);
+  await removeOwnFile(paths, plan.file);
   told(`removed ${plan.file}`);
   for (const command of plan.afterwards) await run(command, told);
   return true;
 }
 
-async function removeFile(paths: HomePaths, { file }: ServicePlan): Promise<void> {
-  await rm(file, { force: true });
-  await removeMadeFolder(paths, path.dirname(file));
-}
-
 async function mustAnswer(plan: ServicePlan): Promise<void> {
   if (!(await succeeds(plan.probe))) throw new CometError('service_failed', plan.missing);
-}
-
-/** What we wrote there before; null when nothing is there. */
-async function standing(plan: ServicePlan): Promise<Buffer | null> {
-  const found = await readFile(plan.file).catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
-    throw new CometError('unsafe_file', `${plan.file} cannot be read (${error.code})`, { cause: error });
-  });
-  if (found === null || found.includes(MARK) || found.includes(Buffer.from(MARK, 'utf16le'))) return found;
-  throw new CometError('unsafe_file', `${plan.file} was not made by comet-cc, so it is left alone; move it away`);
 }
 
 async function run([program, ...args]: CommandLine, told: Told): Promise<void> {

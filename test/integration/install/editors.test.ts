@@ -4,7 +4,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 import { editorSettingsFile } from '../../../install/editors/editors.ts';
-import { editorStates, revertEditor, setUpEditor } from '../../../install/editors/install.ts';
+import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/install.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -64,12 +64,12 @@ describe('an editor', () => {
     for (const value of Object.values(variables)) expect(now).toContain(JSON.stringify(value));
     expect(now).toContain('settingsSync.ignoredSettings');
     expect((await stat(file)).mode & 0o777).toBe(0o600);
-    expect(await editorStates(paths, variables)).toMatchObject([{ editor: 'vscode', astray: [] }]);
+    expect(await inspectEditors(paths, variables)).toMatchObject([{ editor: 'vscode', astray: [] }]);
     expect(await setUpEditor(paths, 'vscode', file, variables)).toBe(false);
     expect(await revertEditor(paths, 'vscode')).toBe(file);
     expect(await text()).toBe(before);
     expect((await stat(file)).mode & 0o777).toBe(0o644);
-    expect(existsSync(paths.editorsFile)).toBe(false);
+    expect(existsSync(paths.installsFile)).toBe(false);
   });
 
   test('keeps comments, order and other entries', async () => {
@@ -98,7 +98,7 @@ describe('an editor', () => {
     await given(COMMENTED);
     await setUpEditor(paths, 'vscode', file, variables);
     const next = { ...variables, HTTPS_PROXY: 'http://comet-cc:other@127.0.0.1:9000' };
-    expect(await editorStates(paths, next)).toMatchObject([{ astray: ['HTTPS_PROXY'] }]);
+    expect(await inspectEditors(paths, next)).toMatchObject([{ astray: ['HTTPS_PROXY'] }]);
     expect(await setUpEditor(paths, 'vscode', file, next)).toBe(true);
     expect(await text()).not.toContain('8443');
     await revertEditor(paths, 'vscode');
@@ -131,7 +131,7 @@ describe('an editor', () => {
       await given(before);
       await expect(setUpEditor(paths, 'vscode', file, variables)).rejects.toMatchObject({ code: 'config_invalid' });
       expect(await text()).toBe(before);
-      expect(existsSync(paths.editorsFile)).toBe(false);
+      expect(existsSync(paths.installsFile)).toBe(false);
     },
   );
 });

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import { hookCommands } from '../../../../install/claude-code/hook-entries.ts';
-import { hookState, installHooks, uninstallHooks } from '../../../../install/claude-code/hooks.ts';
+import { inspectHooks, installHooks, uninstallHooks } from '../../../../install/claude-code/hooks.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
@@ -33,7 +33,7 @@ describe('hooks in a settings file', () => {
     expect(done).toMatchObject({ changed: true, plain: false, backup: `${file}.before-comet-cc` });
     expect(await readFile(done.backup as string, 'utf8')).toBe(MINE);
     expect((await text()).split('\r\n').length).toBe((await text()).split('\n').length);
-    expect(await hookState(file, commands)).toMatchObject({
+    expect(await inspectHooks(file, commands)).toMatchObject({
       events: { SessionStart: 'installed', PostCompact: 'installed' },
     });
     expect(await installHooks(paths, file, commands)).toMatchObject({ changed: false });
@@ -73,7 +73,7 @@ describe('hooks in a settings file', () => {
     await installHooks(paths, file, commands);
     await writeFile(file, (await text()).replace('"opus"', '"sonnet"'));
     const moved = hookCommands('/usr/bin/node', '/srv/dist/hooks', (each) => each);
-    expect(await hookState(file, moved)).toMatchObject({ events: { SessionEnd: 'other' } });
+    expect(await inspectHooks(file, moved)).toMatchObject({ events: { SessionEnd: 'other' } });
     await installHooks(paths, file, moved);
     await uninstallHooks(paths, []);
     expect(await text()).toBe(MINE.replace('"opus"', '"sonnet"'));
@@ -85,7 +85,7 @@ describe('hooks in a settings file', () => {
     await symlink(file, link);
     expect(await installHooks(homePaths(path.join(dir, 'other')), link, commands)).toMatchObject({ file });
     expect(await uninstallHooks(paths, [link])).toEqual([file]);
-    expect(await hookState(link, commands)).toMatchObject({ events: { SessionStart: 'missing' } });
+    expect(await inspectHooks(link, commands)).toMatchObject({ events: { SessionStart: 'missing' } });
   });
 
   it('are not put into what is no settings', async () => {

@@ -4,15 +4,15 @@ import { describe, expect, it } from 'vitest';
 import {
   HOOKS,
   hookCommands,
+  hookEntries,
   ownHooks,
-  withHooks,
-  withoutHooks,
+  removeHooks,
 } from '../../../../install/claude-code/hook-entries.ts';
 
 const commands = hookCommands('/usr/bin/node', '/opt/comet-cc/dist/hooks', (text) => `'${text}'`);
 const moved = hookCommands('/opt/node', '/srv/comet-cc/dist/hooks', (text) => `"${text}"`);
-const add = (text: string): string => withHooks(text, commands, 'settings.json');
-const remove = (text: string): string => withoutHooks(text, 'settings.json');
+const add = (text: string): string => hookEntries.add(text, commands, 'settings.json');
+const remove = (text: string): string => removeHooks(text, 'settings.json');
 
 const COMMENTED = `// mine
 {
@@ -53,7 +53,7 @@ describe('our hooks in settings', () => {
   });
 
   it('of another folder are replaced, and known for ours in either form', () => {
-    const old = withHooks('{}', moved, 'settings.json');
+    const old = hookEntries.add('{}', moved, 'settings.json');
     const text = add(old);
     expect(Object.values(ownHooks(text, 'x')).flat()).toEqual(Object.values(commands));
     expect(JSON.parse(remove(old))).toEqual({});
@@ -86,7 +86,7 @@ describe('our hooks in settings', () => {
   it.each(['[]', '{', '', '{"hooks": []}', '{"hooks": {"SessionStart": {}}}', '{"a": 1} x'])(
     'are not put into %j',
     (text) => {
-      expect(() => add(text)).toThrow('it was left alone');
+      expect(() => add(text)).toThrow('it was left unchanged');
       expect(remove(text)).toBe(text);
     },
   );

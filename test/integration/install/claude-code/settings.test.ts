@@ -17,10 +17,10 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import {
   editSettings,
-  inspectEdit,
+  inspectSettings,
   planSettings,
   revertSettings,
-} from '../../../../install/claude-code/ca-settings.ts';
+} from '../../../../install/claude-code/settings.ts';
 
 const OURS = { HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
 
@@ -112,10 +112,10 @@ describe('editing again', () => {
     const before = '{"env": { "HTTPS_PROXY" : "http://corp:3128" }}';
     writeFileSync(file, before);
     const { backup } = await edit();
-    expect(await inspectEdit(paths, OURS)).toEqual({ file, astray: [] });
-    expect(await inspectEdit(paths, MOVED)).toEqual({ file, astray: ['HTTPS_PROXY'] });
+    expect(await inspectSettings(paths, OURS)).toEqual({ file, astray: [] });
+    expect(await inspectSettings(paths, MOVED)).toEqual({ file, astray: ['HTTPS_PROXY'] });
     expect((await editAgain()).backup).toBe(backup);
-    expect(await inspectEdit(paths, MOVED)).toEqual({ file, astray: [] });
+    expect(await inspectSettings(paths, MOVED)).toEqual({ file, astray: [] });
     await revertSettings(paths);
     expect(read()).toBe(before);
     expect(readdirSync(path.dirname(file))).toEqual(['settings.json']);
@@ -125,11 +125,11 @@ describe('editing again', () => {
     writeFileSync(file, '{"env":{"HTTPS_PROXY":"http://first:1"}}');
     await edit();
     writeFileSync(file, '{"model":"opus","env":{"HTTPS_PROXY":"http://second:2"}}');
-    expect((await inspectEdit(paths, OURS))?.astray).toEqual(['HTTPS_PROXY', 'NODE_EXTRA_CA_CERTS']);
+    expect((await inspectSettings(paths, OURS))?.astray).toEqual(['HTTPS_PROXY', 'NODE_EXTRA_CA_CERTS']);
     await editAgain();
     await revertSettings(paths);
     expect(JSON.parse(read())).toEqual({ model: 'opus', env: { HTTPS_PROXY: 'http://second:2' } });
-    expect(await inspectEdit(paths, OURS)).toBeNull();
+    expect(await inspectSettings(paths, OURS)).toBeNull();
   });
 });
 

@@ -1,0 +1,84 @@
+import { existsSync } from 'node:fs';
+import { mkdir, readdir, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type HomePaths, homePaths } from '../../../common/paths.ts';
+import { readOwnFile, removeOwnFile, writeOwnFile } from '../../../install/edit-file.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
+let dir = '';
+let paths: HomePaths;
+
+beforeEach(async () => {
+  dir = await tempDir();
+  paths = homePaths(path.join(dir, 'home'));
+});
+
+const write = (...parts: string[]): Promise<void> =>
+  writeOwnFile(paths, { file: path.join(dir, ...parts), content: 'marked', mark: 'mark' });
+const remove = (...parts: string[]): Promise<void> => removeOwnFile(paths, path.join(dir, ...parts));
+
+describe('directories for files of comet-cc', () => {
+  it('are removed as far as they were created, and the record with them', async () => {
+    await mkdir(path.join(dir, 'a', 'b'), { recursive: true });
+    await write('a', 'b', 'c', 'd', 'file');
+    await write('a', 'b', 'c', 'd', 'e', 'file');
+    await remove('a', 'b', 'c', 'd', 'file');
+    expect(await readdir(path.join(dir, 'a', 'b', 'c', 'd'))).toEqual(['e']);
+    await remove('a', 'b', 'c', 'd', 'e', 'file');
+    expect(await readdir(path.join(dir, 'a', 'b'))).toEqual([]);
+    expect(await readdir(paths.home)).toEqual([]);
+  });
+
+  it('stay where they existed before, and are not recorded', async () => {
+    await write('file');
+    await remove('file');
+    expect(await readdir(dir)).toEqual([]);
+  });
+
+  it('stay until they are empty', async () => {
+    await write('x', 'y', 'file');
+    await writeFile(path.join(dir, 'x', 'y', 'theirs'), '');
+    await remove('x', 'y', 'file');
+    expect(await readdir(path.join(dir, 'x', 'y'))).toEqual(['theirs']);
+    await rm(path.join(dir, 'x', 'y', 'theirs'));
+    await remove('x', 'y', 'file');
+    expect(existsSync(path.join(dir, 'x'))).toBe(false);
+  });
+
+  it('are the same through a link', async () => {
+    await mkdir(path.join(dir, 'real'));
+    await symlink(path.join(dir, 'real'), path.join(dir, 'link'));
+    await write('link', 'x', 'file');
+    await remove('real', 'x', 'file');
+    expect(await readdir(path.join(dir, 'real'))).toEqual([]);
+  });
+
+  it('stay where the record is damaged, which is reported and kept', async () => {
+    await write('x', 'file');
+    await writeFile(paths.installsFile, '{');
+    await expect(remove('x', 'file')).rejects.toMatchObject({ code: 'config_invalid' });
+    await expect(write('y', 'file')).rejects.toMatchObject({ code: 'config_invalid' });
+    expect(existsSync(path.join(dir, 'x'))).toBe(true);
+    expect(await readFile(paths.installsFile, 'utf8')).toBe('{');
+  });
+});
+
+describe('a file of comet-cc', () => {
+  it('replaces an earlier one, but no file of the user', async () => {
+    await write('file');
+    await write('file');
+    expect(await readOwnFile(path.join(dir, 'file'), 'mark')).toEqual(Buffer.from('marked'));
+    await writeFile(path.join(dir, 'file'), 'theirs');
+    await expect(write('file')).rejects.toMatchObject({ code: 'unsafe_file' });
+    expect(await readFile(path.join(dir, 'file'), 'utf8')).toBe('theirs');
+  });
+
+  it('is recognized in UTF-16 too', async () => {
+    const file = path.join(dir, 'task.xml');
+    await writeFile(file, Buffer.from('\ufeffthe mark', 'utf16le'));
+    expect(await readOwnFile(file, 'mark')).not.toBeNull();
+    expect(await readOwnFile(path.join(file, 'none'), 'mark')).toBeNull();
+  });
+});
