@@ -24,7 +24,7 @@ export async function setSettings(
   const plan = await planSettings(userSettingsFile(context.env), variables);
   const changed = plan.changes.filter(({ from, to }) => from !== to).map(({ name }) => name);
   if (changed.length === 0) {
-    if (!flags.json) term.out(`settings      ${plan.file} has it already`);
+    if (!flags.json) term.out(`settings      ${plan.file} already points to comet-cc`);
     return { file: plan.file, backup: null, changed };
   }
   for (const { name, from, to } of plan.changes) {
@@ -32,13 +32,13 @@ export async function setSettings(
       term.say(`${plan.file}: env.${name} = ${masked(to)}${from === undefined ? '' : ', instead of yours'}`);
   }
   if (!flags.yes && !(await confirmed('Change the file like this?'))) {
-    throw new CometError('trust_failed', `${plan.file} was left as it is`);
+    throw new CometError('trust_failed', `${plan.file} was left unchanged`);
   }
   const { backup } = await editSettings(context.paths, plan);
   if (!flags.json) {
     term.out(`settings      ${plan.file} changed: ${changed.join(', ')}`);
-    if (backup !== null) term.out(`              the former file is ${backup}`);
-    term.out('              the daemon has to run for it: comet-cc start');
+    if (backup !== null) term.out(`              backup: ${backup}`);
+    term.out('              Claude Code needs the daemon: comet-cc start');
   }
   return { file: plan.file, backup, changed };
 }

@@ -8,7 +8,7 @@ interface Flags {
   readonly json?: boolean;
 }
 
-/** Its plugin keeps its settings where no file is documented, and starts the `claude` that has settings of its own. */
+/** Its plugin documents no settings file, and starts the `claude` that has settings of its own. */
 const JETBRAINS = 'jetbrains';
 const NAMES = [...EDITORS, JETBRAINS].join(', ');
 
@@ -25,23 +25,23 @@ export function registerEditor(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      '\nThe daemon has to run for it: comet-cc service install\n\nExample:\n  comet-cc editor install cursor',
+      '\nThe editor needs the daemon: comet-cc service install\n\nExample:\n  comet-cc editor install cursor',
     )
     .action((name: string, flags: Flags) => install(name, flags, context));
   editor
     .command('uninstall')
-    .description("put the editor's settings back as they were")
+    .description("restore the editor's settings")
     .argument('<editor>', NAMES)
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc editor uninstall cursor')
     .action(async (name: string, flags: Flags) => {
       const file = await revert(name, context);
       if (flags.json) return context.term.json({ editor: name, file });
-      context.term.out(file === null ? `${name} was not set up` : `${file} is as it was`);
+      context.term.out(file === null ? `${name} was not set up` : `restored ${file}`);
     });
   editor
     .command('status')
-    .description('which editors were set up, and whether they still lead here')
+    .description('which editors were set up, and whether they still point to comet-cc')
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc editor status')
     .action(async (flags: Flags) => {
@@ -55,7 +55,7 @@ export function registerEditor(program: Command, context: Context): void {
       if (flags.json) return context.term.json(states);
       if (states.length === 0) context.term.say('no editor was set up');
       for (const { editor: one, file, astray } of states) {
-        const what = astray.length === 0 ? 'leads to comet-cc' : `changed since: ${astray.join(', ')}`;
+        const what = astray.length === 0 ? 'points to comet-cc' : `changed since: ${astray.join(', ')}`;
         context.term.out(`${one.padEnd(16)} ${what}  ${file}`);
       }
     });
@@ -85,13 +85,15 @@ async function setUp(
     const { confirmed } = await import('../terminal/confirm.ts');
     term.say(`${file}: ${Object.keys(variables).join(', ')} for Claude Code's extension, not synced to other machines`);
     if (!(await confirmed('Change the file like this?'))) {
-      throw new CometError('config_invalid', `${file} was left as it is`);
+      throw new CometError('config_invalid', `${file} was left unchanged`);
     }
   }
   const changed = await setUpEditor(paths, editor, file, variables);
   if (flags.json) return term.json({ editor, file, changed });
-  term.out(changed ? `${file} changed; comet-cc editor uninstall ${editor} puts it back` : `${file} has it already`);
-  if (changed) term.out('start the editor anew; the daemon has to run for it: comet-cc service install');
+  term.out(
+    changed ? `${file} changed; comet-cc editor uninstall ${editor} restores it` : `${file} already points to comet-cc`,
+  );
+  if (changed) term.out('restart the editor; it needs the daemon: comet-cc service install');
 }
 
 async function setUpJetbrains(
@@ -109,10 +111,12 @@ async function setUpJetbrains(
   const { file, changed } = await setSettings(context, variables, flags);
   if (flags.json) term.json({ editor: JETBRAINS, file, changed: changed.length > 0 });
   else
-    term.out(`comet-cc editor uninstall ${JETBRAINS} puts it back; to keep the daemon there: comet-cc service install`);
+    term.out(
+      `comet-cc editor uninstall ${JETBRAINS} restores it; to keep the daemon running: comet-cc service install`,
+    );
 }
 
-/** The file that is as it was; null where none was changed. */
+/** The file that was restored; null where none was changed. */
 async function revert(name: string, { paths }: Context): Promise<string | null> {
   const { revertSettings } = await import('../../install/claude-code/settings.ts');
   const { revertEditor } = await import('../../install/editors/install.ts');

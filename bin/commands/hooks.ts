@@ -37,7 +37,7 @@ export function registerHooks(program: Command, context: Context): void {
       if (!done.plain) term.say(unread(done.file));
       if (!done.changed) return term.out(`${done.file} has them already`);
       term.out(`${done.file} has hooks for ${Object.keys(commands).join(', ')}`);
-      if (done.backup !== null) term.out(`the former file is ${done.backup}`);
+      if (done.backup !== null) term.out(`backup: ${done.backup}`);
       term.out('sessions that are started from now on use them; comet-cc hooks uninstall takes them out');
     });
 

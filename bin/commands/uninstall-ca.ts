@@ -18,7 +18,7 @@ export function registerUninstallCa(program: Command, context: Context): void {
         term.say(`comet-cc: the ${id} store was told to trust our root and cannot be looked into now; remove it there`);
       }
       if (flags.json) return term.json({ settings, system: stores[0] ?? null, stores, unreachable, removed });
-      if (settings !== null) term.out(`settings      ${settings} is as it was`);
+      if (settings !== null) term.out(`settings      restored ${settings}`);
       for (const name of stores) term.out(`system        ${name} trusts it no longer`);
       for (const file of removed) term.out(`removed       ${file}`);
       if (settings === null && stores.length === 0 && removed.length === 0) term.out('nothing was installed');

@@ -2,7 +2,7 @@ import type { HomePaths } from '../../common/paths.ts';
 import { inspectEditors } from '../../install/editors/install.ts';
 import { bad, type Check, good } from './check.ts';
 
-/** Whether the editors that were set up still lead here; null where none was. */
+/** Whether the editors that were set up still point to comet-cc; null where none was. */
 export async function checkEditors(
   paths: HomePaths,
   wanted: Readonly<Record<string, string>> | null,
@@ -19,7 +19,7 @@ export async function checkEditors(
       );
     }
     if (states.length === 0) return null;
-    const verb = states.length === 1 ? 'leads' : 'lead';
+    const verb = states.length === 1 ? 'points' : 'point';
     return good('editors', `${states.map(({ editor }) => editor).join(', ')} ${verb} to comet-cc`);
   } catch (error) {
     return bad('editors', error instanceof Error ? error.message : String(error), "correct the editor's settings");

@@ -23,13 +23,17 @@ export async function checkSettings(
   try {
     const edit = await inspectSettings(paths, wanted ?? {});
     if (edit !== null && wanted === null) {
-      return bad('settings', `${edit.file} leads to comet-cc, but its token is gone`, 'comet-cc install-ca --settings');
+      return bad(
+        'settings',
+        `${edit.file} points to comet-cc, but its token is gone`,
+        'comet-cc install-ca --settings',
+      );
     }
     if (edit !== null && edit.astray.length > 0) {
       const detail = `${edit.file} was changed, or the port was: ${edit.astray.join(', ')}`;
       return bad('settings', detail, 'comet-cc install-ca --settings; to leave it so, comet-cc uninstall-ca');
     }
-    if (edit !== null) return good('settings', `${edit.file} leads to comet-cc`);
+    if (edit !== null) return good('settings', `${edit.file} points to comet-cc`);
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
     return bad('settings', detail, 'correct the file; Claude Code reads plain JSON');

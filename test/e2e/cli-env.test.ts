@@ -85,7 +85,9 @@ describe('install-ca and uninstall-ca', () => {
       model: 'opus',
       env: { A: '1', ...(await variables()) },
     });
-    expect((await home.run(['install-ca', '--settings', '--yes'], { env })).stdout).toContain('has it already');
+    expect((await home.run(['install-ca', '--settings', '--yes'], { env })).stdout).toContain(
+      'already points to comet-cc',
+    );
 
     expect((await home.run(['uninstall-ca'], { env })).code).toBe(0);
     expect(await readFile(settings, 'utf8')).toBe(before);

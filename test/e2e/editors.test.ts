@@ -80,7 +80,7 @@ describe.each(Object.keys(RECORDED) as Editor[])('%s', (editor) => {
     expect(kept.filter((line) => !lines.some((each) => each.includes(bare(line))))).toEqual([]);
     expect((await stat(file)).mode & 0o777).toBe(0o600);
     expect(await home.json(['editor', 'status', '--json'])).toMatchObject([{ editor, file, astray: [] }]);
-    expect(await check('editors')).toMatchObject({ ok: true, detail: `${editor} leads to comet-cc` });
+    expect(await check('editors')).toMatchObject({ ok: true, detail: `${editor} points to comet-cc` });
     expect((await home.json(['editor', 'install', editor, '--yes', '--json'])) as object).toMatchObject({
       changed: false,
     });
@@ -97,7 +97,7 @@ describe.each(Object.keys(RECORDED) as Editor[])('%s', (editor) => {
     expect(await readFile(file, 'utf8')).toBe(RECORDED[editor]);
     expect((await stat(file)).mode & 0o777).toBe(0o644);
     expect(await home.json(['editor', 'status', '--json'])).toEqual([]);
-    expect(existsSync(path.join(home.home, 'editors.json'))).toBe(false);
+    expect(existsSync(path.join(home.home, 'installs.json'))).toBe(false);
     expect((await home.run(['editor', 'uninstall', editor])).stdout).toContain('was not set up');
   });
 });
@@ -117,7 +117,7 @@ it("jetbrains is set up by one command through Claude Code's own settings, check
   const own = (await home.json(['env', '--shell', 'json'])) as Record<string, string>;
   expect(JSON.parse(await readFile(file, 'utf8'))).toMatchObject({ model: 'opus', env: { CI: '1', ...own } });
   expect(await home.json(['editor', 'status', '--json'])).toEqual([{ editor: 'jetbrains', file, astray: [] }]);
-  expect(await check('settings')).toMatchObject({ ok: true, detail: `${file} leads to comet-cc` });
+  expect(await check('settings')).toMatchObject({ ok: true, detail: `${file} points to comet-cc` });
   expect(await home.json(['editor', 'install', 'jetbrains', '--yes', '--json'])).toMatchObject({ changed: false });
 
   expect((await home.run(['editor', 'uninstall', 'jetbrains'])).stdout).toContain(file);
@@ -130,8 +130,8 @@ it('two editors are set up and undone each by itself', async () => {
     await given(editor);
     await home.json(['editor', 'install', editor, '--yes', '--json']);
   }
-  expect(await check('editors')).toMatchObject({ ok: true, detail: 'vscode, cursor lead to comet-cc' });
+  expect(await check('editors')).toMatchObject({ ok: true, detail: 'vscode, cursor point to comet-cc' });
   await home.run(['editor', 'uninstall', 'vscode']);
   expect(await readFile(fileOf('vscode'), 'utf8')).toBe(RECORDED.vscode);
-  expect(await check('editors')).toMatchObject({ ok: true, detail: 'cursor leads to comet-cc' });
+  expect(await check('editors')).toMatchObject({ ok: true, detail: 'cursor points to comet-cc' });
 });

@@ -119,7 +119,7 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     await writeFile(file, '{ "env": ');
     const { code, stderr } = await rig.home.run(['uninstall', '--yes'], { env });
     expect(code).toBe(1);
-    expect(stderr).toContain(`${file} is not plain JSON`);
+    expect(stderr).toContain(`${file} is not valid JSON`);
     await writeFile(file, SETTINGS);
     expect((await rig.home.run(['uninstall', '--yes'], { env })).code).toBe(0);
     expect(await readFile(file, 'utf8')).toBe(SETTINGS);

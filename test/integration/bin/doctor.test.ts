@@ -125,7 +125,7 @@ describe('the check of the settings', () => {
   it('follows an edit: in force, changed by hand, no JSON any more, made again', async () => {
     expect(await check()).toMatchObject({ ok: true });
     await editSettings(paths, await planSettings(file(), WANTED));
-    expect(await check()).toMatchObject({ ok: true, detail: expect.stringContaining('leads to comet-cc') });
+    expect(await check()).toMatchObject({ ok: true, detail: expect.stringContaining('points to comet-cc') });
     writeFileSync(file(), JSON.stringify({ env: { ...WANTED, HTTPS_PROXY: 'http://corp:1' } }));
     const changed = await check();
     expect(changed).toMatchObject({ ok: false, fix: expect.stringContaining('comet-cc install-ca --settings') });

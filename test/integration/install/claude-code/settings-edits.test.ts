@@ -5,9 +5,9 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import { editSettings, planSettings, revertSettings } from '../../../../install/claude-code/settings.ts';
 import { hookCommands, ownHooks } from '../../../../install/claude-code/hook-entries.ts';
 import { installHooks, uninstallHooks } from '../../../../install/claude-code/hooks.ts';
+import { editSettings, planSettings, revertSettings } from '../../../../install/claude-code/settings.ts';
 
 const quoted = (text: string): string => `'${text}'`;
 const COMMANDS = ['/opt/comet-cc/dist/hooks', '/srv/comet-cc/dist/hooks'].map((folder) =>
