@@ -12,7 +12,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readFlow, SENSOR_THRESHOLDS } from '../memory/compaction/topic-shift-heuristics.ts';
+import { readFlow, SENSOR_THRESHOLDS } from '../memory/compaction/topic-detector.ts';
 import { dialogues, type Labelled, storyConversations } from './labeled.ts';
 
 interface Outcome {

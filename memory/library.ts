@@ -1,7 +1,6 @@
 import { CometError } from '../common/errors.ts';
 import { renderBrief } from './compaction/brief.ts';
 import { isBundled } from './consolidation/merge-nodes.ts';
-import { turnsBefore } from './ingest/fork-history.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
@@ -180,4 +179,30 @@ function parsed(content: string): unknown {
     // What was not JSON when it came is shown as the text it is.
     return content;
   }
+}
+
+/**
+ * The turns that a session shares with the one it was forked from, oldest first: they are kept once, in the session
+ * that had them first. Ends at a turn of which nothing is kept.
+ */
+async function turnsBefore(
+  first: Pick<JoinedTurn, 'before'> | undefined,
+  { book, texts }: { readonly book: TurnBook; readonly texts: Pick<Texts, 'turns'> },
+): Promise<JoinedTurn[]> {
+  const read = new Map<string, Promise<readonly JoinedTurn[]>>();
+  const found: JoinedTurn[] = [];
+  const seen = new Set<string>();
+  for (let before = first?.before ?? ''; before !== '' && !seen.has(before); ) {
+    seen.add(before);
+    const sessionId = book.sessionOf(before);
+    if (sessionId === undefined) break;
+    const turns = read.get(sessionId) ?? texts.turns(sessionId);
+    read.set(sessionId, turns);
+    const name = book.forms(before)[0];
+    const turn = (await turns).find(({ turnId }) => turnId === name);
+    if (turn === undefined) break;
+    found.unshift(turn);
+    before = turn.before ?? '';
+  }
+  return found;
 }

@@ -1,9 +1,8 @@
 import os from 'node:os';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
-import { createEndpointKey } from '../../memory/models/endpoint-key.ts';
-import { askEndpoint } from '../../memory/models/endpoint-request.ts';
-import { fullModelName } from '../../memory/models/openai-aliases.ts';
+import { askEndpoint, createEndpointKey } from '../../memory/models/endpoint-request.ts';
+import { fullModelName } from '../../memory/models/openai.ts';
 import { bad, type Check, good } from './check.ts';
 
 const ANSWER_MS = 10_000;

@@ -3,7 +3,7 @@ import { oneLine, printable } from '../../bin/terminal/format.ts';
 import { contentText } from '../../bin/terminal/render.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { NodeView, ProjectView, RecallHit, SessionView } from '../../memory/index.ts';
-import { FOREIGN } from '../../memory/ingest/own-tool.ts';
+import { FOREIGN } from '../../memory/ingest/turn-trust.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { memoryLine } from '../../memory/recall/format-memory.ts';
 import { neutralLine } from '../../memory/text/sanitize-line.ts';

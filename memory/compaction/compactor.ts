@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
+import { lowestOrigin } from '../../common/turn.ts';
 import { withoutTools } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { type MemoryNode, nodeId } from '../model/node.ts';
@@ -8,12 +9,13 @@ import type { CompactionInput, CompactionResult, DraftNode, LanguageModel } from
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
+import { subjectOf } from '../text/actions.ts';
+import { clip } from '../text/sanitize-line.ts';
 import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { assembleBrief, assembleNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './revisions.ts';
-import { bundleDraft } from './tool-summary.ts';
 
 /** Bounds how many nodes a session keeps. */
 export interface NodeLimit {
@@ -178,4 +180,46 @@ export function createCompactor({
 
 function inOrder(turnIds: readonly string[], batch: Batch): string[] {
   return batch.turns.map((turn) => turn.turnId).filter((turnId) => turnIds.includes(turnId));
+}
+
+const SUMMARY_CHARS = 180;
+const PROMPT_CHARS = 200;
+const CALL_CHARS = 40;
+const SAID_CHARS = 80;
+
+/**
+ * Some rounds of a turn in one node: what was called, on what, and the last words said over it. What tools answered
+ * is left to the raw messages.
+ *
+ * @param prompt  what the user asked for, '' where it is not known
+ */
+function bundleDraft(part: TurnText, prompt: string): DraftNode {
+  const calls = part.parts.filter((each) => each.kind === 'tool_use');
+  const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
+  const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${subjectOf(text, CALL_CHARS)}`.trim()))];
+  const words = said === undefined ? '' : ` — ${clip(oneLine(said.text), SAID_CHARS)}`;
+  const count = `${calls.length} tool ${calls.length === 1 ? 'call' : 'calls'}`;
+  const room = SUMMARY_CHARS - count.length - words.length - 2;
+  const subjects = named.map((name) => name.replace(/^\S+ /, ''));
+  const shown = [...calls.map(({ origin }) => origin), ...(said === undefined ? [] : [said.origin])];
+  return {
+    summary: `${count}: ${clip(named.join('; '), room)}${words}`,
+    trigger: triggerOf(prompt, subjects),
+    topic_tags: [],
+    importance: 'LOW',
+    recall_mode: 'active',
+    turns: [part.turnId],
+    facts: [],
+    origin: lowestOrigin([...shown, 'user']),
+  };
+}
+
+function triggerOf(prompt: string, subjects: readonly string[]): string {
+  const called = clip(subjects.join(', '), SUMMARY_CHARS);
+  if (prompt === '') return `When I need what a tool said about ${called}`;
+  return `When I come back to “${clip(oneLine(prompt), PROMPT_CHARS)}”, or need what a tool said about ${called}`;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
 }

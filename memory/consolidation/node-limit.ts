@@ -1,14 +1,22 @@
 import type { Clock } from '../../common/async.ts';
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
+import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
+import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
+import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
+import { isClosed } from '../model/validity.ts';
 import type { LanguageModel } from '../models/language-model.ts';
+import { isQuarantined } from '../recall/quarantine.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import { CONSOLIDATION, mergedNodes } from './merge-nodes.ts';
-import { chooseFolds, type Fold, foldedText, MOST } from './merge-old-nodes.ts';
+import { grouped } from '../text/group-by.ts';
+import { clip } from '../text/sanitize-line.ts';
+import { BUNDLE } from '../text/tool-call-nodes.ts';
+import { byAge, contradicts, isSettled, isUsers } from './choose-merges.ts';
+import { CONSOLIDATION, isBundled, isGroup, mergedNodes } from './merge-nodes.ts';
 
 type Parts = {
   readonly clock: Clock;
@@ -47,4 +55,85 @@ export function createNodeLimit({ clock, log, model, catalogue, store, tracker }
       void tracker.run('indexer', () => serial(() => fold(sessionId)));
     },
   };
+}
+
+/** Nodes that a session may have before older ones are folded, and how many are left then. */
+const MOST = 200;
+const LEFT = 150;
+/** The newest stay as they are. */
+const NEWEST = 100;
+const SUMMARY_CHARS = 2_000;
+const TRIGGER_CHARS = 300;
+
+/** Two nodes that follow each other in their session; the newer one goes into the older one. */
+type Fold = readonly [older: MemoryNode, newer: MemoryNode];
+
+interface FoldRule {
+  /** A model will replace drafts: until then they are left alone. */
+  readonly sparesDrafts: boolean;
+}
+
+/**
+ * Which nodes of one session are folded, none twice: neighbours of one origin with the fewest turns first, so that what
+ * is old gets coarser evenly. Decisions, what is always shown and what a person wrote are never among them.
+ */
+export function chooseFolds(nodes: readonly MemoryNode[], rule: FoldRule): readonly Fold[] {
+  const own = nodes.filter(countsItself);
+  if (own.length <= MOST) return [];
+  const older = own.toSorted(byAge).slice(0, -NEWEST);
+  const alike = grouped(
+    older.filter((node) => mayFold(node, rule)),
+    ({ origin, project }) => `${origin} ${project}`,
+  );
+  const pairs = [...alike.values()].flatMap((run) => run.slice(1).map((newer, at): Fold => [run[at] ?? newer, newer]));
+  const folds: Fold[] = [];
+  const taken = new Set<MemoryNode>();
+  for (const [one, other] of pairs.toSorted((a, b) => turnsOf(a) - turnsOf(b))) {
+    if (own.length - folds.length <= LEFT) break;
+    if (taken.has(one) || taken.has(other) || contradicts(one, other)) continue;
+    taken.add(one).add(other);
+    folds.push([one, other]);
+  }
+  return folds;
+}
+
+/** What both say, and no more than one node may. */
+export function foldedText([older, newer]: Fold): Pick<MemoryNode, 'summary' | 'trigger'> {
+  return {
+    summary: bothOf(older.summary.replace(/[.;\s]+$/, ''), newer.summary, '; ', SUMMARY_CHARS),
+    trigger: bothOf(older.trigger, newer.trigger, ' ', TRIGGER_CHARS),
+  };
+}
+
+/** What is shorter than its half leaves the rest to the other. */
+function bothOf(one: string, other: string, between: string, most: number): string {
+  if (one === '' || other === '' || one === other) return clip(one || other, most);
+  const room = most - between.length;
+  const half = Math.floor(room / 2);
+  const first = clip(one, Math.max(half, room - other.length));
+  return `${first}${between}${clip(other, room - first.length)}`;
+}
+
+/** Not a part of what another node stands for, and no piece of a document. */
+function countsItself(node: MemoryNode): boolean {
+  return !isGroup(node) && !isBundled(node) && node.written_by !== BUNDLE && node.written_by !== DOCUMENT;
+}
+
+function mayFold(node: MemoryNode, rule: FoldRule): boolean {
+  const isDecision = node.importance === 'HIGH' && isCleanOrigin(node.origin);
+  return (
+    isSettled(node, rule) &&
+    node.parent_node_id === null &&
+    node.recall_mode === 'active' &&
+    !isUsers(node) &&
+    !isDecision &&
+    // Together with one that is held back the other would be held back too; let go, it would let the other go.
+    node.released !== true &&
+    !isQuarantined(node) &&
+    !node.facts.some(isClosed)
+  );
+}
+
+function turnsOf(fold: Fold): number {
+  return fold.reduce((sum, { turns }) => sum + turns.length, 0);
 }

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { createEndpointKey, type EndpointKeyOptions } from '../models/endpoint-key.ts';
-import { askEndpoint, type Replied } from '../models/endpoint-request.ts';
+import { askEndpoint, createEndpointKey, type EndpointKeyOptions, type Replied } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
 import { encodeQuery } from './encoder.ts';
 import { toUnit } from './word-vectors.ts';

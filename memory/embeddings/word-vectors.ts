@@ -1,5 +1,4 @@
-import { wordPieces } from './wordpiece.ts';
-import { createVocabulary, type Vocabulary } from './wordpiece-vocabulary.ts';
+import { createVocabulary, type Vocabulary, wordPieces } from './wordpiece.ts';
 
 /** One vector for each piece of a vocabulary: what it means wherever it stands. */
 export interface StaticTable {

@@ -1,5 +1,3 @@
-import type { Vocabulary } from './wordpiece-vocabulary.ts';
-
 const HAN = /\p{sc=Han}/gu;
 const MARKS = /\p{Mn}/gu;
 const WORDS = /[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu;
@@ -41,4 +39,65 @@ function pushPieces(word: string, vocabulary: Vocabulary, found: number[]): void
     found.push(id);
     at = end;
   }
+}
+
+/** Pieces of words with their ids; built in a few milliseconds for tens of thousands. */
+export interface Vocabulary {
+  readonly size: number;
+  /** Id of `word.slice(start, end)`; where it is not the word's beginning, of that with "##" in front. */
+  idOf(word: string, start: number, end: number): number | undefined;
+}
+
+const INSIDE = '##';
+const LINE_FEED = 10;
+const SEED = 0x811c_9dc5;
+const INSIDE_SEED = hashed(INSIDE, 0, INSIDE.length, SEED);
+
+/** @param lines  one piece a line, at most 65,534; the line's number is its id */
+export function createVocabulary(lines: string): Vocabulary {
+  const ends = endsOf(lines);
+  const mask = 2 ** Math.ceil(Math.log2(ends.length * 2)) - 1;
+  /** Id + 1 by hash, open addressing; 0 is free. */
+  const slots = new Uint16Array(mask + 1);
+  const startOf = (id: number): number => (id === 0 ? 0 : (ends[id - 1] as number) + 1);
+  for (let id = 0; id < ends.length; id += 1) {
+    let slot = hashed(lines, startOf(id), ends[id] as number, SEED) & mask;
+    while (slots[slot] !== 0) slot = (slot + 1) & mask;
+    slots[slot] = id + 1;
+  }
+
+  function isPiece(id: number, word: string, start: number, end: number): boolean {
+    const at = startOf(id) + (start === 0 ? 0 : INSIDE.length);
+    if ((ends[id] as number) - at !== end - start) return false;
+    if (start > 0 && !lines.startsWith(INSIDE, at - INSIDE.length)) return false;
+    for (let index = start; index < end; index += 1) {
+      if (word.charCodeAt(index) !== lines.charCodeAt(at + index - start)) return false;
+    }
+    return true;
+  }
+
+  return {
+    size: ends.length,
+    idOf(word, start, end) {
+      let slot = hashed(word, start, end, start === 0 ? SEED : INSIDE_SEED) & mask;
+      for (let held = slots[slot]; held; held = slots[slot]) {
+        if (isPiece(held - 1, word, start, end)) return held - 1;
+        slot = (slot + 1) & mask;
+      }
+      return undefined;
+    },
+  };
+}
+
+function endsOf(lines: string): Uint32Array {
+  const ends: number[] = [];
+  for (let at = 0; at < lines.length; at += 1) if (lines.charCodeAt(at) === LINE_FEED) ends.push(at);
+  return Uint32Array.from([...ends, lines.length]);
+}
+
+/** FNV-1a over UTF-16 units. */
+function hashed(text: string, start: number, end: number, seed: number): number {
+  let hash = seed;
+  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
+  return hash;
 }

@@ -1,6 +1,9 @@
-import { type CapturedMessage, isCleanOrigin } from '../../common/turn.ts';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import { type CapturedMessage, type CapturedTurn, isCleanOrigin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
+import { isContinuation, mayContinue } from '../text/compaction-summary.ts';
 import { blocksOf, contentText, withoutInjected } from './content-blocks.ts';
+import { readTurn } from './turn-trust.ts';
 
 /** Words in a row by which a text is recognised when it is repeated. */
 const ROW = 5;
@@ -138,4 +141,23 @@ function hash(text: string): number {
   let value = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
   return value >>> 0;
+}
+
+export type SaidBefore = Parameters<Heard['take']>[2];
+
+/** What the summary that a turn begins with repeats of `earlier` turns; nothing where it begins with none. */
+export async function saidBefore(
+  turn: CapturedTurn,
+  earlier: () => readonly CapturedTurn[] | Promise<readonly CapturedTurn[]>,
+): Promise<SaidBefore> {
+  if (!mayContinue(turn)) return undefined;
+  const { parts } = readTurn(turn);
+  if (!parts.some(({ text }) => isContinuation(text))) return undefined;
+  // The answers of such a turn count as from outside as well.
+  const known = createSaidBefore(parts.map(({ text }) => text).join('\n'));
+  for (const one of await earlier()) {
+    known.see(readTurn(one));
+    await nextTick();
+  }
+  return known.rows;
 }

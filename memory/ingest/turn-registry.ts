@@ -3,8 +3,7 @@ import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { grown } from '../search/grow-array.ts';
 import { createTextIds } from '../search/string-interner.ts';
 import { saidDigest } from './imported-turn.ts';
-import type { Task, TaskList } from './task-list.ts';
-import { createTaskBook } from './task-lists.ts';
+import { createTaskBook, type Task, type TaskList } from './task-list.ts';
 
 interface SessionFacts {
   readonly project: string;

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
+import { z } from 'zod';
 import { type ChildEnd, runChild } from '../../common/run-process.ts';
-import { type ChildEnvOptions, childEnv } from './child-env.ts';
-import { readClaudeOutput } from './claude-output.ts';
 import {
   type Attempt,
   type CallOptions,
@@ -74,4 +73,155 @@ function detailOf(end: ChildEnd, call: PromptCall): string {
   if (end.how === 'timeout') return `killed after ${call.timeoutMs} ms`;
   if (end.how === 'flooded') return `killed after ${STDOUT_CHARS} characters on stdout`;
   return 'the program was not found; install Claude Code or set COMET_CC_CLAUDE_BIN';
+}
+
+/** What sends a child's traffic through a proxy. */
+const PROXY = ['https_proxy', 'http_proxy', 'all_proxy'];
+
+/** What ties a child to the session it was started from. */
+const SESSION = [
+  'CLAUDECODE',
+  'CLAUDE_CODE_CHILD_SESSION',
+  'CLAUDE_CODE_ENTRYPOINT',
+  'CLAUDE_CODE_SESSION_ID',
+  'CLAUDE_CODE_SSE_PORT',
+  'CLAUDE_CODE_REMOTE',
+  'CLAUDE_CODE_REMOTE_SESSION_ID',
+  'CLAUDE_CODE_AGENT_NAME',
+  'CLAUDE_CODE_TEAM_NAME',
+  'CLAUDE_CODE_PARENT_SESSION_ID',
+  'CLAUDE_CODE_EXTRA_BODY',
+  'CLAUDE_CODE_GATEWAY_HINT_HEADERS',
+  'CLAUDE_ENV_FILE',
+  'CLAUDE_PROJECT_DIR',
+  'CLAUDE_PLUGIN_ROOT',
+  'CLAUDE_PLUGIN_DATA',
+  'MAX_THINKING_TOKENS',
+];
+
+/** A child that only answers: nothing but the one request leaves it, nothing is remembered. */
+const QUIET = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
+  CLAUDE_CODE_DISABLE_TERMINAL_TITLE: '1',
+  CLAUDE_CODE_SKIP_PROMPT_HISTORY: '1',
+  DISABLE_AUTOUPDATER: '1',
+  DISABLE_TELEMETRY: '1',
+  DISABLE_ERROR_REPORTING: '1',
+};
+
+const CHILD_MARK = 'COMET_CC_CHILD';
+const CHILD_HEADER = 'x-comet-cc-child: 1';
+
+interface ChildEnvOptions {
+  /** The environment that the daemon was started with. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Our CA bundle; wherever it is named, the user's own file takes its place. */
+  readonly bundleFile: string;
+  /** The user's own `NODE_EXTRA_CA_CERTS`, '' for none. */
+  readonly userCa: string;
+  /** Proxy variables that the user had before ours; they stay in force for children. */
+  readonly userProxy: Readonly<Record<string, string>>;
+  readonly thinking: boolean;
+}
+
+/** Environment of a `claude -p` child: the user's, less proxy and session, marked as ours. */
+function childEnv(options: ChildEnvOptions): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(options.env)) {
+    const dropped = PROXY.includes(name.toLowerCase()) || SESSION.includes(name) || /^COMET_CC_/.test(name);
+    if (value !== undefined && !dropped) env[name] = value;
+  }
+  Object.assign(env, options.userProxy, QUIET, { [CHILD_MARK]: '1' });
+  if (env['NODE_EXTRA_CA_CERTS'] === options.bundleFile) {
+    if (options.userCa === '') delete env['NODE_EXTRA_CA_CERTS'];
+    else env['NODE_EXTRA_CA_CERTS'] = options.userCa;
+  }
+  if (!options.thinking) env['MAX_THINKING_TOKENS'] = '0';
+  const own = env['ANTHROPIC_CUSTOM_HEADERS'];
+  env['ANTHROPIC_CUSTOM_HEADERS'] = own ? `${own}\n${CHILD_HEADER}` : CHILD_HEADER;
+  return env;
+}
+
+const count = z.number().nonnegative().catch(0);
+const Usage = z
+  .looseObject({
+    input_tokens: count,
+    output_tokens: count,
+    cache_creation_input_tokens: count,
+    cache_read_input_tokens: count,
+  })
+  .catch({ input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 });
+
+const Result = z.looseObject({
+  type: z.literal('result'),
+  subtype: z.string().catch(''),
+  is_error: z.boolean().catch(false),
+  result: z.unknown().optional(),
+  structured_output: z.unknown().optional(),
+  errors: z.unknown().optional(),
+  api_error_status: z.unknown().optional(),
+  total_cost_usd: count,
+  usage: Usage,
+});
+type Result = z.infer<typeof Result>;
+
+/** Reads what `claude -p --output-format json` printed: one object, or an array that holds the result. */
+function readClaudeOutput(stdout: string, stderr: string): Attempt {
+  const result = findResult(stdout);
+  if (result === null) {
+    const said = `${stderr}\n${stdout}`.trim();
+    return { kind: 'failure', failure: failureOf(said), detail: said || 'no output', tokens: 0, costUsd: 0 };
+  }
+  const used = { tokens: tokensOf(result), costUsd: result.total_cost_usd };
+  const value = result.structured_output ?? parsed(result.result);
+  if (!result.is_error && value !== undefined && typeof value === 'object' && value !== null) {
+    return { kind: 'answer', value, ...used };
+  }
+  const status = result.api_error_status ?? '';
+  const said = [result.result, result.errors, status, stderr].map(textOf).filter(Boolean).join(' · ');
+  const detail = said === '' || !result.is_error ? `no structured answer (${result.subtype})` : said;
+  return { kind: 'failure', failure: result.is_error ? failureOf(detail) : 'failed', detail, ...used };
+}
+
+function failureOf(said: string): FailureKind {
+  if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(said)) {
+    return 'not_logged_in';
+  }
+  if (
+    /rate.?limit|usage limit|hit your .*limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i.test(said)
+  ) {
+    return 'rate_limited';
+  }
+  return 'failed';
+}
+
+function findResult(stdout: string): Result | null {
+  const whole = parsed(stdout.trim());
+  const candidates = whole === undefined ? stdout.trim().split('\n').map(parsed) : [whole];
+  const results = candidates.flat().flatMap((value) => {
+    const result = Result.safeParse(value);
+    return result.success ? [result.data] : [];
+  });
+  return results.at(-1) ?? null;
+}
+
+function tokensOf({ usage }: Result): number {
+  return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
+}
+
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string') return undefined;
+  const bare = value.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, '$1');
+  try {
+    return JSON.parse(bare) as unknown;
+  } catch {
+    // Text that is not JSON is no structured answer; the caller says what it was.
+    return undefined;
+  }
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
 }

@@ -3,13 +3,13 @@ import { createSemaphore } from '../../common/async.ts';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip } from '../text/sanitize-line.ts';
+import { createLedger, type Ledger } from './budget.ts';
 import type { LanguageModel } from './language-model.ts';
 import { detailPrompt } from './prompts/detail.ts';
 import { condensePrompt } from './prompts/merge.ts';
 import type { Prompt } from './prompts/prompt.ts';
 import { compacterPrompt } from './prompts/summarizer.ts';
 import { sensorPrompt } from './prompts/topic-detector.ts';
-import { createLedger, type Ledger } from './usage-counter.ts';
 
 /** Why a call gave no answer; `doctor` and `status` say it. */
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';

@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { createEndpointKey, type EndpointKeyOptions } from '../models/endpoint-key.ts';
-import { askEndpoint, type Replied } from '../models/endpoint-request.ts';
-import type { Reranker } from './reranker.ts';
+import { askEndpoint, createEndpointKey, type EndpointKeyOptions, type Replied } from '../models/endpoint-request.ts';
+import type { Reranker } from './reranking.ts';
 
 export interface EndpointRerankerOptions extends EndpointKeyOptions {
   readonly model: string;

@@ -3,6 +3,7 @@ import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
+import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { type TurnBook, taskListsOf } from '../ingest/turn-registry.ts';
 import type { Claim } from '../model/claim.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -11,7 +12,6 @@ import type { NodeFiles, StoredBrief } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine } from './format-memory.ts';
 import { handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
-import { recentBriefs } from './recent-briefs.ts';
 import type { MemoryLine, StandingMemory } from './types.ts';
 
 /** Passive lines and what is handed over may take as much each. */
@@ -97,4 +97,20 @@ function linesOf(nodes: readonly MemoryNode[], maxBytes: number): MemoryLine[] {
 function rank(node: MemoryNode, project: string): number {
   if (node.pinned_from !== undefined || (node.pinned_in ?? []).includes(project)) return -1;
   return ['HIGH', 'MED', 'LOW'].indexOf(node.importance);
+}
+
+const BRIEFS_TRIED = 6;
+
+/** Of the sessions whose memories are the newest; there may be thousands, and a prompt waits. */
+export async function recentBriefs(
+  { catalogue, nodeFiles }: { readonly catalogue: Pick<NodeRegistry, 'all'>; readonly nodeFiles: NodeFiles },
+  { project, sessionId }: { readonly project: string; readonly sessionId: string },
+): Promise<StoredBrief[]> {
+  const ids = new Set<string>();
+  for (const node of catalogue.all()) {
+    if (node.project !== project || node.written_by === DOCUMENT || node.session_id === sessionId) continue;
+    if (ids.add(node.session_id).size === BRIEFS_TRIED) break;
+  }
+  const briefs = await Promise.all([...ids].map((id) => nodeFiles.readBrief(id)));
+  return briefs.flatMap((brief) => brief ?? []);
 }

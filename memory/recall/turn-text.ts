@@ -3,11 +3,10 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isClosed, toldBy } from '../model/validity.ts';
 import type { TurnWords } from '../search/node-index.ts';
-import { chooseRaw } from './choose-quote.ts';
 import { RAW_CHARS, type RawLine } from './format-memory.ts';
 import type { RankedNode } from './node-ranking.ts';
 import type { QueryWeights } from './query-weights.ts';
-import { bestSnippet, piecesOf, type Snippet, type SnippetRules } from './snippet.ts';
+import { bestSnippet, chooseRaw, piecesOf, type Snippet, type SnippetRules } from './snippet.ts';
 
 export interface TurnOfMemory {
   readonly text: string;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { Reranker } from '../../memory/recall/reranker.ts';
+import type { Reranker } from '../../memory/recall/reranking.ts';
 
 /** What every Reranker must keep; call it inside a describe block. It must tell the port of staging from two others. */
 export function rerankerContract(make: () => Promise<Reranker>): void {

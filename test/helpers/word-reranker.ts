@@ -1,4 +1,4 @@
-import type { Reranker } from '../../memory/recall/reranker.ts';
+import type { Reranker } from '../../memory/recall/reranking.ts';
 import { contentTokens } from '../../memory/text/keywords.ts';
 import { tokenize } from '../../memory/text/tokenizer.ts';
 

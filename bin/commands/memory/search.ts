@@ -4,7 +4,7 @@ import { CometError } from '../../../common/errors.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
 import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { RecallHit } from '../../../memory/index.ts';
-import { provenance } from '../../../memory/recall/provenance.ts';
+import { provenance } from '../../../memory/recall/format-memory.ts';
 import { staleNote } from '../../../memory/recall/staleness.ts';
 import { contentTokens } from '../../../memory/text/keywords.ts';
 import { terseMeta } from '../../../memory/text/system-tags.ts';

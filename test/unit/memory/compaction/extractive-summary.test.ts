@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { driftOf } from '../../../../memory/compaction/drift.ts';
 import { compactLocally, senseLocally } from '../../../../memory/compaction/extractive-summary.ts';
-import { topicRuns } from '../../../../memory/compaction/topic-shift.ts';
+import { driftOf, topicRuns } from '../../../../memory/compaction/topic-shift.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { split } from '../../../../memory/text/sentences.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';

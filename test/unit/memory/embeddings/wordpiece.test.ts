@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { wordPieces } from '../../../../memory/embeddings/wordpiece.ts';
-import { createVocabulary } from '../../../../memory/embeddings/wordpiece-vocabulary.ts';
+import { createVocabulary, wordPieces } from '../../../../memory/embeddings/wordpiece.ts';
 
 const WORDS = ['data', '##base', 'port', '##s', 'p', '.', 'cafe', '水', '##o', '2', '##5', 'base', 'ᄃ', '##ᅦ'];
 const vocabulary = createVocabulary(WORDS.join('\n'));

@@ -1,8 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lowestOrigin } from '../../../../common/turn.ts';
-import { commandOrigin, toolOrigin } from '../../../../memory/ingest/tool-trust.ts';
-import { readTurn, withoutTools } from '../../../../memory/ingest/turn-trust.ts';
+import { commandOrigin, readTurn, toolOrigin, withoutTools } from '../../../../memory/ingest/turn-trust.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const PROJECT = '/home/dev/shop';

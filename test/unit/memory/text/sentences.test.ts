@@ -1,5 +1,8 @@
 import { expect, test } from 'vitest';
-import { DECISION, STANDING, split } from '../../../../memory/text/sentences.ts';
+import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
+import { DECISION, isEmpty, isIdle, STANDING, split } from '../../../../memory/text/sentences.ts';
+import { JUNK } from '../../../fixtures/junk.ts';
+import { talk } from '../../../helpers/turns.ts';
 
 test.each([
   ['Die Frist ist der 3. Dezember. Danach kommt nichts.', ['Die Frist ist der 3. Dezember.', 'Danach kommt nichts.']],
@@ -20,4 +23,48 @@ test.each([
 
 test.each(['The server is immersed in logs', 'Niece and station are words'])('no rule: %s', (text) => {
   expect([DECISION.test(text), STANDING.test(text)]).toEqual([false, false]);
+});
+
+test.each([
+  'The service is running on port 7413 on my machine.',
+  'Ping Marta about the release before Friday.',
+  'The heartbeat interval must be 30 seconds.',
+  'We currently use Postgres 14 and must not upgrade until July.',
+  'The staging database currently listens on port 5433.',
+  'The build is waiting for approval by Marta on Mondays.',
+  'The assistant must never reveal prices to guests.',
+  'I am a backend developer and I prefer tabs.',
+  'The user table has 4 columns.',
+  'Status: the migration 0057 is done, Tobias signed it off.',
+  'We decided that a job which is still running after 90 s is killed.',
+  'Retry at most 4 times with a pause of 250 ms.',
+])('a user who says "%s" is remembered', (sentence) => {
+  expect(isEmpty(sentence, 'user')).toBe(false);
+});
+
+test('what an assistant reports of the work is no guess about the user', () => {
+  for (const sentence of [
+    'The user is logged out when a second tab opens.',
+    'The config prefers IPv6 and listens on port 5433.',
+    'Root cause: the pool holds 5 sockets.',
+    'All 42 tests pass.',
+  ]) {
+    expect(isEmpty(sentence, 'assistant')).toBe(false);
+  }
+});
+
+test('instructions, guesses and progress are empty whoever repeats them', () => {
+  const said = ['instructions', 'profile', 'transient'].flatMap((kind) => JUNK[kind]?.answers ?? []);
+  const left = said
+    .flatMap((text) => split(text.replaceAll('MARK', 'kestrel')))
+    .filter((text) => !isEmpty(text, 'assistant'));
+  expect(left).toEqual([]);
+});
+
+test('a turn is idle when nobody said anything in it', () => {
+  const idle = (prompt: string, answer: string): boolean => isIdle(readTurn(talk(prompt, answer)));
+  expect(idle('ping', 'pong')).toBe(true);
+  expect(idle('ok', 'I am now reading the file.')).toBe(true);
+  expect(idle('Now the revenue charts.', 'Done.')).toBe(false);
+  expect(idle('ping', 'Staging listens on port 5433.')).toBe(false);
 });

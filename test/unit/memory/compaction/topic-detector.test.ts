@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { readFlow } from '../../../../memory/compaction/topic-shift-heuristics.ts';
+import { readFlow } from '../../../../memory/compaction/topic-detector.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { talk } from '../../../helpers/turns.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { touchedFiles } from '../../../../memory/ingest/touched-files.ts';
+import { touchedFiles } from '../../../../memory/ingest/file-references.ts';
 import { toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const called = (...calls: (readonly [string, unknown])[]): string[] =>

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Fact } from '../../../../memory/model/node.ts';
-import { tallied } from '../../../../memory/recall/project-summary.ts';
+import { tallied } from '../../../../memory/recall/project-overview.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 const fact: Fact = { concept: 'port', value: '5433', polarity: 'positive', evidence: [] };

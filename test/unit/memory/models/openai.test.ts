@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fullModelName } from '../../../../memory/models/openai-aliases.ts';
+import { fullModelName } from '../../../../memory/models/openai.ts';
 
 test.each([
   ['gpt', 'https://api.openai.com/v1', 'gpt-5'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { chooseFolds, foldedText } from '../../../../memory/consolidation/merge-old-nodes.ts';
+import { chooseFolds, foldedText } from '../../../../memory/consolidation/node-limit.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
