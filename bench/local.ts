@@ -100,7 +100,7 @@ async function found(name: string, conversations: readonly (readonly Labelled[])
     const read = turns.map(async ({ turn }, at) => {
       if (at < LEAST_BEFORE) return false;
       const buffer = turns.slice(Math.max(0, at - SHOWN), at).map((before) => before.turn);
-      return (await local.sense({ buffer, turn }, calm)).logic_flow === 'BROKEN';
+      return (await local.detectTopicShift({ buffer, turn }, calm)).logic_flow === 'BROKEN';
     });
     gate.push(await Promise.all(read));
   }

@@ -9,7 +9,7 @@ import type { Problem } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
-import { type Governor, type Ledger, openGovernor } from '../memory/models/budget.ts';
+import { type Budget, openBudget, type UsageCounter } from '../memory/models/budget.ts';
 import { createProjectOf } from '../memory/storage/fs/git-project.ts';
 import { createIdSetFile } from '../memory/storage/fs/id-set-file.ts';
 import { createRoute } from '../proxy/guard/upstream-proxy.ts';
@@ -74,7 +74,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   // First of all: whoever holds this socket is the home's one writer.
   const api = await openApiServer(paths.engineSocket, log);
   const stores = await openStores(paths, redactor, log);
-  const governor = await openGovernor({
+  const governor = await openBudget({
     // The limits of the user's login are no limits of another endpoint.
     rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
     store: stores.usage,
@@ -210,11 +210,11 @@ function noProxy(env: NodeJS.ProcessEnv): string {
 }
 
 /** The calls of memory count twice: against the day's tokens, and in what all of this costs. */
-function spendingOf(governor: Governor, ledger: CostLedger): Ledger {
+function spendingOf(governor: Budget, ledger: CostLedger): UsageCounter {
   return {
     today: governor.today,
-    spent(spent) {
-      governor.spent(spent);
+    record(spent) {
+      governor.record(spent);
       const { calls, tokens, costUsd: usd, sessionId: conversation = '' } = spent;
       ledger.recordOwnCall({ conversation, calls, tokens, usd });
     },

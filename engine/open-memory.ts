@@ -9,7 +9,7 @@ import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
 import type { Corpus, Embedder } from '../memory/embeddings/embedder.ts';
 import type { Memory } from '../memory/index.ts';
-import type { Governor, Ledger } from '../memory/models/budget.ts';
+import type { Budget, UsageCounter } from '../memory/models/budget.ts';
 import type { LanguageModel } from '../memory/models/language-model.ts';
 import type { Reranker } from '../memory/recall/reranking.ts';
 import type { Redactor } from '../redact/index.ts';
@@ -28,9 +28,9 @@ export interface MemoryParts {
   readonly config: Config;
   readonly paths: HomePaths;
   readonly redactor: Redactor;
-  readonly governor: Governor;
+  readonly governor: Budget;
   /** Where the use of the models is counted. */
-  readonly spending: Ledger;
+  readonly spending: UsageCounter;
   readonly log: Log;
 }
 
@@ -44,7 +44,9 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   const { openJournal } = await import('../memory/storage/fs/turn-log.ts');
   const { openNodeFiles } = await import('../memory/storage/fs/node-files.ts');
   const { openIndexHome } = await import('../memory/search/lancedb/open-index.ts');
-  const { createPatientEmbedder } = await import('../memory/embeddings/embedder-with-timeout.ts');
+  const { createEmbedderWithTimeout: createPatientEmbedder } = await import(
+    '../memory/embeddings/embedder-with-timeout.ts'
+  );
   const { createLocalModel } = await import('../memory/compaction/rules-model.ts');
   const { createProjectOf } = await import('../memory/storage/fs/git-project.ts');
   const { createSourceFiles } = await import('../memory/storage/fs/project-files.ts');

@@ -6,7 +6,7 @@ import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import type { MemoryNode } from './model/node.ts';
-import type { DraftNode } from './models/language-model.ts';
+import type { ProposedNode } from './models/language-model.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Journal } from './storage/turn-log.ts';
 
@@ -22,7 +22,7 @@ export type PieceParts = {
 /** A text that nobody said in a conversation, as a turn, and what its node says. */
 export interface Piece {
   readonly turn: CapturedTurn;
-  readonly draft: Omit<DraftNode, 'turns'>;
+  readonly draft: Omit<ProposedNode, 'turns'>;
 }
 
 export interface PieceSource {

@@ -1,7 +1,7 @@
 import { compactLocally } from '../../memory/compaction/extractive-summary.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
-import type { DraftNode } from '../../memory/models/language-model.ts';
+import type { ProposedNode } from '../../memory/models/language-model.ts';
 import { grouped } from '../../memory/text/group-by.ts';
 import { createHistory } from '../coding/history.ts';
 import { SERVICES } from '../coding/topics.ts';
@@ -18,7 +18,7 @@ interface Stretch {
 
 export interface TopicNode {
   readonly topic: string;
-  readonly draft: DraftNode;
+  readonly draft: ProposedNode;
   readonly turns: readonly TurnText[];
 }
 

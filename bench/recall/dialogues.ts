@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
-import type { CompactionInput, LanguageModel } from '../../memory/models/language-model.ts';
+import type { LanguageModel, SummaryInput } from '../../memory/models/language-model.ts';
 import { capturedTurn } from './product.ts';
 
 const Dialogues = z.array(
@@ -65,8 +65,8 @@ export function modelWithFacts(dialogues: readonly Dialogue[]): LanguageModel {
       evidence: evidence.flatMap((id) => turnIds.get(id) ?? []),
     }));
   });
-  const compact = async (input: CompactionInput, signal: AbortSignal) => {
-    const { nodes, brief } = await local.compact(input, signal);
+  const compact = async (input: SummaryInput, signal: AbortSignal) => {
+    const { nodes, brief } = await local.summarize(input, signal);
     const told = nodes.map((node) => {
       const own = new Set(node.turns);
       const stated = facts.filter(({ evidence }) => evidence.some((turnId) => own.has(turnId)));
@@ -82,5 +82,5 @@ export function modelWithFacts(dialogues: readonly Dialogue[]): LanguageModel {
     });
     return { nodes: told, brief };
   };
-  return { ...local, name: 'observations', compact };
+  return { ...local, name: 'observations', summarize: compact };
 }

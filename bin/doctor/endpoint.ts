@@ -1,7 +1,7 @@
 import os from 'node:os';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
-import { askEndpoint, createEndpointKey } from '../../memory/models/endpoint-request.ts';
+import { createEndpointKey, postJson } from '../../memory/models/endpoint-request.ts';
 import { fullModelName } from '../../memory/models/openai.ts';
 import { bad, type Check, good } from './check.ts';
 
@@ -23,7 +23,7 @@ export async function checkEndpoint(openai: Config['openai'], env: NodeJS.Proces
     timeoutMs: ANSWER_MS,
     maxChars: LIST_CHARS,
   };
-  const reply = await askEndpoint(request, signal);
+  const reply = await postJson(request, signal);
   if (reply.how === 'answered') return judged(openai, host, reply);
   const why = 'code' in reply ? reply.code : reply.how;
   return bad('endpoint', `${host} does not answer (${why})`, 'start it, or correct openai.baseUrl');

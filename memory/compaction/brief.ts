@@ -1,6 +1,6 @@
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { Claim } from '../model/claim.ts';
-import type { CompactionResult } from '../models/language-model.ts';
+import type { SummaryResult } from '../models/language-model.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 
@@ -13,7 +13,7 @@ export type SourcedClaim = Claim & { readonly origin: Origin };
 type Claims = Pick<StoredBrief, 'active' | 'hints'>;
 
 /** Gives each claim its origin, one line each, and drops whole claims that do not fit the rendered brief. */
-export function settleBrief(brief: CompactionResult['brief'], originOf: (claim: Claim) => Origin): Claims {
+export function settleBrief(brief: SummaryResult['brief'], originOf: (claim: Claim) => Origin): Claims {
   const settle = (claims: readonly Claim[]): SourcedClaim[] =>
     claims
       .map((claim) => ({ ...claim, text: neutralLine(claim.text, CLAIM_CHARS), origin: originOf(claim) }))

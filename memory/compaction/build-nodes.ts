@@ -7,7 +7,7 @@ import { isDraft } from '../model/draft-node.ts';
 import { formatFileLink, latestMarks } from '../model/file-link.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import type { DraftNode } from '../models/language-model.ts';
+import type { ProposedNode } from '../models/language-model.ts';
 import type { IndexRow } from '../search/node-index.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 import { journalLocation } from '../storage/paths.ts';
@@ -37,11 +37,11 @@ export interface Assembly {
 }
 
 /** A node for each draft. Its origin is what its text can be shown to rest on; only clean ones may be passive. */
-export function assembleNodes(drafts: readonly DraftNode[], assembly: Assembly): MemoryNode[] {
+export function assembleNodes(drafts: readonly ProposedNode[], assembly: Assembly): MemoryNode[] {
   return drafts.map((draft) => assembleNode(draft, assembly));
 }
 
-function assembleNode(draft: DraftNode, { shown, whole = shown, ...assembly }: Assembly): MemoryNode {
+function assembleNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: Assembly): MemoryNode {
   const own = shown.filter((turn) => draft.turns.includes(turn.turnId));
   const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
   const grounded = texts.map((text) => groundedOrigin(text, draft.turns, shown));

@@ -1,4 +1,4 @@
-import type { SensorReading } from '../models/language-model.ts';
+import type { TopicShiftReading } from '../models/language-model.ts';
 
 export interface CompactionRule {
   readonly minL1Buffer: number;
@@ -29,7 +29,7 @@ export function needsReading(buffered: number, rule: CompactionRule): boolean {
 /**
  * Decides after the newest of `buffered` turns; `reading` is the sensor's word about that turn.
  */
-export function decideCompaction(buffered: number, reading: SensorReading | null, rule: CompactionRule): Decision {
+export function decideCompaction(buffered: number, reading: TopicShiftReading | null, rule: CompactionRule): Decision {
   if (buffered === 0) return { kind: 'wait', because: 'buffer_small' };
   if (buffered >= rule.maxL1Buffer) return { kind: 'compact', because: 'buffer_overflow', turns: buffered };
   if (buffered < rule.minL1Buffer) return { kind: 'wait', because: 'buffer_small' };

@@ -5,7 +5,7 @@ import { withoutTools } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { type MemoryNode, nodeId } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import type { CompactionInput, CompactionResult, DraftNode, LanguageModel } from '../models/language-model.ts';
+import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/language-model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
@@ -47,8 +47,8 @@ export interface Compactor {
   /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
   bundle(batch: Batch, prompt: string): Promise<void>;
   /** What `model` makes of the batch; turns that it left out are filled in locally. */
-  ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<CompactionResult>;
-  nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
+  ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult>;
+  nodesOf(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
   /** Nothing where a later batch of the session has been compacted already. */
   writeBrief(result: Briefing, batch: Batch): Promise<void>;
   newId(atMs?: number): string;
@@ -56,7 +56,7 @@ export interface Compactor {
   writeLocalBrief(batch: Batch, given?: Briefing): Promise<void>;
 }
 
-type Briefing = Pick<CompactionResult, 'brief'>;
+type Briefing = Pick<SummaryResult, 'brief'>;
 
 type Parts = {
   readonly nodeFiles: NodeFiles;
@@ -88,15 +88,15 @@ export function createCompactor({
     return brief === null ? [] : [...brief.active, ...brief.hints];
   }
 
-  function inputOf({ sessionId, project, turns }: Batch, briefClaims: readonly Claim[]): CompactionInput {
+  function inputOf({ sessionId, project, turns }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
     return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
   const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutTools) });
 
-  async function locally(batch: Batch, claims?: readonly Claim[]): Promise<CompactionResult> {
-    return local.compact(inputOf(untooled(batch), claims ?? (await claimsOf(batch.sessionId))), never);
+  async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
+    return local.summarize(inputOf(untooled(batch), claims ?? (await claimsOf(batch.sessionId))), never);
   }
 
   function newId(atMs = clock.now()): string {
@@ -106,7 +106,7 @@ export function createCompactor({
     }
   }
 
-  function nodesOf(result: CompactionResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
+  function nodesOf(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
     const { sessionId, project, reason } = batch;
     const shown = writtenBy === local.name ? untooled(batch).turns : batch.turns;
     const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
@@ -160,11 +160,11 @@ export function createCompactor({
     async ask(model, batch, signal) {
       const known = revisions.known(batch.project, batch.turns);
       const input = inputOf(batch, await claimsOf(batch.sessionId));
-      const result = await model.compact({ ...input, known }, signal);
+      const result = await model.summarize({ ...input, known }, signal);
       const covered = new Set(result.nodes.flatMap((node) => node.turns));
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const own = result.nodes.map(
-        ({ origin: _, ...node }): DraftNode => ({ ...node, turns: inOrder(node.turns, batch) }),
+        ({ origin: _, ...node }): ProposedNode => ({ ...node, turns: inOrder(node.turns, batch) }),
       );
       const nodes = own.filter((node) => node.turns.length > 0);
       if (missing.length === 0) return { ...result, nodes };
@@ -193,7 +193,7 @@ const SAID_CHARS = 80;
  *
  * @param prompt  what the user asked for, '' where it is not known
  */
-function bundleDraft(part: TurnText, prompt: string): DraftNode {
+function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const calls = part.parts.filter((each) => each.kind === 'tool_use');
   const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');
   const named = [...new Set(calls.map(({ tool, text }) => `${tool} ${subjectOf(text, CALL_CHARS)}`.trim()))];

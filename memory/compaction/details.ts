@@ -4,7 +4,7 @@ import type { Log } from '../../common/log.ts';
 import type { Tracker } from '../ingest/task-queue.ts';
 import type { Texts } from '../ingest/turn-reader.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { createModelGate } from '../models/backoff.ts';
+import { createBackoff } from '../models/backoff.ts';
 import type { DetailInput, LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -40,7 +40,7 @@ const never = new AbortController().signal;
 
 export function createDetails(parts: Parts): Details {
   const { model, local, quota, clock, log, catalogue, store, texts, tracker } = parts;
-  const gate = createModelGate(clock, quota);
+  const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   const underway = new Map<string, Promise<DetailedNode>>();
 
@@ -51,7 +51,7 @@ export function createDetails(parts: Parts): Details {
     const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns };
     const asked = await ask(input);
     if (typeof asked !== 'string') return keep(node, detailed(node, asked.result, asked.by, turns));
-    const result = await local.detail(input, never);
+    const result = await local.expand(input, never);
     const fresh = detailed(node, result, local.name, turns);
     if (asked === '') return keep(node, fresh);
     // The model is asked again the next time: this one is shown, not kept.
@@ -61,11 +61,11 @@ export function createDetails(parts: Parts): Details {
   /** What the model says, or why it says nothing; '' where there is none. */
   async function ask(
     input: DetailInput,
-  ): Promise<{ result: Awaited<ReturnType<LanguageModel['detail']>>; by: string } | string> {
+  ): Promise<{ result: Awaited<ReturnType<LanguageModel['expand']>>; by: string } | string> {
     if (model === null) return '';
     if (!gate.isOpen()) return gate.because();
     try {
-      const result = await beforeAbort(model.detail(input, closing.signal), closing.signal);
+      const result = await beforeAbort(model.expand(input, closing.signal), closing.signal);
       gate.succeeded();
       return { result, by: model.name };
     } catch (error) {

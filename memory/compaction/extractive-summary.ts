@@ -2,11 +2,11 @@ import { lowestOrigin } from '../../common/turn.ts';
 import type { Claim } from '../model/claim.ts';
 import type { TurnText } from '../model/turn.ts';
 import type {
-  CompactionInput,
-  CompactionResult,
-  DraftNode,
-  SensorInput,
-  SensorReading,
+  ProposedNode,
+  SummaryInput,
+  SummaryResult,
+  TopicShiftInput,
+  TopicShiftReading,
 } from '../models/language-model.ts';
 import { modalityOf, shownIn } from '../text/content-type.ts';
 import { anchorsOf, contentTokens, tagsOf, topicTokens } from '../text/keywords.ts';
@@ -35,7 +35,7 @@ const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 const UNKNOWN: Meanings = new Map();
 
 /** The sensor without a model: what the turn is about, and size. */
-export function senseLocally({ buffer, turn }: SensorInput, meanings = UNKNOWN): SensorReading {
+export function senseLocally({ buffer, turn }: TopicShiftInput, meanings = UNKNOWN): TopicShiftReading {
   const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
   return {
     logic_flow: isShift(turn, buffer, meanings) ? 'BROKEN' : 'MAINTAIN',
@@ -51,14 +51,14 @@ export interface Compacting {
 
 /** The compacter without a model: the sentences themselves, a node for each run of one topic. */
 export function compactLocally(
-  input: CompactionInput,
+  input: SummaryInput,
   { summaryChars = SUMMARY_CHARS, meanings = UNKNOWN }: Compacting = {},
-): CompactionResult {
+): SummaryResult {
   const nodes = topicRuns(input.turns, meanings).map((run) => draft(run, input.knownTags, summaryChars));
   return { nodes, brief: briefOf(input) };
 }
 
-function draft(run: readonly TurnText[], knownTags: readonly string[], summaryChars: number): DraftNode {
+function draft(run: readonly TurnText[], knownTags: readonly string[], summaryChars: number): ProposedNode {
   const sentences = run.flatMap(sentencesOf);
   const kept = choose(sentences, summaryChars);
   const text = kept.map((sentence) => sentence.text).join('\n');
@@ -141,7 +141,7 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
 }
 
 /** What the user asked last, verbatim, then what the old brief held; standing wishes apart, the newest kept. */
-function briefOf({ turns, briefClaims = [] }: CompactionInput): CompactionResult['brief'] {
+function briefOf({ turns, briefClaims = [] }: SummaryInput): SummaryResult['brief'] {
   const active = turns.flatMap((turn): Claim[] => {
     const told = userSentences(turn).find(
       ({ text }) => text.length <= CLAIM_CHARS && saysWhat(text) && !isEmpty(text, 'user'),

@@ -7,8 +7,8 @@ import type { Texts } from '../ingest/turn-reader.ts';
 import { isDraft } from '../model/draft-node.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { replaceDrafts } from '../model/replace-drafts.ts';
-import { createModelGate } from '../models/backoff.ts';
-import type { CompactionResult, LanguageModel } from '../models/language-model.ts';
+import { createBackoff } from '../models/backoff.ts';
+import type { LanguageModel, SummaryResult } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
@@ -80,7 +80,7 @@ export function createUpgrades(parts: Parts): Upgrades {
   const serial = createSerialQueue((error) =>
     log.error('drafts stay: the model’s nodes could not be stored', { error }),
   );
-  const gate = createModelGate(clock, quota);
+  const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   let deferred: Job[] = [];
   let answers = 0;
@@ -177,7 +177,7 @@ export function createUpgrades(parts: Parts): Upgrades {
     }
   }
 
-  async function replace(drafts: readonly MemoryNode[], result: CompactionResult, batch: Batch): Promise<void> {
+  async function replace(drafts: readonly MemoryNode[], result: SummaryResult, batch: Batch): Promise<void> {
     const fresh = compactor.nodesOf(result, batch, model?.name ?? '');
     await store.exclusive(async (held) => {
       await held.refresh();

@@ -16,7 +16,7 @@ import type { TurnBook } from '../ingest/turn-registry.ts';
 import { readTurn } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/draft-node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
-import type { SensorReading } from '../models/language-model.ts';
+import type { TopicShiftReading } from '../models/language-model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { Journal } from '../storage/turn-log.ts';
@@ -181,7 +181,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     void tracker.run('sensor', work);
   }
 
-  async function apply(session: Session, turn: TurnText, reading: SensorReading): Promise<void> {
+  async function apply(session: Session, turn: TurnText, reading: TopicShiftReading): Promise<void> {
     const at = session.buffer.indexOf(turn);
     if (at < 0) return;
     const decision = decideCompaction(at + 1, reading, rule);

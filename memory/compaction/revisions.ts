@@ -1,6 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isCleanOrigin } from '../../common/turn.ts';
-import type { Revised } from '../model/claim.ts';
+import type { StatementRef } from '../model/claim.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import { isPast } from '../model/validity.ts';
@@ -25,7 +25,7 @@ export interface Revisions {
    *
    * @param named  for each of `fresh` what its writer says that it revises
    */
-  apply(fresh: readonly MemoryNode[], named?: readonly (readonly Revised[])[]): Promise<readonly MemoryNode[]>;
+  apply(fresh: readonly MemoryNode[], named?: readonly (readonly StatementRef[])[]): Promise<readonly MemoryNode[]>;
   /** Statements of the project that these turns may revise, the likeliest first; of clean origin only. */
   known(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
 }
@@ -35,7 +35,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
     async apply(fresh, named = []) {
       const ids = new Set(fresh.map((node) => node.node_id));
       const changed = new Map(fresh.map((node) => [node.node_id, node]));
-      const close = (former: MemoryNode, next: MemoryNode, said?: readonly Revised[]): void => {
+      const close = (former: MemoryNode, next: MemoryNode, said?: readonly StatementRef[]): void => {
         const closed = revised(former, next, said);
         if (closed !== former) changed.set(former.node_id, closed);
       };

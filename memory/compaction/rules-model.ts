@@ -36,15 +36,15 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
 
   return {
     name: 'local',
-    sense: async (input, signal) => {
+    detectTopicShift: async (input, signal) => {
       signal.throwIfAborted();
       return senseLocally(input, await meaningsOf([...input.buffer, input.turn]));
     },
-    compact: async (input, signal) => {
+    summarize: async (input, signal) => {
       signal.throwIfAborted();
       return compactLocally(input, { meanings: await meaningsOf(input.turns) });
     },
-    detail: async (input, signal) => {
+    expand: async (input, signal) => {
       signal.throwIfAborted();
       return detailLocally(input);
     },

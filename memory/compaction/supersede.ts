@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { Revised } from '../model/claim.ts';
+import type { StatementRef } from '../model/claim.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model/validity.ts';
 import { hashOf } from '../search/string-interner.ts';
@@ -98,7 +98,7 @@ function gistFor(node: MemoryNode): Gist {
  *
  * @param named  what the writer of `next` says that it revises
  */
-export function revised(former: MemoryNode, next: MemoryNode, named: readonly Revised[] = []): MemoryNode {
+export function revised(former: MemoryNode, next: MemoryNode, named: readonly StatementRef[] = []): MemoryNode {
   if (!isBefore(former, next)) return former;
   const own = named.filter(({ nodeId }) => nodeId === former.node_id);
   if (own.length === 0 && !mayConcern(next, former)) return former;

@@ -1,8 +1,8 @@
 import type { Clock } from '../../common/async.ts';
 import { beforeAbort } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { createModelGate } from '../models/backoff.ts';
-import type { LanguageModel, SensorInput, SensorReading } from '../models/language-model.ts';
+import { createBackoff } from '../models/backoff.ts';
+import type { LanguageModel, TopicShiftInput, TopicShiftReading } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import { driftOf } from './topic-shift.ts';
 
@@ -11,7 +11,7 @@ export interface Sensor {
    * The local reading where the turn's words are clear, else the model's; the local one again where the model is
    * missing, failing, late, or held back by the quota. Never rejects.
    */
-  sense(input: SensorInput): Promise<SensorReading>;
+  sense(input: TopicShiftInput): Promise<TopicShiftReading>;
   close(): void;
 }
 
@@ -28,16 +28,17 @@ export function createSensor({
   readonly clock: Clock;
   readonly log: Log;
 }): Sensor {
-  const gate = createModelGate(clock, quota);
+  const gate = createBackoff(clock, quota);
   const closing = new AbortController();
-  const locally = (input: SensorInput): Promise<SensorReading> => local.sense(input, new AbortController().signal);
+  const locally = (input: TopicShiftInput): Promise<TopicShiftReading> =>
+    local.detectTopicShift(input, new AbortController().signal);
   return {
     async sense(input) {
       const clear = readFlow(input);
       if (clear.kind === 'clear') return { ...(await locally(input)), logic_flow: clear.flow };
       if (model !== null && gate.isOpen() && !closing.signal.aborted) {
         try {
-          const reading = await beforeAbort(model.sense(input, closing.signal), closing.signal);
+          const reading = await beforeAbort(model.detectTopicShift(input, closing.signal), closing.signal);
           gate.succeeded();
           return reading;
         } catch (error) {
@@ -65,7 +66,7 @@ export const SENSOR_THRESHOLDS: SensorThresholds = { maintainBelow: 0.5, brokenF
 type Flow =
   | {
       readonly kind: 'clear';
-      readonly flow: SensorReading['logic_flow'];
+      readonly flow: TopicShiftReading['logic_flow'];
       readonly because: 'first' | 'said_so' | 'few_words' | 'same_words' | 'other_words';
     }
   | { readonly kind: 'doubt' };
@@ -78,7 +79,7 @@ const SWITCH =
 const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 
 /** Whether the newest turn goes on with those before it, as far as its words leave no doubt. Costs nothing. */
-export function readFlow({ buffer, turn }: SensorInput, thresholds = SENSOR_THRESHOLDS): Flow {
+export function readFlow({ buffer, turn }: TopicShiftInput, thresholds = SENSOR_THRESHOLDS): Flow {
   if (buffer.length === 0) return { kind: 'clear', flow: 'MAINTAIN', because: 'first' };
   const prompt = turn.user.trim();
   if (SWITCH.test(prompt.replace(LEAD, ''))) return { kind: 'clear', flow: 'BROKEN', because: 'said_so' };

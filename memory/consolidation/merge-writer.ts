@@ -1,7 +1,7 @@
 import type { Log } from '../../common/log.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { CondenseInput, CondenseResult, LanguageModel } from '../models/language-model.ts';
+import type { LanguageModel, MergeInput, MergeResult } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import type { Group } from './choose-groups.ts';
 import { CONSOLIDATION } from './merge-nodes.ts';
@@ -38,7 +38,7 @@ export interface CondenserParts {
  * all else does.
  */
 export function createCondenser({ model, quota, log, signal, most, density }: CondenserParts): Condenser {
-  const answers = new Map<string, CondenseResult>();
+  const answers = new Map<string, MergeResult>();
   let asked = 0;
   let because = '';
 
@@ -52,21 +52,18 @@ export function createCondenser({ model, quota, log, signal, most, density }: Co
   }
 
   /** Null where the model cannot be asked. */
-  async function ask(
-    kind: CondenseInput['kind'],
-    nodes: readonly MemoryNode[],
-  ): Promise<CondenseResult | null | 'later'> {
+  async function ask(kind: MergeInput['kind'], nodes: readonly MemoryNode[]): Promise<MergeResult | null | 'later'> {
     const key = `${kind} ${nodes.map(contentDigest).join(' ')}`;
     const known = answers.get(key);
     if (known !== undefined) return known;
-    if (model?.condense === undefined || !mayAsk()) return null;
+    if (model?.merge === undefined || !mayAsk()) return null;
     if (asked >= most) return 'later';
     asked += 1;
     const notes = nodes.map(({ summary, trigger, facts }) => {
       return { summary, trigger, facts: facts.map(({ concept, value }) => `${concept}: ${value}`) };
     });
     try {
-      const answer = await model.condense({ kind, notes }, signal);
+      const answer = await model.merge({ kind, notes }, signal);
       answers.set(key, answer);
       return answer;
     } catch (error) {

@@ -2,7 +2,7 @@ import { withTimeout } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Embedder } from './embedder.ts';
 
-export interface PatienceOptions {
+export interface EmbedderTimeoutOptions {
   /** A question waits no longer: its words are searched for without a vector. */
   readonly queryMs: number;
   /** Told when questions go without a vector, once until one has one again. */
@@ -10,7 +10,7 @@ export interface PatienceOptions {
 }
 
 /** An embedder whose failures and delays cost a question its vector and nothing else: zeros match nothing. */
-export function createPatientEmbedder(embedder: Embedder, { queryMs, report }: PatienceOptions): Embedder {
+export function createEmbedderWithTimeout(embedder: Embedder, { queryMs, report }: EmbedderTimeoutOptions): Embedder {
   let isOut = false;
   const late = (): Error => new CometError('index_failed', `no vector within ${queryMs} ms`);
   return {

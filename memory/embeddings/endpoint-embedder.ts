@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { askEndpoint, createEndpointKey, type EndpointKeyOptions, type Replied } from '../models/endpoint-request.ts';
+import {
+  createEndpointKey,
+  type EndpointKeyOptions,
+  type EndpointReply,
+  postJson,
+} from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
 import { encodeQuery } from './encoder.ts';
 import { toUnit } from './word-vectors.ts';
@@ -85,7 +90,7 @@ function createAsker(options: EndpointEmbedderOptions, signal: AbortSignal): Ask
     const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
     const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
     const request = { url: addressOf(baseUrl), body, authorization, timeoutMs, maxChars: ANSWER_CHARS };
-    const reply = await askEndpoint(request, signal);
+    const reply = await postJson(request, signal);
     if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
     const vectors = vectorsOf(reply, options);
     if (vectors.length !== texts.length) {
@@ -104,7 +109,7 @@ function addressOf(baseUrl: string): string {
   return base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
 }
 
-function vectorsOf(reply: Replied, options: EndpointEmbedderOptions): Float32Array[] {
+function vectorsOf(reply: EndpointReply, options: EndpointEmbedderOptions): Float32Array[] {
   if (reply.how !== 'answered') {
     throw failed('code' in reply ? `cannot be reached (${reply.code})` : `gives no answer (${reply.how})`, options);
   }

@@ -2,7 +2,7 @@ import { type StaticTable, wordVector } from './word-vectors.ts';
 import { wordPieces } from './wordpiece.ts';
 
 /** What is known of words wherever they are used. */
-export interface Lexicon {
+export interface WordRarity {
   /** 0 for a word of any conversation, 1 for one that few texts hold or that is no word at all; `token` is its stem. */
   rarity(word: string, token: string): number;
   /** Cosine of what two words mean by themselves. */
@@ -18,7 +18,7 @@ const LEAST_OF_PARTS = 0.5;
 const WORD = /^[a-z]+$/;
 const REMEMBERED = 4_000;
 
-export function createLexicon(table: () => StaticTable): Lexicon {
+export function createWordRarity(table: () => StaticTable): WordRarity {
   const vectors = new Map<string, Float32Array>();
 
   function vectorOf(word: string): Float32Array {

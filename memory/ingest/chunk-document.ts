@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
-import type { DraftNode } from '../models/language-model.ts';
+import type { ProposedNode } from '../models/language-model.ts';
 import { anchorsOf, tagsOf } from '../text/keywords.ts';
 import { clip } from '../text/sanitize-line.ts';
 import { split, worthOf } from '../text/sentences.ts';
@@ -151,7 +151,7 @@ export function documentText(block: Block): string {
 }
 
 /** A node for a chunk, written from its own sentences: no model is asked, however long a file is. */
-export function documentDraft(chunk: Chunk, file: string, knownTags: readonly string[]): Omit<DraftNode, 'turns'> {
+export function documentDraft(chunk: Chunk, file: string, knownTags: readonly string[]): Omit<ProposedNode, 'turns'> {
   const title = titleOf(chunk, file);
   const kept = worthiest(split(chunk.text.replace(/^#{1,6} .*$/gm, '')), SUMMARY_CHARS - title.length - 2);
   const text = kept.join('\n');

@@ -5,7 +5,7 @@ export interface Claim {
 }
 
 /** A statement of a node that someone says is no longer so. */
-export interface Revised {
+export interface StatementRef {
   readonly nodeId: string;
   /** Its place in the node's facts; null for the node as a whole. */
   readonly fact: number | null;

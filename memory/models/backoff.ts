@@ -8,7 +8,7 @@ const LONGEST_MS = 1_800_000;
  * Keeps a model that failed from being asked again at once: one minute, then twice as long each time, at most 30; and
  * any model while the quota says no.
  */
-export interface ModelGate {
+export interface Backoff {
   isOpen(): boolean;
   /** Until it opens; 0 when it is open. */
   waitMs(): number;
@@ -18,7 +18,7 @@ export interface ModelGate {
   succeeded(): void;
 }
 
-export function createModelGate(clock: Clock, quota?: { decide(): QuotaDecision }): ModelGate {
+export function createBackoff(clock: Clock, quota?: { decide(): QuotaDecision }): Backoff {
   let pauseMs = 0;
   let openAtMs = 0;
   const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);

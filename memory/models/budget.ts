@@ -1,25 +1,25 @@
 import type { Clock } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import {
-  type Answered,
   decideQuota,
   mergeQuota,
   type QuotaDecision,
   type QuotaRule,
   type QuotaWindow,
+  type RateLimitResponse,
   readQuota,
 } from './quota.ts';
 
 /** Decides whether our own model calls may run now, and counts what they take, restarts included. */
-export interface Governor extends Ledger {
+export interface Budget extends UsageCounter {
   /** Takes in what an answer of the API says about limits. Returns at once, never throws. */
-  answered(answer: Answered): void;
+  answered(answer: RateLimitResponse): void;
   decide(): QuotaDecision;
   /** Resolves once all is on disk. */
   close(): Promise<void>;
 }
 
-export interface KeptUsage extends Spent {
+export interface StoredUsage extends Usage {
   /** `YYYY-MM-DD`, UTC. */
   readonly day: string;
   readonly windows: readonly QuotaWindow[];
@@ -27,20 +27,20 @@ export interface KeptUsage extends Spent {
 
 /** Keeps the day's use over restarts. */
 export interface UsageStore {
-  load(): Promise<KeptUsage | null>;
-  save(usage: KeptUsage): Promise<void>;
+  load(): Promise<StoredUsage | null>;
+  save(usage: StoredUsage): Promise<void>;
 }
 
-export interface GovernorParts {
+export interface BudgetParts {
   readonly rule: QuotaRule;
   readonly store: UsageStore;
   readonly clock: Clock;
   readonly log: Log;
 }
 
-export async function openGovernor({ rule, store, clock, log }: GovernorParts): Promise<Governor> {
+export async function openBudget({ rule, store, clock, log }: BudgetParts): Promise<Budget> {
   const kept = await store.load();
-  const ledger = createLedger(clock.now, kept);
+  const ledger = createUsageCounter(clock.now, kept);
   let windows = kept?.windows ?? [];
   let isDirty = false;
   let saving: Promise<void> | null = null;
@@ -77,8 +77,8 @@ export async function openGovernor({ rule, store, clock, log }: GovernorParts): 
       log.info(after.kind === 'allow' ? 'model calls go on' : 'model calls wait', { ...after });
       save();
     },
-    spent(spent) {
-      ledger.spent(spent);
+    record(spent) {
+      ledger.record(spent);
       save();
     },
     today: ledger.today,
@@ -90,28 +90,31 @@ export async function openGovernor({ rule, store, clock, log }: GovernorParts): 
 }
 
 /** What model calls of ours took. */
-interface Spent {
+interface Usage {
   readonly calls: number;
   readonly tokens: number;
   readonly costUsd: number;
 }
 
 /** The use of one day (UTC). */
-export interface Ledger {
-  spent(spent: Spent & { /** Whose turns it was about. */ readonly sessionId?: string }): void;
-  today(): Spent & { /** `YYYY-MM-DD` */ readonly day: string };
+export interface UsageCounter {
+  record(spent: Usage & { /** Whose turns it was about. */ readonly sessionId?: string }): void;
+  today(): Usage & { /** `YYYY-MM-DD` */ readonly day: string };
 }
 
-const NOTHING: Spent = { calls: 0, tokens: 0, costUsd: 0 };
+const NOTHING: Usage = { calls: 0, tokens: 0, costUsd: 0 };
 
-export function createLedger(now: () => number, kept: (Spent & { readonly day: string }) | null = null): Ledger {
+export function createUsageCounter(
+  now: () => number,
+  kept: (Usage & { readonly day: string }) | null = null,
+): UsageCounter {
   let { day, ...used } = kept ?? { day: '', ...NOTHING };
   const turn = (): void => {
     const today = new Date(now()).toISOString().slice(0, 10);
     if (today !== day) [day, used] = [today, NOTHING];
   };
   return {
-    spent({ calls, tokens, costUsd }) {
+    record({ calls, tokens, costUsd }) {
       turn();
       used = { calls: used.calls + calls, tokens: used.tokens + tokens, costUsd: used.costUsd + costUsd };
     },

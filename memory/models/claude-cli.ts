@@ -4,11 +4,11 @@ import { type ChildEnd, runChild } from '../../common/run-process.ts';
 import {
   type Attempt,
   type CallOptions,
-  createPromptedModel,
+  createLlmClient,
   type FailureKind,
+  type LlmClient,
   type ModelLimits,
   type PromptCall,
-  type PromptedModel,
 } from './llm-client.ts';
 import type { Prompt } from './prompts/prompt.ts';
 
@@ -25,11 +25,11 @@ export interface ClaudeCliOptions extends CallOptions {
 const STDOUT_CHARS = 1_000_000;
 
 /** Sensor and compacter over `claude -p` on the user's own login. */
-export function createClaudeCli(options: ClaudeCliOptions): PromptedModel {
-  return createPromptedModel({
+export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
+  return createLlmClient({
     ...options,
     name: 'claude',
-    asked: 'claude -p',
+    provider: 'claude -p',
     async attempt(call, signal) {
       const end = await spawn(options, call, signal);
       if (end.how === 'exited') return readClaudeOutput(end.stdout, end.stderr);

@@ -12,7 +12,7 @@ export interface EndpointRequest {
   readonly maxChars: number;
 }
 
-export type Replied =
+export type EndpointReply =
   | { readonly how: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs: number }
   | { readonly how: 'timeout' | 'flooded' }
   /** `unreachable`: nothing was sent. `code` is the system's or TLS's, never a message with an address in it. */
@@ -26,7 +26,7 @@ const DEFAULT_REST_MS = 60_000;
  *
  * @throws the signal's reason when it aborts, nothing else
  */
-export async function askEndpoint(request: EndpointRequest, signal: AbortSignal): Promise<Replied> {
+export async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<EndpointReply> {
   const late = AbortSignal.timeout(request.timeoutMs);
   const over = new AbortController();
   try {

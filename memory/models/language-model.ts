@@ -1,15 +1,15 @@
 import type { Origin } from '../../common/turn.ts';
-import type { Claim, Revised } from '../model/claim.ts';
+import type { Claim, StatementRef } from '../model/claim.ts';
 import type { Fact } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 
-export interface SensorReading {
+export interface TopicShiftReading {
   readonly logic_flow: 'MAINTAIN' | 'BROKEN';
   readonly load_level: number;
   readonly redundancy_detected: boolean;
 }
 
-export interface SensorInput {
+export interface TopicShiftInput {
   /** Whose turns these are; for the bill only. */
   readonly sessionId?: string;
   /** Up to the last five buffered turns, oldest first. */
@@ -17,7 +17,7 @@ export interface SensorInput {
   readonly turn: TurnText;
 }
 
-export interface CompactionInput {
+export interface SummaryInput {
   /** Whose turns these are; for the bill only. */
   readonly sessionId?: string;
   readonly project: string;
@@ -33,13 +33,13 @@ export interface CompactionInput {
 }
 
 /** A fact of a node, as it is shown to who may revise it. */
-export interface KnownStatement extends Revised {
+export interface KnownStatement extends StatementRef {
   readonly text: string;
   /** Since when, `2026-03-01`. */
   readonly date: string;
 }
 
-export interface DraftNode {
+export interface ProposedNode {
   readonly summary: string;
   readonly trigger: string;
   readonly topic_tags: readonly string[];
@@ -51,21 +51,21 @@ export interface DraftNode {
   /** Where every word of it was copied from, if its writer knows; never taken from a model. */
   readonly origin?: Origin;
   /** Of the known statements those that are no longer so by what it says. */
-  readonly revises?: readonly Revised[];
+  readonly revises?: readonly StatementRef[];
 }
 
-export interface CompactionResult {
-  readonly nodes: readonly DraftNode[];
+export interface SummaryResult {
+  readonly nodes: readonly ProposedNode[];
   readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
 }
 
 /** Nodes that seem to say the same, or to belong together. */
-export interface CondenseInput {
+export interface MergeInput {
   readonly kind: 'merge' | 'group';
   readonly notes: readonly { readonly summary: string; readonly trigger: string; readonly facts: readonly string[] }[];
 }
 
-export interface CondenseResult {
+export interface MergeResult {
   /** They do; else the texts mean nothing. */
   readonly fits: boolean;
   readonly summary: string;
@@ -92,12 +92,12 @@ export interface DetailResult {
  */
 export interface LanguageModel {
   readonly name: string;
-  sense(input: SensorInput, signal: AbortSignal): Promise<SensorReading>;
-  compact(input: CompactionInput, signal: AbortSignal): Promise<CompactionResult>;
+  detectTopicShift(input: TopicShiftInput, signal: AbortSignal): Promise<TopicShiftReading>;
+  summarize(input: SummaryInput, signal: AbortSignal): Promise<SummaryResult>;
   /** One text for several nodes; one that cannot do it leaves it to rules. */
-  condense?(input: CondenseInput, signal: AbortSignal): Promise<CondenseResult>;
+  merge?(input: MergeInput, signal: AbortSignal): Promise<MergeResult>;
   /** Tier 2 of one node. */
-  detail(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
+  expand(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
   health?(): ModelHealth;
   /** Ends every child; idempotent. */
   close(): Promise<void>;

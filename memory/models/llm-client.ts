@@ -3,13 +3,13 @@ import { createSemaphore } from '../../common/async.ts';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip } from '../text/sanitize-line.ts';
-import { createLedger, type Ledger } from './budget.ts';
+import { createUsageCounter, type UsageCounter } from './budget.ts';
 import type { LanguageModel } from './language-model.ts';
 import { detailPrompt } from './prompts/detail.ts';
-import { condensePrompt } from './prompts/merge.ts';
+import { mergePrompt } from './prompts/merge.ts';
 import type { Prompt } from './prompts/prompt.ts';
-import { compacterPrompt } from './prompts/summarizer.ts';
-import { sensorPrompt } from './prompts/topic-detector.ts';
+import { summarizerPrompt } from './prompts/summarizer.ts';
+import { topicDetectorPrompt } from './prompts/topic-detector.ts';
 
 /** Why a call gave no answer; `doctor` and `status` say it. */
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
@@ -50,14 +50,14 @@ export interface CallOptions {
   readonly redact: (text: string) => string;
   readonly now: () => number;
   /** Counts what the calls take; one that forgets when this ends, unless given. */
-  readonly ledger?: Ledger;
+  readonly ledger?: UsageCounter;
   readonly log: Log;
 }
 
-export interface PromptedModelOptions extends CallOptions {
+export interface LlmClientOptions extends CallOptions {
   readonly name: string;
   /** Who is asked, as error messages and the log say it. */
-  readonly asked: string;
+  readonly provider: string;
   readonly models: ModelLimits;
   /** Ceiling for the turns of one compaction, in characters; the prompt's own where it is not given. */
   readonly transcriptChars?: number;
@@ -75,7 +75,7 @@ interface ModelHealth {
   readonly lastError: string;
 }
 
-export interface PromptedModel extends LanguageModel {
+export interface LlmClient extends LanguageModel {
   health(): ModelHealth;
 }
 
@@ -84,12 +84,12 @@ const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing
 const FINAL: readonly FailureKind[] = ['missing', 'not_logged_in', 'rate_limited', 'timeout'];
 
 /** Sensor and compacter over whoever takes a prompt: a bounded number at a time, validated, counted, repeated once. */
-export function createPromptedModel(options: PromptedModelOptions): PromptedModel {
+export function createLlmClient(options: LlmClientOptions): LlmClient {
   const { models } = options;
   const places = createSemaphore(models.maxChildren);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
-  const ledger = options.ledger ?? createLedger(options.now);
+  const ledger = options.ledger ?? createUsageCounter(options.now);
   let failure: { readonly kind: FailureKind; readonly detail: string } | null = null;
 
   async function attempt<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
@@ -97,10 +97,10 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
     signal.throwIfAborted();
     const { tokens, costUsd } = output;
     if (output.kind === 'failure') {
-      if (output.failure !== 'missing') ledger.spent({ calls: 1, tokens, costUsd, ...call.bill });
+      if (output.failure !== 'missing') ledger.record({ calls: 1, tokens, costUsd, ...call.bill });
       throw new Failed(output.failure, output.detail);
     }
-    ledger.spent({ calls: 1, tokens, costUsd, ...call.bill });
+    ledger.record({ calls: 1, tokens, costUsd, ...call.bill });
     try {
       return call.prompt.parse(output.value);
     } catch (cause) {
@@ -121,12 +121,12 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
       const detail = clip(options.redact(error.message).replace(/\s+/g, ' ').trim(), 200);
       failure = { kind: error.kind, detail };
       options.log.warn('the model gave no answer', {
-        asked: options.asked,
+        asked: options.provider,
         model: call.model,
         failure: error.kind,
         detail,
       });
-      const message = `${options.asked} (${call.model}) gave no answer, ${error.kind}: ${detail}`;
+      const message = `${options.provider} (${call.model}) gave no answer, ${error.kind}: ${detail}`;
       throw new CometError(CODES[error.kind] ?? 'model_failed', message, { cause: error.cause });
     }
   }
@@ -141,20 +141,20 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
 
   return {
     name: options.name,
-    sense: (input, signal) => {
-      const prompt = sensorPrompt(input, fence());
+    detectTopicShift: (input, signal) => {
+      const prompt = topicDetectorPrompt(input, fence());
       const bill = billOf(input);
       const call = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false, prompt, bill };
       return tracked(call, signal);
     },
-    compact: (input, signal) => {
-      const prompt = compacterPrompt(input, fence(), options.transcriptChars);
+    summarize: (input, signal) => {
+      const prompt = summarizerPrompt(input, fence(), options.transcriptChars);
       const bill = billOf(input);
       const call = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true, prompt, bill };
       return tracked(call, signal);
     },
-    condense: (input, signal) => {
-      const prompt = condensePrompt(input, fence());
+    merge: (input, signal) => {
+      const prompt = mergePrompt(input, fence());
       const call = {
         model: models.summarizer,
         timeoutMs: models.summarizerTimeoutMs,
@@ -164,7 +164,7 @@ export function createPromptedModel(options: PromptedModelOptions): PromptedMode
       };
       return tracked(call, signal);
     },
-    detail: (input, signal) => {
+    expand: (input, signal) => {
       const prompt = detailPrompt(input, fence(), options.transcriptChars);
       const bill = billOf(input);
       const call = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false, prompt, bill };

@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import { isRecord } from '../../common/json.ts';
 import {
-  askEndpoint,
   createEndpointKey,
   type EndpointKeyOptions,
+  type EndpointReply,
   type FoundKey,
-  type Replied,
+  postJson,
 } from './endpoint-request.ts';
 import {
   type Attempt,
   type CallOptions,
-  createPromptedModel,
+  createLlmClient,
   type FailureKind,
+  type LlmClient,
   type ModelLimits,
   type PromptCall,
-  type PromptedModel,
 } from './llm-client.ts';
 
 export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
@@ -35,7 +35,7 @@ const SHAPES = ['json_schema', 'json_object', 'none'] as const;
 type Shape = (typeof SHAPES)[number];
 
 /** Sensor and compacter over any endpoint that speaks OpenAI's chat completions. */
-export function createOpenAiEndpoint(options: OpenAiEndpointOptions): PromptedModel {
+export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient {
   const { baseUrl, contextTokens } = options;
   const url = `${baseUrl.replace(/\/+$/, '')}/chat/completions`;
   const key = createEndpointKey(options);
@@ -62,13 +62,13 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): PromptedMo
   function request(
     call: PromptCall,
     { shape, found, signal }: { readonly shape: Shape; readonly found: FoundKey; readonly signal: AbortSignal },
-  ): Promise<Replied> {
+  ): Promise<EndpointReply> {
     const body = JSON.stringify(bodyOf(call, shape, baseUrl));
     const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
-    return askEndpoint({ url, body, authorization, timeoutMs: call.timeoutMs, maxChars: ANSWER_CHARS }, signal);
+    return postJson({ url, body, authorization, timeoutMs: call.timeoutMs, maxChars: ANSWER_CHARS }, signal);
   }
 
-  function read(reply: Replied, call: PromptCall, found: FoundKey): Attempt {
+  function read(reply: EndpointReply, call: PromptCall, found: FoundKey): Attempt {
     // Whoever answers late, or says nothing of what it used, has still been shown the prompt.
     const shown = Math.ceil((call.prompt.system.length + call.prompt.user.length) / CHARS_PER_TOKEN);
     switch (reply.how) {
@@ -90,7 +90,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): PromptedMo
     return { ...failed('failed', completion.detail, used), costUsd: completion.costUsd };
   }
 
-  function refused({ status, body, retryAfterMs }: Replied & { how: 'answered' }, found: FoundKey): Attempt {
+  function refused({ status, body, retryAfterMs }: EndpointReply & { how: 'answered' }, found: FoundKey): Attempt {
     const said = without(readRefusal(body), found);
     const detail = `status ${status}${said === '' ? '' : `: ${said}`}`;
     if (status === 401 || status === 403) {
@@ -102,10 +102,10 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): PromptedMo
     return failed('rate_limited', detail);
   }
 
-  return createPromptedModel({
+  return createLlmClient({
     ...options,
     name: 'openai',
-    asked: new URL(baseUrl).host,
+    provider: new URL(baseUrl).host,
     transcriptChars: Math.max(4_000, contextTokens - OVERHEAD_TOKENS) * CHARS_PER_TOKEN,
     attempt,
   });

@@ -24,7 +24,7 @@ export interface ModelQuota {
   decide(): QuotaDecision;
 }
 
-export interface Answered {
+export interface RateLimitResponse {
   readonly status: number;
   /** Lower-case names. */
   readonly headers: Readonly<Record<string, string>>;
@@ -46,7 +46,7 @@ const NUMBER = /^\d{1,15}(\.\d{1,15})?$/;
 type Fields = Partial<Record<string, string>>;
 
 /** The limits that one answer tells of; none where it tells of none that can be understood. Never throws. */
-export function readQuota({ status, headers }: Answered, nowMs: number): QuotaWindow[] {
+export function readQuota({ status, headers }: RateLimitResponse, nowMs: number): QuotaWindow[] {
   const found = new Map<string, Fields>();
   for (const [header, value] of Object.entries(headers)) {
     const match = WHOLE.exec(header);

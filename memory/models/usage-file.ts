@@ -3,7 +3,7 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
-import type { KeptUsage, UsageStore } from './budget.ts';
+import type { StoredUsage, UsageStore } from './budget.ts';
 
 const amount = z.number().nonnegative();
 const Kept = z.strictObject({
@@ -17,7 +17,7 @@ const Kept = z.strictObject({
 /** What our own model calls took today, and the limits last heard of. What cannot be read counts as nothing. */
 export function createUsageFile(file: string, log: Log): UsageStore {
   return {
-    async load(): Promise<KeptUsage | null> {
+    async load(): Promise<StoredUsage | null> {
       try {
         const { cost_usd: costUsd, limits: windows, ...rest } = Kept.parse(JSON.parse(await readFile(file, 'utf8')));
         return { ...rest, costUsd, windows };

@@ -1,6 +1,11 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { askEndpoint, createEndpointKey, type EndpointKeyOptions, type Replied } from '../models/endpoint-request.ts';
+import {
+  createEndpointKey,
+  type EndpointKeyOptions,
+  type EndpointReply,
+  postJson,
+} from '../models/endpoint-request.ts';
 import type { Reranker } from './reranking.ts';
 
 export interface EndpointRerankerOptions extends EndpointKeyOptions {
@@ -28,7 +33,7 @@ export function createEndpointReranker(options: EndpointRerankerOptions): Rerank
       const documents = texts.map(redact);
       const body = JSON.stringify({ model, query: redact(query), documents, top_n: texts.length });
       const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
-      const reply = await askEndpoint({ url, body, authorization, timeoutMs, maxChars: ANSWER_CHARS }, signal);
+      const reply = await postJson({ url, body, authorization, timeoutMs, maxChars: ANSWER_CHARS }, signal);
       if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
       return scoresOf(reply, texts.length, options);
     },
@@ -36,7 +41,7 @@ export function createEndpointReranker(options: EndpointRerankerOptions): Rerank
 }
 
 /** Texts that it does not name are worth least. */
-function scoresOf(reply: Replied, count: number, options: EndpointRerankerOptions): number[] {
+function scoresOf(reply: EndpointReply, count: number, options: EndpointRerankerOptions): number[] {
   if (reply.how !== 'answered') {
     throw failed('code' in reply ? `cannot be reached (${reply.code})` : `gives no answer (${reply.how})`, options);
   }

@@ -1,4 +1,4 @@
-import type { Lexicon } from '../embeddings/word-rarity.ts';
+import type { WordRarity } from '../embeddings/word-rarity.ts';
 import { type Asked, type AskedTerm, JUDGED_TERMS } from './required-terms.ts';
 import { createTermMatcher, type TermMatcher } from './term-matcher.ts';
 
@@ -34,7 +34,7 @@ const ROOT_CHARS = 5;
 /** What those passages of a memory give that have anything of what was asked; made for one question. */
 export type PassageScale = (passages: readonly string[]) => Evidence[];
 
-export function createPassageScale(asked: Asked, lexicon: Lexicon): PassageScale {
+export function createPassageScale(asked: Asked, lexicon: WordRarity): PassageScale {
   const matchesIn = createTermMatcher(asked.terms, lexicon);
   const roots = asked.terms.map(({ token, weight }) => [token.slice(0, ROOT_CHARS), weight] as const);
   return (passages) =>

@@ -1,4 +1,4 @@
-import type { Lexicon } from '../embeddings/word-rarity.ts';
+import type { WordRarity } from '../embeddings/word-rarity.ts';
 import { hasPairedScript } from '../text/cjk.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
@@ -53,7 +53,7 @@ const FRAMES =
   /\bhow (?:long|many|much|often|far|big|large|wide|fast|old|high)\b|\b(?:what|which) (?:time|kind|sort|type)\b|\b(?:called|named)\b/gi;
 
 /** @param idf  of each token and of `UNSEEN`, as `NodeIndex.termWeights` gives it */
-export function weighAsked(query: string, idf: ReadonlyMap<string, number>, lexicon: Lexicon): Asked {
+export function weighAsked(query: string, idf: ReadonlyMap<string, number>, lexicon: WordRarity): Asked {
   const unseen = idf.get(UNSEEN) ?? 0;
   const bare = withoutFrames(query);
   const content = new Set(contentTokens(bare));

@@ -1,4 +1,4 @@
-import type { Lexicon } from '../embeddings/word-rarity.ts';
+import type { WordRarity } from '../embeddings/word-rarity.ts';
 import { runsOf, tokensOf } from '../text/tokenizer.ts';
 import type { AskedTerm } from './required-terms.ts';
 
@@ -13,7 +13,7 @@ const NEAR = 0.55;
 const WORD = /^[a-z]{3,}$/;
 
 /** For one question: passages of many memories share their words, so what each run gives is remembered. */
-export function createTermMatcher(terms: readonly AskedTerm[], lexicon: Lexicon): TermMatcher {
+export function createTermMatcher(terms: readonly AskedTerm[], lexicon: WordRarity): TermMatcher {
   const parts = terms.flatMap((term, at) => term.parts.map((token) => ({ at, token })));
   const remembered = new Map<string, RunMatches | null>();
 
@@ -91,7 +91,7 @@ function isWord({ token, exact }: AskedTerm): boolean {
 }
 
 /** A word that memory uses elsewhere and not here is missing, whatever is near it. */
-function likenessTo(term: AskedTerm, token: string, lexicon: Lexicon): number {
+function likenessTo(term: AskedTerm, token: string, lexicon: WordRarity): number {
   return !term.known && isWord(term) && WORD.test(token) ? lexicon.likeness(term.word, token) : 0;
 }
 

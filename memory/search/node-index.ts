@@ -1,5 +1,5 @@
 import type { Origin } from '../../common/turn.ts';
-import type { Lexicon } from '../embeddings/word-rarity.ts';
+import type { WordRarity } from '../embeddings/word-rarity.ts';
 
 /** What is searched: a row for each node, each turn and each fact, the latter two pointing to their node. */
 export interface IndexRow {
@@ -132,7 +132,7 @@ export interface NodeIndex {
   turnWords(turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
   /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's rows. */
   termWeights(tokens: readonly string[], filter: IndexFilter): ReadonlyMap<string, number>;
-  readonly lexicon: Lexicon;
+  readonly lexicon: WordRarity;
   nodeIds(): Promise<ReadonlySet<string>>;
   /** For each node its digest ('' where only rows of its turns are left) and the ids of its turn rows. */
   entries(): Promise<ReadonlyMap<string, IndexEntry>>;

@@ -73,7 +73,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     const reading = { logic_flow: 'MAINTAIN', load_level: 2, redundancy_detected: false };
     const standin = await createStandin({ brain: structuredBrain(() => reading, echoBrain) });
     const model = await modelOver(standin);
-    expect(await model.sense({ buffer: [], turn }, calm)).toEqual(reading);
+    expect(await model.detectTopicShift({ buffer: [], turn }, calm)).toEqual(reading);
     const [first] = inference(standin);
     expect(first?.bytes.length).toBeLessThan(8_000);
     expect(standin.refused).toEqual([]);
@@ -95,7 +95,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     };
     const answer = { nodes: [node], brief: { active: [{ text: 'staging on 5433', sources: ['t1'] }], hints: [] } };
     const standin = await createStandin({ brain: structuredBrain(() => answer, echoBrain) });
-    const result = await (await modelOver(standin)).compact(
+    const result = await (await modelOver(standin)).summarize(
       { project: 'p', turns: [turn], knownTags: [], brief: '' },
       calm,
     );
@@ -113,7 +113,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     };
     const standin = await createStandin({ brain: () => error as never });
     const model = await modelOver(standin);
-    await expect(model.sense({ buffer: [], turn }, calm)).rejects.toMatchObject({ code: 'model_failed' });
+    await expect(model.detectTopicShift({ buffer: [], turn }, calm)).rejects.toMatchObject({ code: 'model_failed' });
     expect(model.health().lastFailure).toBe('rate_limited');
   });
 
@@ -121,7 +121,7 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
     const error = { kind: 'error', status: 401, type: 'authentication_error', message: 'invalid x-api-key' };
     const standin = await createStandin({ brain: () => error as never });
     const model = await modelOver(standin);
-    await expect(model.sense({ buffer: [], turn }, calm)).rejects.toMatchObject({ code: 'model_failed' });
+    await expect(model.detectTopicShift({ buffer: [], turn }, calm)).rejects.toMatchObject({ code: 'model_failed' });
     expect(model.health().lastFailure).toBe('not_logged_in');
   });
 });

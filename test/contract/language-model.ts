@@ -15,7 +15,7 @@ export function languageModelContract(name: string, make: () => LanguageModel): 
   describe(`the language model contract, ${name}`, () => {
     test('a reading is within its ranges', async () => {
       const model = make();
-      const reading = await model.sense({ buffer: turns.slice(0, 2), turn: turns[2] as never }, signal);
+      const reading = await model.detectTopicShift({ buffer: turns.slice(0, 2), turn: turns[2] as never }, signal);
       expect(['MAINTAIN', 'BROKEN']).toContain(reading.logic_flow);
       expect([1, 2, 3, 4, 5]).toContain(reading.load_level);
       expect(typeof reading.redundancy_detected).toBe('boolean');
@@ -24,7 +24,7 @@ export function languageModelContract(name: string, make: () => LanguageModel): 
 
     test('nodes cover every turn and name no other; texts are not empty', async () => {
       const model = make();
-      const { nodes, brief } = await model.compact({ project: 'p', turns, knownTags: [], brief: '' }, signal);
+      const { nodes, brief } = await model.summarize({ project: 'p', turns, knownTags: [], brief: '' }, signal);
       const turnIds = turns.map((turn) => turn.turnId);
       expect(new Set(nodes.flatMap((node) => node.turns))).toEqual(new Set(turnIds));
       for (const node of nodes) {
@@ -39,7 +39,7 @@ export function languageModelContract(name: string, make: () => LanguageModel): 
 
     test('a detail has at most eight sentences, none of them empty', async () => {
       const model = make();
-      const { sentences } = await model.detail({ summary: 'the shop database', turns }, signal);
+      const { sentences } = await model.expand({ summary: 'the shop database', turns }, signal);
       expect(sentences.length).toBeGreaterThan(0);
       expect(sentences.length).toBeLessThanOrEqual(8);
       for (const sentence of sentences) expect(sentence.trim()).not.toBe('');

@@ -2,7 +2,7 @@ import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from '../../memory/embeddings/embedder.ts';
 import { createMeanVector } from '../../memory/embeddings/mean-vector.ts';
 import { loadStaticTable, STATIC } from '../../memory/embeddings/static-encoder.ts';
-import { createLexicon } from '../../memory/embeddings/word-rarity.ts';
+import { createWordRarity } from '../../memory/embeddings/word-rarity.ts';
 import { wordVector } from '../../memory/embeddings/word-vectors.ts';
 import { type CountedRow, createRowCounts } from '../../memory/search/in-memory-index.ts';
 import { HEAD_TOKENS } from '../../memory/search/inverted-index.ts';
@@ -128,7 +128,7 @@ export function createMemoryIndex(embedder: Embedder): NodeIndex {
       return new Map(turns.map(({ row }) => [row.turn, { text: row.text, origin: row.origin }]));
     },
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
-    lexicon: createLexicon(loadStaticTable),
+    lexicon: createWordRarity(loadStaticTable),
     nodeIds: async () => book.nodeIds(),
     entries: async () => book.entries(),
     purge: async () => {},

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { clip } from '../../text/sanitize-line.ts';
-import type { CondenseInput, CondenseResult } from '../language-model.ts';
+import type { MergeInput, MergeResult } from '../language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 
 const SUMMARY_CHARS = 2_000;
@@ -30,7 +30,7 @@ ${SHARED}`,
 };
 
 /** `fence` is a fresh random word. */
-export function condensePrompt({ kind, notes }: CondenseInput, fence: string): Prompt<CondenseResult> {
+export function mergePrompt({ kind, notes }: MergeInput, fence: string): Prompt<MergeResult> {
   const shown = notes.map(({ summary, trigger, facts }, at) =>
     [`[n${at + 1}] ${summary}`, `    ${trigger}`, ...facts.map((fact) => `    fact: ${fact}`)].join('\n'),
   );

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TurnText } from '../../model/turn.ts';
-import type { SensorInput, SensorReading } from '../language-model.ts';
+import type { TopicShiftInput, TopicShiftReading } from '../language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
 
@@ -31,7 +31,7 @@ load_level: how much worth keeping has piled up in all turns together
 redundancy_detected: true when the newest turn repeats what an earlier one already settled.`;
 
 /** `fence` is a fresh random word. */
-export function sensorPrompt(input: SensorInput, fence: string): Prompt<SensorReading> {
+export function topicDetectorPrompt(input: TopicShiftInput, fence: string): Prompt<TopicShiftReading> {
   const turns = [...input.buffer, input.turn].map(gist);
   const { of } = labelTurns(turns);
   const newest = of.get(input.turn.turnId) ?? 't1';

@@ -6,7 +6,7 @@ import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
 import { createMeanVector } from '../../embeddings/mean-vector.ts';
 import { loadStaticTable, STATIC } from '../../embeddings/static-encoder.ts';
-import { createLexicon } from '../../embeddings/word-rarity.ts';
+import { createWordRarity } from '../../embeddings/word-rarity.ts';
 import { wordVector } from '../../embeddings/word-vectors.ts';
 import { SCRIPT_DIMENSIONS } from '../../text/cjk.ts';
 import { createRowCounts, type RowCounts } from '../in-memory-index.ts';
@@ -255,7 +255,7 @@ function indexOn(
     search: (query, options) => guarded('read', () => search(query, options)),
     turnWords: (turnIds) => guarded('read', () => table.turnWords(turnIds)),
     termWeights: (tokens, filter) => stats.weights(tokens, filter),
-    lexicon: createLexicon(loadStaticTable),
+    lexicon: createWordRarity(loadStaticTable),
     nodeIds: async () => book.nodeIds(),
     entries: async () => book.entries(),
     purge: () =>

@@ -299,7 +299,8 @@ describe('the model', () => {
   test('is closed with the memory even while it is thinking', async () => {
     const model: LanguageModel = {
       ...scriptedModel({ sense: () => calmReading }),
-      compact: (_, signal) => new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
+      summarize: (_, signal) =>
+        new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason))),
     };
     const disk = createDisk();
     const memory = await start(disk, { model });

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import type { DreamReport, Memory } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import type { CondenseInput, CondenseResult } from '../../../../memory/models/language-model.ts';
+import type { MergeInput, MergeResult } from '../../../../memory/models/language-model.ts';
 import { dreamNodes } from '../../../helpers/dream-nodes.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { scriptedModel } from '../../../helpers/scripted-model.ts';
@@ -194,9 +194,9 @@ describe('with a model', () => {
   };
   const NO = { fits: false, summary: '', trigger: '' };
   /** Has its own word about the port, and about groups. */
-  const modelOf = (merge: Partial<CondenseResult>, group: Partial<CondenseResult>) => ({
+  const modelOf = (merge: Partial<MergeResult>, group: Partial<MergeResult>) => ({
     ...scriptedModel({}),
-    condense: async ({ kind, notes }: CondenseInput): Promise<CondenseResult> => {
+    condense: async ({ kind, notes }: MergeInput): Promise<MergeResult> => {
       if (kind === 'group') return { ...NO, ...group };
       return notes.every(({ summary }) => summary.includes('Postgres')) ? { ...NO, ...merge } : NO;
     },

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import type { Memory } from '../../../../memory/index.ts';
-import { type Governor, openGovernor } from '../../../../memory/models/budget.ts';
+import { type Budget, openBudget } from '../../../../memory/models/budget.ts';
 import { createUsageFile } from '../../../../memory/models/usage-file.ts';
 import { createDisk, type Disk, openRig } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
@@ -26,8 +26,8 @@ afterEach(async () => {
   rmSync(dir, { recursive: true });
 });
 
-async function govern(dailyTokens = 500_000): Promise<Governor> {
-  const governor = await openGovernor({
+async function govern(dailyTokens = 500_000): Promise<Budget> {
+  const governor = await openBudget({
     rule: { maxUtilization: 0.8, dailyTokens },
     store: createUsageFile(file, silentLog),
     clock: { now: () => disk.nowMs },
@@ -43,13 +43,13 @@ const model = () =>
     compact: (input) => oneNode(input, input.turns.map((turn) => turn.user).join('; ')),
   });
 
-async function remember(quota: Governor, using = model()): Promise<Memory> {
+async function remember(quota: Budget, using = model()): Promise<Memory> {
   const memory = await openRig(disk, { model: using, quota });
   opened.push(memory);
   return memory;
 }
 
-function used(governor: Governor, share: string): void {
+function used(governor: Budget, share: string): void {
   const reset = String((disk.nowMs + RESET_MS) / 1_000);
   governor.answered({
     status: 200,
@@ -129,13 +129,13 @@ describe('memory under a quota', () => {
 describe('the use of a day', () => {
   test('is kept over restarts, privately, and stops calls at the cap until the next day', async () => {
     const first = await govern(1_000);
-    first.spent({ calls: 1, tokens: 600, costUsd: 0.0125 });
+    first.record({ calls: 1, tokens: 600, costUsd: 0.0125 });
     await first.close();
     expect(statSync(file).mode & 0o777).toBe(0o600);
     const second = await govern(1_000);
     expect(second.today()).toMatchObject({ calls: 1, tokens: 600, costUsd: 0.0125 });
     expect(second.decide().kind).toBe('allow');
-    second.spent({ calls: 1, tokens: 400, costUsd: 0.01 });
+    second.record({ calls: 1, tokens: 400, costUsd: 0.01 });
     expect(second.decide()).toMatchObject({ kind: 'defer', because: expect.stringContaining('1000') });
     await second.close();
     const third = await govern(1_000);
@@ -154,12 +154,12 @@ describe('the use of a day', () => {
     '{"day":"2026-01-01","calls":-1,"tokens":1,"cost_usd":0,"limits":[]}',
   ])('starts anew where its file holds %j', async (text) => {
     const governor = await govern();
-    governor.spent({ calls: 1, tokens: 1, costUsd: 0 });
+    governor.record({ calls: 1, tokens: 1, costUsd: 0 });
     await governor.close();
     writeFileSync(file, text);
     const next = await govern();
     expect(next.today()).toMatchObject({ calls: 0, tokens: 0 });
-    next.spent({ calls: 1, tokens: 2, costUsd: 0 });
+    next.record({ calls: 1, tokens: 2, costUsd: 0 });
     await next.close();
     expect(JSON.parse(readFileSync(file, 'utf8'))).toMatchObject({ calls: 1, tokens: 2 });
   });

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { createLedger } from '../../../../memory/models/budget.ts';
+import { createUsageCounter } from '../../../../memory/models/budget.ts';
 import { languageModelContract } from '../../../contract/language-model.ts';
 import { ANSWERS, type StubClaude, stubClaude } from '../../../helpers/stub-claude.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -36,7 +36,7 @@ languageModelContract('claude -p', () => stub(ANSWERS).model());
 describe('a call of claude -p', () => {
   test('is as cheap as it can be, and the conversation is on stdin only', async () => {
     const made = stub(ANSWERS);
-    await made.model().sense(sensing, calm);
+    await made.model().detectTopicShift(sensing, calm);
     const [call] = made.calls();
     const argv = call?.argv ?? [];
     expect(argv.slice(0, 3)).toEqual(['-p', '--model', 'haiku']);
@@ -79,7 +79,7 @@ describe('a call of claude -p', () => {
       NODE_EXTRA_CA_CERTS: '/home/dev/.comet-cc/certs/bundle.pem',
     };
     const environment = { env, bundleFile: env.NODE_EXTRA_CA_CERTS, userCa: '/corp.pem', userProxy: {} };
-    await made.model({ environment }).compact(compacting, calm);
+    await made.model({ environment }).summarize(compacting, calm);
     const seen = made.calls()[0]?.env ?? {};
     const { HOME, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, CLAUDE_CONFIG_DIR } = env;
     expect(seen).toMatchObject({ HOME, ANTHROPIC_API_KEY, ANTHROPIC_BASE_URL, CLAUDE_CONFIG_DIR });
@@ -97,23 +97,23 @@ describe('a call of claude -p', () => {
     ['a warning before the result', 'console.log("warning: old"); print(result({ structured_output: answer() }));'],
   ])('reads %s', async (_, body) => {
     const model = stub(body).model();
-    expect(await model.sense(sensing, calm)).toMatchObject({ logic_flow: 'BROKEN' });
+    expect(await model.detectTopicShift(sensing, calm)).toMatchObject({ logic_flow: 'BROKEN' });
     expect(model.health()).toMatchObject({ callsToday: 1, tokensToday: 125, lastError: '' });
   });
 
   test('is counted with what Claude Code says it cost, where the counting is given too', async () => {
-    const ledger = createLedger(() => 0);
+    const ledger = createUsageCounter(() => 0);
     const made = stub('print(result({ total_cost_usd: nth === 1 ? 0.0123 : "odd", structured_output: answer() }));');
     const model = made.model({ ledger });
-    await model.sense(sensing, calm);
-    await model.sense(sensing, calm);
+    await model.detectTopicShift(sensing, calm);
+    await model.detectTopicShift(sensing, calm);
     expect(ledger.today()).toEqual({ day: '1970-01-01', calls: 2, tokens: 250, costUsd: 0.0123 });
     expect(model.health()).toMatchObject({ callsToday: 2, costUsdToday: 0.0123 });
   });
 
   test('is repeated once when the answer does not fit', async () => {
     const made = stub('print(result({ structured_output: nth === 1 ? { odd: true } : answer() }));');
-    expect(await made.model().sense(sensing, calm)).toMatchObject({ load_level: 3 });
+    expect(await made.model().detectTopicShift(sensing, calm)).toMatchObject({ load_level: 3 });
     expect(made.calls()).toHaveLength(2);
   });
 
@@ -136,14 +136,14 @@ describe('a call of claude -p', () => {
   ])('that ends with %s fails and is named', async (_, body, kind, calls) => {
     const made = stub(body);
     const model = made.model();
-    await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
     expect(model.health().lastFailure).toBe(kind);
     expect(made.calls()).toHaveLength(calls);
   });
 
   test('whose program is missing says so', async () => {
     const model = stub('').model({ bin: '/nowhere/claude' });
-    await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_missing' });
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_missing' });
     expect(model.health().callsToday).toBe(0);
   });
 
@@ -151,14 +151,14 @@ describe('a call of claude -p', () => {
     const model = stub('process.stderr.write("key sk-test-1234 refused"); process.exit(1);').model({
       redact: (text) => text.replaceAll('sk-test-1234', '[REDACTED]'),
     });
-    await expect(model.sense(sensing, calm)).rejects.toThrow(/key \[REDACTED\] refused/);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/key \[REDACTED\] refused/);
     expect(model.health().lastError).toBe('failed: key [REDACTED] refused');
   });
 
   test('that floods stdout is ended', async () => {
     const made = stub('const loud = () => process.stdout.write("x".repeat(65536), loud); loud();');
     const model = made.model();
-    await expect(model.sense(sensing, calm)).rejects.toThrow(/flooded/);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/flooded/);
     expect(made.calls().every((call) => isGone(call.pid))).toBe(true);
   });
 });
@@ -173,7 +173,7 @@ setInterval(() => {}, 1000);`;
     const made = stub(HANGS);
     // Long enough for both of them to have started.
     const model = made.model({ models: { ...models, sensorTimeoutMs: 8_000 } });
-    await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_timeout' });
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_timeout' });
     expect(isGone(made.calls()[0]?.pid ?? 0)).toBe(true);
     const file = path.join(made.dir, 'grand.pid');
     expect(existsSync(file) && isGone(Number(readFileSync(file, 'utf8')))).toBe(true);
@@ -184,8 +184,8 @@ setInterval(() => {}, 1000);`;
     const made = stub(HANGS);
     const model = made.model();
     const giveUp = new AbortController();
-    const first = model.sense(sensing, giveUp.signal);
-    const second = model.compact(compacting, calm);
+    const first = model.detectTopicShift(sensing, giveUp.signal);
+    const second = model.summarize(compacting, calm);
     const ended = Promise.allSettled([first, second]);
     await until(() => made.calls().length === 2);
     giveUp.abort(new Error('late'));
@@ -199,7 +199,7 @@ setInterval(() => {}, 1000);`;
     const made = stub(`const fd = fs.openSync(__dirname + '/busy', 'wx'); fs.closeSync(fd);
 setTimeout(() => { fs.unlinkSync(__dirname + '/busy'); print(result({ structured_output: answer() })); }, 50);`);
     const model = made.model({ models: { ...models, maxChildren: 1 } });
-    await Promise.all([1, 2, 3].map(() => model.sense(sensing, calm)));
+    await Promise.all([1, 2, 3].map(() => model.detectTopicShift(sensing, calm)));
     expect(made.calls()).toHaveLength(3);
   });
 });

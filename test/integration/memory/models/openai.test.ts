@@ -3,7 +3,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { createLog } from '../../../../common/log.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { createLedger } from '../../../../memory/models/budget.ts';
+import { createUsageCounter } from '../../../../memory/models/budget.ts';
 import { createOpenAiEndpoint, type OpenAiEndpointOptions } from '../../../../memory/models/openai.ts';
 import { languageModelContract } from '../../../contract/language-model.ts';
 import {
@@ -76,7 +76,7 @@ test('the contract’s server is closed', async () => {
 describe('a call of an endpoint', () => {
   test('carries the key in a header, the conversation as data, and asks for a schema', async () => {
     const server = await serve(answers);
-    await modelAt(server.baseUrl).sense(sensing, calm);
+    await modelAt(server.baseUrl).detectTopicShift(sensing, calm);
     const [request] = server.requests;
     expect(request).toMatchObject({ path: '/v1/chat/completions', authorization: `Bearer ${KEY}` });
     expect(request?.body).toMatchObject({ model: 'small', stream: false, response_format: { type: 'json_schema' } });
@@ -93,7 +93,10 @@ describe('a call of an endpoint', () => {
     const server = await serve((request, response) =>
       send(response, 200, completion(wrap(JSON.stringify(answerFor(request))))),
     );
-    expect(await modelAt(server.baseUrl).sense(sensing, calm)).toMatchObject({ logic_flow: 'BROKEN', load_level: 3 });
+    expect(await modelAt(server.baseUrl).detectTopicShift(sensing, calm)).toMatchObject({
+      logic_flow: 'BROKEN',
+      load_level: 3,
+    });
   });
 
   test('reads content in parts', async () => {
@@ -101,7 +104,7 @@ describe('a call of an endpoint', () => {
       const parts = [{ type: 'text', text: JSON.stringify(answerFor(request)) }];
       send(response, 200, { choices: [{ message: { content: parts } }] });
     });
-    expect(await modelAt(server.baseUrl).sense(sensing, calm)).toMatchObject({ load_level: 3 });
+    expect(await modelAt(server.baseUrl).detectTopicShift(sensing, calm)).toMatchObject({ load_level: 3 });
   });
 
   test('is counted as the endpoint says, or as long as the prompt was', async () => {
@@ -109,11 +112,11 @@ describe('a call of an endpoint', () => {
       const said = { ...completion(answerFor(request)), ...(nth === 1 ? {} : { usage: 'none' }) };
       send(response, 200, said);
     });
-    const ledger = createLedger(() => 0);
+    const ledger = createUsageCounter(() => 0);
     const model = modelAt(server.baseUrl, { ledger });
-    await model.sense(sensing, calm);
+    await model.detectTopicShift(sensing, calm);
     expect(model.health()).toMatchObject({ callsToday: 1, tokensToday: 120 });
-    await model.sense(sensing, calm);
+    await model.detectTopicShift(sensing, calm);
     expect(ledger.today().calls).toBe(2);
     expect(ledger.today().tokens).toBeGreaterThan(320);
   });
@@ -125,8 +128,8 @@ describe('a call of an endpoint', () => {
       else send(response, 200, completion(answerFor(request)));
     });
     const model = modelAt(server.baseUrl);
-    await model.sense(sensing, calm);
-    await model.sense(sensing, calm);
+    await model.detectTopicShift(sensing, calm);
+    await model.detectTopicShift(sensing, calm);
     const asked = server.requests.map(({ body }) => body.response_format?.type ?? 'none');
     expect(asked).toEqual(['json_schema', 'json_object', 'none', 'none']);
     expect(server.requests.at(-1)?.body.messages[0]?.content).toContain('"load_level"');
@@ -135,7 +138,7 @@ describe('a call of an endpoint', () => {
   test('shows no more than the window of the model holds', async () => {
     const server = await serve(answers);
     const long = readTurn(talk('Describe it', 'word '.repeat(100_000)));
-    await modelAt(server.baseUrl, { contextTokens: 16_000 }).compact({ ...compacting, turns: [long] }, calm);
+    await modelAt(server.baseUrl, { contextTokens: 16_000 }).summarize({ ...compacting, turns: [long] }, calm);
     const sent = JSON.stringify(server.requests[0]?.body);
     expect(sent.length).toBeLessThan(16_000 * 3);
     expect(sent).toContain('characters left out');
@@ -145,11 +148,11 @@ describe('a call of an endpoint', () => {
     const once = await serve((request, response, nth) =>
       send(response, 200, completion(nth === 1 ? { odd: true } : answerFor(request))),
     );
-    expect(await modelAt(once.baseUrl).sense(sensing, calm)).toMatchObject({ load_level: 3 });
+    expect(await modelAt(once.baseUrl).detectTopicShift(sensing, calm)).toMatchObject({ load_level: 3 });
     expect(once.requests).toHaveLength(2);
     const never = await serve((_, response) => send(response, 200, completion({ odd: true })));
     const model = modelAt(never.baseUrl);
-    await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
     expect(never.requests).toHaveLength(2);
     expect(model.health()).toMatchObject({ callsToday: 2, tokensToday: 240, lastFailure: 'failed' });
   });
@@ -167,7 +170,7 @@ describe('a call of an endpoint', () => {
   ])('that ends with %s fails and is named', async (_, answer, kind, calls) => {
     const server = await serve(answer);
     const model = modelAt(server.baseUrl);
-    await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_failed' });
     expect(model.health().lastFailure).toBe(kind);
     expect(server.requests).toHaveLength(calls);
   });
@@ -178,18 +181,18 @@ describe('a call of an endpoint', () => {
       nth === 1 ? send(response, 429, {}, { 'retry-after': '20' }) : answers(request, response, nth),
     );
     const model = modelAt(server.baseUrl, { now: () => nowMs });
-    await expect(model.sense(sensing, calm)).rejects.toThrow(/rate_limited/);
-    await expect(model.sense(sensing, calm)).rejects.toThrow(/pause of another 20 s/);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/rate_limited/);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/pause of another 20 s/);
     expect(server.requests).toHaveLength(1);
     nowMs += 20_001;
-    expect(await model.sense(sensing, calm)).toMatchObject({ load_level: 3 });
+    expect(await model.detectTopicShift(sensing, calm)).toMatchObject({ load_level: 3 });
   });
 
   test('that hangs, before or within the answer, ends at its timeout', async () => {
     for (const hang of [() => {}, (_: unknown, response: { write(text: string): void }) => response.write('{"cho')]) {
       const server = await serve(hang as ChatAnswer);
       const model = modelAt(server.baseUrl, { models: { ...models, sensorTimeoutMs: 300 } });
-      await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_timeout' });
+      await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_timeout' });
       expect(model.health().tokensToday).toBeGreaterThan(100);
     }
   });
@@ -198,8 +201,8 @@ describe('a call of an endpoint', () => {
     const server = await serve(() => {});
     const model = modelAt(server.baseUrl);
     const giveUp = new AbortController();
-    const first = model.sense(sensing, giveUp.signal);
-    const second = model.compact(compacting, calm);
+    const first = model.detectTopicShift(sensing, giveUp.signal);
+    const second = model.summarize(compacting, calm);
     const ended = Promise.allSettled([first, second]);
     giveUp.abort(new Error('late'));
     await expect(first).rejects.toThrow('late');
@@ -211,7 +214,7 @@ describe('a call of an endpoint', () => {
     const server = await chatServer(answers);
     await server.close();
     const model = modelAt(server.baseUrl);
-    await expect(model.sense(sensing, calm)).rejects.toMatchObject({ code: 'model_missing' });
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toMatchObject({ code: 'model_missing' });
     expect(model.health()).toMatchObject({ callsToday: 0 });
     expect(model.health().lastError).toMatch(/ECONNREFUSED.*openai\.baseUrl/);
   });
@@ -223,9 +226,9 @@ describe('the key of an endpoint', () => {
       nth === 2 ? send(response, 401, {}) : answers(request, response, nth),
     );
     const model = modelAt(server.baseUrl, { keyCommand: `printf '%s\\n' "$PREFIX-$$"`, env: { PREFIX: 'printed' } });
-    await model.sense(sensing, calm);
-    await expect(model.sense(sensing, calm)).rejects.toThrow(/not_logged_in/);
-    await model.sense(sensing, calm);
+    await model.detectTopicShift(sensing, calm);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/not_logged_in/);
+    await model.detectTopicShift(sensing, calm);
     const [first, second, third] = server.requests.map(({ authorization }) => authorization);
     expect(first).toMatch(/^Bearer printed-\d+$/);
     expect(second).toBe(first);
@@ -239,7 +242,7 @@ describe('the key of an endpoint', () => {
   ])('is not taken from a command %s, and nothing it printed is told', async (_, keyCommand, why) => {
     const server = await serve(answers);
     const model = modelAt(server.baseUrl, { keyCommand });
-    await expect(model.sense(sensing, calm)).rejects.toThrow(why);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(why);
     expect(server.requests).toHaveLength(0);
     expect(`${model.health().lastError}${logged.join('')}`).not.toContain('secret-of-mine');
   });
@@ -247,20 +250,20 @@ describe('the key of an endpoint', () => {
   test('is missing where its variable is, and nothing is sent without it', async () => {
     const server = await serve(answers);
     const model = modelAt(server.baseUrl, { env: {} });
-    await expect(model.sense(sensing, calm)).rejects.toThrow(/OWN_KEY is not set/);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/OWN_KEY is not set/);
     expect(server.requests).toHaveLength(0);
   });
 
   test('of OpenAI goes to nobody else', async () => {
     const server = await serve(answers);
-    await modelAt(server.baseUrl, { keyEnv: '', env: { OPENAI_API_KEY: KEY } }).sense(sensing, calm);
+    await modelAt(server.baseUrl, { keyEnv: '', env: { OPENAI_API_KEY: KEY } }).detectTopicShift(sensing, calm);
     expect(server.requests[0]?.authorization).toBe('');
   });
 
   test('stands in no error, status or log, though the endpoint repeats it', async () => {
     const server = await serve((_, response) => send(response, 403, { error: { message: `key ${KEY} is no good` } }));
     const model = modelAt(server.baseUrl);
-    const error = await model.sense(sensing, calm).catch((each: unknown) => each as Error);
+    const error = await model.detectTopicShift(sensing, calm).catch((each: unknown) => each as Error);
     expect((error as Error).message).toContain('key [key] is no good');
     expect(`${JSON.stringify(error)}${model.health().lastError}${logged.join('')}`).not.toContain(KEY);
   });

@@ -99,7 +99,7 @@ describe('invented days that nobody looked at', () => {
     for (const { turns } of days) {
       const broken = turns.map(async ({ turn }, at) => {
         const buffer = turns.slice(Math.max(0, at - 5), at).map((each) => each.turn);
-        return at >= 2 && (await local.sense({ buffer, turn }, calm)).logic_flow === 'BROKEN';
+        return at >= 2 && (await local.detectTopicShift({ buffer, turn }, calm)).logic_flow === 'BROKEN';
       });
       read.push(await Promise.all(broken));
     }

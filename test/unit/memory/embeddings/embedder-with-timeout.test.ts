@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Corpus, Embedder } from '../../../../memory/embeddings/embedder.ts';
-import { createPatientEmbedder } from '../../../../memory/embeddings/embedder-with-timeout.ts';
+import { createEmbedderWithTimeout } from '../../../../memory/embeddings/embedder-with-timeout.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 
 const corpus: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
@@ -8,7 +8,10 @@ const corpus: Corpus = { pieceWeights: () => new Map(), mean: async () => null }
 function patient(embedQuery: Embedder['embedQuery'], queryMs = 1_000): { embedder: Embedder; reports: string[] } {
   const reports: string[] = [];
   const inner: Embedder = { ...createHashEmbedder(), embedQuery };
-  return { embedder: createPatientEmbedder(inner, { queryMs, report: (message) => reports.push(message) }), reports };
+  return {
+    embedder: createEmbedderWithTimeout(inner, { queryMs, report: (message) => reports.push(message) }),
+    reports,
+  };
 }
 
 const nothing = { vector: new Float32Array(256), comparedWith: 'vector' };

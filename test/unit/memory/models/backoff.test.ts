@@ -1,9 +1,9 @@
 import { expect, test } from 'vitest';
-import { createModelGate } from '../../../../memory/models/backoff.ts';
+import { createBackoff } from '../../../../memory/models/backoff.ts';
 
 test('a model that failed is left alone for a minute, then twice as long each time, at most half an hour', () => {
   let nowMs = 0;
-  const gate = createModelGate({ now: () => nowMs });
+  const gate = createBackoff({ now: () => nowMs });
   expect(gate.isOpen()).toBe(true);
   const waits = Array.from({ length: 7 }, () => {
     gate.failed();
@@ -20,7 +20,7 @@ test('a model that failed is left alone for a minute, then twice as long each ti
 
 test('a clock that is set back or forward a year neither shuts the model out nor ends its order', () => {
   let nowMs = 1_800_000_000_000;
-  const gate = createModelGate({ now: () => nowMs });
+  const gate = createBackoff({ now: () => nowMs });
   gate.failed();
   nowMs -= 365 * 86_400_000;
   expect(gate.waitMs()).toBe(60_000);

@@ -1,12 +1,12 @@
 import { describe, expect, test } from 'vitest';
 import { loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
-import { createLexicon } from '../../../../memory/embeddings/word-rarity.ts';
+import { createWordRarity } from '../../../../memory/embeddings/word-rarity.ts';
 import { UNSEEN } from '../../../../memory/recall/query-weights.ts';
 import { createPassageScale, passesGate } from '../../../../memory/recall/relevance-filter.ts';
 import { weighAsked } from '../../../../memory/recall/required-terms.ts';
 import { uniqueTokens } from '../../../../memory/text/tokenizer.ts';
 
-const lexicon = createLexicon(loadStaticTable);
+const lexicon = createWordRarity(loadStaticTable);
 const rules = { minCoverage: 0.65 };
 const ROWS = 100;
 const idf = (df: number): number => Math.log(1 + (ROWS - df + 0.5) / (df + 0.5));

@@ -1,13 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { Lexicon } from '../../../../memory/embeddings/word-rarity.ts';
+import type { WordRarity } from '../../../../memory/embeddings/word-rarity.ts';
 import type { AskedTerm } from '../../../../memory/recall/required-terms.ts';
 import { createTermMatcher } from '../../../../memory/recall/term-matcher.ts';
 import { tokenize } from '../../../../memory/text/tokenizer.ts';
 
 const WORDS =
   'billing billings timeout timeouts time port retryLimit retry limit 42 queue_v2 결제 lawyer attorney'.split(' ');
-const lexicon: Lexicon = {
+const lexicon: WordRarity = {
   rarity: () => 1,
   likeness: (one, other) => ((one.charCodeAt(0) + other.charCodeAt(0)) % 10) / 10,
 };
