@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { createContext } from '../engine/lifecycle/context.ts';
+import { createContext } from './context.ts';
 import { EXIT } from './exit.ts';
 
 process.umask(0o077);

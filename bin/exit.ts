@@ -17,9 +17,3 @@ export function exitCodeOf(error: unknown): number {
       return EXIT.failed;
   }
 }
-
-/** One line for stderr; what is not ours names itself, so that a report can be made of it. */
-export function messageOf(error: unknown): string {
-  if (error instanceof CometError) return error.message;
-  return `unexpected ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
-}

@@ -1,8 +1,8 @@
 import { Command, CommanderError } from 'commander';
-import { CometError } from '../common/errors.ts';
+import { CometError, messageOf } from '../common/errors.ts';
 import { VERSION } from '../common/paths.ts';
-import type { Context } from '../engine/lifecycle/context.ts';
-import { EXIT, exitCodeOf, messageOf } from './exit.ts';
+import type { Context } from './context.ts';
+import { EXIT, exitCodeOf } from './exit.ts';
 
 type Register = (program: Command, context: Context) => void;
 

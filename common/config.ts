@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { CometError } from './errors.ts';
 import { ensureDir, writeFileAtomic } from './files.ts';
-import { isRecord, unquoted } from './json.ts';
 import { homeOf, homePaths } from './paths.ts';
 import { SCOPES } from './policy.ts';
+import { isRecord, unquoted } from './text.ts';
 
 const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);

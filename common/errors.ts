@@ -41,3 +41,9 @@ export interface Problem {
   readonly file: string;
   readonly message: string;
 }
+
+/** One line for stderr; an unexpected error shows its stack, so that it can be reported. */
+export function messageOf(error: unknown): string {
+  if (error instanceof CometError) return error.message;
+  return `unexpected ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`;
+}

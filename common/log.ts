@@ -11,7 +11,7 @@ import {
   writeSync,
 } from 'node:fs';
 
-import { unquoted } from './json.ts';
+import { unquoted } from './text.ts';
 
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
 export type LogFields = Record<string, unknown>;

@@ -1,9 +1,9 @@
 import { Argument, type Command } from 'commander';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { bashCompletion } from '../../install/completion/bash.ts';
 import { type CommandShape, shapesOf } from '../../install/completion/command-tree.ts';
 import { fishCompletion } from '../../install/completion/fish.ts';
 import { zshCompletion } from '../../install/completion/zsh.ts';
+import type { Context } from '../context.ts';
 
 const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } satisfies Record<
   string,

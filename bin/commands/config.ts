@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Setting } from '../../common/config.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
 
 export function registerConfig(program: Command, context: Context): void {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 
 export function registerDemo(program: Command, context: Context): void {
   program

@@ -1,11 +1,12 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { messageOf } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
+import { oneLine } from '../../common/text.ts';
 import { clientEnvironment } from '../../engine/lifecycle/client-env.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 import type { Check } from '../doctor/check.ts';
-import { EXIT, messageOf } from '../exit.ts';
-import { oneLine } from '../terminal/format.ts';
+import { EXIT } from '../exit.ts';
 
 export function registerDoctor(program: Command, context: Context): void {
   program

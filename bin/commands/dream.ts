@@ -1,9 +1,10 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { oneLine } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/engine-client.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import type { DreamReport } from '../../memory/index.ts';
-import { count, oneLine } from '../terminal/format.ts';
+import type { Context } from '../context.ts';
+import { count } from '../terminal/format.ts';
 
 const LONGEST_MS = 3_600_000;
 

@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 
 export interface SettingsDone {
   readonly file: string;

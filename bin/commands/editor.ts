@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { EDITORS, type EditorName, editorSettingsFile } from '../../install/editors/editors.ts';
+import type { Context } from '../context.ts';
 
 interface Flags {
   readonly yes?: boolean;

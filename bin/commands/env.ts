@@ -1,8 +1,8 @@
 import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { clientEnvironment, SHELLS, type Shell, shellLines, shellOf } from '../../engine/lifecycle/client-env.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
+import type { Context } from '../context.ts';
 
 export function registerEnv(program: Command, context: Context): void {
   program

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
+import { oneLine, printable } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/engine-client.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import { lanesText } from '../../engine/api/render.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
-import { lanesText, oneLine, printable } from '../terminal/format.ts';
+import type { Context } from '../context.ts';
 
 export function registerExplain(program: Command, context: Context): void {
   program

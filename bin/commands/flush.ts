@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { engineOf } from '../../engine/api/engine-client.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 import { parseCount } from '../terminal/format.ts';
 
 export function registerFlush(program: Command, context: Context): void {

@@ -1,9 +1,9 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import type { HookCommands } from '../../install/claude-code/hook-entries.ts';
 import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
+import type { Context } from '../context.ts';
 
 interface Flags {
   readonly scope: 'user' | 'project';

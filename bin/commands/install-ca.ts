@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { clientEnvironment } from '../../engine/lifecycle/client-env.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 import { type SettingsDone, setSettings } from './edit-settings.ts';
 
 interface Flags {

@@ -4,10 +4,11 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { ensureDir } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
-import { escaped, oneLine, parseCount, printable } from '../terminal/format.ts';
+import { escaped, oneLine, printable } from '../../common/text.ts';
+import type { Paint } from '../../engine/api/render.ts';
+import type { Context } from '../context.ts';
+import { parseCount } from '../terminal/format.ts';
 import { createTail, type Tail } from '../terminal/tail.ts';
-import type { Paint } from '../terminal/term.ts';
 
 const FILES = ['guard.log', 'engine.log'] as const;
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 import { registerMemoryAbout } from './memory/about.ts';
 import { registerMemoryEdit } from './memory/edit.ts';
 import { registerMemoryExport } from './memory/export.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
+import type { Context } from '../context.ts';
 import { parsePort, reportStart } from './start.ts';
 
 export function registerRestart(program: Command, context: Context): void {

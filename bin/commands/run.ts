@@ -1,10 +1,10 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { messageOf } from '../../common/errors.ts';
 import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../../engine/lifecycle/client-env.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import type { DaemonSetup } from '../../engine/lifecycle/daemon.ts';
 import { isClaude, withSettings } from '../../install/claude-code/settings-file.ts';
-import { messageOf } from '../exit.ts';
+import type { Context } from '../context.ts';
 import { type ChildCommand, runChild } from './run-child.ts';
 
 interface Route {

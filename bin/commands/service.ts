@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
 import type { ServicePlan } from '../../install/service/plan.ts';
+import type { Context } from '../context.ts';
 
 export function registerService(program: Command, context: Context): void {
   const { term } = context;

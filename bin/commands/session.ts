@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { oneLine, printable } from '../../common/text.ts';
 import { engineOf, sessionId } from '../../engine/api/engine-client.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import { ago, type Paint } from '../../engine/api/render.ts';
 import type { SessionDetail, SessionView } from '../../memory/index.ts';
-import { ago, oneLine, printable } from '../terminal/format.ts';
+import type { Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
-import type { Paint } from '../terminal/term.ts';
 import { refreshed } from '../terminal/watch.ts';
 
 const ID = 'any unambiguous start of its id; the newest session where none is given';

@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { statusReport } from '../../engine/api/status-report.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import type { Started } from '../../engine/lifecycle/daemon.ts';
+import type { Context } from '../context.ts';
 
 export function registerStart(program: Command, context: Context): void {
   program

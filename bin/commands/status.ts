@@ -1,12 +1,13 @@
 import type { Command } from 'commander';
+import { oneLine } from '../../common/text.ts';
 import { savedLine } from '../../engine/api/costs.ts';
+import type { Paint } from '../../engine/api/render.ts';
 import { type StatusReport, statusReport } from '../../engine/api/status-report.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
 import { pauseLines } from '../../engine/policy/pause-lines.ts';
+import type { Context } from '../context.ts';
 import { EXIT } from '../exit.ts';
-import { count, duration, oneLine } from '../terminal/format.ts';
-import type { Paint } from '../terminal/term.ts';
+import { count, duration } from '../terminal/format.ts';
 import { refreshed } from '../terminal/watch.ts';
 
 export function registerStatus(program: Command, context: Context): void {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 import { printStatusline } from '../terminal/statusline.ts';
 
 export function registerStatusline(program: Command, context: Context): void {

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
+import type { Context } from '../context.ts';
 
 export function registerStop(program: Command, context: Context): void {
   program

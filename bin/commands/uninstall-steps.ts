@@ -4,7 +4,6 @@ import path from 'node:path';
 import { distrustRoots, thisMachine, trustedStores, trustStores } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { homeEntries } from '../../common/paths.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
 import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
 import { findHookedFiles, uninstallHooks } from '../../install/claude-code/hooks.ts';
@@ -14,6 +13,7 @@ import { findCompletionFiles, removeCompletion } from '../../install/completion/
 import { inspectEditors, revertEditor } from '../../install/editors/install.ts';
 import { serviceState, uninstallService } from '../../install/service/install.ts';
 import { currentServicePlan } from '../../install/service/plan.ts';
+import type { Context } from '../context.ts';
 
 /** One kind of change that comet-cc may have left on a machine. */
 interface UninstallStep {

@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 import type { Json } from '../../test/mock-anthropic/index.ts';
 import { postThrough, type Way } from './connect-client.ts';
 import { STATIC_PROMPT, TOOL_LIST } from './prompt.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test/mock-anthropic/index.ts';
 import type { SentRequest } from './client.ts';
 

@@ -8,10 +8,10 @@ import { ensureDir } from '../../common/files.ts';
 import { type HomePaths, homePaths } from '../../common/paths.ts';
 import { type EngineClient, engineClient } from '../../engine/api/client.ts';
 import { PROXY_NAMES } from '../../engine/lifecycle/client-env.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { startDaemon, stopDaemon } from '../../engine/lifecycle/daemon.ts';
 import { prepareDaemon } from '../../engine/lifecycle/prepare.ts';
 import { type Brain, createStandin, type Standin } from '../../test/mock-anthropic/index.ts';
+import type { Context } from '../context.ts';
 import type { Term } from '../terminal/term.ts';
 import type { Way } from './connect-client.ts';
 

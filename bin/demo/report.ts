@@ -1,4 +1,5 @@
-import { count, oneLine } from '../terminal/format.ts';
+import { oneLine } from '../../common/text.ts';
+import { count } from '../terminal/format.ts';
 import { table } from '../terminal/table.ts';
 import type { Term } from '../terminal/term.ts';
 import type { Answered, Outcome } from './outcome.ts';

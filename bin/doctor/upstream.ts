@@ -2,9 +2,9 @@ import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
 import { promisify } from 'node:util';
 import type { Config } from '../../common/config.ts';
+import { oneLine } from '../../common/text.ts';
 import { noProxyCovers } from '../../engine/lifecycle/client-env.ts';
 import type { GuardStatus } from '../../engine/lifecycle/control.ts';
-import { oneLine } from '../terminal/format.ts';
 import { bad, type Check, good } from './check.ts';
 
 const VERSION_MS = 10_000;

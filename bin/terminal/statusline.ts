@@ -2,7 +2,7 @@ import path from 'node:path';
 import { styleText } from 'node:util';
 import { engineClient } from '../../engine/api/client.ts';
 import type { OperationInput, StatuslineView } from '../../engine/api/contract.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
+import type { Context } from '../context.ts';
 
 const LONGEST_ID = 200;
 const LONGEST_PATH = 4_096;

@@ -1,5 +1,6 @@
 import { styleText } from 'node:util';
-import { escaped, printable } from './format.ts';
+import { escaped, printable } from '../../common/text.ts';
+import type { Paint } from '../../engine/api/render.ts';
 
 /** What a command may know of the terminal it talks to. */
 export interface Term {
@@ -18,9 +19,6 @@ export interface Term {
   /** Overwrites one line on stderr; nothing where stderr is not a terminal. An empty text clears it. */
   progress(text: string): void;
 }
-
-type Style = 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan';
-export type Paint = (style: Style, text: string) => string;
 
 export interface Stream {
   readonly isTTY?: boolean;

@@ -7,9 +7,8 @@ import {
   RootsListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
 import { z } from 'zod';
-import { messageOf } from '../../bin/exit.ts';
-import { oneLine } from '../../bin/terminal/format.ts';
-import { CometError } from '../../common/errors.ts';
+import { CometError, messageOf } from '../../common/errors.ts';
+import { oneLine } from '../../common/text.ts';
 import type { EngineClient } from '../api/client.ts';
 import { hitsText, indexText, nodesText, nodeText, sessionsText } from './texts.ts';
 

@@ -1,6 +1,4 @@
-import { nodeLines } from '../../bin/commands/memory/show.ts';
-import { oneLine, printable } from '../../bin/terminal/format.ts';
-import { contentText } from '../../bin/terminal/render.ts';
+import { oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { NodeView, ProjectView, RecallHit, SessionView } from '../../memory/index.ts';
 import { FOREIGN } from '../../memory/ingest/turn-trust.ts';
@@ -8,6 +6,7 @@ import type { MemoryNode } from '../../memory/model/node.ts';
 import { memoryLine } from '../../memory/recall/format-memory.ts';
 import { neutralLine } from '../../memory/text/sanitize-line.ts';
 import { fenceLines } from '../../proxy/rewrite/injected-text.ts';
+import { contentText, nodeLines } from '../api/render.ts';
 
 /** What one answer may hold; whole lines beyond that are left out. */
 const ANSWER_CHARS = 4_000;

@@ -1,4 +1,4 @@
-import { oneLine } from '../../bin/terminal/format.ts';
+import { oneLine } from '../../common/text.ts';
 import type { Pause, Pauses } from './pauses.ts';
 
 /** What holds, a line each. */

@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 import { type Block, stringOf } from './content-blocks.ts';
 import { blocksIn, type PastMessage, type PastTurn } from './imported-turn.ts';
 

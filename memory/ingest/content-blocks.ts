@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
 import { withoutOwn } from './strip-injected.ts';
 

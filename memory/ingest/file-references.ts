@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 import { LruMap } from '../../common/lru.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';

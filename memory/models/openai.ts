@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 import {
   createEndpointKey,
   type EndpointKeyOptions,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 

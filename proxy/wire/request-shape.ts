@@ -1,4 +1,4 @@
-import { isRecord } from '../../common/json.ts';
+import { isRecord } from '../../common/text.ts';
 
 /** One content block, as far as the rules look at it. */
 export interface BlockShape {

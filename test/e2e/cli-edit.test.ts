@@ -31,7 +31,8 @@ async function editor(name: string, script: string): Promise<string> {
   const file = path.join(home.user, `${name}.mjs`);
   await writeFile(
     file,
-    `import { readFileSync, writeFileSync } from 'node:fs';\nconst file = process.argv[2];\n${script}`,
+    `import { readFileSync, writeFileSync } from 'node:fs';
+\nconst file = process.argv[2];\n${script}`,
   );
   return `"${process.execPath}" '${file}'`;
 }

@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importClaude } from '../../bin/commands/memory/import-claude.ts';
+import type { Context } from '../../bin/context.ts';
 import { createTerm } from '../../bin/terminal/term.ts';
 import { homePaths } from '../../common/paths.ts';
-import type { Context } from '../../engine/lifecycle/context.ts';
 import { writeTranscript } from '../helpers/claude-home.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 

@@ -1,11 +1,12 @@
 import path from 'node:path';
 import type { Command } from 'commander';
+import { oneLine, printable } from '../../../common/text.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import { ago, factText, type Paint } from '../../../engine/api/render.ts';
 import type { ProjectView } from '../../../memory/index.ts';
-import { ago, count, factText, oneLine, printable } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
+import { count } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
-import type { Paint } from '../../terminal/term.ts';
 
 export function registerMemoryAbout(memory: Command, context: Context): void {
   memory

@@ -1,9 +1,8 @@
 import type { Command } from 'commander';
-import { CometError } from '../../../common/errors.ts';
+import { CometError, messageOf } from '../../../common/errors.ts';
 import type { EngineClient } from '../../../engine/api/client.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
-import { messageOf } from '../../exit.ts';
+import type { Context } from '../../context.ts';
 import { confirmed } from '../../terminal/confirm.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 

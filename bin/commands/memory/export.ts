@@ -2,9 +2,9 @@ import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { writeFileAtomic } from '../../../common/files.ts';
+import { printable } from '../../../common/text.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
-import { printable } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
 
 const LONGEST_MS = 600_000;
 

@@ -1,12 +1,13 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { oneLine } from '../../../common/text.ts';
 import type { OperationInput } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
 import type { ForgetReport } from '../../../memory/index.ts';
+import type { Context } from '../../context.ts';
 import { confirmed } from '../../terminal/confirm.ts';
-import { count, oneLine, parseSince } from '../../terminal/format.ts';
+import { count, parseSince } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
 
 interface Flags {

@@ -1,10 +1,11 @@
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../../common/errors.ts';
+import { oneLine } from '../../../common/text.ts';
 import type { ClaudeReport, OperationInput } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
-import { count, duration, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
+import { count, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
 const LONGEST_MS = 12 * 3_600_000;

@@ -1,10 +1,11 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { oneLine } from '../../../common/text.ts';
 import type { OperationResults } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
-import { count, oneLine } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
+import { count } from '../../terminal/format.ts';
 import { type ClaudeFlags, importClaude } from './import-claude.ts';
 import { watched } from './watch.ts';
 

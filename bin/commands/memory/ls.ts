@@ -1,14 +1,15 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { oneLine } from '../../../common/text.ts';
 import type { OperationInput } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import { ago, type Paint } from '../../../engine/api/render.ts';
 import type { MemoryNode } from '../../../memory/model/node.ts';
 import { contentTags, terseMeta } from '../../../memory/text/system-tags.ts';
-import { ago, oneLine, parseCount, parseSince } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
+import { parseCount, parseSince } from '../../terminal/format.ts';
 import { type Column, table, truncate } from '../../terminal/table.ts';
-import type { Paint } from '../../terminal/term.ts';
 import { refreshed } from '../../terminal/watch.ts';
 
 interface Flags {

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import type { Context } from '../../context.ts';
 
 export function registerMemoryPin(memory: Command, context: Context): void {
   register('pin', true, 'always show these memories in their project');

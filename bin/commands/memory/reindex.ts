@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import type { Context } from '../../context.ts';
 import { count } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 

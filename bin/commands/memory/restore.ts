@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { engineOf, sessionId } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
-import { messageLines } from '../../terminal/render.ts';
+import { messageLines } from '../../../engine/api/render.ts';
+import type { Context } from '../../context.ts';
 
 export function registerMemoryRestore(memory: Command, context: Context): void {
   memory

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
+import { oneLine } from '../../../common/text.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import type { Context } from '../../context.ts';
 import { confirmed } from '../../terminal/confirm.ts';
-import { oneLine } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
 
 export function registerMemoryRm(memory: Command, context: Context): void {

@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import { ago } from '../../../engine/api/render.ts';
 import type { SnapshotInfo } from '../../../memory/storage/snapshot-files.ts';
-import { ago } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
 import { table } from '../../terminal/table.ts';
 
 const LONGEST_MS = 600_000;

@@ -1,15 +1,17 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { oneLine } from '../../../common/text.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import { ago, lanesText } from '../../../engine/api/render.ts';
 import type { RecallHit } from '../../../memory/index.ts';
 import { provenance } from '../../../memory/recall/format-memory.ts';
 import { staleNote } from '../../../memory/recall/staleness.ts';
 import { contentTokens } from '../../../memory/text/keywords.ts';
 import { terseMeta } from '../../../memory/text/system-tags.ts';
 import { uniqueTokens } from '../../../memory/text/tokenizer.ts';
-import { ago, count, lanesText, oneLine, parseCount } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
+import { count, parseCount } from '../../terminal/format.ts';
 import { truncate, wrapped } from '../../terminal/table.ts';
 import type { Term } from '../../terminal/term.ts';
 

@@ -2,12 +2,13 @@ import { lstat, readdir } from 'node:fs/promises';
 import path from 'node:path';
 import type { Command } from 'commander';
 import type { HomePaths } from '../../../common/paths.ts';
+import { oneLine } from '../../../common/text.ts';
 import { type Costs, savedLine } from '../../../engine/api/costs.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import type { Paint } from '../../../engine/api/render.ts';
 import type { MemoryStats } from '../../../memory/index.ts';
-import { count, oneLine } from '../../terminal/format.ts';
-import type { Paint } from '../../terminal/term.ts';
+import type { Context } from '../../context.ts';
+import { count } from '../../terminal/format.ts';
 
 export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Readonly<Record<string, number>> };
 

@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import type { EngineStatus } from '../../../engine/api/contract.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import type { Context } from '../../context.ts';
 
 const LOOK_MS = 300;
 

@@ -1,10 +1,10 @@
 import type { Command } from 'commander';
+import { oneLine } from '../../../common/text.ts';
 import { engineOf } from '../../../engine/api/engine-client.ts';
-import type { Context } from '../../../engine/lifecycle/context.ts';
+import { ago, factText, type Paint } from '../../../engine/api/render.ts';
 import type { NodeReason } from '../../../memory/index.ts';
-import { ago, factText, oneLine } from '../../terminal/format.ts';
+import type { Context } from '../../context.ts';
 import { truncate } from '../../terminal/table.ts';
-import type { Paint } from '../../terminal/term.ts';
 
 const PROMPT_WIDTH = 120;
 

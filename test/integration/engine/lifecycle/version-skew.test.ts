@@ -11,7 +11,7 @@ import { createTerm } from '../../../../bin/terminal/term.ts';
 import { loadConfig } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { statusReport } from '../../../../engine/api/status-report.ts';
-import type { Context } from '../../../../engine/lifecycle/context.ts';
+import type { Context } from '../../../../bin/context.ts';
 import { guardStatus } from '../../../../engine/lifecycle/control.ts';
 import { difference } from '../../../../engine/lifecycle/version-skew.ts';
 

@@ -2,10 +2,10 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Context } from '../../../../bin/context.ts';
 import { runProgram } from '../../../../bin/program.ts';
 import { createTerm } from '../../../../bin/terminal/term.ts';
 import { homePaths } from '../../../../common/paths.ts';
-import type { Context } from '../../../../engine/lifecycle/context.ts';
 
 let home: string;
 let stdout: string;

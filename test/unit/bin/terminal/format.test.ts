@@ -1,7 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { ago, count, duration, oneLine, parseCount, parseSince, printable } from '../../../../bin/terminal/format.ts';
+import { count, duration, parseCount, parseSince } from '../../../../bin/terminal/format.ts';
 import { displayWidth, table, truncate, wrapped } from '../../../../bin/terminal/table.ts';
+import { oneLine, printable } from '../../../../common/text.ts';
+import { ago } from '../../../../engine/api/render.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const MINUTE = 60_000;

@@ -2,8 +2,8 @@ import { describe, expect, it } from 'vitest';
 import { listLines } from '../../../../bin/commands/memory/ls.ts';
 import { hitLines } from '../../../../bin/commands/memory/search.ts';
 import { displayWidth, table, truncate } from '../../../../bin/terminal/table.ts';
-import type { Paint } from '../../../../bin/terminal/term.ts';
 import { frame } from '../../../../bin/terminal/watch.ts';
+import type { Paint } from '../../../../engine/api/render.ts';
 import type { RecallHit } from '../../../../memory/index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
