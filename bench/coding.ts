@@ -54,8 +54,8 @@ async function measure(seed: number): Promise<Outcome> {
   const turns = values.pages ? withPages(told, createHistory(seed + 100).turns) : told;
   const product = await openProduct();
   try {
-    product.memory.capture(turns);
-    if (!(await product.memory.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
+    product.memory.capture.captureTurns(turns);
+    if (!(await product.memory.maintenance.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
     const times: number[] = [];
     const results = [];
     for (const each of asked) {
@@ -103,13 +103,14 @@ async function ask(memory: Memory, asked: Asked) {
     shown: new Set<string>(),
   };
   const start = performance.now();
-  const hits = (await memory.recall(request, new AbortController().signal)).slice(0, SHOWN);
+  const hits = (await memory.recall.recall(request, new AbortController().signal)).slice(0, SHOWN);
   const ms = performance.now() - start;
   const lines = hits.map(({ line }) => line.text);
   const { answer } = asked;
   const holds = ({ node }: { readonly node: { readonly turns: readonly string[] } }): boolean =>
     answer !== null && node.turns.includes(answer.turnId);
-  const searched = answer === null ? [] : await memory.search(asked.question, { top: SHOWN, projectDir: PROJECT_DIR });
+  const searched =
+    answer === null ? [] : await memory.recall.search(asked.question, { top: SHOWN, projectDir: PROJECT_DIR });
   return {
     ...asked,
     ms,

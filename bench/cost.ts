@@ -151,7 +151,7 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
     log: silentLog,
   });
   const rewriter = await createRewriter({
-    memory,
+    memory: { ...memory.capture, ...memory.recall },
     plans: createMemoryPlanStore(),
     config: { ...config.inject, memoryDeadlineMs: 10_000, cut: cutRule(config.trim) },
     ledger,
@@ -181,7 +181,7 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
       const message = { id: 'm', model: String(request.body['model']), content: reply.content, stopReason, usage };
       outcome.onResponse({ status: 200, end: 'complete', message, errorText: '', headers: {} });
       await new Promise(setImmediate);
-      await settled(memory);
+      await settled(memory.maintenance);
     },
   };
 }

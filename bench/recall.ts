@@ -76,8 +76,8 @@ interface Question {
 
 async function ingest({ memory, index }: Product, all: readonly Dialogue[]): Promise<void> {
   for (const dialogue of all) {
-    memory.capture(turnsOf(dialogue).map(({ turn }) => turn));
-    if (!(await memory.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
+    memory.capture.captureTurns(turnsOf(dialogue).map(({ turn }) => turn));
+    if (!(await memory.maintenance.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
     process.stderr.write(`${dialogue.id} is in memory\n`);
   }
   // As it is the next day: word statistics of rows that no tidying has seen are not those of the others.
@@ -89,7 +89,7 @@ async function measure({ memory, index }: Product) {
   const times: number[] = [];
   for (const { text, projectDir } of questions.slice(0, TIMED)) {
     const start = performance.now();
-    await memory.search(text, { top: 10, projectDir });
+    await memory.recall.search(text, { top: 10, projectDir });
     times.push(performance.now() - start);
   }
   const asked = remembering(index);

@@ -61,8 +61,8 @@ async function measure(level: Level, seed: number): Promise<Outcome> {
   const { turns, questions } = conversation;
   const product = await openProduct({ local: createLocalModel({ embedder: createStaticEmbedder() }) });
   try {
-    product.memory.capture(turns);
-    if (!(await product.memory.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
+    product.memory.capture.captureTurns(turns);
+    if (!(await product.memory.maintenance.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
     const asked = [];
     for (const question of questions) asked.push({ question, ...(await ask(product.memory, question)) });
     const answered = asked.filter(({ question, text }) => holds(text, question.answer));
@@ -95,7 +95,7 @@ async function ask(
   const place = { sessionId: 'tomorrow', projectDir: PROJECT_DIR, recent: [] };
   const request = { ...place, prompt, visibleTurns: new Set<string>(), shown: new Set<string>() };
   const start = performance.now();
-  const hits = await memory.recall(request, new AbortController().signal);
+  const hits = await memory.recall.recall(request, new AbortController().signal);
   const ms = performance.now() - start;
   const lines = hits.map(({ line }) => ({ ...line, clean: isCleanOrigin(line.origin) }));
   const channel = { mode: 'auto', takesSystemMessages: true, fence: '0', anchor: '' } as const;

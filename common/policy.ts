@@ -6,8 +6,8 @@ export type Scope = (typeof SCOPES)[number];
 export const MODES = ['on', 'private', 'off'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** What one voice says; several are heard together, and each can only take away. */
-export interface Say {
+/** Several rules apply together; each can only restrict. */
+export interface PolicyRule {
   readonly mode: Mode;
   readonly scope: Scope;
 }
@@ -21,14 +21,14 @@ export interface Consent {
   readonly scope: Scope;
 }
 
-export function consentOf(says: readonly Say[]): Consent {
+export function effectivePolicy(rules: readonly PolicyRule[]): Consent {
   const mode = leastOf(
     MODES.toReversed(),
-    says.map((say) => say.mode),
+    rules.map((rule) => rule.mode),
   );
   const scope = leastOf(
     SCOPES,
-    says.map((say) => say.scope),
+    rules.map((rule) => rule.scope),
   );
   return { captures: mode === 'on', adds: mode !== 'off', scope };
 }

@@ -4,11 +4,12 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { leafSource } from '../certs/index.ts';
 import { systemClock } from '../common/async.ts';
-import { type Config, loadConfig } from '../common/config.ts';
-import type { Problem } from '../common/errors.ts';
+import type { Config } from '../common/config.ts';
+import { loadConfig } from '../common/config.ts';
 import { ensureDir } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
+import type { Memory } from '../memory/index.ts';
 import { type Budget, openBudget, type UsageCounter } from '../memory/models/budget.ts';
 import { createProjectOf } from '../memory/storage/fs/git-project.ts';
 import { createIdSetFile } from '../memory/storage/fs/id-set-file.ts';
@@ -17,22 +18,23 @@ import { createProxy } from '../proxy/index.ts';
 import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';
 import { openReceipts } from '../proxy/ledger/receipts.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewrite/rewriter.ts';
-import { createRedactor, markKey } from '../redact/index.ts';
+import { createRedactor, markKey, type Redactor } from '../redact/index.ts';
 import { createSecretlint } from '../redact/secretlint.ts';
-import { type Costs, conversationCosts, costsOf } from './api/costs.ts';
-import { createHandlers } from './api/handlers.ts';
+import { conversationCosts, costsOf } from './api/costs.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
-import { lateMemory } from './deferred-memory.ts';
+import { deferredMemory } from './deferred.ts';
 import { faultAt, readFaults, withFaults } from './lifecycle/fault-injection.ts';
 import { openMemory } from './open-memory.ts';
-import { openStores } from './open-stores.ts';
-import { consentingMemory, openConsent } from './policy/index.ts';
+import { openStores, type Stores } from './open-stores.ts';
+import { createAccess } from './policy/access.ts';
+import { guardMemory } from './policy/guard.ts';
+import { openPolicy, type Policy } from './policy/index.ts';
 import { cutRule } from './trim-config.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
-/** A restarted engine takes requests again after this, even when its store needs longer to open. */
+/** A restarted engine accepts requests after this, even when its store needs longer to open. */
 const STORE_MS = 300;
 const OWNERSHIP_MS = 1_000;
 
@@ -40,77 +42,49 @@ export interface RunningEngine {
   /** Loopback port for the guard. */
   readonly port: number;
   readonly log: Log;
-  /** Takes the connection of a client that the guard hands over; null when that has ended on the way. */
+  /** Accepts a client connection from the guard; null when it ended on the way. */
   take(name: string, client: Socket | null): void;
-  /** Takes nothing new; resolves when every exchange is over. */
+  /** Accepts nothing new; resolves when every exchange is over. */
   drain(): Promise<void>;
-  /** Cuts what still runs and leaves everything durable; idempotent. */
+  /** Cuts running exchanges and makes everything durable; idempotent. */
   close(): Promise<void>;
 }
 
 export interface EngineOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly secret: string;
-  /** Called once when another engine took over the home. */
+  /** Called once when another engine takes over the home. */
   readonly onLost: () => void;
 }
 
-/** Joins the engine's parts. Whoever opens something here closes it in `close`, in the opposite order. */
+/** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
 export async function composeEngine({ env, secret, onLost }: EngineOptions): Promise<RunningEngine> {
   const { config, home } = loadConfig(env);
   const paths = homePaths(home);
   const faults = readFaults(env['COMET_FAULT'], config.upstream);
   await faultAt(faults, 'start')?.();
   for (const dir of [paths.home, paths.logsDir, paths.runDir]) await ensureDir(dir);
-  const scanner = createSecretlint((rule, error) => log.warn('a rule for secrets broke', { rule, error }));
-  const redactor = createRedactor({ markKey: await markKey(paths), scanner });
-  const log = createLog({
-    level: config.logLevel,
-    process: 'engine',
-    sink: fileSink(engineLogFile(paths)),
-    redact: (line) => redactor.json(line).text,
-    now: systemClock.now,
-  });
-  // First of all: whoever holds this socket is the home's one writer.
+  const { log, redactor } = await openLog(config, paths);
+  // First of all: the engine that holds this socket is the home's one writer.
   const api = await openApiServer(paths.engineSocket, log);
   const stores = await openStores(paths, redactor, log);
-  const governor = await openBudget({
-    // The limits of the user's login are no limits of another endpoint.
-    rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
-    store: stores.usage,
-    clock: systemClock,
-    log,
-  });
-  const ledger = await openCostLedger({
-    store: stores.costs,
-    rule: config.ledger,
-    clock: systemClock,
-    log,
-  });
-  const receipts = await openReceipts({
-    store: stores.receipts,
-    redact: redactor.text,
-    most: config.ledger.receipts,
-    log,
-  });
-  const memoryParts = { env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log };
-  const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(() => {
-    if (stores.locked !== null) throw stores.locked;
-    return openMemory(memoryParts);
-  });
-  const late = lateMemory(opening, config.llm);
-  const consent = await openConsent({
+  const ledgers = await openLedgers(config, stores, redactor, log);
+  const { governor, ledger, receipts } = ledgers;
+  const policy = await openPolicy({
     paths,
     scope: config.recall.scope,
     now: systemClock.now,
     report: (message, error) => log.error(message, { error }),
   });
-  const memory = consentingMemory(late, consent);
-  const { plans } = stores;
+  const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(() => {
+    if (stores.locked !== null) throw stores.locked;
+    return openMemory({ env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log });
+  });
+  const memory = guardMemory(deferredMemory(opening, config.llm), policy);
   const rewriter = await createRewriter({
-    memory,
-    plans,
-    consent,
+    memory: { ...memory.capture, ...memory.recall },
+    plans: stores.plans,
+    consent: policy,
     ledger,
     receipts,
     config: rewriterConfig(config),
@@ -119,6 +93,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log,
   });
   const proxy = createProxy({
+    ...proxyConfig(config, env),
     rewriter: withFaults(rewriter, faults),
     quota: governor,
     certs: leafSource({
@@ -126,56 +101,18 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
       now: systemClock.now,
       onRefused: (doubt) => log.error('the leaf is not served', { ...doubt }),
     }),
-    upstream: {
-      origin: config.upstream,
-      ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }),
-      route: createRoute(config.upstreamProxy === 'off' ? '' : config.upstreamProxy, noProxy(env)),
-    },
-    targetHost: TARGET_HOST,
-    rewriteDeadlineMs: config.trim.deadlineMs,
     secret,
     log,
     clock: systemClock,
   });
   const opened = (): Promise<unknown> => opening.catch(() => undefined);
-  const costs = (): Costs => costsOf(ledger, systemClock.now());
-  const claudeImport = createClaudeImport({
-    memory,
-    done: createIdSetFile(path.join(paths.journalDir, 'imported')),
-    hasModel: config.llm === 'claude' || config.llm === 'openai',
-    takesIn: (projectDir) => consent.of(projectDir).captures,
-    now: systemClock.now,
-  });
-  const conversation = (id: string): ReturnType<typeof conversationCosts> => conversationCosts(ledger, id);
-  const parts = {
-    memory,
+  api.serve({
+    ...servicesOf({ config, paths, memory, policy, ledger, log }),
+    receipts,
     opened,
     requests: proxy.stats,
-    costs,
-    receipts,
-    pauses: consent.pauses,
-    claudeImport,
-    conversation,
-  };
-  const hooks = createHookHandlers({
-    memory,
-    consent,
-    inject: config.inject,
-    recallMs: config.recall.deadlineMs,
-    log,
-    now: systemClock.now,
+    problems: stores.plans.problems,
   });
-  const problems = (): Problem[] => [...plans.problems(), ...consent.problems()];
-  api.serve(
-    createHandlers({
-      ...parts,
-      consent,
-      projectOf: createProjectOf(systemClock.now),
-      hooks,
-      problems,
-      version: VERSION,
-    }),
-  );
   const port = await proxy.listen();
   opening.catch((error: unknown) => log.error('the memory store did not open; requests go on without', { error }));
   await Promise.race([opened(), after(STORE_MS, undefined, { ref: false })]);
@@ -184,7 +121,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   let closing: Promise<void> | null = null;
   const closeAll = async (): Promise<void> => {
     clearInterval(watch);
-    for (const part of [proxy, rewriter, memory, governor, plans, api]) {
+    for (const part of [proxy, rewriter, memory.maintenance, governor, stores.plans, api]) {
       await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
     }
     log.info('the engine has ended');
@@ -194,10 +131,77 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log,
     take: (name, client) => proxy.acceptClient(name, client),
     drain: () => proxy.drain(),
-    close: () => {
-      closing ??= closeAll();
-      return closing;
-    },
+    close: () => (closing ??= closeAll()),
+  };
+}
+
+async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log: Log; readonly redactor: Redactor }> {
+  const scanner = createSecretlint((rule, error) => log.warn('a rule for secrets failed', { rule, error }));
+  const redactor = createRedactor({ markKey: await markKey(paths), scanner });
+  const log = createLog({
+    level: config.logLevel,
+    process: 'engine',
+    sink: fileSink(engineLogFile(paths)),
+    redact: (line) => redactor.json(line).text,
+    now: systemClock.now,
+  });
+  return { log, redactor };
+}
+
+async function openLedgers(config: Config, stores: Stores, redactor: Redactor, log: Log) {
+  return {
+    governor: await openBudget({
+      // The limits of the user's login do not apply to another endpoint.
+      rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
+      store: stores.usage,
+      clock: systemClock,
+      log,
+    }),
+    ledger: await openCostLedger({ store: stores.costs, rule: config.ledger, clock: systemClock, log }),
+    receipts: await openReceipts({
+      store: stores.receipts,
+      redact: redactor.text,
+      most: config.ledger.receipts,
+      log,
+    }),
+  };
+}
+
+interface ServiceParts {
+  readonly config: Config;
+  readonly paths: HomePaths;
+  readonly memory: Memory;
+  readonly policy: Policy;
+  readonly ledger: CostLedger;
+  readonly log: Log;
+}
+
+/** The part of the API's services that rests on memory and policy. */
+function servicesOf({ config, paths, memory, policy, ledger, log }: ServiceParts) {
+  const now = systemClock.now;
+  return {
+    memory,
+    policy,
+    access: createAccess(policy, memory.library, createProjectOf(now)),
+    hooks: createHookHandlers({
+      memory,
+      policy,
+      inject: config.inject,
+      recallMs: config.recall.deadlineMs,
+      log,
+      now,
+    }),
+    claudeImport: createClaudeImport({
+      imports: memory.imports,
+      tokensToday: () => memory.maintenance.status().llm.tokens_today,
+      done: createIdSetFile(path.join(paths.journalDir, 'imported')),
+      hasModel: config.llm === 'claude' || config.llm === 'openai',
+      captures: (projectDir) => policy.of(projectDir).captures,
+      now,
+    }),
+    costs: () => costsOf(ledger, now()),
+    conversation: (id: string) => conversationCosts(ledger, id),
+    version: VERSION,
   };
 }
 
@@ -205,11 +209,20 @@ export function engineLogFile(paths: HomePaths): string {
   return path.join(paths.logsDir, 'engine.log');
 }
 
-function noProxy(env: NodeJS.ProcessEnv): string {
-  return env['no_proxy'] ?? env['NO_PROXY'] ?? '';
+function proxyConfig(config: Config, env: NodeJS.ProcessEnv) {
+  const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
+  return {
+    upstream: {
+      origin: config.upstream,
+      ...(config.upstreamCa === '' ? {} : { caFile: config.upstreamCa }),
+      route: createRoute(config.upstreamProxy === 'off' ? '' : config.upstreamProxy, noProxy),
+    },
+    targetHost: TARGET_HOST,
+    rewriteDeadlineMs: config.trim.deadlineMs,
+  };
 }
 
-/** The calls of memory count twice: against the day's tokens, and in what all of this costs. */
+/** Calls of memory count twice: against the day's tokens, and in the cost ledger. */
 function spendingOf(governor: Budget, ledger: CostLedger): UsageCounter {
   return {
     today: governor.today,
@@ -233,7 +246,7 @@ function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {
         clearInterval(watch);
         onLost();
       },
-      // A directory that cannot be looked at says nothing about who owns the socket in it.
+      // A directory that cannot be read does not show who owns its socket.
       () => undefined,
     );
   }, OWNERSHIP_MS);

@@ -109,15 +109,19 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
   });
   await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
   await warmUp(memory, log);
+  const { maintenance } = memory;
   return {
     ...memory,
-    status: () => {
-      const status = memory.status();
-      return { ...status, problems: [...troubles.list(), ...status.problems] };
-    },
-    close: async () => {
-      await memory.close();
-      await embedder.close();
+    maintenance: {
+      ...maintenance,
+      status: () => {
+        const status = maintenance.status();
+        return { ...status, problems: [...troubles.list(), ...status.problems] };
+      },
+      close: async () => {
+        await maintenance.close();
+        await embedder.close();
+      },
     },
   };
 }
@@ -125,7 +129,7 @@ export async function openMemory(parts: MemoryParts): Promise<Memory> {
 /** The first search starts the embedding thread and reads the index: no prompt shall wait for that. */
 async function warmUp(memory: Memory, log: Log): Promise<void> {
   try {
-    await memory.search('first words', { top: 1 });
+    await memory.recall.search('first words', { top: 1 });
   } catch (error) {
     log.warn('the first search failed', { error });
   }

@@ -14,17 +14,17 @@ export interface IndexProgress {
   readonly total: number;
 }
 
-export interface Upkeep {
-  /** Settles when history is read and the index holds what it lacked; never rejects. */
+export interface BackgroundTasks {
+  /** Settles when history is read and missing rows are indexed; never rejects. */
   readonly started: Promise<void>;
-  /** Settles when the change of an embedder is done too, or was left to the next start. */
+  /** Settles when the index of a new embedder is filled too, or that was left to the next start. */
   readonly succeeded: Promise<void>;
-  /** Settles when history is read and what was edited before the start is known. */
+  /** Settles when history and edits made before the start are read. */
   caughtUp(): Promise<void>;
   stopWatching(): Promise<void>;
-  /** What others changed on disk. */
+  /** Reads changes that others made on disk. */
   follow(files?: readonly string[]): Promise<void>;
-  /** How many nodes the index was made of anew. */
+  /** Rebuilds the index; returns the number of nodes. */
   reindex(): Promise<number>;
   problems(): readonly Problem[];
   progress(): IndexProgress | null;
@@ -42,8 +42,8 @@ interface Parts {
   readonly isClosing: () => boolean;
 }
 
-/** What memory does by itself from its start on: reads its history, fills its index, follows what is edited on disk. */
-export function startUpkeep(parts: Parts): Upkeep {
+/** Reads history, fills the index and follows edits on disk, from the start on. */
+export function startBackgroundTasks(parts: Parts): BackgroundTasks {
   const { catalogue, indexer, isClosing, journal, log, pipeline, store, tracker, watch } = parts;
   const problems: Problem[] = [];
   let reindexing: IndexProgress | null = null;
@@ -52,7 +52,7 @@ export function startUpkeep(parts: Parts): Upkeep {
   const succeeded = started.then(succeed);
   const watching = tracker.run('ingest', startWatching);
 
-  /** Sessions newest first; then whatever the index lacks. */
+  /** Reads sessions, newest first, then indexes missing nodes. */
   async function start(): Promise<void> {
     try {
       for (const { sessionId } of await journal.sessions()) {
@@ -63,21 +63,21 @@ export function startUpkeep(parts: Parts): Upkeep {
         reindexing = { done, total };
       });
     } catch (error) {
-      problems.push({ file: 'journal', message: `could not be read to its end: ${(error as Error).message}` });
-      log.error('memory started without all of its history', { error });
+      problems.push({ file: 'journal', message: `could not be read to its turnId: ${(error as Error).message}` });
+      log.error('history could not be read to its end', { error });
     } finally {
       reindexing = null;
     }
   }
 
-  /** Nobody waits for it: with a slow embedder it takes hours. */
+  /** Runs in the background: with a slow embedder it takes hours. */
   async function succeed(): Promise<void> {
     try {
       await indexer.succeed(isClosing, (done, total) => {
         succeeding = { done, total };
       });
     } catch (error) {
-      log.error('the index for the new embedder could not be filled; the next start goes on with it', { error });
+      log.error('filling the index of the new embedder failed; the next start continues', { error });
     } finally {
       succeeding = null;
     }
@@ -85,7 +85,7 @@ export function startUpkeep(parts: Parts): Upkeep {
 
   async function startWatching(): Promise<void> {
     await watch?.start((files) => void tracker.run('ingest', () => follow(files)));
-    // What was edited before the first file was watched.
+    // An edit made before the watch began causes no event.
     if (watch !== null) await follow();
   }
 
@@ -93,7 +93,7 @@ export function startUpkeep(parts: Parts): Upkeep {
     try {
       await store.refresh(files);
     } catch (error) {
-      log.error('a hand edit could not be read', { files, error });
+      log.error('an edit on disk could not be read', { files, error });
     }
   }
 

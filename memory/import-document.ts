@@ -1,5 +1,4 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { createSerialQueue } from '../common/async.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import {
@@ -11,9 +10,8 @@ import {
   documentTurn,
 } from './ingest/chunk-document.ts';
 import { withoutOwn } from './ingest/strip-injected.ts';
-import type { Tracker } from './ingest/task-queue.ts';
 import type { MemoryNode } from './model/node.ts';
-import { type PieceParts, savePieces } from './save-chunks.ts';
+import { type ChunkParts, saveChunks } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { SnapshotService } from './storage/snapshots.ts';
@@ -61,28 +59,26 @@ export interface Documents {
   progress(): ImportProgress | null;
 }
 
-type Parts = PieceParts & {
+export interface DocumentParts extends ChunkParts {
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
   readonly snapshooter: SnapshotService;
-  readonly tracker: Tracker;
-  /** The user removed it: it comes back only when asked for. */
+  /** The user removed the chunk: it is imported again only on request. */
   readonly isGone: (turnId: string) => boolean;
-};
+}
 
 interface Piece {
   readonly chunk: Chunk;
   readonly turn: CapturedTurn;
 }
 
-export function createDocuments(parts: Parts): Documents {
-  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, texts, tracker } = parts;
+export function createDocuments(parts: DocumentParts): Documents {
+  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, texts } = parts;
   let progress: ImportProgress | null = null;
-  const serial = createSerialQueue(() => undefined);
 
-  async function takeIn(request: DocumentRequest): Promise<DocumentReport> {
+  async function importText(request: DocumentRequest): Promise<DocumentReport> {
     const { file, projectDir } = request;
     const source = { file, projectDir, project: projectOf(projectDir) };
     const session_id = documentSession(source);
@@ -128,7 +124,7 @@ export function createDocuments(parts: Parts): Documents {
 
     async function save(batch: readonly Piece[]): Promise<void> {
       const known = catalogue.tags(source.project);
-      await savePieces(
+      await saveChunks(
         batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) })),
         { project: source.project, link: `document:${file}`, redacted: text !== request.text, kept },
         parts,
@@ -149,19 +145,8 @@ export function createDocuments(parts: Parts): Documents {
 
   return {
     import: (request) =>
-      tracker.run('ingest', async () => {
-        const outcome: { report?: DocumentReport; error?: unknown } = {};
-        await serial(async () => {
-          try {
-            outcome.report = await takeIn(request);
-          } catch (error) {
-            outcome.error = error;
-          } finally {
-            progress = null;
-          }
-        });
-        if (outcome.report === undefined) throw outcome.error;
-        return outcome.report;
+      importText(request).finally(() => {
+        progress = null;
       }),
     progress: () => progress,
   };

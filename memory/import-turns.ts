@@ -1,5 +1,4 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { createSerialQueue } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
@@ -10,7 +9,6 @@ import type { Rounds } from './compaction/tool-rounds.ts';
 import type { FileMemory } from './ingest/file-references.ts';
 import { capturedPast, importLink, type PastTurn, saidDigest } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
-import type { Tracker } from './ingest/task-queue.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
@@ -20,27 +18,27 @@ import type { JournalTurn, TurnText } from './model/turn.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Journal } from './storage/turn-log.ts';
 
-export interface PastRequest {
+export interface ImportTurnsRequest {
   /** Of one session, oldest first. */
   readonly turns: readonly PastTurn[];
   readonly imported: 'claude' | 'file';
   /** Count only. */
   readonly dryRun: boolean;
   /** Those that are asked for; the others are looked at, because names rest on the turns before. */
-  readonly wants?: (turn: PastTurn) => boolean;
+  readonly isSelected?: (turn: PastTurn) => boolean;
   /** What was said where or when the user wants nothing taken in stays out; without it all may be kept. */
-  readonly mayKeep?: (turn: PastTurn) => boolean;
+  readonly isAllowed?: (turn: PastTurn) => boolean;
   /** Names of turns that this run has met already, in whatever session; they are added to it. */
-  readonly met: Set<string>;
+  readonly seen: Set<string>;
   /**
    * Asked before each batch that the model would write anew, with about as many tokens as that takes; absent where the
    * nodes of the local adapter are enough.
    */
-  readonly mayAsk?: (tokens: number) => boolean;
+  readonly hasBudget?: (tokens: number) => boolean;
 }
 
 /** Of turns that were asked for; `added`, `known` and `skipped` together are `turns`. */
-export interface PastReport {
+export interface ImportTurnsReport {
   readonly turns: number;
   readonly added: number;
   /** Here already, imported or captured. */
@@ -64,12 +62,7 @@ const NODE_TOKENS = 200;
 const TURNS_PER_WRITE = 100;
 const CHARS_PER_WRITE = 8_000_000;
 
-/** Takes turns in that were said before memory was there. */
-export interface History {
-  import(request: PastRequest): Promise<PastReport>;
-}
-
-type Parts = {
+export interface TurnImportParts {
   readonly config: Pick<Config, 'compaction'>;
   readonly journal: Journal;
   readonly projectOf: (directory: string | null) => string;
@@ -81,10 +74,9 @@ type Parts = {
   readonly pipeline: Pick<Pipeline, 'hydrate'>;
   readonly rounds: Rounds;
   readonly texts: Texts;
-  readonly tracker: Tracker;
   readonly upgrades: Upgrades;
   readonly isGone: (turnId: string) => boolean;
-};
+}
 
 /** A turn that is to be kept, as it would be written. */
 interface Fresh {
@@ -92,12 +84,12 @@ interface Fresh {
   readonly text: TurnText;
 }
 
-type Tally = { -readonly [K in keyof PastReport]: PastReport[K] };
+type Tally = { -readonly [K in keyof ImportTurnsReport]: ImportTurnsReport[K] };
 
-export function createHistory(parts: Parts): History {
+/** Imports past turns of one session, oldest first. */
+export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
   const { config, journal, projectOf, redactor, book, catalogue, compactor, files, pipeline } = parts;
-  const { rounds, texts, tracker, upgrades, isGone } = parts;
-  const serial = createSerialQueue(() => undefined);
+  const { rounds, texts, upgrades, isGone } = parts;
 
   const isCovered = (turnId: string): boolean =>
     book.forms(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
@@ -121,7 +113,7 @@ export function createHistory(parts: Parts): History {
     return { turn: stamped, text: readTurn(stamped) };
   }
 
-  async function takeIn(request: PastRequest): Promise<PastReport> {
+  async function importTurns(request: ImportTurnsRequest): Promise<ImportTurnsReport> {
     const [first] = request.turns;
     const tally = noTurns();
     if (first === undefined) return tally;
@@ -136,15 +128,15 @@ export function createHistory(parts: Parts): History {
     };
     for (const [at, turn] of capturedPast(request.turns, request.imported, project).entries()) {
       const past = request.turns[at] as PastTurn;
-      if (request.wants?.(past) === false) continue;
+      if (request.isSelected?.(past) === false) continue;
       tally.turns += 1;
-      const isKnown = request.met.has(turn.turnId) || (book.isRecorded(turn.turnId) && isCovered(turn.turnId));
-      request.met.add(turn.turnId);
+      const isKnown = request.seen.has(turn.turnId) || (book.isRecorded(turn.turnId) && isCovered(turn.turnId));
+      request.seen.add(turn.turnId);
       if (isKnown) {
         tally.known += 1;
         continue;
       }
-      if (request.mayKeep?.(past) === false) {
+      if (request.isAllowed?.(past) === false) {
         tally.skipped += 1;
         continue;
       }
@@ -162,11 +154,11 @@ export function createHistory(parts: Parts): History {
       await nextTick();
     }
     await flush();
-    if (request.mayAsk !== undefined && !request.dryRun) await upgrade(sessionId, request.mayAsk, tally);
+    if (request.hasBudget !== undefined && !request.dryRun) await upgrade(sessionId, request.hasBudget, tally);
     return tally;
   }
 
-  async function keep(batch: readonly Fresh[], request: PastRequest, tally: Tally): Promise<void> {
+  async function keep(batch: readonly Fresh[], request: ImportTurnsRequest, tally: Tally): Promise<void> {
     const [first] = batch;
     if (first === undefined) return;
     for (const run of inRuns(batch, config.compaction.maxL1Buffer)) {
@@ -198,7 +190,7 @@ export function createHistory(parts: Parts): History {
   }
 
   /** The local adapter's nodes of a session, those of an earlier import too, written anew by the model. */
-  async function upgrade(sessionId: string, mayAsk: (tokens: number) => boolean, tally: Tally): Promise<void> {
+  async function upgrade(sessionId: string, hasBudget: (tokens: number) => boolean, tally: Tally): Promise<void> {
     const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
     const batches = new Map<string, MemoryNode[]>();
     for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);
@@ -209,26 +201,12 @@ export function createHistory(parts: Parts): History {
         turns.reduce((sum, text) => sum + tokensOf(text), 0),
         turns.length,
       );
-      if (mayAsk(tokens) && (await upgrades.now(nodes))) tally.modelDone += 1;
+      if (hasBudget(tokens) && (await upgrades.now(nodes))) tally.modelDone += 1;
       else tally.modelLeft += 1;
     }
   }
 
-  return {
-    import: (request) =>
-      tracker.run('ingest', async () => {
-        const outcome: { report?: PastReport; error?: unknown } = {};
-        await serial(async () => {
-          try {
-            outcome.report = await takeIn(request);
-          } catch (error) {
-            outcome.error = error;
-          }
-        });
-        if (outcome.report === undefined) throw outcome.error;
-        return outcome.report;
-      }),
-  };
+  return importTurns;
 }
 
 function inRuns<T>(all: readonly T[], length: number): T[][] {

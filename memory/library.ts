@@ -1,14 +1,17 @@
 import { CometError } from '../common/errors.ts';
-import { renderBrief } from './compaction/brief.ts';
+import type { Archives } from './archive.ts';
+import type { Details } from './compaction/details.ts';
 import { isBundled } from './consolidation/merge-nodes.ts';
+import type { Editing } from './edit.ts';
+import { explainNode, type NodeReason } from './explain-node.ts';
+import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import type { Texts } from './ingest/turn-reader.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
-import { heldBackLine, memoryLine, summaryLine } from './recall/format-memory.ts';
+import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
-import type { MemoryLine } from './recall/types.ts';
-import type { NodeFiles } from './storage/node-files.ts';
+import type { SessionDetail, Sessions, SessionView } from './sessions.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import { isCall } from './text/tool-call-nodes.ts';
 
@@ -44,72 +47,66 @@ export interface NodeView extends MemoryNode {
   readonly children?: readonly { readonly node_id: string; readonly summary: string }[];
 }
 
-/** Lines are whole as long as all of them stay below this; the preamble's budget of 2,000 tokens holds more. */
-const WHOLE_LINES_CHARS = 7_000;
-/** How every mark begins that stands in place of a secret. */
-const MARK = '[REDACTED:';
-
-export interface Queries {
-  /** Tier-1 lines in the order given; unknown ids are left out. */
-  lines(nodeIds: readonly string[]): readonly MemoryLine[];
+/** What a user reads and changes. An id may be any unambiguous prefix, also that of a session. */
+export interface Library extends Editing, Pick<Archives, 'exportAll'> {
+  /** Newest first. @throws CometError `ambiguous_id` for a session */
   list(filter: NodeFilter): readonly MemoryNode[];
   /**
-   * `id` may be any unambiguous prefix. Depth 2 adds the verbatim messages.
+   * Depth 1 writes the detailed summary where there is none yet, which may take as long as a model does; depth 2 adds
+   * the verbatim messages.
+   *
    * @throws CometError `not_found` or `ambiguous_id`
    */
   show(id: string, depth: 0 | 1 | 2): Promise<NodeView>;
+  /** Where a node comes from. @throws as `show` */
+  explain(id: string): Promise<NodeReason>;
+  /** Removes file section, index rows and raw turns; returns the full ids. @throws as `show` */
+  remove(ids: readonly string[]): Promise<readonly string[]>;
+  /** Removes by where it came from, whose it is, or when it was said. @throws CometError `ambiguous_id`, `usage` */
+  forget(request: ForgetRequest): Promise<ForgetReport>;
+  /** Newest first; of one project where it is named. */
+  listSessions(filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]>;
+  /** @throws CometError `not_found` */
+  showSession(sessionId: string): Promise<SessionDetail>;
   /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
-  brief(sessionId: string): Promise<string>;
-  /** Every message of the session in order, for a fork with what it was forked from before them. @throws CometError `not_found` */
-  restore(sessionId: string): Promise<readonly RawMessage[]>;
-  /** @throws CometError `not_found` or `ambiguous_id` */
-  resolve(prefix: string): MemoryNode;
+  readBrief(sessionId: string): Promise<string>;
+  /** Every message of the session in order, for a fork after those of its origin. @throws CometError `not_found` */
+  restoreSession(sessionId: string): Promise<readonly RawMessage[]>;
+  projectOverview(projectDir: string): Promise<ProjectView>;
 }
 
-type Parts = {
-  readonly nodeFiles: NodeFiles;
+/** How every mark begins that replaces a secret. */
+const MARK = '[REDACTED:';
+
+interface Parts {
   readonly projectOf: (directory: string | null) => string;
   readonly book: TurnBook;
   readonly catalogue: NodeRegistry;
   readonly texts: Texts;
-};
+  readonly details: Details;
+  readonly sessions: Sessions;
+  readonly editing: Editing;
+  readonly archives: Pick<Archives, 'exportAll'>;
+  readonly projectOverview: Library['projectOverview'];
+  readonly resolve: (prefix: string) => MemoryNode;
+  readonly remove: (nodes: readonly MemoryNode[]) => Promise<void>;
+  readonly forget: Library['forget'];
+  /** Settles when history is read. */
+  readonly started: Promise<void>;
+  /** Reads edits on disk. */
+  readonly follow: () => Promise<void>;
+}
 
-export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: Parts): Queries {
-  function lines(ids: readonly string[]): readonly MemoryLine[] {
-    const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
-    const distinct = [...new Set(nodes)];
-    const lines = distinct.map((node) => (isQuarantined(node) ? heldBackLine(node) : memoryLine(node, null)));
-    let left = WHOLE_LINES_CHARS - lines.reduce((sum, line) => sum + line.text.length, 0);
-    // The newest are shown whole first: they are what the conversation goes on from.
-    for (const [at, node] of [...distinct.entries()].reverse()) {
-      if (isQuarantined(node)) continue;
-      const whole = summaryLine(node);
-      left -= whole.text.length - (lines[at]?.text.length ?? 0);
-      if (left < 0) break;
-      lines[at] = whole;
-    }
-    return lines;
-  }
-
-  function resolve(prefix: string): MemoryNode {
-    const nodes = new Set(prefix === '' ? [] : catalogue.matching(prefix).flatMap((id) => catalogue.current(id) ?? []));
-    const [node] = nodes;
-    if (node === undefined)
-      throw new CometError('not_found', `no memory begins with "${prefix}"; see comet-cc memory ls`);
-    if (nodes.size === 1) return node;
-    const some = [...nodes].slice(0, 3).map((each) => each.node_id);
-    throw new CometError(
-      'ambiguous_id',
-      `"${prefix}" fits ${nodes.size} memories (${some.join(', ')}, …); give more of it`,
-    );
-  }
+export function createLibrary(parts: Parts): Library {
+  const { projectOf, book, catalogue, texts, details, sessions, started, follow, resolve } = parts;
 
   function list(filter: NodeFilter): readonly MemoryNode[] {
+    const sessionId = filter.sessionId === undefined ? undefined : sessions.named(filter.sessionId);
     const project = filter.projectDir === undefined ? undefined : projectOf(filter.projectDir);
     const tag = filter.tag?.toLowerCase();
     const fits = (node: MemoryNode): boolean =>
       (filter.quarantine === true || filter.all === true || !isBundled(node)) &&
-      (filter.sessionId === undefined || node.session_id === filter.sessionId) &&
+      (sessionId === undefined || node.session_id === sessionId) &&
       (project === undefined || node.project === project) &&
       (tag === undefined || node.topic_tags.some((each) => each.toLowerCase() === tag)) &&
       (filter.importance === undefined || node.importance === filter.importance) &&
@@ -122,7 +119,7 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
     return (calls.length === 0 ? listed : [...listed, ...calls].toSorted(newest)).slice(0, filter.limit);
   }
 
-  async function restore(sessionId: string): Promise<readonly RawMessage[]> {
+  async function restoreSession(sessionId: string): Promise<readonly RawMessage[]> {
     const turns = await texts.turns(sessionId);
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
@@ -135,29 +132,60 @@ export function createQueries({ nodeFiles, projectOf, book, catalogue, texts }: 
     return [...new Set([session_id, ...turns.flatMap((turnId) => book.sessionOf(turnId) ?? [])])];
   }
 
+  async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
+    const node = resolve(id);
+    const below = catalogue.childrenOf(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
+    const children = below.length === 0 ? {} : { children: below };
+    if (depth === 1) return { ...node, ...children, ...(await details.show(node)) };
+    if (depth === 0) return { ...node, ...children };
+    const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
+    const own = new Set((parent ?? node).turns.flatMap((turnId) => book.forms(turnId)));
+    const turns = (await Promise.all(sessionsOf(parent ?? node).map((sessionId) => texts.turns(sessionId)))).flat();
+    const messages = messagesOf(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
+    return { ...node, ...children, raw: messages.map(({ turnIds: _, ...message }) => message) };
+  }
+
   return {
-    lines,
-    resolve,
+    ...parts.editing,
+    exportAll: parts.archives.exportAll,
     list,
-    restore,
-    async show(id, depth) {
-      const node = resolve(id);
-      const below = catalogue.childrenOf(node.node_id).map(({ node_id, summary }) => ({ node_id, summary }));
-      const children = below.length === 0 ? {} : { children: below };
-      if (depth < 2) return { ...node, ...children };
-      const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
-      const own = new Set((parent ?? node).turns.flatMap((turnId) => book.forms(turnId)));
-      const turns = (await Promise.all(sessionsOf(parent ?? node).map((sessionId) => texts.turns(sessionId)))).flat();
-      const messages = messagesOf(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
-      return { ...node, ...children, raw: messages.map(({ turnIds: _, ...message }) => message) };
+    show,
+    explain: async (id) => explainNode(resolve(id), parts),
+    async remove(ids) {
+      await started;
+      await follow();
+      const nodes = [...new Set(ids.map(resolve))];
+      await parts.remove(nodes);
+      return nodes.map((node) => node.node_id);
     },
-    async brief(sessionId) {
-      const brief = await nodeFiles.readBrief(sessionId);
-      if (brief !== null) return renderBrief(brief);
-      if (book.session(sessionId) !== undefined) return '';
-      throw new CometError('not_found', `no session ${sessionId} is known; see comet-cc session ls`);
+    async forget({ sessionId, ...request }) {
+      if ((request.source ?? sessionId ?? request.sinceMs) === undefined) {
+        throw new CometError('usage', 'name a source, a session or a time to forget');
+      }
+      await started;
+      await follow();
+      return parts.forget(sessionId === undefined ? request : { ...request, sessionId: sessions.named(sessionId) });
     },
+    listSessions: (filter) => started.then(() => sessions.list(filter)),
+    showSession: (id) => started.then(() => sessions.show(id)),
+    readBrief: sessions.readBrief,
+    restoreSession: (id) => started.then(() => restoreSession(id)),
+    projectOverview: (projectDir) => started.then(() => parts.projectOverview(projectDir)),
   };
+}
+
+/** The node of which every alias begins with `prefix`. @throws CometError `not_found` or `ambiguous_id` */
+export function resolveNode(prefix: string, catalogue: NodeRegistry): MemoryNode {
+  const nodes = new Set(prefix === '' ? [] : catalogue.matching(prefix).flatMap((id) => catalogue.current(id) ?? []));
+  const [node] = nodes;
+  if (node === undefined)
+    throw new CometError('not_found', `no memory begins with "${prefix}"; see comet-cc memory ls`);
+  if (nodes.size === 1) return node;
+  const some = [...nodes].slice(0, 3).map((each) => each.node_id);
+  throw new CometError(
+    'ambiguous_id',
+    `"${prefix}" fits ${nodes.size} memories (${some.join(', ')}, …); give more of it`,
+  );
 }
 
 /** Messages in order of the session, numbered from 0, each with the names of its turn and of its part. */

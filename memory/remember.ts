@@ -1,12 +1,10 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { createSerialQueue } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import type { Redactor } from '../redact/index.ts';
 import { documentSession, documentTurn } from './ingest/chunk-document.ts';
 import { withoutOwn } from './ingest/strip-injected.ts';
-import type { Tracker } from './ingest/task-queue.ts';
 import type { MemoryNode } from './model/node.ts';
-import { type PieceParts, savePieces } from './save-chunks.ts';
+import { type ChunkParts, saveChunks } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import { anchorsOf, tagsOf } from './text/keywords.ts';
@@ -26,29 +24,27 @@ const TRIGGER_CHARS = 300;
 const INDEXED_MS = 2_000;
 
 /** `isNew` is false where the same note is in memory already. */
-export interface Noted {
+export interface SavedNote {
   readonly node: MemoryNode;
   readonly isNew: boolean;
 }
 
-type Parts = PieceParts & {
+export interface NoteParts extends ChunkParts {
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
   readonly catalogue: NodeRegistry;
-  readonly tracker: Tracker;
   readonly isGone: (turnId: string) => boolean;
   readonly indexer: Pick<Indexer, 'settled'>;
-};
+}
 
 /**
  * What a program asks to have remembered. Who made it ask is not known, so that its origin is `tool`: found when it is
  * looked for, never in a system channel.
  */
-export function createNotes(parts: Parts): (request: NoteRequest) => Promise<Noted> {
-  const { projectOf, clock, redactor, catalogue, texts, tracker, indexer, isGone } = parts;
-  const serial = createSerialQueue(() => undefined);
+export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise<SavedNote> {
+  const { projectOf, clock, redactor, catalogue, texts, indexer, isGone } = parts;
 
-  const take = async (request: NoteRequest): Promise<Noted> => {
+  async function remember(request: NoteRequest): Promise<SavedNote> {
     const text = redactor.text(withoutOwn(request.text)).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of it to remember; say it in your own words');
@@ -72,14 +68,11 @@ export function createNotes(parts: Parts): (request: NoteRequest) => Promise<Not
     } as const;
     const kept = new Set((await texts.turns(documentSession(source))).map(({ turnId }) => turnId));
     const noted = { project, link: NOTE, redacted: text !== request.text.trim(), kept };
-    const [node] = await savePieces([{ turn, draft }], noted, parts);
+    const [node] = await saveChunks([{ turn, draft }], noted, parts);
     if (node === undefined) throw new Error('a note has one node');
     await Promise.race([indexer.settled(), after(INDEXED_MS, undefined, { ref: false })]);
     return { node, isNew: true };
-  };
+  }
 
-  return (request) =>
-    new Promise((resolve, reject) => {
-      void tracker.run('ingest', () => serial(() => take(request).then(resolve, reject)));
-    });
+  return remember;
 }

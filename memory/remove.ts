@@ -14,31 +14,58 @@ import type { SnapshotService } from './storage/snapshots.ts';
 import type { Journal } from './storage/turn-log.ts';
 import { isCall } from './text/tool-call-nodes.ts';
 
-type Parts = {
+interface Parts {
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
-  readonly forgotten: IdSetFile;
   readonly book: TurnBook;
   readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
   readonly snapshooter: SnapshotService;
   readonly store: Store;
   readonly texts: Texts;
-};
+}
+
+export interface Removal {
+  /** The user removed the turn: it is not captured again. */
+  isForgotten(turnId: string): boolean;
+  /** The user removed the turn, or took its node out of the files: no node is made of it again. */
+  isGone(turnId: string): boolean;
+  /** See `removeNodes`; a snapshot is taken first. */
+  remove(nodes: readonly MemoryNode[], turnIds?: readonly string[]): Promise<void>;
+}
+
+export async function openRemoval(parts: Parts & { readonly forgotten: IdSetFile }): Promise<Removal> {
+  const { book, forgotten, snapshooter, store } = parts;
+  const removed = new Set(await forgotten.load());
+  for (const turnId of removed) book.take(turnId);
+
+  async function forget(turnIds: readonly string[]): Promise<void> {
+    await forgotten.add(turnIds);
+    for (const turnId of turnIds) removed.add(turnId);
+  }
+
+  return {
+    isForgotten: (turnId) => removed.has(turnId),
+    isGone: (turnId) => book.forms(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
+    async remove(nodes, turnIds) {
+      await snapshooter.take('rm');
+      await removeNodes(nodes, { ...parts, forget }, turnIds);
+    },
+  };
+}
 
 /**
- * Takes every trace of these nodes away: sections and set-aside copies of them, pointers to them, index rows and their
- * bytes, raw turns, claims of briefs that rest on them, and all of it in snapshots. What is begun and interrupted can
- * be repeated.
+ * Removes every trace of these nodes: their sections and backups, pointers to them, index rows and their bytes, raw
+ * turns, claims of briefs that rest on them, and all of it in snapshots. An interrupted removal can be repeated.
  *
- * @param of  names of the turns that go with them; all of theirs unless told
+ * @param of  the turns that go with them; by default all of theirs
  */
-export async function removeNodes(
+async function removeNodes(
   chosen: readonly MemoryNode[],
-  parts: Parts,
+  parts: Parts & { readonly forget: (turnIds: readonly string[]) => Promise<void> },
   of: readonly string[] = chosen.flatMap((node) => node.turns),
 ): Promise<void> {
-  const { book, catalogue, forgotten, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
+  const { book, catalogue, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
   const formsOf = (names: readonly string[]): string[] => names.flatMap((turnId) => [turnId, ...book.forms(turnId)]);
   const turns = formsOf(of);
   const rounds = formsOf(turns.flatMap((turnId) => book.partsOf(turnId)));
@@ -52,7 +79,7 @@ export async function removeNodes(
   const sessions = new Set([...turnIds.flatMap((turnId) => book.sessionOf(turnId) ?? []), ...nodes.map(sessionOf)]);
   // Turns that stay although some of their rounds go.
   const wholes = turnIds.flatMap((turnId) => book.wholesOf(turnId)).filter(({ turnId }) => !turnIds.includes(turnId));
-  await forgotten.add([...turnIds, ...(await sayingsOf(turnIds, parts))]);
+  await parts.forget([...turnIds, ...(await sayingsOf(turnIds, parts))]);
   for (const turnId of turnIds) book.take(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
   for (const [sessionId, own] of bySession([...turnIds, ...copies], nodes, book)) await journal.remove(sessionId, own);

@@ -10,38 +10,38 @@ import type { ProposedNode } from './models/language-model.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Journal } from './storage/turn-log.ts';
 
-export type PieceParts = {
+export interface ChunkParts {
   readonly journal: Journal;
   readonly clock: Clock;
   readonly book: TurnBook;
   readonly store: Store;
   readonly texts: Texts;
   readonly newId: () => string;
-};
+}
 
 /** A text that nobody said in a conversation, as a turn, and what its node says. */
-export interface Piece {
+export interface Chunk {
   readonly turn: CapturedTurn;
   readonly draft: Omit<ProposedNode, 'turns'>;
 }
 
-export interface PieceSource {
+export interface ChunkSource {
   readonly project: string;
   /** In the nodes' `source_links`. */
   readonly link: string;
   readonly redacted: boolean;
-  /** Ids of turns that the journal has already. */
+  /** Ends of turns that the journal has already. */
   readonly kept: ReadonlySet<string>;
 }
 
 /** Pieces of one session made durable, raw and as a node each; nothing of them waits for a model. */
-export async function savePieces(
-  pieces: readonly Piece[],
-  { project, link, redacted, kept }: PieceSource,
-  { journal, clock, book, store, texts, newId }: PieceParts,
+export async function saveChunks(
+  chunks: readonly Chunk[],
+  { project, link, redacted, kept }: ChunkSource,
+  { journal, clock, book, store, texts, newId }: ChunkParts,
 ): Promise<readonly MemoryNode[]> {
   const shown = [];
-  for (const { turn } of pieces) {
+  for (const { turn } of chunks) {
     const stored = { ...turn, seq: 0, project, redacted };
     const { seq: _, ...unstored } = stored;
     const record = kept.has(turn.turnId) ? stored : await journal.append(unstored);
@@ -50,9 +50,9 @@ export async function savePieces(
     texts.keep(read);
     shown.push(read);
   }
-  const drafts = pieces.map(({ draft, turn }) => ({ ...draft, turns: [turn.turnId] }));
+  const drafts = chunks.map(({ draft, turn }) => ({ ...draft, turns: [turn.turnId] }));
   const nodes = assembleNodes(drafts, {
-    sessionId: pieces[0]?.turn.sessionId ?? '',
+    sessionId: chunks[0]?.turn.sessionId ?? '',
     project,
     reason: 'external',
     writtenBy: DOCUMENT,

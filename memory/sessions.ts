@@ -1,11 +1,13 @@
 import type { Clock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
+import { renderBrief } from './compaction/brief.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
 import type { TurnBook } from './ingest/turn-registry.ts';
-import type { Queries } from './library.ts';
 import type { NodeLine } from './recall/project-overview.ts';
+import { nodeLines } from './recall/recall-service.ts';
 import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
+import type { NodeFiles } from './storage/node-files.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 
 export interface SessionView {
@@ -27,38 +29,40 @@ export interface SessionDetail extends SessionView {
   readonly brief: string;
 }
 
-type Parts = {
-  readonly config: Pick<Config, 'compaction'>;
-  readonly clock: Clock;
-  readonly closings: ClosedSessionsFile;
-  readonly projectOf: (directory: string | null) => string;
-  readonly book: TurnBook;
-  readonly catalogue: NodeRegistry;
-  readonly pipeline: Pick<Pipeline, 'compactTail'>;
-  readonly queries: Pick<Queries, 'brief' | 'lines'>;
-};
-
 export interface Sessions {
-  /** Newest first; of one project where it is named. */
-  sessions(filter?: { readonly projectDir?: string }): Promise<readonly SessionView[]>;
+  /** Newest first. */
+  list(filter?: { readonly projectDir?: string }): readonly SessionView[];
   /** @throws CometError `not_found` */
-  session(sessionId: string): Promise<SessionDetail>;
-  /** Summarizes the turns of the session that wait. @throws CometError `not_found` */
-  settle(sessionId: string): Promise<void>;
+  show(sessionId: string): Promise<SessionDetail>;
+  /** Summarizes the session's waiting turns. @throws CometError `not_found` */
+  summarize(sessionId: string): Promise<void>;
   /** Does the same, and marks the session closed until its next turn. @throws CometError `not_found` */
-  closeSession(sessionId: string): Promise<SessionView>;
+  close(sessionId: string): Promise<SessionView>;
+  /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
+  readBrief(sessionId: string): Promise<string>;
   /** The one session known by an id that begins so; `prefix` itself where there is none. @throws CometError `ambiguous_id` */
   named(prefix: string): string;
 }
 
-/** Conversations as a whole. A close holds until the next turn of its session. */
+interface Parts {
+  readonly config: Pick<Config, 'compaction'>;
+  readonly clock: Clock;
+  readonly closings: ClosedSessionsFile;
+  readonly nodeFiles: NodeFiles;
+  readonly projectOf: (directory: string | null) => string;
+  readonly book: TurnBook;
+  readonly catalogue: NodeRegistry;
+  readonly pipeline: Pick<Pipeline, 'compactTail'>;
+}
+
+/** A session stays closed until its next turn. */
 export async function openSessions(parts: Parts): Promise<Sessions> {
-  const { config, clock, closings, projectOf, book, catalogue, pipeline, queries } = parts;
+  const { config, clock, closings, projectOf, book, catalogue, pipeline, nodeFiles } = parts;
   const closedAt = new Map(await closings.load());
 
   function viewOf(id: string, nodeIds = nodeIdsOf(id)): SessionView {
     const facts = book.session(id);
-    if (facts === undefined) throw new CometError('not_found', `no session ${id} is known; see comet-cc session ls`);
+    if (facts === undefined) throw unknownSession(id);
     const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
     const isClosed = closedAtMs >= facts.lastAtMs;
     const { idleMs } = config.compaction;
@@ -93,37 +97,43 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
   }
 
-  async function settle(id: string): Promise<void> {
+  async function summarize(id: string): Promise<void> {
     viewOf(id);
     if (await pipeline.compactTail(id)) return;
     throw new CometError(
       'journal_failed',
-      `the last turns of session ${id} could not be made into memory; see comet-cc doctor`,
+      `the last turns of session ${id} could not be summarized; see comet-cc doctor`,
     );
   }
 
-  async function closeSession(id: string): Promise<SessionView> {
-    // What comes while the tail is being compacted goes on after the close.
-    const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
-    await settle(id);
-    await closings.add(id, atMs);
-    closedAt.set(id, atMs);
-    return viewOf(id);
+  async function readBrief(id: string): Promise<string> {
+    const brief = await nodeFiles.readBrief(id);
+    if (brief !== null) return renderBrief(brief);
+    if (book.session(id) !== undefined) return '';
+    throw unknownSession(id);
   }
 
   return {
-    sessions: async ({ projectDir } = {}) => allOf(projectDir === undefined ? null : projectOf(projectDir)),
-    async session(id) {
+    list: ({ projectDir } = {}) => allOf(projectDir === undefined ? null : projectOf(projectDir)),
+    async show(id) {
       const view = viewOf(id);
-      const nodes = queries.lines(view.node_ids.toReversed());
+      const nodes = nodeLines(view.node_ids.toReversed(), catalogue);
       return {
         ...view,
         nodes: nodes.map(({ nodeId, origin, text }) => ({ node_id: nodeId, origin, text })),
-        brief: await queries.brief(id),
+        brief: await readBrief(id),
       };
     },
-    settle,
-    closeSession,
+    summarize,
+    async close(id) {
+      // A turn that arrives while the tail is compacted reopens the session.
+      const atMs = Math.max(clock.now(), Date.parse(viewOf(id).updated_at));
+      await summarize(id);
+      await closings.add(id, atMs);
+      closedAt.set(id, atMs);
+      return viewOf(id);
+    },
+    readBrief,
     named(prefix) {
       const known = new Set([...book.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
       const fitting = known.has(prefix) ? [prefix] : [...known].filter((id) => id.startsWith(prefix));
@@ -134,4 +144,8 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
       );
     },
   };
+}
+
+function unknownSession(id: string): CometError {
+  return new CometError('not_found', `no session ${id} is known; see comet-cc session ls`);
 }

@@ -101,11 +101,11 @@ export interface RecalledLine {
 
 /** What the rewriter needs of memory; `bin` joins the two. */
 export interface MemorySource {
-  capture(turns: readonly CapturedTurn[]): void;
+  captureTurns(turns: readonly CapturedTurn[]): void;
   nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
-  prepare(sessionId: string, turnIds: readonly string[]): void;
+  prepareNodes(sessionId: string, turnIds: readonly string[]): void;
   lines(nodeIds: readonly string[]): readonly MemoryLine[];
-  standing(
+  sessionContext(
     sessionId: string,
     projectDir: string | null,
   ): Promise<{ readonly brief: readonly string[]; readonly lines: readonly MemoryLine[] }>;

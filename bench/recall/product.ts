@@ -70,7 +70,7 @@ export async function openProduct({ local, embedder, now = Date.now }: ProductOp
     memory,
     index,
     async close() {
-      await memory.close();
+      await memory.maintenance.close();
       await index.close();
       await used.close();
       await rm(home, { recursive: true, force: true });

@@ -38,7 +38,7 @@ else console.log(JSON.stringify(await retrieve()));
 async function ingest(): Promise<ScaleReport['ingest']> {
   const began = nowMs();
   const { memory, close } = await openCorpusMemory(dir, createCorpus(turns));
-  if (!(await memory.flush(7_200_000))) throw new Error('the history was not indexed in time');
+  if (!(await memory.maintenance.flush(7_200_000))) throw new Error('the history was not indexed in time');
   const seconds = (nowMs() - began) / 1_000;
   // After a second of silence the index is tidied; closing waits for that.
   await sleep(SILENCE_MS);
@@ -50,13 +50,13 @@ async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
   const corpus = createCorpus(turns);
   const began = nowMs();
   const { memory, close } = await openCorpusMemory(dir, corpus);
-  await memory.search('first words', { top: 1 });
+  await memory.recall.search('first words', { top: 1 });
   const openMs = nowMs() - began;
-  await memory.flush(600_000);
+  await memory.maintenance.flush(600_000);
   const questions = Array.from({ length: QUESTIONS }, (_, nth) => corpus.question(nth));
   const recall = async (prompt: string, nth: number): Promise<readonly string[]> => {
     const request = { sessionId: `asking-${nth}`, projectDir: PROJECT_DIR, prompt, recent: [] };
-    const hits = await memory.recall(
+    const hits = await memory.recall.recall(
       { ...request, visibleTurns: new Set(), shown: new Set() },
       new AbortController().signal,
     );
@@ -81,7 +81,7 @@ async function retrieve(): Promise<Omit<ScaleReport, 'ingest'>> {
     await plain.both(nth);
     theirs.push(nowMs() - between);
   }
-  const { nodes, index } = await memory.stats();
+  const { nodes, index } = await memory.maintenance.stats();
   const nearAt10 = await plain.recallAt10(QUESTIONS / 2);
   plain.close();
   await close();

@@ -64,7 +64,7 @@ export async function openCorpusMemory(
     randomHex: () => randomBytes(4).toString('hex'),
   });
   const close = async (): Promise<void> => {
-    await memory.close();
+    await memory.maintenance.close();
     await embedder.close();
   };
   return { memory, close };

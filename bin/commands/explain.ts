@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine, printable } from '../../common/text.ts';
-import { engineOf } from '../../engine/api/engine-client.ts';
+import { engineOf } from '../../engine/api/client.ts';
 import { lanesText } from '../../engine/api/render.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
 import type { Context } from '../context.ts';

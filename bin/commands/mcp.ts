@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { VERSION } from '../../common/paths.ts';
-import { engineOf } from '../../engine/api/engine-client.ts';
+import { engineOf } from '../../engine/api/client.ts';
 import type { Context } from '../context.ts';
 
 /** Nobody may be reading stderr: a full pipe would stop us. */

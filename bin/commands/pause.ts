@@ -21,7 +21,7 @@ export function registerPause(program: Command, context: Context): void {
     .action(async (flags: Flags) => {
       const { pauseLines } = await import('../../engine/policy/pause-lines.ts');
       const { paused } = await import('../../engine/policy/pauses.ts');
-      const { readPauses, writePauses } = await import('../../engine/policy/pauses-file.ts');
+      const { readPauses, writePauses } = await import('../../engine/policy/pauses.ts');
       const { parseSpan } = await import('../terminal/format.ts');
       const { paths, term } = context;
       const now = Date.now();

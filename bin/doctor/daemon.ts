@@ -3,7 +3,7 @@ import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { VERSION } from '../../common/paths.ts';
 import type { StatusReport } from '../../engine/api/status-report.ts';
-import { STORE } from '../../engine/deferred-memory.ts';
+import { STORE } from '../../engine/deferred.ts';
 import { type GuardStatus, guardStatus } from '../../engine/lifecycle/control.ts';
 import { portNonce } from '../../engine/lifecycle/identity.ts';
 import { bad, type Check, good } from './check.ts';

@@ -1,199 +1,220 @@
 import { isAbsolute } from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
-import type { Mode } from '../../common/policy.ts';
-import type {
-  DocumentReport,
-  DreamReport,
-  ForgetReport,
-  ImportReport,
-  MemoryStats,
-  MemoryStatus,
-  NodeReason,
-  NodeView,
-  PastReport,
-  ProjectView,
-  RawMessage,
-  RecallHit,
-  RollbackReport,
-  SessionDetail,
-  SessionView,
-} from '../../memory/index.ts';
-import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
-import type { MemoryNode } from '../../memory/model/node.ts';
-import type { SnapshotInfo } from '../../memory/storage/snapshot-files.ts';
+import { CometError } from '../../common/errors.ts';
+import { type Mode, modeOf } from '../../common/policy.ts';
+import type { Memory, MemoryStatus } from '../../memory/index.ts';
+import type { Receipts } from '../../proxy/ledger/receipts.ts';
 import type { Receipt } from '../../proxy/rewrite/receipt.ts';
+import type { Access } from '../policy/access.ts';
+import type { Policy } from '../policy/index.ts';
 import type { Pauses } from '../policy/pauses.ts';
 import type { Costs } from './costs.ts';
+import type { HookHandlers } from './hooks.ts';
+import { type ClaudeImport, claudeImportInput } from './import-claude.ts';
+import { fileImportInput, importFile } from './import-file.ts';
+
+/** `status` waits this long for a store that is opening. */
+const OPENING_MS = 1_000;
+
+/** What the operations run on. */
+export interface EngineServices {
+  readonly memory: Memory;
+  readonly access: Access;
+  readonly policy: Pick<Policy, 'of' | 'pauses' | 'problems'>;
+  readonly hooks: HookHandlers;
+  readonly claudeImport: ClaudeImport;
+  readonly receipts: Pick<Receipts, 'list' | 'forget'>;
+  /** Settles once the store is open, or failed to open. */
+  readonly opened: () => Promise<unknown>;
+  readonly requests: () => EngineStatus['requests'];
+  readonly costs: () => Costs;
+  /** What a conversation saved; null where nothing was counted. */
+  readonly conversation: (sessionId: string) => Pick<StatuslineView, 'tokens' | 'trimming_off'> | null;
+  /** Problems outside memory and policy. */
+  readonly problems: () => EngineStatus['problems'];
+  readonly version: string;
+}
+
+export interface OperationOf<I extends z.ZodType, O> {
+  readonly input: I;
+  readonly run: (services: EngineServices, input: z.infer<I>, signal: AbortSignal) => O | Promise<O>;
+}
+
+function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, O>['run']): OperationOf<I, O> {
+  return { input, run };
+}
 
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
+const ids = z.array(id).min(1).max(1_000);
 const path = text.refine(isAbsolute, 'an absolute path');
-/** A program asks on behalf of a session there: it is told what the user lets memory tell in that project. */
+/** The project of the session that a program asks for: it reads only what the user allows there. */
 const within = path.optional();
 const section = z.string().max(400_000);
+const none = z.strictObject({});
+const session = z.strictObject({ sessionId: id });
 
-/** What each operation takes; the body of `POST /v1/<operation>`. */
-export const operationInputs = {
-  status: z.strictObject({}),
-  'nodes/list': z.strictObject({
-    sessionId: id.optional(),
-    projectDir: text.optional(),
-    tag: text.optional(),
-    importance: z.enum(['HIGH', 'MED', 'LOW']).optional(),
-    sinceMs: z.number().optional(),
-    all: z.boolean().optional(),
-    quarantine: z.boolean().optional(),
-    limit: z.int().positive().optional(),
-    within,
-  }),
-  'nodes/show': z.strictObject({ id, depth: z.literal([0, 1, 2]), within }),
-  'nodes/search': z
-    .strictObject({
-      query: z.string().max(20_000),
-      top: z.int().positive().max(1_000),
+/** Every operation of the API: the body of `POST /v1/<name>`, and what answers it. */
+export const operations = {
+  status: operation(none, (services) => engineStatus(services)),
+  flush: operation(z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }), ({ memory }, { timeoutMs }) =>
+    memory.maintenance.flush(timeoutMs),
+  ),
+  statusline: operation(
+    z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
+    ({ memory, policy, conversation }, { sessionId = '', projectDir }): StatuslineView => ({
+      mode: modeOf(policy.of(projectDir ?? null)),
+      nodes: memory.library.list(projectDir === undefined ? {} : { projectDir }).length,
+      tokens: null,
+      trimming_off: false,
+      ...conversation(sessionId),
+    }),
+  ),
+  explain: operation(z.strictObject({ request: id }), ({ receipts }, { request }) =>
+    receiptNamed(receipts.list(), request),
+  ),
+  'receipts/list': operation(none, ({ receipts }) => receipts.list()),
+
+  'nodes/list': operation(
+    z.strictObject({
       sessionId: id.optional(),
       projectDir: text.optional(),
-      file: path.optional(),
+      tag: text.optional(),
+      importance: z.enum(['HIGH', 'MED', 'LOW']).optional(),
+      sinceMs: z.number().optional(),
+      all: z.boolean().optional(),
+      quarantine: z.boolean().optional(),
+      limit: z.int().positive().optional(),
       within,
-    })
-    .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
-  'nodes/remove': z.strictObject({ ids: z.array(id).min(1).max(1_000), within }),
-  'nodes/forget': z.strictObject({
-    dryRun: z.boolean(),
-    source: z.strictObject({ name: id, file: path.optional() }).optional(),
-    sessionId: id.optional(),
-    sinceMs: z.number().optional(),
+    }),
+    async ({ memory, access, opened }, { within, ...filter }) => {
+      await opened();
+      return memory.library.list(defined({ ...filter, ...access.projectFilter(within) }));
+    },
+  ),
+  'nodes/show': operation(
+    z.strictObject({ id, depth: z.literal([0, 1, 2]), within }),
+    async ({ memory, access }, { id, depth, within }) => {
+      await access.assertReachable([id], within, 'read');
+      return memory.library.show(id, depth);
+    },
+  ),
+  'nodes/search': operation(
+    z
+      .strictObject({
+        query: z.string().max(20_000),
+        top: z.int().positive().max(1_000),
+        sessionId: id.optional(),
+        projectDir: text.optional(),
+        file: path.optional(),
+        within,
+      })
+      .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
+    ({ memory, access }, { query, within, ...options }) =>
+      memory.recall.search(query, defined({ ...options, ...access.projectFilter(within) })),
+  ),
+  'nodes/remove': operation(z.strictObject({ ids, within }), async ({ memory, access, receipts }, { ids, within }) => {
+    await access.assertReachable(ids, within, 'remove');
+    const removed = await memory.library.remove(ids);
+    await receipts.forget(removed);
+    return removed;
   }),
-  'nodes/section': z.strictObject({ id }),
-  'nodes/edit': z.strictObject({
-    id,
-    change: z.union([
-      z.strictObject({ text: section, base: section }),
-      z.strictObject({ set: z.record(z.string().max(100), section) }),
-    ]),
-  }),
-  'nodes/pin': z.strictObject({ ids: z.array(id).min(1).max(1_000), pinned: z.boolean(), projectDir: text.optional() }),
-  'nodes/why': z.strictObject({ id }),
-  /** As long as a node's text may be. */
-  'nodes/remember': z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
-  'project/overview': z.strictObject({ projectDir: text, within }),
-  'memory/stats': z.strictObject({}),
-  'memory/export': z.strictObject({ format: z.enum(['md', 'jsonl']) }),
-  /** The engine reads the file itself: an export may be larger than a request. */
-  'memory/import': z.strictObject({
-    file: path,
-    as: z.enum(['nodes', 'document', 'turns']).optional(),
-    projectDir: path.optional(),
-    again: z.boolean().optional(),
-  }),
-  'memory/import-claude': z.strictObject({
-    /** Claude Code's own folder, as the user's shell names it. */
-    claudeDir: path,
-    projectDir: path.optional(),
-    sinceMs: z.number().optional(),
-    dryRun: z.boolean(),
-    llm: z.enum(['local', 'claude']),
-    budgetTokens: z.int().positive().optional(),
-    again: z.boolean().optional(),
-  }),
-  'memory/dream': z.strictObject({ dryRun: z.boolean(), projectDir: path.optional() }),
-  'memory/reindex': z.strictObject({}),
-  'snapshots/list': z.strictObject({}),
-  'snapshots/rollback': z.strictObject({ id }),
-  'sessions/list': z.strictObject({ within }),
-  'sessions/show': z.strictObject({ sessionId: id }),
-  'sessions/close': z.strictObject({ sessionId: id }),
-  'sessions/brief': z.strictObject({ sessionId: id }),
-  'sessions/restore': z.strictObject({ sessionId: id }),
-  'hooks/session-start': z.strictObject({ sessionId: id, projectDir: path }),
-  'hooks/prompt': z.strictObject({
-    sessionId: id,
-    projectDir: path,
-    prompt: z.string().max(20_000),
-    /** What was said before it, oldest first. */
-    recent: z.array(text).max(8).default([]),
-  }),
-  'hooks/compact': z.strictObject({ sessionId: id, done: z.boolean() }),
-  'hooks/session-end': z.strictObject({ sessionId: id }),
-  explain: z.strictObject({ request: id }),
-  'receipts/list': z.strictObject({}),
-  statusline: z.strictObject({ sessionId: id.optional(), projectDir: path.optional() }),
-  flush: z.strictObject({ timeoutMs: z.int().positive().max(3_600_000) }),
+  'nodes/forget': operation(
+    z.strictObject({
+      dryRun: z.boolean(),
+      source: z.strictObject({ name: id, file: path.optional() }).optional(),
+      sessionId: id.optional(),
+      sinceMs: z.number().optional(),
+    }),
+    async ({ memory, receipts }, { source, ...request }) => {
+      const report = await memory.library.forget(defined({ ...request, source: source && defined(source) }));
+      if (!report.dry_run) await receipts.forget(report.nodes.map(({ node_id }) => node_id));
+      return report;
+    },
+  ),
+  'nodes/section': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.library.readSection(id)),
+  'nodes/edit': operation(
+    z.strictObject({
+      id,
+      change: z.union([
+        z.strictObject({ text: section, base: section }),
+        z.strictObject({ set: z.record(z.string().max(100), section) }),
+      ]),
+    }),
+    ({ memory }, { id, change }) => memory.library.edit(id, change),
+  ),
+  'nodes/pin': operation(
+    z.strictObject({ ids, pinned: z.boolean(), projectDir: text.optional() }),
+    ({ memory }, { ids, pinned, projectDir }) => memory.library.pin(ids, pinned, projectDir),
+  ),
+  'nodes/why': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.library.explain(id)),
+  /** At most as long as the text of a node. */
+  'nodes/remember': operation(
+    z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
+    ({ memory }, request) => memory.imports.remember(request),
+  ),
+  'project/overview': operation(
+    z.strictObject({ projectDir: text, within }),
+    ({ memory, access }, { projectDir, within }) => {
+      access.projectFilter(within);
+      return memory.library.projectOverview(projectDir);
+    },
+  ),
+
+  'memory/stats': operation(none, async ({ memory, costs }) => ({
+    ...(await memory.maintenance.stats()),
+    savings: costs().savings,
+  })),
+  'memory/export': operation(z.strictObject({ format: z.enum(['md', 'jsonl']) }), ({ memory }, { format }) =>
+    memory.library.exportAll(format),
+  ),
+  'memory/import': operation(fileImportInput, ({ memory }, input) => importFile(memory.imports, input)),
+  'memory/import-claude': operation(claudeImportInput, ({ claudeImport }, input) => claudeImport.run(defined(input))),
+  'memory/dream': operation(
+    z.strictObject({ dryRun: z.boolean(), projectDir: path.optional() }),
+    ({ memory }, request) => memory.maintenance.dream(defined(request)),
+  ),
+  'memory/reindex': operation(none, ({ memory }) => memory.maintenance.reindex()),
+  'snapshots/list': operation(none, ({ memory }) => memory.maintenance.listSnapshots()),
+  'snapshots/rollback': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.maintenance.rollback(id)),
+
+  'sessions/list': operation(z.strictObject({ within }), ({ memory, access }, { within }) =>
+    memory.library.listSessions(access.projectFilter(within)),
+  ),
+  'sessions/show': operation(session, ({ memory }, { sessionId }) => memory.library.showSession(sessionId)),
+  'sessions/close': operation(session, ({ memory }, { sessionId }) => memory.capture.closeSession(sessionId)),
+  'sessions/brief': operation(session, ({ memory }, { sessionId }) => memory.library.readBrief(sessionId)),
+  'sessions/restore': operation(session, ({ memory }, { sessionId }) => memory.library.restoreSession(sessionId)),
+
+  'hooks/session-start': operation(z.strictObject({ sessionId: id, projectDir: path }), ({ hooks }, input) =>
+    hooks.sessionStart(input),
+  ),
+  'hooks/prompt': operation(
+    z.strictObject({
+      sessionId: id,
+      projectDir: path,
+      prompt: z.string().max(20_000),
+      /** The messages before it, oldest first. */
+      recent: z.array(text).max(8).default([]),
+    }),
+    ({ hooks }, input, signal) => hooks.prompt(input, signal),
+  ),
+  'hooks/compact': operation(z.strictObject({ sessionId: id, done: z.boolean() }), ({ hooks }, input) =>
+    hooks.compact(input),
+  ),
+  'hooks/session-end': operation(session, ({ hooks }, input) => hooks.sessionEnd(input)),
 };
 
-export type Operation = keyof typeof operationInputs;
-export type OperationInput<K extends Operation> = z.infer<(typeof operationInputs)[K]>;
-
-/** What each operation answers. */
-export interface OperationResults {
-  status: EngineStatus;
-  'nodes/list': readonly MemoryNode[];
-  'nodes/show': NodeView;
-  'nodes/search': readonly RecallHit[];
-  'nodes/remove': readonly string[];
-  'nodes/forget': ForgetReport;
-  'nodes/section': { readonly id: string; readonly text: string };
-  'nodes/edit': MemoryNode;
-  'nodes/pin': readonly MemoryNode[];
-  'nodes/why': NodeReason;
-  'nodes/remember': { readonly node: MemoryNode; readonly isNew: boolean };
-  'project/overview': ProjectView;
-  'memory/stats': MemoryStats & Pick<Costs, 'savings'>;
-  'memory/export': string;
-  'memory/import': ImportReport | DocumentReport | TurnsReport;
-  'memory/import-claude': ClaudeReport;
-  'memory/dream': DreamReport;
-  'memory/reindex': number;
-  'snapshots/list': readonly SnapshotInfo[];
-  'snapshots/rollback': RollbackReport;
-  'sessions/list': readonly SessionView[];
-  'sessions/show': SessionDetail;
-  'sessions/close': SessionView;
-  'sessions/brief': string;
-  'sessions/restore': readonly RawMessage[];
-  'hooks/session-start': HookText;
-  'hooks/prompt': HookText;
-  'hooks/compact': HookText;
-  'hooks/session-end': HookText;
-  explain: Receipt;
-  /** Newest first. */
-  'receipts/list': readonly Receipt[];
-  statusline: StatuslineView;
-  flush: boolean;
-}
-
-/** Of a file with turns, a line for each message. */
-export interface TurnsReport extends Pick<PastReport, 'turns' | 'added' | 'known' | 'skipped'> {
-  readonly kind: 'turns';
-  readonly sessions: number;
-}
-
-/** Of Claude Code's transcripts; `added`, `known` and `skipped` are turns. */
-export interface ClaudeReport extends Pick<PastReport, 'turns' | 'added' | 'known' | 'skipped' | 'tokens'> {
-  readonly kind: 'claude';
-  readonly dry_run: boolean;
-  readonly transcripts: number;
-  /** Taken in to their end before, and not changed since. */
-  readonly unchanged: number;
-  readonly files_read: number;
-  readonly sessions: number;
-  /** What `--llm claude` would take, in about as many tokens, and what it did. */
-  readonly model: { readonly tokens: number; readonly batches: number; readonly left: number };
-  readonly lines_skipped: Skipped;
-  /** Claude Code's own memory files; `added` and `unchanged` are pieces. */
-  readonly documents: { readonly files: number; readonly added: number; readonly unchanged: number };
-  readonly problems: readonly { readonly file: string; readonly message: string }[];
-}
-
-/** What a hook adds to the conversation, of clean origin; '' for nothing. */
-export interface HookText {
-  readonly text: string;
-}
+type Operations = typeof operations;
+export type Operation = keyof Operations;
+export type OperationInput<K extends Operation> = z.infer<Operations[K]['input']>;
+export type OperationResults = { readonly [K in Operation]: Awaited<ReturnType<Operations[K]['run']>> };
 
 /** What Claude Code's statusline shows of a session and its project. */
 export interface StatuslineView {
   readonly mode: Mode;
-  /** Of the project; of all where none is known. */
+  /** Of the project; of all memory where none is known. */
   readonly nodes: number;
   /** Net saved in the session; null where nothing was counted yet. */
   readonly tokens: number | null;
@@ -213,10 +234,36 @@ export interface EngineStatus extends MemoryStatus, Costs {
   };
 }
 
-/** One function for each operation; the server has validated the input. */
-export type Handlers = {
-  readonly [K in Operation]: (
-    input: OperationInput<K>,
-    signal: AbortSignal,
-  ) => OperationResults[K] | Promise<OperationResults[K]>;
-};
+async function engineStatus(services: EngineServices): Promise<EngineStatus> {
+  const { memory, policy, claudeImport, opened, requests, costs, problems, version } = services;
+  await Promise.race([opened(), after(OPENING_MS, undefined, { ref: false })]);
+  const status = memory.maintenance.status();
+  return {
+    pid: process.pid,
+    version,
+    requests: requests(),
+    ...costs(),
+    ...status,
+    importing: claudeImport.progress() ?? status.importing,
+    paused: policy.pauses(),
+    problems: [...status.problems, ...problems(), ...policy.problems()],
+  };
+}
+
+function defined<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([, field]) => field !== undefined)) as T;
+}
+
+/** `last` is the newest rewritten request; others have little to explain. */
+function receiptNamed(receipts: readonly Receipt[], name: string): Receipt {
+  const found =
+    name === 'last'
+      ? receipts.filter((one) => one.edits.length > 0).slice(0, 1)
+      : receipts.filter((one) => one.request_id.startsWith(name));
+  if (found.length > 1)
+    throw new CometError('ambiguous_id', `${found.length} requests begin with "${name}"; give more of the id`);
+  const [receipt] = found;
+  if (receipt !== undefined) return receipt;
+  const problem = name === 'last' ? 'no request has been rewritten' : `no request begins with "${name}"`;
+  throw new CometError('not_found', `${problem} lately; comet-cc explain --list shows those that are kept`);
+}

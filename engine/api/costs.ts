@@ -30,7 +30,7 @@ export interface Costs {
 const WEEK_MS = 7 * 86_400_000;
 const MOST_OFF = 20;
 
-export const NO_COSTS: Costs = {
+export const EMPTY_COSTS: Costs = {
   tokens: { original: 0, sent: 0, own: 0, net_saved: 0 },
   savings: { today: savingsOf(EMPTY_TOTALS), week: savingsOf(EMPTY_TOTALS), total: savingsOf(EMPTY_TOTALS) },
   trimming_off: [],

@@ -3,75 +3,95 @@ import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory, MemoryLine } from '../../memory/index.ts';
 import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/rewrite/injected-text.ts';
-import type { ConsentBook } from '../policy/index.ts';
-import type { Handlers, HookText } from './contract.ts';
+import type { Policy } from '../policy/index.ts';
 
-export type HookHandlers = Pick<Handlers, Extract<keyof Handlers, `hooks/${string}`>>;
+/** Text that a hook adds to the conversation, of clean origin; '' for nothing. */
+export interface HookText {
+  readonly text: string;
+}
+
+interface HookPrompt {
+  readonly sessionId: string;
+  readonly projectDir: string;
+  readonly prompt: string;
+  /** The messages before it, oldest first. */
+  readonly recent: readonly string[];
+}
+
+export interface HookHandlers {
+  sessionStart(start: { readonly sessionId: string; readonly projectDir: string }): Promise<HookText>;
+  prompt(prompt: HookPrompt, signal: AbortSignal): Promise<HookText>;
+  compact(session: { readonly sessionId: string; readonly done: boolean }): HookText;
+  sessionEnd(session: { readonly sessionId: string }): HookText;
+}
 
 export interface HookDeps {
-  readonly memory: Pick<Memory, 'standing' | 'recall' | 'list' | 'settle' | 'closeSession'>;
-  readonly consent: Pick<ConsentBook, 'of'>;
+  readonly memory: Pick<Memory, 'capture' | 'library' | 'recall'>;
+  readonly policy: Pick<Policy, 'of'>;
   readonly inject: Config['inject'];
   readonly recallMs: number;
   readonly log: Log;
   readonly now: () => number;
 }
 
-const NOTHING: HookText = { text: '' };
-/** A hook that is installed twice, by settings and as a plugin, asks twice at once. */
-const TWICE_MS = 5_000;
+const NO_TEXT: HookText = { text: '' };
+/** A hook that is installed twice, by settings and as a plugin, calls twice at once. */
+const DUPLICATE_MS = 5_000;
 const SESSIONS = 500;
 
 /**
- * What Claude Code's hooks ask and tell. Only lines of clean origin are given: what a hook says stands in a system
- * reminder. What takes longer than a hook may goes on after the answer.
+ * Answers Claude Code's hooks. Only lines of clean origin are given, because Claude Code shows a hook's text in a system
+ * reminder. Work that takes longer than a hook may continues after the answer.
  */
-export function createHookHandlers({ memory, consent, inject, recallMs, log, now }: HookDeps): HookHandlers {
+export function createHookHandlers({ memory, policy, inject, recallMs, log, now }: HookDeps): HookHandlers {
   const started = new Map<string, number>();
   const shown = new Map<string, Set<string>>();
 
   function startedJustNow(sessionId: string): boolean {
     const before = started.get(sessionId) ?? Number.NEGATIVE_INFINITY;
     bounded(started).set(sessionId, now());
-    return now() - before < TWICE_MS;
+    return now() - before < DUPLICATE_MS;
   }
 
-  /** What a session starts with: its system block where the proxy is, else said by the hook of its start. */
-  async function startOf(sessionId: string, projectDir: string): Promise<{ text: string; lines: readonly string[] }> {
-    const { brief, lines } = await memory.standing(sessionId, projectDir);
+  /** The system block of a session without the proxy, and the lines in it. */
+  async function sessionBlock(
+    sessionId: string,
+    projectDir: string,
+  ): Promise<{ text: string; lines: readonly string[] }> {
+    const { brief, lines } = await memory.recall.sessionContext(sessionId, projectDir);
     const block = renderSystemBlock({ brief, lines: lines.map(asLine), budgetTokens: inject.systemTokens });
-    const told = lines.filter(({ nodeId }) => block?.nodeIds.includes(nodeId));
-    return { text: block?.text ?? '', lines: told.map(({ text }) => text) };
+    const shownLines = lines.filter(({ nodeId }) => block?.nodeIds.includes(nodeId));
+    return { text: block?.text ?? '', lines: shownLines.map(({ text }) => text) };
   }
 
-  function goOn(work: Promise<unknown>, what: string, sessionId: string): HookText {
-    // A session that went past us is not known, which is no fault.
-    work.catch((error: unknown) => log.info(what, { sessionId, error }));
-    return NOTHING;
+  function runLater(work: Promise<unknown>, failure: string, sessionId: string): HookText {
+    // A session that bypassed the proxy is unknown, which is no fault.
+    work.catch((error: unknown) => log.info(failure, { sessionId, error }));
+    return NO_TEXT;
   }
 
   return {
-    async 'hooks/session-start'({ sessionId, projectDir }) {
-      if (!consent.of(projectDir).adds || startedJustNow(sessionId)) return NOTHING;
-      const { text } = await startOf(sessionId, projectDir);
+    async sessionStart({ sessionId, projectDir }) {
+      if (!policy.of(projectDir).adds || startedJustNow(sessionId)) return NO_TEXT;
+      const { text } = await sessionBlock(sessionId, projectDir);
       return { text };
     },
-    async 'hooks/prompt'({ sessionId, projectDir, prompt, recent }, left) {
-      if (inject.retrieval !== 'hook' || !consent.of(projectDir).adds) return NOTHING;
+    async prompt({ sessionId, projectDir, prompt, recent }, signal) {
+      if (inject.retrieval !== 'hook' || !policy.of(projectDir).adds) return NO_TEXT;
       const known = shown.get(sessionId);
-      // What was said in this conversation stands in it, or in its preamble.
-      const own = memory.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
+      // Turns of this conversation are in its context, or in its preamble.
+      const own = memory.library.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
       const [start, hits] = await Promise.all([
-        known === undefined ? startOf(sessionId, projectDir) : { lines: [] },
-        memory.recall(
+        known === undefined ? sessionBlock(sessionId, projectDir) : { lines: [] },
+        memory.recall.recall(
           { sessionId, projectDir, prompt, recent, visibleTurns: new Set(own), shown: known ?? new Set() },
-          AbortSignal.any([left, AbortSignal.timeout(recallMs)]),
+          AbortSignal.any([signal, AbortSignal.timeout(recallMs)]),
         ),
       ]);
-      // Installed twice, by settings and as a plugin, the hook asks twice at once.
-      const told = shown.get(sessionId) ?? new Set(start.lines);
-      bounded(shown).set(sessionId, told);
-      const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !told.has(text));
+      // Read again after the wait: a duplicate call may have shown lines meanwhile.
+      const seen = shown.get(sessionId) ?? new Set(start.lines);
+      bounded(shown).set(sessionId, seen);
+      const lines = hits.map(({ line }) => asLine(line)).filter(({ text }) => !seen.has(text));
       const [recalled] = renderRetrieval(lines, {
         mode: 'system-message',
         takesSystemMessages: true,
@@ -79,19 +99,19 @@ export function createHookHandlers({ memory, consent, inject, recallMs, log, now
         fence: '',
         anchor: '',
       });
-      // A hook that has given up shows nothing.
-      if (left.aborted) return NOTHING;
-      for (const { nodeId, text } of lines) if (recalled?.nodeIds.includes(nodeId)) told.add(text);
+      // A hook that timed out shows nothing.
+      if (signal.aborted) return NO_TEXT;
+      for (const { nodeId, text } of lines) if (recalled?.nodeIds.includes(nodeId)) seen.add(text);
       return { text: recalled?.text ?? '' };
     },
-    'hooks/compact'({ sessionId, done }) {
-      // What it forgets has to be memory before; the summary begins a new lineage, in which nothing was shown yet.
+    compact({ sessionId, done }) {
+      // Compaction drops turns, so they are summarized first. Its summary begins a lineage in which nothing was shown.
       log.info(done ? 'the client has compacted; a new lineage begins' : 'the client compacts', { sessionId });
       if (done) shown.delete(sessionId);
-      return goOn(memory.settle(sessionId), 'a compacted session was not made into memory', sessionId);
+      return runLater(memory.capture.summarizeSession(sessionId), 'a compacted session was not summarized', sessionId);
     },
-    'hooks/session-end': ({ sessionId }) =>
-      goOn(memory.closeSession(sessionId), 'a session that ended was not closed', sessionId),
+    sessionEnd: ({ sessionId }) =>
+      runLater(memory.capture.closeSession(sessionId), 'a session that ended was not closed', sessionId),
   };
 }
 

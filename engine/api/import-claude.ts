@@ -1,10 +1,10 @@
+import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import type { IdSetFile, Memory, MemoryStatus, PastReport } from '../../memory/index.ts';
+import type { IdSetFile, Import, ImportProgress, ImportTurnsReport } from '../../memory/index.ts';
 import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
 import { isComplete, type PastTurn } from '../../memory/ingest/imported-turn.ts';
 import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
-import type { OperationInput, OperationResults } from './contract.ts';
-import { importFile } from './import-file.ts';
+import { absolutePath, importFile } from './import-file.ts';
 import {
   claudeMemoryFiles,
   MOST_BYTES,
@@ -14,35 +14,71 @@ import {
   transcriptFiles,
 } from './transcript-files.ts';
 
-/** A turn that nobody has answered for so long will not be. */
+/** A turn without an answer for this long gets none. */
 const RUNNING_MS = 86_400_000;
 const BUDGET_TOKENS = 200_000;
 
-type Input = OperationInput<'memory/import-claude'>;
-type Report = OperationResults['memory/import-claude'];
+export const claudeImportInput = z.strictObject({
+  /** Claude Code's own folder, as the user's shell names it. */
+  claudeDir: absolutePath,
+  projectDir: absolutePath.optional(),
+  sinceMs: z.number().optional(),
+  dryRun: z.boolean(),
+  llm: z.enum(['local', 'claude']),
+  budgetTokens: z.int().positive().optional(),
+  again: z.boolean().optional(),
+});
+
+type Input = z.infer<typeof claudeImportInput>;
+
+/** Import of Claude Code's transcripts; `added`, `known` and `skipped` are turns. */
+export interface ClaudeReport extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped' | 'tokens'> {
+  readonly kind: 'claude';
+  readonly dry_run: boolean;
+  readonly transcripts: number;
+  /** Imported to their end before, and unchanged since. */
+  readonly unchanged: number;
+  readonly files_read: number;
+  readonly sessions: number;
+  /** Estimated tokens of `--llm claude`, and the batches that it wrote and left. */
+  readonly model: { readonly tokens: number; readonly batches: number; readonly left: number };
+  readonly lines_skipped: Skipped;
+  /** Claude Code's own memory files; `added` and `unchanged` are chunks. */
+  readonly documents: { readonly files: number; readonly added: number; readonly unchanged: number };
+  readonly problems: readonly { readonly file: string; readonly message: string }[];
+}
 
 export interface ClaudeImport {
-  run(input: Input): Promise<Report>;
-  progress(): MemoryStatus['importing'];
+  run(input: Input): Promise<ClaudeReport>;
+  progress(): ImportProgress | null;
 }
 
 export interface ClaudeImportDeps {
-  readonly memory: Pick<Memory, 'importTurns' | 'importAll' | 'importDocument' | 'status'>;
-  /** Versions of transcripts that were taken in to their end. */
+  readonly imports: Import;
+  /** Tokens that the model has used today. */
+  readonly tokensToday: () => number;
+  /** Versions of transcripts that were imported to their end. */
   readonly done: IdSetFile;
   readonly hasModel: boolean;
-  /** Whether the project of a directory lets memory take anything in now. */
-  readonly takesIn: (projectDir: string) => boolean;
+  /** Whether the project of a directory allows capture now. */
+  readonly captures: (projectDir: string) => boolean;
   readonly now: () => number;
 }
 
-type Counts = { -readonly [K in keyof PastReport]: number } & { sessions: number; files_read: number };
+type Counts = { -readonly [K in keyof ImportTurnsReport]: number } & { sessions: number; files_read: number };
 
-/** Takes over what Claude Code has kept itself: transcripts, and its memory files. */
-export function createClaudeImport({ memory, done, hasModel, takesIn, now }: ClaudeImportDeps): ClaudeImport {
-  let progress: MemoryStatus['importing'] = null;
+/** Imports what Claude Code keeps itself: transcripts, and its memory files. */
+export function createClaudeImport({
+  imports,
+  tokensToday,
+  done,
+  hasModel,
+  captures,
+  now,
+}: ClaudeImportDeps): ClaudeImport {
+  let progress: ImportProgress | null = null;
 
-  async function run(input: Input): Promise<Report> {
+  async function run(input: Input): Promise<ClaudeReport> {
     if (progress !== null) throw new CometError('usage', 'an import is running; comet-cc status shows how far it is');
     const withModel = input.llm === 'claude';
     if (withModel && !hasModel) {
@@ -51,78 +87,79 @@ export function createClaudeImport({ memory, done, hasModel, takesIn, now }: Cla
     const files = await transcriptFiles(input.claudeDir);
     progress = { file: input.claudeDir, done: 0, total: files.reduce((sum, { bytes }) => sum + bytes, 0), turns: 0 };
     try {
-      return await takeAll(files, input);
+      return await importAll(files, input);
     } finally {
       progress = null;
     }
   }
 
-  async function takeAll(files: readonly TranscriptFile[], input: Input): Promise<Report> {
+  async function importAll(files: readonly TranscriptFile[], input: Input): Promise<ClaudeReport> {
     const finished = new Set(input.again || input.llm === 'claude' ? [] : await done.load());
     const counts = noCounts();
     const skipped: Record<keyof Skipped, number> = { broken: 0, other: 0, side: 0, summary: 0 };
     const problems: { file: string; message: string }[] = [];
     const directories = new Set<string>(input.projectDir === undefined ? [] : [input.projectDir]);
     const unchanged = files.filter(({ version }) => finished.has(version)).length;
-    const taking: Taking = { input, met: new Set(), mayAsk: askWithin(input.budgetTokens ?? BUDGET_TOKENS), counts };
+    const hasBudget = budgetCheck(input.budgetTokens ?? BUDGET_TOKENS);
+    const state: ImportRun = { input, seen: new Set(), hasBudget, counts, skipped, directories };
     for (const one of files) {
       try {
-        if (!finished.has(one.version)) await take(one, { ...taking, skipped, directories });
+        if (!finished.has(one.version)) await importTranscript(one, state);
       } catch (error) {
         problems.push({ file: one.file, message: error instanceof Error ? error.message : String(error) });
       }
       const { done: before = 0, ...rest } = progress as NonNullable<typeof progress>;
       progress = { ...rest, done: before + one.bytes, turns: counts.turns };
     }
-    const documents = await takeMemoryFiles([...directories], input, problems);
+    const documents = await importMemoryFiles([...directories], input, problems);
     const { modelTokens, modelDone, modelLeft, ...own } = counts;
     const model = { tokens: modelTokens, batches: modelDone, left: modelLeft };
     const shared = { kind: 'claude', dry_run: input.dryRun, transcripts: files.length, unchanged } as const;
     return { ...shared, ...own, model, lines_skipped: skipped, documents, problems };
   }
 
-  async function take(one: TranscriptFile, to: Taking & Found): Promise<void> {
-    const { input, counts, skipped, directories, met } = to;
+  async function importTranscript(one: TranscriptFile, state: ImportRun): Promise<void> {
+    const { input, counts, skipped, directories, seen, hasBudget } = state;
     if (one.bytes > MOST_BYTES) throw new CometError('unsafe_file', 'larger than 256 MB; split it by sessions');
     const transcript = await readTranscript(one.file);
     counts.files_read += 1;
     for (const [reason, lines] of Object.entries(transcript.skipped)) skipped[reason as keyof Skipped] += lines;
-    const turns = ended(transcript);
-    const isWanted = wants(input);
-    const asking = input.llm === 'claude' ? { mayAsk: to.mayAsk } : {};
+    const turns = endedTurns(transcript);
+    const isSelected = selectionOf(input);
+    const budget = input.llm === 'claude' ? { hasBudget } : {};
     const { dryRun } = input;
-    const report = await memory.importTurns({ turns, imported: 'claude', dryRun, met, wants: isWanted, ...asking });
-    for (const [name, value] of Object.entries(report)) counts[name as keyof PastReport] += value;
+    const report = await imports.importTurns({ turns, imported: 'claude', dryRun, seen, isSelected, ...budget });
+    for (const [name, value] of Object.entries(report)) counts[name as keyof ImportTurnsReport] += value;
     if (report.turns > 0) counts.sessions += 1;
-    for (const turn of turns) if (turn.projectDir !== null && isWanted(turn)) directories.add(turn.projectDir);
+    for (const turn of turns) if (turn.projectDir !== null && isSelected(turn)) directories.add(turn.projectDir);
     if (report.turns === transcript.turns.length && !dryRun) await done.add([one.version]);
   }
 
-  function wants({ projectDir, sinceMs = 0 }: Input): (turn: PastTurn) => boolean {
+  function selectionOf({ projectDir, sinceMs = 0 }: Input): (turn: PastTurn) => boolean {
     const projectOf = createProjectOf(now);
     const project = projectDir === undefined ? null : projectOf(projectDir);
     return (turn) => turn.atMs >= sinceMs && (project === null || projectOf(turn.projectDir) === project);
   }
 
-  /** Without the last turn where it may still be going on. */
-  function ended({ turns }: Transcript): readonly PastTurn[] {
+  /** Without the last turn where it may still run. */
+  function endedTurns({ turns }: Transcript): readonly PastTurn[] {
     const last = turns.at(-1);
     const runs = last !== undefined && !isComplete(last) && now() - last.atMs < RUNNING_MS;
     return runs ? turns.slice(0, -1) : turns;
   }
 
-  async function takeMemoryFiles(
+  async function importMemoryFiles(
     directories: readonly string[],
     { claudeDir, dryRun, projectDir: only }: Input,
     problems: { file: string; message: string }[],
-  ): Promise<Report['documents']> {
+  ): Promise<ClaudeReport['documents']> {
     const documents = { files: 0, added: 0, unchanged: 0 };
     for (const { file, projectDir } of await claudeMemoryFiles(claudeDir, directories)) {
-      if (!takesIn(projectDir) || (only !== undefined && projectDir === claudeDir)) continue;
+      if (!captures(projectDir) || (only !== undefined && projectDir === claudeDir)) continue;
       documents.files += 1;
       if (dryRun) continue;
       try {
-        const report = await importFile(memory, { file, as: 'document', projectDir });
+        const report = await importFile(imports, { file, as: 'document', projectDir });
         if (report.kind !== 'document') continue;
         documents.added += report.added;
         documents.unchanged += report.unchanged;
@@ -133,23 +170,20 @@ export function createClaudeImport({ memory, done, hasModel, takesIn, now }: Cla
     return documents;
   }
 
-  /** Counts what the model took; a call that would go beyond the budget is not made. */
-  function askWithin(budgetTokens: number): (tokens: number) => boolean {
-    const before = memory.status().llm.tokens_today;
-    return (tokens) => memory.status().llm.tokens_today - before + tokens <= budgetTokens;
+  /** Whether a call of so many tokens stays within the budget. */
+  function budgetCheck(budgetTokens: number): (tokens: number) => boolean {
+    const before = tokensToday();
+    return (tokens) => tokensToday() - before + tokens <= budgetTokens;
   }
 
   return { run, progress: () => progress };
 }
 
-interface Taking {
+interface ImportRun {
   readonly input: Input;
-  readonly met: Set<string>;
-  readonly mayAsk: (tokens: number) => boolean;
+  readonly seen: Set<string>;
+  readonly hasBudget: (tokens: number) => boolean;
   readonly counts: Counts;
-}
-
-interface Found {
   readonly skipped: Record<keyof Skipped, number>;
   readonly directories: Set<string>;
 }

@@ -1,22 +1,39 @@
 import { open, readFile } from 'node:fs/promises';
-import { dirname } from 'node:path';
+import { dirname, isAbsolute } from 'node:path';
+import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import type { Memory } from '../../memory/index.ts';
+import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
 import { isTurnLines, parseTurnLines } from '../../memory/ingest/turns-jsonl.ts';
 import { isArchive } from '../../memory/model/archive.ts';
-import type { OperationInput, OperationResults } from './contract.ts';
+
+export const absolutePath = z.string().max(4_096).refine(isAbsolute, 'an absolute path');
+
+/** The engine reads the file itself: an export may be larger than a request. */
+export const fileImportInput = z.strictObject({
+  file: absolutePath,
+  as: z.enum(['nodes', 'document', 'turns']).optional(),
+  projectDir: absolutePath.optional(),
+  again: z.boolean().optional(),
+});
+
+/** Import of a file with turns, one message a line. */
+export interface TurnsReport extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped'> {
+  readonly kind: 'turns';
+  readonly sessions: number;
+}
 
 const START_BYTES = 512;
-/** A document, not an export, which may hold a whole memory. */
+/** For documents and turns; an export may hold a whole memory. */
 const DOCUMENT_BYTES = 32 * 1024 * 1024;
 
-/** An export or turns by what the first line says, any other text as a document. */
+/** Imports an export or turns where the first line shows that it is one, any other text as a document. */
 export async function importFile(
-  memory: Pick<Memory, 'importAll' | 'importDocument' | 'importTurns'>,
-  { file, as, projectDir = dirname(file), again = false }: OperationInput<'memory/import'>,
-): Promise<OperationResults['memory/import']> {
+  imports: Import,
+  { file, as, projectDir = dirname(file), again = false }: z.infer<typeof fileImportInput>,
+): Promise<ArchiveReport | DocumentReport | TurnsReport> {
   const { size, start } = await readable(file, startOf);
-  if (as === 'nodes' || (as === undefined && isArchive(start))) return memory.importAll(await readable(file, readText));
+  if (as === 'nodes' || (as === undefined && isArchive(start)))
+    return imports.importArchive(await readable(file, readText));
   if (size > DOCUMENT_BYTES) {
     throw new CometError('unsafe_file', `${file} has ${Math.round(size / 2 ** 20)} MB; split it, a document takes 32`);
   }
@@ -24,20 +41,16 @@ export async function importFile(
   if (text.includes('\0') || text.includes('\uFFFD')) {
     throw new CometError('unsafe_file', `${file} is no text in UTF-8; convert it, then import it again`);
   }
-  if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(memory, text, projectDir);
-  return memory.importDocument({ file, text: text.replace(/^\uFEFF/, ''), projectDir, again });
+  if (as === 'turns' || (as === undefined && isTurnLines(text))) return importTurns(imports, text, projectDir);
+  return imports.importDocument({ file, text: text.replace(/^\uFEFF/, ''), projectDir, again });
 }
 
-async function importTurns(
-  memory: Pick<Memory, 'importTurns'>,
-  text: string,
-  projectDir: string,
-): Promise<OperationResults['memory/import']> {
+async function importTurns(imports: Import, text: string, projectDir: string): Promise<TurnsReport> {
   const sessions = parseTurnLines(text, projectDir);
-  const met = new Set<string>();
+  const seen = new Set<string>();
   const sum = { turns: 0, added: 0, known: 0, skipped: 0 };
   for (const own of sessions.values()) {
-    const report = await memory.importTurns({ turns: own, imported: 'file', dryRun: false, met });
+    const report = await imports.importTurns({ turns: own, imported: 'file', dryRun: false, seen });
     for (const name of ['turns', 'added', 'known', 'skipped'] as const) sum[name] += report[name];
   }
   return { kind: 'turns', sessions: sessions.size, ...sum };
@@ -45,7 +58,7 @@ async function importTurns(
 
 const readText = (file: string): Promise<string> => readFile(file, 'utf8');
 
-/** Enough to tell what it is, however large it is. */
+/** Enough to recognize the format of a file of any size. */
 async function startOf(file: string): Promise<{ readonly size: number; readonly start: string }> {
   const handle = await open(file, 'r');
   try {

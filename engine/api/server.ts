@@ -2,21 +2,22 @@ import type { Stats } from 'node:fs';
 import { chmod, lstat, unlink } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
+import type { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
 import { socketPresent } from '../lifecycle/control.ts';
 import { type AdmissionRule, refusal, SOCKET_RULE } from './auth.ts';
-import { type Handlers, type Operation, operationInputs } from './contract.ts';
+import { type EngineServices, type Operation, type OperationOf, operations } from './contract.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const LEAVING_MS = 10_000;
 const STATUS_OF: Readonly<Record<string, number>> = { not_found: 404, ambiguous_id: 409, usage: 400 };
 
 export interface ApiServer {
-  /** Until then every operation answers that the engine is still starting. */
-  serve(handlers: Handlers): void;
-  /** Whether the path is still the socket that was bound here. */
+  /** Before this every operation fails with `daemon_unhealthy`. */
+  serve(services: EngineServices): void;
+  /** Whether the path still is the socket bound here. */
   ownsPath(): Promise<boolean>;
   /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
   close(): Promise<void>;
@@ -30,8 +31,8 @@ export interface ApiServer {
  */
 export async function openApiServer(socket: string, log: Log): Promise<ApiServer> {
   await clearStale(socket);
-  let handlers: Handlers | null = null;
-  const server = http.createServer(apiListener(SOCKET_RULE, () => handlers, log));
+  let services: EngineServices | null = null;
+  const server = http.createServer(apiListener(SOCKET_RULE, () => services, log));
   server.headersTimeout = 5_000;
   await listen(server, socket);
   const bound = isPipe(socket) ? null : await kept(socket);
@@ -43,7 +44,7 @@ export async function openApiServer(socket: string, log: Log): Promise<ApiServer
   let closing: Promise<void> | null = null;
   return {
     serve: (ready) => {
-      handlers = ready;
+      services = ready;
     },
     ownsPath,
     close: () => {
@@ -58,8 +59,12 @@ async function kept(socket: string): Promise<Stats> {
   return await lstat(socket);
 }
 
-/** Answers those whom `rule` admits; `handlers` is null while the engine starts. */
-export function apiListener(rule: AdmissionRule, handlers: () => Handlers | null, log: Log): http.RequestListener {
+/** Answers requests that `rule` admits; `services` gives null while the engine starts. */
+export function apiListener(
+  rule: AdmissionRule,
+  services: () => EngineServices | null,
+  log: Log,
+): http.RequestListener {
   return (request, response) => {
     const refused = refusal(rule, { method: request.method ?? '', headers: request.headers });
     if (refused !== null) {
@@ -69,7 +74,7 @@ export function apiListener(rule: AdmissionRule, handlers: () => Handlers | null
     }
     const left = new AbortController();
     response.once('close', () => left.abort());
-    answer(request, handlers(), left.signal).then(
+    answer(request, services(), left.signal).then(
       ({ status, body }) => send(response, status, body),
       (error: unknown) => {
         if (!(error instanceof CometError)) log.error('an api operation failed', { url: request.url, error });
@@ -88,21 +93,21 @@ function unforeseen(error: unknown): CometError {
 
 async function answer(
   request: http.IncomingMessage,
-  handlers: Handlers | null,
+  services: EngineServices | null,
   signal: AbortSignal,
 ): Promise<{ status: number; body: unknown }> {
   const operation = (request.url ?? '').replace(/^\/v1\//, '');
-  if (!Object.hasOwn(operationInputs, operation)) {
+  if (!Object.hasOwn(operations, operation)) {
     throw new CometError('not_found', 'no such operation; comet-cc restart brings both sides to one version');
   }
-  if (handlers === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
-  const input = operationInputs[operation as Operation].safeParse(parsed(await readBody(request)));
+  if (services === null) throw new CometError('daemon_unhealthy', 'the engine is still starting; try again');
+  const { input: schema, run } = operations[operation as Operation] as OperationOf<z.ZodType, unknown>;
+  const input = schema.safeParse(parsed(await readBody(request)));
   if (!input.success) {
     const issue = input.error.issues[0];
     throw new CometError('usage', `${issue?.path.join('.') || 'input'}: ${issue?.message ?? 'not valid'}`);
   }
-  const run = handlers[operation as Operation] as (input: unknown, signal: AbortSignal) => unknown;
-  return { status: 200, body: { result: await run(input.data, signal) } };
+  return { status: 200, body: { result: await run(services, input.data, signal) } };
 }
 
 async function readBody(request: http.IncomingMessage): Promise<string> {

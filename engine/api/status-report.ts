@@ -1,12 +1,12 @@
 import { VERSION } from '../../common/paths.ts';
-import { idleModel } from '../deferred-memory.ts';
+import { idleModel } from '../deferred.ts';
 import type { Context } from '../lifecycle/context.ts';
 import type { EngineState, GuardStatus } from '../lifecycle/control.ts';
 import { otherBuild } from '../lifecycle/version-skew.ts';
 import { NO_PAUSES } from '../policy/pauses.ts';
 import { engineClient } from './client.ts';
 import type { EngineStatus } from './contract.ts';
-import { type Costs, NO_COSTS } from './costs.ts';
+import { type Costs, EMPTY_COSTS } from './costs.ts';
 
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport
@@ -29,7 +29,7 @@ export interface StatusReport
 const ENGINE_MS = 2_000;
 const NOTHING = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
-  ...NO_COSTS,
+  ...EMPTY_COSTS,
   queue: { sensor: 0, compacter: 0, indexer: 0 },
   nodes: 0,
   reindex: null,

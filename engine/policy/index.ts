@@ -1,57 +1,59 @@
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { CometError, type Problem } from '../../common/errors.ts';
+import { z } from 'zod';
+import type { Problem } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { type Consent, consentOf, type Say, type Scope } from '../../common/policy.ts';
-import type { Memory } from '../../memory/index.ts';
+import { type Consent, effectivePolicy, MODES, type PolicyRule, SCOPES, type Scope } from '../../common/policy.ts';
 import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
 import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
-import { NO_PAUSES, type Pauses, standing, wasPaused } from './pauses.ts';
-import { parsePauses } from './pauses-file.ts';
-import { parseProjectFile, projectFilesFor } from './project-file.ts';
+import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pauses.ts';
 
-/** A change of a project's file is seen at the latest after this; a pause holds from the next request on. */
+/** The longest that a change of a project's file goes unseen; a pause holds from the next request on. */
 const FRESH_MS = 1_000;
 const DIRECTORIES = 500;
-/** What cannot be read may have said so. */
-const CLOSED: Say = { mode: 'off', scope: 'session' };
+/** A file that cannot be read may turn memory off. */
+const CLOSED: PolicyRule = { mode: 'off', scope: 'session' };
 
-/** What the user allows where: `comet-cc pause`, and the `.comet-cc.json` of a project and of what is above it. */
-export interface ConsentBook {
+const PROJECT_FILE = '.comet-cc.json';
+
+const projectFile = z.strictObject({ memory: z.enum(MODES).default('on'), scope: z.enum(SCOPES).default('all') });
+
+/** What the user allows where: `comet-cc pause`, and the `.comet-cc.json` of a project and of its parent folders. */
+export interface Policy {
   of(projectDir: string | null): Consent;
-  /** The turn with this key is not taken in, now or later. */
+  /** The turn with this key is never captured. */
   withhold(key: string): void;
   isWithheld(key: string): boolean;
-  /** Whether what was said there, then, may be taken in later. */
-  letsImport(projectDir: string | null, fromMs: number, toMs: number): boolean;
+  /** Whether a turn of that place and time may be imported later. */
+  allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean;
   pauses(): Pauses;
   problems(): readonly Problem[];
 }
 
-export interface ConsentDeps {
+interface PolicyOptions {
   readonly paths: Pick<HomePaths, 'journalDir' | 'pausesFile'>;
-  /** Of the configuration; a project can narrow it. */
+  /** From the configuration; a project can narrow it. */
   readonly scope: Scope;
   readonly now: () => number;
   readonly report: (message: string, error: unknown) => void;
 }
 
-export async function openConsent({ paths, scope, now, report }: ConsentDeps): Promise<ConsentBook> {
+export async function openPolicy({ paths, scope, now, report }: PolicyOptions): Promise<Policy> {
   const file = createIdSetFile(path.join(paths.journalDir, 'withheld'));
   const withheld = new Set(await file.load());
   const projectOf = createProjectOf(now);
   const problems = new Map<string, Problem>();
-  const said = new Map<string, { readonly says: readonly Say[]; readonly atMs: number }>();
+  const fileRules = new Map<string, { readonly rules: readonly PolicyRule[]; readonly atMs: number }>();
 
   /** Null where there is no such file; `closed` where it cannot be read. */
   function read<T>(name: string, parse: (text: string) => T, closed: T): T | null {
     try {
-      // Asked for each request: a look costs a tenth of an error.
+      // Called for each request, and a stat costs a tenth of a thrown error.
       const value = statSync(name, { throwIfNoEntry: false }) ? parse(readFileSync(name, 'utf8')) : null;
       problems.delete(name);
       return value;
     } catch {
-      problems.set(name, { file: name, message: 'cannot be read: memory is off where it holds until it is mended' });
+      problems.set(name, { file: name, message: 'cannot be read: memory is off where it applies until it is fixed' });
       return closed;
     }
   }
@@ -61,70 +63,59 @@ export async function openConsent({ paths, scope, now, report }: ConsentDeps): P
       ...NO_PAUSES,
       everywhere: { mode: 'off', since: new Date(0).toISOString(), until: null },
     };
-    return standing(read(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
+    return activePauses(read(paths.pausesFile, parsePauses, closed) ?? NO_PAUSES, now());
   }
 
-  function filesSay(directory: string): readonly Say[] {
-    const known = said.get(directory);
-    if (known !== undefined && Math.abs(now() - known.atMs) < FRESH_MS) return known.says;
+  function rulesOfFiles(directory: string): readonly PolicyRule[] {
+    const known = fileRules.get(directory);
+    if (known !== undefined && Math.abs(now() - known.atMs) < FRESH_MS) return known.rules;
     const found = projectFilesFor(directory).map((name) => read(name, parseProjectFile, CLOSED));
-    const says = found.filter((say) => say !== null);
-    if (said.size >= DIRECTORIES) said.clear();
-    said.set(directory, { says, atMs: now() });
-    return says;
+    const rules = found.filter((rule) => rule !== null);
+    if (fileRules.size >= DIRECTORIES) fileRules.clear();
+    fileRules.set(directory, { rules, atMs: now() });
+    return rules;
   }
 
-  /** A pause now says nothing about what was said before it; a file holds for its project as it is. */
-  function filesLet(projectDir: string | null): boolean {
-    return projectDir === null || !path.isAbsolute(projectDir) || consentOf(filesSay(projectDir)).captures;
+  /** A pause does not concern earlier turns; a file applies to all of its project. */
+  function filesAllow(projectDir: string | null): boolean {
+    return projectDir === null || !path.isAbsolute(projectDir) || effectivePolicy(rulesOfFiles(projectDir)).captures;
   }
 
   return {
     of(projectDir) {
       const { everywhere, projects } = pauses();
-      const asked = [everywhere, projects[projectOf(projectDir)]].flatMap((pause) => (pause ? [pause] : []));
-      return consentOf([
+      const active = [everywhere, projects[projectOf(projectDir)]].flatMap((pause) => (pause ? [pause] : []));
+      return effectivePolicy([
         { mode: 'on', scope },
-        ...asked.map(({ mode }): Say => ({ mode, scope: 'all' })),
-        ...(projectDir !== null && path.isAbsolute(projectDir) ? filesSay(projectDir) : []),
+        ...active.map(({ mode }): PolicyRule => ({ mode, scope: 'all' })),
+        ...(projectDir !== null && path.isAbsolute(projectDir) ? rulesOfFiles(projectDir) : []),
       ]);
     },
     withhold(key) {
       if (withheld.has(key)) return;
       withheld.add(key);
-      file.add([key]).catch((error: unknown) => report('a turn that is not to be taken in was not noted down', error));
+      file.add([key]).catch((error: unknown) => report('a withheld turn could not be recorded', error));
     },
     isWithheld: (key) => withheld.has(key),
-    letsImport(projectDir, fromMs, toMs) {
-      return filesLet(projectDir) && !wasPaused(pauses(), projectOf(projectDir), fromMs, toMs);
+    allowsImport(projectDir, fromMs, toMs) {
+      return filesAllow(projectDir) && !wasPaused(pauses(), projectOf(projectDir), fromMs, toMs);
     },
     pauses,
     problems: () => [...problems.values()],
   };
 }
 
-/** Memory that takes in and recalls what `consent` allows. */
-export function consentingMemory(memory: Memory, consent: ConsentBook): Memory {
-  function allowed<R extends { readonly projectDir: string }>(request: R): R {
-    if (consent.of(request.projectDir).captures) return request;
-    throw new CometError('not_allowed', 'memory takes nothing in here: it is paused, or the project says so');
-  }
+/** A project's file can only restrict. @throws where it is invalid */
+function parseProjectFile(text: string): PolicyRule {
+  const { memory: mode, scope } = projectFile.parse(JSON.parse(text));
+  return { mode, scope };
+}
 
-  return {
-    ...memory,
-    capture(turns) {
-      for (const { key, projectDir } of turns) if (!consent.of(projectDir).captures) consent.withhold(key);
-      memory.capture(turns.filter(({ key }) => !consent.isWithheld(key)));
-    },
-    importTurns: (request) =>
-      memory.importTurns({
-        ...request,
-        mayKeep: ({ projectDir, startMs, atMs }) => consent.letsImport(projectDir, startMs, atMs),
-      }),
-    remember: async (request) => memory.remember(allowed(request)),
-    importDocument: async (request) => memory.importDocument(allowed(request)),
-    standing: (sessionId, projectDir, scope = consent.of(projectDir).scope) =>
-      memory.standing(sessionId, projectDir, scope),
-    recall: (request, signal) => memory.recall({ scope: consent.of(request.projectDir).scope, ...request }, signal),
-  };
+/** Files that may apply to `directory`: in it, and in every directory above. */
+function projectFilesFor(directory: string): string[] {
+  const files: string[] = [];
+  for (let at = path.resolve(directory); ; at = path.dirname(at)) {
+    files.push(path.join(at, PROJECT_FILE));
+    if (path.dirname(at) === at) return files;
+  }
 }

@@ -1,3 +1,7 @@
+import path from 'node:path';
+import { z } from 'zod';
+import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+
 export interface Pause {
   readonly mode: 'private' | 'off';
   /** ISO. */
@@ -7,7 +11,7 @@ export interface Pause {
 }
 
 export interface Pauses {
-  /** Those that are over: what was said in them stays out, whenever it is offered again. `project` null: everywhere. */
+  /** Ended pauses: turns from them are never imported. `project` null: everywhere. */
   readonly past: readonly { readonly project: string | null; readonly since: string; readonly until: string }[];
   readonly everywhere: Pause | null;
   /** By project key, see `memory/model/project.ts`. */
@@ -16,14 +20,14 @@ export interface Pauses {
 
 export const NO_PAUSES: Pauses = { past: [], everywhere: null, projects: {} };
 
-/** What is asked for by `pause` and still holds; what does not is past. */
-export function standing(asked: Pauses, nowMs: number): Pauses {
-  const { everywhere, projects } = asked;
+/** The pauses that still hold; those that ended are moved to `past`. */
+export function activePauses(requested: Pauses, nowMs: number): Pauses {
+  const { everywhere, projects } = requested;
   const holds = ({ until }: Pause): boolean => until === null || Date.parse(until) > nowMs;
   const over = (project: string | null, one: Pause): Pauses['past'] => (holds(one) ? [] : [ended(project, one, nowMs)]);
   return {
     past: [
-      ...asked.past,
+      ...requested.past,
       ...(everywhere === null ? [] : over(null, everywhere)),
       ...Object.entries(projects).flatMap(([project, one]) => over(project, one)),
     ],
@@ -32,7 +36,7 @@ export function standing(asked: Pauses, nowMs: number): Pauses {
   };
 }
 
-/** Whether anything said there and then was said in a pause. */
+/** Whether a pause covered any part of this time there. */
 export function wasPaused(
   { past, everywhere, projects }: Pauses,
   project: string,
@@ -51,15 +55,15 @@ function ended(project: string | null, { since, until }: Pause, nowMs: number): 
   return { project, since, until: new Date(endMs).toISOString() };
 }
 
-/** `project` null: everywhere. What it takes the place of is over when it begins. */
-export function paused(before: Pauses, project: string | null, asked: Pause): Pauses {
+/** `project` null: everywhere. A pause that it replaces ends when it begins. */
+export function paused(before: Pauses, project: string | null, pause: Pause): Pauses {
   const former = project === null ? before.everywhere : before.projects[project];
-  const from = former ? { ...before, past: [...before.past, ended(project, former, Date.parse(asked.since))] } : before;
-  if (project === null) return { ...from, everywhere: asked };
-  return { ...from, projects: { ...from.projects, [project]: asked } };
+  const from = former ? { ...before, past: [...before.past, ended(project, former, Date.parse(pause.since))] } : before;
+  if (project === null) return { ...from, everywhere: pause };
+  return { ...from, projects: { ...from.projects, [project]: pause } };
 }
 
-/** `project` null: every pause there is. */
+/** `project` null: ends every pause. */
 export function resumed(from: Pauses, project: string | null, nowMs: number): Pauses {
   const { everywhere } = from;
   const own = Object.entries(from.projects).filter(([name]) => project === null || name === project);
@@ -71,4 +75,28 @@ export function resumed(from: Pauses, project: string | null, nowMs: number): Pa
   if (project === null) return { ...NO_PAUSES, past };
   const { [project]: _, ...projects } = from.projects;
   return { ...from, past, projects };
+}
+
+const time = z.iso.datetime();
+const pauseSchema = z.strictObject({ mode: z.enum(['private', 'off']), since: time, until: time.nullable() });
+const pausesSchema = z.strictObject({
+  past: z.array(z.strictObject({ project: z.string().nullable(), since: time, until: time })).default([]),
+  everywhere: pauseSchema.nullable(),
+  projects: z.record(z.string(), pauseSchema),
+});
+
+/** @throws where the file is invalid */
+export function parsePauses(text: string): Pauses {
+  return pausesSchema.parse(JSON.parse(text));
+}
+
+/** Works without the daemon, which reads the file for its next request. @throws as `parsePauses` */
+export async function readPauses(file: string, nowMs: number): Promise<Pauses> {
+  const text = await readFileIfPresent(file);
+  return text === null ? NO_PAUSES : activePauses(parsePauses(text), nowMs);
+}
+
+export async function writePauses(file: string, wanted: Pauses): Promise<void> {
+  await ensureDir(path.dirname(file));
+  await writeFileAtomic(file, `${JSON.stringify(wanted, null, 2)}\n`);
 }

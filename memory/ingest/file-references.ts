@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { isRecord } from '../../common/text.ts';
 import { LruMap } from '../../common/lru.ts';
+import { isRecord } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import { type FileChange, fileMarks } from '../model/file-link.ts';

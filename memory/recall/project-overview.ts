@@ -80,7 +80,7 @@ type Parts = {
 };
 
 /** What is known of a project, the weightiest first. */
-export function createAbout({
+export function createProjectOverview({
   book,
   catalogue,
   nodeFiles,

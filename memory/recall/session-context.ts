@@ -12,14 +12,14 @@ import type { NodeFiles, StoredBrief } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine } from './format-memory.ts';
 import { handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
-import type { MemoryLine, StandingMemory } from './types.ts';
+import type { MemoryLine, SessionContext } from './types.ts';
 
 /** Passive lines and what is handed over may take as much each. */
 const BYTES_PER_TOKEN = 3.5;
 const THREADS = '## Open in Other Sessions';
 
 /** The brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
-type OpenContext = (sessionId: string, projectDir: string | null, scope?: Scope) => Promise<StandingMemory>;
+export type OpenContext = (sessionId: string, projectDir: string | null, scope?: Scope) => Promise<SessionContext>;
 
 type Parts = {
   readonly config: Pick<Config, 'recall' | 'inject'>;
@@ -31,7 +31,7 @@ type Parts = {
 };
 
 /** What a session starts with, and each of its epochs: constant until the next one. */
-export function createStanding({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): OpenContext {
+export function createSessionContext({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): OpenContext {
   function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
     return catalogue
       .all()

@@ -11,8 +11,8 @@ export interface MemoryLine {
   readonly origin: Origin;
 }
 
-/** What may stand in the system prompt for a whole epoch; every line is of clean origin. */
-export interface StandingMemory {
+/** Memory in the system prompt for a whole epoch; every line is of clean origin. */
+export interface SessionContext {
   readonly brief: readonly string[];
   readonly lines: readonly MemoryLine[];
 }

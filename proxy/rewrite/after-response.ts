@@ -18,7 +18,7 @@ import { checkReceived } from './self-check.ts';
 import { captureAnsweredTurn } from './turn-capture.ts';
 
 export interface ResponseRecorderDeps {
-  readonly memory: Pick<MemorySource, 'capture'>;
+  readonly memory: Pick<MemorySource, 'captureTurns'>;
   readonly ledger: CostLedger;
   readonly receipts: Receipts;
   readonly cache: ConversationCache;
@@ -91,7 +91,7 @@ export function createResponseRecorder(deps: ResponseRecorderDeps): ResponseReco
   ): void {
     const turn = splitTurns(view).at(-1);
     if (kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined) return;
-    memory.capture([captureAnsweredTurn(view, turn, message, { sessionId, atMs: clock.now() })]);
+    memory.captureTurns([captureAnsweredTurn(view, turn, message, { sessionId, atMs: clock.now() })]);
   }
 
   return {

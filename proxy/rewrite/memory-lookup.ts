@@ -31,7 +31,9 @@ export async function lookUpMemory(
   const projectDir = view.system.workingDirectory;
   const fresh = findFreshPrompt(view);
   const wantsStanding = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
-  const standing = wantsStanding ? memory.standing(sessionId, projectDir) : Promise.resolve({ brief: [], lines: [] });
+  const standing = wantsStanding
+    ? memory.sessionContext(sessionId, projectDir)
+    : Promise.resolve({ brief: [], lines: [] });
   const recalled =
     fresh < 0 || !recallsInRequest(config.retrieval)
       ? Promise.resolve([])

@@ -213,12 +213,12 @@ export async function createRewriter(deps: RewriterDeps): Promise<RunningRewrite
     if (!consent.of(view.system.workingDirectory).captures) return;
     const bare = turns.filter((turn) => !situation.isDurable(turn));
     const context = { sessionId, atMs: clock.now() };
-    deps.memory.capture(captureTurns(view, bare, context));
+    deps.memory.captureTurns(captureTurns(view, bare, context));
     const parts = selectPartsToPrepare(situation);
-    deps.memory.capture(captureParts(view, parts, context));
+    deps.memory.captureTurns(captureParts(view, parts, context));
     const wanted = [...(turns.length === 0 ? [] : selectTurnsToPrepare(situation)), ...parts];
     if (wanted.length > 0)
-      deps.memory.prepare(
+      deps.memory.prepareNodes(
         sessionId,
         wanted.map((turn) => turn.endHash),
       );

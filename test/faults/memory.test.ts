@@ -6,7 +6,7 @@ import { talk } from '../helpers/turns.ts';
 const YEAR_MS = 365 * 86_400_000;
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const FACTS = [
@@ -24,7 +24,7 @@ describe('memory', () => {
       const shown = { visibleTurns: new Set<string>(), shown: new Set<string>() };
       const about = { sessionId: 'other', projectDir: '/home/dev/shop', recent: [] };
       const prompt = 'Which port does the staging database listen on?';
-      const hits = await memory.recall({ ...about, ...shown, prompt }, calm);
+      const hits = await memory.recall.recall({ ...about, ...shown, prompt }, calm);
       return hits.map(({ line }) => line.text).join('\n');
     };
     let memory = await openRig(disk, { llm: 'local' });
@@ -32,25 +32,25 @@ describe('memory', () => {
     for (const [at, shiftMs] of [0, YEAR_MS, -YEAR_MS].entries()) {
       disk.nowMs = startMs + shiftMs;
       const [prompt, answer] = FACTS[at] as (typeof FACTS)[number];
-      memory.capture([talk(prompt, answer, { atMs: disk.nowMs })]);
-      expect(await memory.flush(10_000)).toBe(true);
-      await memory.dream({ dryRun: false });
+      memory.capture.captureTurns([talk(prompt, answer, { atMs: disk.nowMs })]);
+      expect(await memory.maintenance.flush(10_000)).toBe(true);
+      await memory.maintenance.dream({ dryRun: false });
       expect(await ask(memory)).toContain('5433');
-      expect(memory.list({ all: true })).toHaveLength(at + 1);
+      expect(memory.library.list({ all: true })).toHaveLength(at + 1);
       expect((await disk.journal.read('s1')).map(({ seq }) => seq)).toEqual(
         FACTS.slice(0, at + 1).map((_, seq) => seq),
       );
-      expect((await memory.restore('s1')).filter((_, index) => index % 2 === 0).map(({ content }) => content)).toEqual(
-        FACTS.slice(0, at + 1).map(([said]) => said),
-      );
+      expect(
+        (await memory.library.restoreSession('s1')).filter((_, index) => index % 2 === 0).map(({ content }) => content),
+      ).toEqual(FACTS.slice(0, at + 1).map(([said]) => said));
       // And a start in that year.
-      await memory.close();
+      await memory.maintenance.close();
       disk.index = freshIndex();
       memory = await openRig(disk, { llm: 'local' });
       open.push(memory);
-      expect(await memory.flush(10_000)).toBe(true);
+      expect(await memory.maintenance.flush(10_000)).toBe(true);
       expect(await ask(memory)).toContain('5433');
-      expect(memory.list({ all: true })).toHaveLength(at + 1);
+      expect(memory.library.list({ all: true })).toHaveLength(at + 1);
     }
   });
 
@@ -65,11 +65,11 @@ describe('memory', () => {
     open.push(memory);
     const turns = FACTS.map(([prompt, answer], at) => talk(prompt, answer, { atMs: disk.nowMs + at }));
     const turnIds = turns.map(({ turnId }) => turnId);
-    memory.capture(turns);
-    memory.prepare('s1', turnIds);
-    await expect.poll(() => memory.nodesCovering(turnIds).size).toBe(3);
+    memory.capture.captureTurns(turns);
+    memory.capture.prepareNodes('s1', turnIds);
+    await expect.poll(() => memory.recall.nodesCovering(turnIds).size).toBe(3);
     expect(await disk.journal.read('s1')).toHaveLength(3);
-    expect((await memory.standing('s1', '/home/dev/shop')).brief.join('\n')).not.toBe('');
+    expect((await memory.recall.sessionContext('s1', '/home/dev/shop')).brief.join('\n')).not.toBe('');
     release();
   });
 });

@@ -14,7 +14,7 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
   const line = (nodeId: string, text: string, origin: Origin) => ({ nodeId, text: `- [${nodeId}] ${text}`, origin });
   return {
     captured,
-    capture(turns) {
+    captureTurns(turns) {
       for (const turn of turns) captured.set(turn.turnId, turn);
     },
     nodesCovering: (turnIds) =>
@@ -23,9 +23,9 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
           .filter((turnId) => captured.has(turnId) && isDurable(turnId))
           .map((turnId) => [turnId, [nodeOf(turnId)]]),
       ),
-    prepare() {},
+    prepareNodes() {},
     lines: (ids) => ids.map((id) => line(id, 'what was said in that turn, in one line', 'assistant')),
-    standing: async () => ({
+    sessionContext: async () => ({
       brief: ['## Active Work Context', '- the client gets a retry'],
       lines: [line('mem_20261101_000000_aaaaaa', 'the port is 8471', 'user')],
     }),

@@ -39,10 +39,10 @@ export type Pace = 'lived' | 'at once';
 
 export async function replayStory(memory: Memory, pace: Pace): Promise<void> {
   for (const turn of storyTurns()) {
-    memory.capture([turn]);
+    memory.capture.captureTurns([turn]);
     if (pace === 'lived') await quiet(memory);
   }
-  if (!(await memory.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
+  if (!(await memory.maintenance.flush(FLUSH_MS))) throw new Error('memory did not come to rest');
 }
 
 /** Until the sensor has read what there is; unlike `flush` it compacts nothing. */
@@ -50,7 +50,7 @@ async function quiet(memory: Memory): Promise<void> {
   let still = 0;
   for (let round = 0; round < 10_000; round += 1) {
     await new Promise(setImmediate);
-    still = memory.status().queue.sensor === 0 ? still + 1 : 0;
+    still = memory.maintenance.status().queue.sensor === 0 ? still + 1 : 0;
     if (still === STILL_ROUNDS) return;
   }
   throw new Error('memory is still busy');
@@ -66,7 +66,7 @@ export async function linesFor(memory: Memory, prompt: string): Promise<string[]
     visibleTurns: new Set<string>(),
     shown: new Set<string>(),
   };
-  const hits = await memory.recall(request, new AbortController().signal);
+  const hits = await memory.recall.recall(request, new AbortController().signal);
   return hits.slice(0, LINES_SHOWN).map(({ line }) => line.text);
 }
 

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { oneLine, printable } from '../../../common/text.ts';
-import { engineOf } from '../../../engine/api/engine-client.ts';
+import { engineOf } from '../../../engine/api/client.ts';
 import { ago, factText, type Paint } from '../../../engine/api/render.ts';
 import type { ProjectView } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { engineOf, sessionId } from '../../../engine/api/engine-client.ts';
+import { engineOf, sessionId } from '../../../engine/api/client.ts';
 import { messageLines } from '../../../engine/api/render.ts';
 import type { Context } from '../../context.ts';
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { engineOf } from '../../../engine/api/engine-client.ts';
+import { engineOf } from '../../../engine/api/client.ts';
 import { ago } from '../../../engine/api/render.ts';
 import type { SnapshotInfo } from '../../../memory/storage/snapshot-files.ts';
 import type { Context } from '../../context.ts';

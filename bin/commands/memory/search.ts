@@ -2,7 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { oneLine } from '../../../common/text.ts';
-import { engineOf } from '../../../engine/api/engine-client.ts';
+import { engineOf } from '../../../engine/api/client.ts';
 import { ago, lanesText } from '../../../engine/api/render.ts';
 import type { RecallHit } from '../../../memory/index.ts';
 import { provenance } from '../../../memory/recall/format-memory.ts';

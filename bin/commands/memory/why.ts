@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine } from '../../../common/text.ts';
-import { engineOf } from '../../../engine/api/engine-client.ts';
+import { engineOf } from '../../../engine/api/client.ts';
 import { ago, factText, type Paint } from '../../../engine/api/render.ts';
 import type { NodeReason } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';

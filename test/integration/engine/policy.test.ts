@@ -1,18 +1,18 @@
 import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
-import { lateMemory } from '../../../engine/deferred-memory.ts';
-import { type ConsentBook, consentingMemory, openConsent } from '../../../engine/policy/index.ts';
-import { NO_PAUSES, paused, resumed } from '../../../engine/policy/pauses.ts';
-import { writePauses } from '../../../engine/policy/pauses-file.ts';
-import type { Memory } from '../../../memory/index.ts';
+import { guardMemory } from '../../../engine/policy/guard.ts';
+import { openPolicy, type Policy } from '../../../engine/policy/index.ts';
+import { NO_PAUSES, paused, resumed, writePauses } from '../../../engine/policy/pauses.ts';
+import type { Import, Recall } from '../../../memory/index.ts';
+import { memoryWith } from '../../helpers/engine-services.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const since = '2026-01-01T00:00:00.000Z';
 const tempDir = tempDirs();
 let temp = '';
 let now = 0;
-let book: ConsentBook;
+let policy: Policy;
 let repo = '';
 let pausesFile = '';
 
@@ -23,12 +23,12 @@ beforeEach(async () => {
   pausesFile = path.join(temp, 'paused.json');
   await mkdir(path.join(repo, '.git'), { recursive: true });
   await mkdir(path.join(repo, 'src'));
-  book = await open();
+  policy = await open();
 });
 
-function open(): Promise<ConsentBook> {
+function open(): Promise<Policy> {
   const paths = { journalDir: path.join(temp, 'journal'), pausesFile };
-  return openConsent({ paths, scope: 'project', now: () => now, report: (message) => expect.fail(message) });
+  return openPolicy({ paths, scope: 'project', now: () => now, report: (message) => expect.fail(message) });
 }
 
 /** Written by the user while the engine runs. */
@@ -39,31 +39,31 @@ async function projectFile(dir: string, text: string): Promise<void> {
 
 describe('what a project allows', () => {
   it('is all, in the scope of the configuration, where there is no file', () => {
-    expect(book.of(repo)).toEqual({ captures: true, adds: true, scope: 'project' });
-    expect(book.of(null)).toEqual({ captures: true, adds: true, scope: 'project' });
-    expect(book.problems()).toEqual([]);
+    expect(policy.of(repo)).toEqual({ captures: true, adds: true, scope: 'project' });
+    expect(policy.of(null)).toEqual({ captures: true, adds: true, scope: 'project' });
+    expect(policy.problems()).toEqual([]);
   });
 
   it('is what its file leaves, for every directory below it, and never more than the configuration', async () => {
     await projectFile(repo, '{"memory": "private", "scope": "all"}');
-    expect(book.of(path.join(repo, 'src'))).toEqual({ captures: false, adds: true, scope: 'project' });
+    expect(policy.of(path.join(repo, 'src'))).toEqual({ captures: false, adds: true, scope: 'project' });
     await projectFile(path.join(repo, 'src'), '{"memory": "on", "scope": "session"}');
-    expect(book.of(path.join(repo, 'src'))).toEqual({ captures: false, adds: true, scope: 'session' });
-    expect(book.of(repo)).toMatchObject({ scope: 'project' });
+    expect(policy.of(path.join(repo, 'src'))).toEqual({ captures: false, adds: true, scope: 'session' });
+    expect(policy.of(repo)).toMatchObject({ scope: 'project' });
     await projectFile(repo, '{"memory": "off"}');
-    expect(book.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
+    expect(policy.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
   });
 
   it('is nothing while its file cannot be read, and the file is named', async () => {
     for (const text of ['{', '{"memory": "of"}', '{"memory": "on", "more": 1}']) {
       await projectFile(repo, text);
-      expect(book.of(repo)).toMatchObject({ captures: false, adds: false });
-      expect(book.problems()).toMatchObject([{ file: path.join(repo, '.comet-cc.json') }]);
+      expect(policy.of(repo)).toMatchObject({ captures: false, adds: false });
+      expect(policy.problems()).toMatchObject([{ file: path.join(repo, '.comet-cc.json') }]);
     }
     await rm(path.join(repo, '.comet-cc.json'));
     now += 1_000;
-    expect(book.of(repo)).toMatchObject({ captures: true, adds: true });
-    expect(book.problems()).toEqual([]);
+    expect(policy.of(repo)).toMatchObject({ captures: true, adds: true });
+    expect(policy.problems()).toEqual([]);
   });
 });
 
@@ -72,38 +72,38 @@ describe('a pause', () => {
     const until = new Date(now + 60_000).toISOString();
     const pauses = paused(NO_PAUSES, repo, { mode: 'off', since, until });
     await writePauses(pausesFile, pauses);
-    expect(book.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
-    expect(book.of(temp)).toMatchObject({ captures: true, adds: true });
+    expect(policy.of(path.join(repo, 'src'))).toMatchObject({ captures: false, adds: false });
+    expect(policy.of(temp)).toMatchObject({ captures: true, adds: true });
     now += 60_000;
-    expect(book.of(repo)).toMatchObject({ captures: true, adds: true });
-    expect(book.pauses()).toEqual({ ...NO_PAUSES, past: [{ project: repo, since, until }] });
+    expect(policy.of(repo)).toMatchObject({ captures: true, adds: true });
+    expect(policy.pauses()).toEqual({ ...NO_PAUSES, past: [{ project: repo, since, until }] });
   });
 
   it('everywhere holds for what names no directory too, until it is taken back', async () => {
     const everywhere = paused(NO_PAUSES, null, { mode: 'private', since, until: null });
     await writePauses(pausesFile, everywhere);
-    expect(book.of(null)).toMatchObject({ captures: false, adds: true });
+    expect(policy.of(null)).toMatchObject({ captures: false, adds: true });
     await writePauses(pausesFile, resumed(everywhere, null, now));
-    expect(book.of(null)).toMatchObject({ captures: true, adds: true });
+    expect(policy.of(null)).toMatchObject({ captures: true, adds: true });
   });
 
   it('is assumed everywhere while its file is damaged', async () => {
     await writeFile(pausesFile, 'not json');
-    expect(book.of(repo)).toMatchObject({ captures: false, adds: false });
-    expect(book.problems()).toMatchObject([{ file: pausesFile }]);
+    expect(policy.of(repo)).toMatchObject({ captures: false, adds: false });
+    expect(policy.problems()).toMatchObject([{ file: pausesFile }]);
   });
 });
 
 it('what a session starts with keeps to the scope that the project asks for', async () => {
   await projectFile(repo, '{"memory": "on", "scope": "session"}');
   const asked: unknown[] = [];
-  const plain = lateMemory(new Promise<Memory>(() => {}), 'local');
-  const standing: Memory['standing'] = async (...all) => {
+  const sessionContext: Recall['sessionContext'] = async (...all) => {
     asked.push(all);
     return { brief: [], lines: [] };
   };
-  await consentingMemory({ ...plain, standing }, book).standing('s1', repo);
-  await consentingMemory({ ...plain, standing }, book).standing('s1', temp);
+  const { recall } = guardMemory(memoryWith({ recall: { sessionContext } }), policy);
+  await recall.sessionContext('s1', repo);
+  await recall.sessionContext('s1', temp);
   expect(asked).toEqual([
     ['s1', repo, 'session'],
     ['s1', temp, 'project'],
@@ -112,24 +112,21 @@ it('what a session starts with keeps to the scope that the project asks for', as
 
 it('a document is refused where a project takes nothing in', async () => {
   const taken: string[] = [];
-  const plain = lateMemory(new Promise<Memory>(() => {}), 'local');
-  const importDocument: Memory['importDocument'] = async ({ projectDir }) => {
+  const importDocument: Import['importDocument'] = async ({ projectDir }) => {
     taken.push(projectDir);
     throw new Error('enough');
   };
-  const memory = consentingMemory({ ...plain, importDocument }, book);
+  const memory = guardMemory(memoryWith({ imports: { importDocument } }), policy);
   await projectFile(repo, '{"memory": "private"}');
   const document = { file: path.join(repo, 'a.md'), text: 'a' };
-  await expect(memory.importDocument({ ...document, projectDir: repo })).rejects.toThrow(
-    'memory takes nothing in here',
-  );
-  await expect(memory.importDocument({ ...document, projectDir: temp })).rejects.toThrow('enough');
+  await expect(memory.imports.importDocument({ ...document, projectDir: repo })).rejects.toThrow('capture is off here');
+  await expect(memory.imports.importDocument({ ...document, projectDir: temp })).rejects.toThrow('enough');
   expect(taken).toEqual([temp]);
 });
 
 it('a turn that was withheld once stays so over a restart', async () => {
   const key = 'a'.repeat(64);
-  book.withhold(key);
-  expect(book.isWithheld(key)).toBe(true);
+  policy.withhold(key);
+  expect(policy.isWithheld(key)).toBe(true);
   await expect.poll(async () => (await open()).isWithheld(key)).toBe(true);
 });

@@ -13,7 +13,7 @@ import { talk } from '../../helpers/turns.ts';
 const tempDir = tempDirs();
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 async function start(home: string, options: RigOptions = {}): Promise<DiskRig> {
@@ -30,29 +30,29 @@ const turns = [
 
 async function remembered(home: string): Promise<DiskRig> {
   const rig = await start(home);
-  rig.memory.capture(turns);
-  await rig.memory.flush(60_000);
+  rig.memory.capture.captureTurns(turns);
+  await rig.memory.maintenance.flush(60_000);
   return rig;
 }
 
 const idOf = (memory: Memory, word: string): string =>
-  memory.list({ all: true }).find(({ summary }) => summary.includes(word))?.node_id as string;
+  memory.library.list({ all: true }).find(({ summary }) => summary.includes(word))?.node_id as string;
 
 describe('edit', () => {
   test('takes a whole section or single fields, becomes the user’s, and is found in its new form', async () => {
     const { memory } = await remembered(await tempDir());
     const id = idOf(memory, '5433');
-    const { text: base } = await memory.section(id.slice(0, -1));
-    const edited = await memory.edit(id, { text: base.replace('5433', '6001'), base });
+    const { text: base } = await memory.library.readSection(id.slice(0, -1));
+    const edited = await memory.library.edit(id, { text: base.replace('5433', '6001'), base });
     expect(edited).toMatchObject({ node_id: id, written_by: 'user', turns: expect.any(Array) });
     const set = { topic_tags: 'ports, staging', importance: 'HIGH', trigger: 'When I ask for 12' };
-    expect(await memory.edit(id, { set })).toMatchObject({
+    expect(await memory.library.edit(id, { set })).toMatchObject({
       topic_tags: ['ports', 'staging'],
       importance: 'HIGH',
       trigger: 'When I ask for 12',
     });
-    await memory.flush(60_000);
-    expect((await memory.search('6001', { top: 1 }))[0]?.node.node_id).toBe(id);
+    await memory.maintenance.flush(60_000);
+    expect((await memory.recall.search('6001', { top: 1 }))[0]?.node.node_id).toBe(id);
   });
 
   test('names the key of what does not validate, and changes nothing', async () => {
@@ -60,7 +60,7 @@ describe('edit', () => {
     const { memory } = await remembered(home);
     const id = idOf(memory, '5433');
     const before = filesBelow(path.join(home, 'memory', 'nodes')).map((file) => readFile(file, 'utf8'));
-    const { text: base } = await memory.section(id);
+    const { text: base } = await memory.library.readSection(id);
     const fails = [
       [{ set: { importance: 'HUGE' } }, /importance: .*"HIGH"/],
       [{ set: { turns: '[]' } }, /turns: cannot be set/],
@@ -72,22 +72,22 @@ describe('edit', () => {
       [{ text: base.replace('5433', '1'), base: `${base} ` }, /changed meanwhile/],
     ] as const;
     for (const [change, message] of fails) {
-      const failing = memory.edit(id, change);
+      const failing = memory.library.edit(id, change);
       await expect(failing).rejects.toThrow(message);
       await expect(failing).rejects.toMatchObject({ code: 'node_invalid' });
     }
-    await expect(memory.edit('mem_1999', { set: {} })).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.library.edit('mem_1999', { set: {} })).rejects.toMatchObject({ code: 'not_found' });
     const after = filesBelow(path.join(home, 'memory', 'nodes')).map((file) => readFile(file, 'utf8'));
     expect(await Promise.all(after)).toEqual(await Promise.all(before));
-    expect(await memory.snapshots()).toEqual([]);
+    expect(await memory.maintenance.listSnapshots()).toEqual([]);
   });
 
   test('keeps no secret that someone types', async () => {
     const home = await tempDir();
     const { memory } = await remembered(home);
     const secret = `ghp_${'z9Y8'.repeat(9)}`;
-    await memory.edit(idOf(memory, '5433'), { set: { summary: `the token is ${secret}` } });
-    await memory.flush(60_000);
+    await memory.library.edit(idOf(memory, '5433'), { set: { summary: `the token is ${secret}` } });
+    await memory.maintenance.flush(60_000);
     for (const file of filesBelow(home)) expect((await readFile(file)).includes(secret), file).toBe(false);
   });
 });
@@ -98,18 +98,20 @@ describe('pin', () => {
     const first = await remembered(home);
     const id = idOf(first.memory, 'pnpm');
     const shown = async (memory: Memory): Promise<string[]> =>
-      (await memory.standing('s2', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId);
-    const was = (await first.memory.show(id, 0)).recall_mode;
-    await first.memory.edit(id, { set: { recall_mode: 'active', importance: 'MED' } });
+      (await memory.recall.sessionContext('s2', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId);
+    const was = (await first.memory.library.show(id, 0)).recall_mode;
+    await first.memory.library.edit(id, { set: { recall_mode: 'active', importance: 'MED' } });
     expect(await shown(first.memory)).not.toContain(id);
-    expect(await first.memory.pin([id], true)).toMatchObject([{ recall_mode: 'passive', pinned_from: 'active' }]);
-    await first.memory.pin([id], true);
+    expect(await first.memory.library.pin([id], true)).toMatchObject([
+      { recall_mode: 'passive', pinned_from: 'active' },
+    ]);
+    await first.memory.library.pin([id], true);
     open.splice(0);
-    await first.memory.close();
+    await first.memory.maintenance.close();
     const { memory } = await start(home);
     expect((await shown(memory))[0]).toBe(id);
-    expect((await memory.stats()).pinned).toBe(1);
-    const [unpinned] = await memory.pin([id], false);
+    expect((await memory.maintenance.stats()).pinned).toBe(1);
+    const [unpinned] = await memory.library.pin([id], false);
     expect(unpinned?.recall_mode).toBe('active');
     expect(unpinned).not.toHaveProperty('pinned_from');
     expect(await shown(memory)).not.toContain(id);
@@ -121,44 +123,48 @@ describe('pin', () => {
     const foreign = makeNode({ origin: 'external', turns: [] });
     await nodeFiles.save([foreign]);
     const id = idOf(memory, 'pnpm');
-    await expect(memory.pin([id, foreign.node_id], true)).rejects.toThrow(/origin is external/);
-    expect((await memory.stats()).pinned).toBe(0);
-    await expect(memory.edit(foreign.node_id, { set: { origin: 'user' } })).rejects.toThrow(/lowered, not raised/);
-    const forged = (await memory.exportAll('jsonl')).replaceAll('"origin":"external"', '"origin":"user"');
-    expect(await memory.importAll(forged)).toMatchObject({ added: 0 });
-    expect((await memory.show(foreign.node_id, 0)).origin).toBe('external');
+    await expect(memory.library.pin([id, foreign.node_id], true)).rejects.toThrow(/origin is external/);
+    expect((await memory.maintenance.stats()).pinned).toBe(0);
+    await expect(memory.library.edit(foreign.node_id, { set: { origin: 'user' } })).rejects.toThrow(
+      /lowered, not raised/,
+    );
+    const forged = (await memory.library.exportAll('jsonl')).replaceAll('"origin":"external"', '"origin":"user"');
+    expect(await memory.imports.importArchive(forged)).toMatchObject({ added: 0 });
+    expect((await memory.library.show(foreign.node_id, 0)).origin).toBe('external');
   });
 });
 
 describe('export and import', () => {
   test.each(['md', 'jsonl'] as const)('give the same memory and the same %s text in an empty home', async (format) => {
     const { memory } = await remembered(await tempDir());
-    await memory.pin([idOf(memory, 'pnpm')], true);
-    await memory.edit(idOf(memory, '5433'), {
+    await memory.library.pin([idOf(memory, 'pnpm')], true);
+    await memory.library.edit(idOf(memory, '5433'), {
       set: { detailed_summary: '# Session\n\n## not a heading\n---\n- x: y' },
     });
-    const text = await memory.exportAll(format);
+    const text = await memory.library.exportAll(format);
     const { memory: other } = await start(await tempDir());
-    const report = await other.importAll(text);
-    const added = memory.list({ all: true }).length;
+    const report = await other.imports.importArchive(text);
+    const added = memory.library.list({ all: true }).length;
     expect(report).toEqual({ kind: 'nodes', added, replaced: 0, unchanged: 0, briefs: 1 });
-    expect(await other.exportAll(format)).toBe(text);
-    expect(other.list({ all: true })).toEqual(memory.list({ all: true }));
-    expect(await other.importAll(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
-    await other.flush(60_000);
-    expect((await other.search('pnpm', { top: 1 }))[0]?.node.summary).toContain('pnpm');
+    expect(await other.library.exportAll(format)).toBe(text);
+    expect(other.library.list({ all: true })).toEqual(memory.library.list({ all: true }));
+    expect(await other.imports.importArchive(text)).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
+    await other.maintenance.flush(60_000);
+    expect((await other.recall.search('pnpm', { top: 1 }))[0]?.node.summary).toContain('pnpm');
   });
 
   test('a text with one fault is refused as a whole, with line and key', async () => {
     const { memory } = await remembered(await tempDir());
     const { memory: other } = await start(await tempDir());
-    const jsonl = (await memory.exportAll('jsonl')).split('\n');
+    const jsonl = (await memory.library.exportAll('jsonl')).split('\n');
     jsonl[1] = (jsonl[1] as string).replace(/"importance":"\w+"/, '"importance":"HUGE"');
-    await expect(other.importAll(jsonl.join('\n'))).rejects.toThrow(/^line 2: node.importance: .*nothing was taken/);
-    const md = (await memory.exportAll('md')).replace(/- origin: \w+/, '- origin: moon');
-    await expect(other.importAll(md)).rejects.toThrow(/^line \d+: mem_\w+: origin: /);
-    await expect(other.importAll('hello')).rejects.toThrow(/^line 1: expected the first line of an export/);
-    expect(other.list({ all: true })).toEqual([]);
+    await expect(other.imports.importArchive(jsonl.join('\n'))).rejects.toThrow(
+      /^line 2: node.importance: .*nothing was taken/,
+    );
+    const md = (await memory.library.exportAll('md')).replace(/- origin: \w+/, '- origin: moon');
+    await expect(other.imports.importArchive(md)).rejects.toThrow(/^line \d+: mem_\w+: origin: /);
+    await expect(other.imports.importArchive('hello')).rejects.toThrow(/^line 1: expected the first line of an export/);
+    expect(other.library.list({ all: true })).toEqual([]);
   });
 });
 
@@ -166,28 +172,28 @@ describe('rollback', () => {
   test('undoes edits and imports, keeps what was said since, and can be undone', async () => {
     const { memory } = await remembered(await tempDir());
     const { memory: other } = await start(await tempDir());
-    other.capture([talk('The logo is a walrus.', 'Noted.', { sessionId: 's9', atMs: 1_700_000_000_000 })]);
-    await other.flush(60_000);
+    other.capture.captureTurns([talk('The logo is a walrus.', 'Noted.', { sessionId: 's9', atMs: 1_700_000_000_000 })]);
+    await other.maintenance.flush(60_000);
     const id = idOf(memory, '5433');
-    const before = await memory.show(id, 0);
-    await memory.edit(id, { set: { summary: 'port 1' } });
-    const [edit] = await memory.snapshots();
+    const before = await memory.library.show(id, 0);
+    await memory.library.edit(id, { set: { summary: 'port 1' } });
+    const [edit] = await memory.maintenance.listSnapshots();
     expect(edit).toMatchObject({ reason: 'edit' });
-    const foreign = (await other.exportAll('jsonl')).replaceAll('2027-', '2020-');
-    await memory.importAll(foreign);
+    const foreign = (await other.library.exportAll('jsonl')).replaceAll('2027-', '2020-');
+    await memory.imports.importArchive(foreign);
     expect(idOf(memory, 'walrus')).toBeDefined();
-    memory.capture([talk('Deploys run on Fridays.', 'Noted.', { atMs: Date.now() + 60_000 })]);
-    await memory.flush(60_000);
-    const report = await memory.rollback(edit?.id.slice(0, 18) as string);
+    memory.capture.captureTurns([talk('Deploys run on Fridays.', 'Noted.', { atMs: Date.now() + 60_000 })]);
+    await memory.maintenance.flush(60_000);
+    const report = await memory.maintenance.rollback(edit?.id.slice(0, 18) as string);
     expect(report).toMatchObject({ restored: 1 });
-    expect(await memory.show(id, 0)).toEqual(before);
+    expect(await memory.library.show(id, 0)).toEqual(before);
     expect(idOf(memory, 'walrus')).toBeUndefined();
-    await memory.rollback(report.undo);
-    expect((await memory.show(id, 0)).summary).toBe('port 1');
+    await memory.maintenance.rollback(report.undo);
+    expect((await memory.library.show(id, 0)).summary).toBe('port 1');
     expect(idOf(memory, 'walrus')).toBeDefined();
-    await memory.flush(60_000);
-    expect((await memory.search('walrus logo', { top: 1 })).length).toBe(1);
-    await expect(memory.rollback('1999')).rejects.toMatchObject({ code: 'not_found' });
+    await memory.maintenance.flush(60_000);
+    expect((await memory.recall.search('walrus logo', { top: 1 })).length).toBe(1);
+    await expect(memory.maintenance.rollback('1999')).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('snapshots are few, private, and what cannot be read is dropped when the past is cleaned', async () => {
@@ -216,21 +222,21 @@ describe('rollback', () => {
 test('rm leaves no trace anywhere: files, copies, index bytes, journal, briefs, snapshots, links', async () => {
   const home = await tempDir();
   const { memory, nodeFiles } = await remembered(home);
-  memory.capture([talk('The walrusword is our passphrase.', 'Noted: walrusword.', { sessionId: 's3' })]);
-  await memory.flush(60_000);
+  memory.capture.captureTurns([talk('The walrusword is our passphrase.', 'Noted: walrusword.', { sessionId: 's3' })]);
+  await memory.maintenance.flush(60_000);
   const id = idOf(memory, 'walrusword');
   const other = idOf(memory, 'pnpm');
-  await memory.edit(other, { set: { links: id } });
-  await memory.edit(id, { set: { importance: 'HIGH' } });
+  await memory.library.edit(other, { set: { links: id } });
+  await memory.library.edit(id, { set: { importance: 'HIGH' } });
   const file = filesBelow(path.join(home, 'memory', 'nodes')).find((each) => each.endsWith('s3.md')) as string;
   const text = await readFile(file, 'utf8');
   // A copy that someone made, a broken file with its section, and a section that was set aside.
   await writeFile(path.join(path.dirname(file), 'copy.md'), text);
   await writeFile(path.join(path.dirname(file), 'torn.md'), text.slice(text.indexOf('\n') + 1));
   await writeFile(`${file}.invalid-1`, text);
-  await memory.flush(60_000);
-  expect(await memory.remove([id.slice(0, -1)])).toEqual([id]);
-  await memory.flush(60_000);
+  await memory.maintenance.flush(60_000);
+  expect(await memory.library.remove([id.slice(0, -1)])).toEqual([id]);
+  await memory.maintenance.flush(60_000);
   for (const each of filesBelow(home)) {
     const bytes = await readFile(each);
     const plain = each.endsWith('.gz') ? gunzipSync(bytes) : bytes;
@@ -238,23 +244,23 @@ test('rm leaves no trace anywhere: files, copies, index bytes, journal, briefs, 
     if (!each.includes('forgotten')) expect(plain.includes(id), each).toBe(false);
   }
   expect((await nodeFiles.load()).nodes.find(({ node_id }) => node_id === other)?.links).toEqual([]);
-  for (const { id: snapshot } of await memory.snapshots()) await memory.rollback(snapshot);
+  for (const { id: snapshot } of await memory.maintenance.listSnapshots()) await memory.maintenance.rollback(snapshot);
   expect(idOf(memory, 'walrusword')).toBeUndefined();
-  expect((await memory.search('pnpm', { top: 1 }))[0]?.node.node_id).toBe(other);
+  expect((await memory.recall.search('pnpm', { top: 1 }))[0]?.node.node_id).toBe(other);
 });
 
 test('reindex fills the index again from the files, stats count, why names the turns', async () => {
   const { memory, index } = await remembered(await tempDir());
   const before = await index.entries();
   await index.clear();
-  const reindexing = memory.reindex();
+  const reindexing = memory.maintenance.reindex();
   expect(await reindexing).toBe(before.size);
   expect(await index.entries()).toEqual(before);
-  expect(memory.status().reindex).toBeNull();
-  const stats = await memory.stats();
+  expect(memory.maintenance.status().reindex).toBeNull();
+  const stats = await memory.maintenance.stats();
   expect(stats).toMatchObject({ nodes: before.size, sessions: 1, turns: 3, projects: 1, problems: 0 });
   expect(stats.index.nodes).toBe(before.size);
-  const why = await memory.why(idOf(memory, '5433'));
+  const why = await memory.library.explain(idOf(memory, '5433'));
   expect(why).toMatchObject({ origin: 'assistant', written_by: 'local', aliases: [] });
   expect(why.turns.map(({ prompt }) => prompt).join()).toContain('port 5433');
 });

@@ -25,13 +25,13 @@ const OTHER = talk('The label printer takes pages of 4 by 6 inches.', 'Noted.', 
 const ALL = [PORT, PAGE, LINT, OTHER];
 
 async function told(memory: Memory, turns = ALL): Promise<Memory> {
-  memory.capture(turns);
-  expect(await memory.flush(60_000)).toBe(true);
+  memory.capture.captureTurns(turns);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
   return memory;
 }
 
 const saying = (memory: Memory): string =>
-  memory
+  memory.library
     .list({ all: true })
     .map(({ summary }) => summary)
     .join('\n');
@@ -43,39 +43,39 @@ describe('what is forgotten', () => {
     const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
     await told(memory);
     const source = { name: 'example.org' };
-    const dry = await memory.forget({ dryRun: true, source });
+    const dry = await memory.library.forget({ dryRun: true, source });
     expect(dry).toMatchObject({ dry_run: true, turns: 1, sessions: ['s1'], remade: 0 });
     expect(saying(memory)).toContain('4 by 6');
-    expect(memory.nodesCovering([PAGE.turnId]).get(PAGE.turnId)).toHaveLength(1);
-    const report = await memory.forget({ dryRun: false, source });
+    expect(memory.recall.nodesCovering([PAGE.turnId]).get(PAGE.turnId)).toHaveLength(1);
+    const report = await memory.library.forget({ dryRun: false, source });
     expect(report.turns).toBe(1);
     expect(report.nodes.map(({ node_id }) => node_id)).toEqual(dry.nodes.map(({ node_id }) => node_id));
-    expect(await memory.flush(60_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     expect(saying(memory)).toMatch(/5433[\s\S]*linter|linter[\s\S]*5433/);
-    expect(memory.nodesCovering([PAGE.turnId]).get(PAGE.turnId)).toEqual([]);
-    expect(await memory.restore('s1')).toHaveLength(4);
-    expect((await memory.sessions()).find(({ session_id: id }) => id === 's1')?.turns).toBe(2);
-    await memory.close();
+    expect(memory.recall.nodesCovering([PAGE.turnId]).get(PAGE.turnId)).toEqual([]);
+    expect(await memory.library.restoreSession('s1')).toHaveLength(4);
+    expect((await memory.library.listSessions()).find(({ session_id: id }) => id === 's1')?.turns).toBe(2);
+    await memory.maintenance.close();
     for (const file of filesBelow(home)) expect(readFileSync(file).includes('quagmire'), file).toBe(false);
 
     const { memory: again } = await openOnDisk(home, { llm: 'local', watch: null });
     await told(again);
-    expect(await again.restore('s1')).toHaveLength(4);
-    const found = await again.search('deploy with the quagmire flag', { top: 5 });
+    expect(await again.library.restoreSession('s1')).toHaveLength(4);
+    const found = await again.recall.search('deploy with the quagmire flag', { top: 5 });
     expect(found.map(({ line }) => line.text).join('\n')).not.toContain('quagmire');
-    await again.close();
+    await again.maintenance.close();
   });
 
   test('of a session is all of it: nodes, raw turns, brief, and the session itself', async () => {
     const home = await tempDir();
     const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
     await told(memory);
-    expect(await memory.brief('s1')).toContain('5433');
-    const report = await memory.forget({ dryRun: false, sessionId: 's1' });
+    expect(await memory.library.readBrief('s1')).toContain('5433');
+    const report = await memory.library.forget({ dryRun: false, sessionId: 's1' });
     expect(report).toMatchObject({ turns: 3, sessions: ['s1'], remade: 0 });
-    expect((await memory.sessions()).map(({ session_id: id }) => id)).toEqual(['s2']);
-    await expect(memory.brief('s1')).rejects.toThrow('no session s1');
-    await memory.close();
+    expect((await memory.library.listSessions()).map(({ session_id: id }) => id)).toEqual(['s2']);
+    await expect(memory.library.readBrief('s1')).rejects.toThrow('no session s1');
+    await memory.maintenance.close();
     for (const file of filesBelow(home)) {
       expect(/5433|quagmire|linter/.test(readFileSync(file, 'latin1')), file).toBe(false);
     }
@@ -84,43 +84,51 @@ describe('what is forgotten', () => {
 
   test('since a time leaves what was said before, of one node too', async () => {
     const memory = await told(await open());
-    const report = await memory.forget({ dryRun: false, sinceMs: AT + DAY });
+    const report = await memory.library.forget({ dryRun: false, sinceMs: AT + DAY });
     expect(report).toMatchObject({ turns: 2, sessions: ['s1', 's2'] });
     expect(saying(memory)).toContain('5433');
     expect(saying(memory)).not.toMatch(/linter|4 by 6/);
-    await memory.close();
+    await memory.maintenance.close();
   });
 
   test('has to fit all that is named', async () => {
     const memory = await told(await open());
     const both = { source: { name: 'WebFetch' }, sinceMs: AT + DAY };
-    expect(await memory.forget({ dryRun: false, ...both })).toMatchObject({ turns: 0, nodes: [], sessions: [] });
-    await expect(memory.forget({ dryRun: false })).rejects.toMatchObject({ code: 'usage' });
+    expect(await memory.library.forget({ dryRun: false, ...both })).toMatchObject({
+      turns: 0,
+      nodes: [],
+      sessions: [],
+    });
+    await expect(memory.library.forget({ dryRun: false })).rejects.toMatchObject({ code: 'usage' });
     expect(saying(memory)).toContain('5433');
-    await memory.close();
+    await memory.maintenance.close();
   });
 
   test('is forgotten before any node stands for it', async () => {
     const disk = createDisk();
     const memory = await openRig(disk, { llm: 'local' });
-    memory.capture([PAGE]);
-    await expect.poll(async () => (await memory.sessions())[0]?.turns).toBe(1);
-    await memory.forget({ dryRun: false, source: { name: 'external' } });
+    memory.capture.captureTurns([PAGE]);
+    await expect.poll(async () => (await memory.library.listSessions())[0]?.turns).toBe(1);
+    await memory.library.forget({ dryRun: false, source: { name: 'external' } });
     expect(saying(memory)).toBe('');
     expect(await disk.journal.read('s1')).toEqual([]);
     expect(JSON.stringify([...disk.briefs.values()])).not.toContain('quagmire');
-    await memory.close();
+    await memory.maintenance.close();
   });
 
   test('may be an imported document', async () => {
     const memory = await told(await open());
     const file = '/home/dev/notes.md';
-    await memory.importDocument({ file, projectDir: '/home/dev/shop', text: '# Notes\n\nThe heron eats at dawn.\n' });
+    await memory.imports.importDocument({
+      file,
+      projectDir: '/home/dev/shop',
+      text: '# Notes\n\nThe heron eats at dawn.\n',
+    });
     expect(saying(memory)).toContain('heron');
-    await memory.forget({ dryRun: false, source: { name: 'notes.md', file } });
+    await memory.library.forget({ dryRun: false, source: { name: 'notes.md', file } });
     expect(saying(memory)).not.toContain('heron');
     expect(saying(memory)).toContain('5433');
-    await memory.close();
+    await memory.maintenance.close();
   });
 });
 
@@ -137,15 +145,15 @@ test('a model that answers late brings nothing back', async () => {
     },
   });
   const memory = await openRig(disk, { model });
-  memory.capture([PAGE]);
-  await expect.poll(async () => (await memory.sessions())[0]?.turns).toBe(1);
-  memory.prepare('s1', [PAGE.turnId]);
-  await expect.poll(() => memory.list({}).length).toBe(1);
-  await memory.forget({ dryRun: false, sessionId: 's1' });
+  memory.capture.captureTurns([PAGE]);
+  await expect.poll(async () => (await memory.library.listSessions())[0]?.turns).toBe(1);
+  memory.capture.prepareNodes('s1', [PAGE.turnId]);
+  await expect.poll(() => memory.library.list({}).length).toBe(1);
+  await memory.library.forget({ dryRun: false, sessionId: 's1' });
   answer();
   expect(model.compacted).toHaveLength(1);
-  expect(await memory.flush(60_000)).toBe(true);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
   expect(saying(memory)).toBe('');
   expect([...disk.briefs.values()].flatMap(({ active }) => active)).toEqual([]);
-  await memory.close();
+  await memory.maintenance.close();
 });

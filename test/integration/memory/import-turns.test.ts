@@ -15,7 +15,7 @@ import { talk } from '../../helpers/turns.ts';
 const tempDir = tempDirs();
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const T0 = Date.parse('2026-03-01T10:00:00Z');
@@ -29,19 +29,21 @@ const said: readonly Said[] = SERVICES.map((name, at) => ({
 const one = { sessionId: 'past-1', cwd, turns: said };
 
 interface Started extends RigOptions {
-  readonly takesIn?: (projectDir: string) => boolean;
+  readonly captures?: (projectDir: string) => boolean;
 }
 
 async function start(
   home: string,
-  { takesIn = () => true, ...options }: Started = {},
+  { captures = () => true, ...options }: Started = {},
 ): Promise<DiskRig & { claude: ClaudeImport }> {
   const rig = await openOnDisk(home, { watch: null, llm: 'local', ...options });
   open.push(rig.memory);
   const done = createIdSetFile(path.join(home, 'journal', 'imported'));
   const hasModel = options.model !== undefined;
   const now = (): number => T0 + 7_200_000;
-  return { ...rig, claude: createClaudeImport({ memory: rig.memory, done, hasModel, takesIn, now }) };
+  const { imports, maintenance } = rig.memory;
+  const tokensToday = (): number => maintenance.status().llm.tokens_today;
+  return { ...rig, claude: createClaudeImport({ imports, tokensToday, done, hasModel, captures, now }) };
 }
 
 const take = (claude: ClaudeImport, claudeDir: string, more: object = {}) =>
@@ -59,14 +61,14 @@ describe('an import of past transcripts', () => {
       added: 10,
       known: 0,
     });
-    await memory.flush(60_000);
-    const [hit] = await memory.search('port of the webhook service', { top: 1, projectDir: cwd });
+    await memory.maintenance.flush(60_000);
+    const [hit] = await memory.recall.search('port of the webhook service', { top: 1, projectDir: cwd });
     expect(hit?.line.text).toContain('4717');
     expect(hit?.node).toMatchObject({ origin: 'user', session_id: 'past-1', source_links: ['import:claude'] });
     expect(hit?.node.node_id).toMatch(/^mem_20260301_10/);
     expect(hit?.node.created_at.slice(0, 13)).toBe('2026-03-01T10');
     expect(hit?.node.valid_from.slice(0, 10)).toBe('2026-03-01');
-    const restored = JSON.stringify(await memory.restore('past-1'));
+    const restored = JSON.stringify(await memory.library.restoreSession('past-1'));
     for (const { answer } of said) expect(restored).toContain(answer);
   });
 
@@ -76,15 +78,15 @@ describe('an import of past transcripts', () => {
     const file = writeTranscript(claudeDir, one);
     const first = await start(home);
     await take(first.claude, claudeDir);
-    await first.memory.flush(60_000);
-    const nodes = first.memory.list({ all: true }).length;
+    await first.memory.maintenance.flush(60_000);
+    const nodes = first.memory.library.list({ all: true }).length;
     expect(await take(first.claude, claudeDir)).toMatchObject({ unchanged: 1, files_read: 0, added: 0 });
-    await first.memory.close();
+    await first.memory.maintenance.close();
     const { memory, claude } = await start(home);
     expect(await take(claude, claudeDir, { again: true })).toMatchObject({ unchanged: 0, added: 0, known: 10 });
     writeTranscript(claudeDir, { ...one, sessionId: 'fork-1' });
     expect(await take(claude, claudeDir)).toMatchObject({ added: 0, known: 10 });
-    expect(memory.list({ all: true })).toHaveLength(nodes);
+    expect(memory.library.list({ all: true })).toHaveLength(nodes);
     const more = { prompt: 'And the quince service?', answer: 'It has port 5999.', atMs: T0 + 3_000_000 };
     writeFileSync(file, `${transcriptLines({ ...one, turns: [...said, more] }).join('\n')}\n`);
     expect(await take(claude, claudeDir)).toMatchObject({ added: 1, known: 10 });
@@ -101,7 +103,7 @@ describe('an import of past transcripts', () => {
     });
     const rig = await start(home);
     let saves = 0;
-    await rig.memory.close();
+    await rig.memory.maintenance.close();
     const dying = await start(home, {
       nodeFiles: {
         ...rig.nodeFiles,
@@ -114,14 +116,14 @@ describe('an import of past transcripts', () => {
     });
     const report = await take(dying.claude, claudeDir);
     expect(report.problems.map(({ message }) => message)).toContain('killed');
-    await dying.memory.close();
+    await dying.memory.maintenance.close();
     const { memory, claude, journal } = await start(home);
     const after = await take(claude, claudeDir);
     expect(after.problems).toEqual([]);
-    await memory.flush(60_000);
+    await memory.maintenance.flush(60_000);
     for (const id of ['past-1', 'past-2']) {
       expect(await journal.read(id)).toHaveLength(10);
-      const covered = memory.list({ sessionId: id }).flatMap((node) => node.turns);
+      const covered = memory.library.list({ sessionId: id }).flatMap((node) => node.turns);
       expect(covered.toSorted()).toEqual((await journal.read(id)).map(({ turnId }) => turnId).toSorted());
     }
   });
@@ -145,14 +147,14 @@ describe('an import of past transcripts', () => {
         },
       ),
     );
-    memory.capture(sent.slice(0, 4));
-    await memory.flush(60_000);
+    memory.capture.captureTurns(sent.slice(0, 4));
+    await memory.maintenance.flush(60_000);
     expect(await take(claude, claudeDir)).toMatchObject({ turns: 10, added: 6, known: 4 });
-    memory.capture(sent);
-    await memory.flush(60_000);
-    expect(memory.nodesCovering(sent.map(({ turnId }) => turnId)).size).toBe(10);
-    expect((await memory.sessions())[0]).toMatchObject({ session_id: 'live', turns: 10 });
-    const covered = memory.list({ sessionId: 'live' }).flatMap((node) => node.turns);
+    memory.capture.captureTurns(sent);
+    await memory.maintenance.flush(60_000);
+    expect(memory.recall.nodesCovering(sent.map(({ turnId }) => turnId)).size).toBe(10);
+    expect((await memory.library.listSessions())[0]).toMatchObject({ session_id: 'live', turns: 10 });
+    const covered = memory.library.list({ sessionId: 'live' }).flatMap((node) => node.turns);
     expect(new Set(covered).size).toBe(covered.length);
   });
 
@@ -161,13 +163,15 @@ describe('an import of past transcripts', () => {
     const home = await tempDir();
     writeTranscript(claudeDir, { ...one, sessionId: 'live' });
     const { memory, claude } = await start(home);
-    memory.capture(said.slice(0, 2).map(({ prompt, answer }) => talk(prompt, answer, { sessionId: 'live' })));
-    await memory.flush(60_000);
-    await memory.remove(memory.list({ all: true }).map(({ node_id }) => node_id));
+    memory.capture.captureTurns(
+      said.slice(0, 2).map(({ prompt, answer }) => talk(prompt, answer, { sessionId: 'live' })),
+    );
+    await memory.maintenance.flush(60_000);
+    await memory.library.remove(memory.library.list({ all: true }).map(({ node_id }) => node_id));
     expect(await take(claude, claudeDir)).toMatchObject({ added: 8, skipped: 2 });
-    await memory.remove(memory.list({}).map(({ node_id }) => node_id));
+    await memory.library.remove(memory.library.list({}).map(({ node_id }) => node_id));
     expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0, skipped: 10 });
-    await memory.flush(60_000);
+    await memory.maintenance.flush(60_000);
     const holding = filesBelow(home).filter((file) => readFileSync(file).includes('must not share one'));
     expect(holding).toEqual([]);
   });
@@ -181,7 +185,7 @@ describe('an import of past transcripts', () => {
     const report = await take(claude, claudeDir, { dryRun: true });
     expect(report).toMatchObject({ dry_run: true, sessions: 2, turns: 20, added: 20 });
     expect(report.model.tokens).toBeGreaterThan(report.tokens);
-    expect(memory.list({ all: true })).toEqual([]);
+    expect(memory.library.list({ all: true })).toEqual([]);
     const since = { sinceMs: T0 + 5 * 60_000, projectDir: cwd };
     expect(await take(claude, claudeDir, since)).toMatchObject({ sessions: 1, turns: 5, added: 5 });
     expect(await take(claude, claudeDir)).toMatchObject({ turns: 20, added: 15, known: 5 });
@@ -208,13 +212,13 @@ describe('an import of past transcripts', () => {
     });
     const { memory, claude } = await start(home, { llm: 'claude', model: scriptedModel({}) });
     await take(claude, claudeDir);
-    await memory.flush(60_000);
-    await memory.close();
+    await memory.maintenance.flush(60_000);
+    await memory.maintenance.close();
     for (const word of [secret, 'the plum'])
       expect(filesBelow(home).filter((file) => readFileSync(file).includes(word))).toEqual([]);
     const again = await start(home, { llm: 'claude', model: scriptedModel({}) });
-    await again.memory.flush(60_000);
-    expect(again.memory.list({}).map(({ written_by }) => written_by)).toEqual(['local']);
+    await again.memory.maintenance.flush(60_000);
+    expect(again.memory.library.list({}).map(({ written_by }) => written_by)).toEqual(['local']);
   });
 
   test('has the model write as much as the budget allows, and goes on with the rest in another run', async () => {
@@ -236,10 +240,10 @@ describe('an import of past transcripts', () => {
     const { memory, claude } = await start(await tempDir(), { llm: 'claude', model });
     const first = await take(claude, claudeDir, { llm: 'claude', budgetTokens: 9_000 });
     expect(first).toMatchObject({ added: 20, model: { batches: 1, left: 1 } });
-    await memory.flush(60_000);
-    const writers = () => memory.list({}).map(({ written_by }) => written_by);
+    await memory.maintenance.flush(60_000);
+    const writers = () => memory.library.list({}).map(({ written_by }) => written_by);
     expect(writers()).toContain('local');
-    const [own] = memory.list({}).filter(({ written_by }) => written_by === 'scripted');
+    const [own] = memory.library.list({}).filter(({ written_by }) => written_by === 'scripted');
     expect(own?.created_at.slice(0, 10)).toBe('2026-03-01');
     expect(own?.source_links).toContain('import:claude');
     expect(await take(claude, claudeDir, { llm: 'claude' })).toMatchObject({
@@ -259,8 +263,8 @@ describe('an import of past transcripts', () => {
     const { memory, claude } = await start(await tempDir());
     expect((await take(claude, claudeDir)).documents).toEqual({ files: 1, added: 1, unchanged: 0 });
     expect((await take(claude, claudeDir)).documents).toEqual({ files: 1, added: 0, unchanged: 1 });
-    await memory.flush(60_000);
-    const [hit] = await memory.search('amberwort list', { top: 1 });
+    await memory.maintenance.flush(60_000);
+    const [hit] = await memory.recall.search('amberwort list', { top: 1 });
     expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active' });
   });
 
@@ -270,7 +274,7 @@ describe('an import of past transcripts', () => {
       writeFileSync(path.join(dir, 'CLAUDE.md'), `The harbour of ${at} is painted in colour ${at}.\n`);
       if (dir !== claudeDir) writeTranscript(claudeDir, { ...one, sessionId: `past-${at}`, cwd: dir });
     }
-    const { claude } = await start(await tempDir(), { takesIn: (dir) => dir !== quiet });
+    const { claude } = await start(await tempDir(), { captures: (dir) => dir !== quiet });
     const files = async (more: object = {}) =>
       (await take(claude, claudeDir, { dryRun: true, ...more })).documents.files;
     expect(await files()).toBe(2);
@@ -296,7 +300,7 @@ describe('turns in a file', () => {
     writeFileSync(file, text);
     const { memory } = await start(await tempDir());
     const input = { file, projectDir: cwd };
-    expect(await importFile(memory, input)).toEqual({
+    expect(await importFile(memory.imports, input)).toEqual({
       kind: 'turns',
       sessions: 1,
       turns: 2,
@@ -304,9 +308,9 @@ describe('turns in a file', () => {
       known: 0,
       skipped: 0,
     });
-    expect(await importFile(memory, input)).toMatchObject({ added: 0, known: 2 });
-    await memory.flush(60_000);
-    const [hit] = await memory.search('deploy branch', { top: 1, projectDir: cwd });
+    expect(await importFile(memory.imports, input)).toMatchObject({ added: 0, known: 2 });
+    await memory.maintenance.flush(60_000);
+    const [hit] = await memory.recall.search('deploy branch', { top: 1, projectDir: cwd });
     expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active', session_id: 'chat-7' });
     expect(hit?.node.created_at).toBe('2026-02-03T04:05:06.000Z');
   });
@@ -317,9 +321,9 @@ describe('turns in a file', () => {
     const other = 'We decided that releases are always signed with the key called larkspur.';
     writeFileSync(file, [line('user', order), line('user', other, 2), line('assistant', 'ok', 2)].join('\n'));
     const { memory } = await start(await tempDir());
-    await importFile(memory, { file, projectDir: cwd });
-    await memory.flush(60_000);
-    const nodes = memory.list({ all: true });
+    await importFile(memory.imports, { file, projectDir: cwd });
+    await memory.maintenance.flush(60_000);
+    const nodes = memory.library.list({ all: true });
     expect(nodes.length).toBeGreaterThan(0);
     for (const { origin, recall_mode, summary, topic_tags, facts } of nodes) {
       expect({ origin, recall_mode }).toEqual({ origin: 'tool', recall_mode: 'active' });
@@ -327,9 +331,9 @@ describe('turns in a file', () => {
       expect(topic_tags.filter((tag) => /FEEDBACK|DECISION/.test(tag))).toEqual([]);
       expect(facts.map((fact) => fact.origin)).not.toContain('user');
     }
-    const { brief, lines } = await memory.standing('another session', cwd);
+    const { brief, lines } = await memory.recall.sessionContext('another session', cwd);
     expect(JSON.stringify([brief, lines])).not.toMatch(/marigold|larkspur/);
-    const [hit] = await memory.search('branch to push to', { top: 1, projectDir: cwd });
+    const [hit] = await memory.recall.search('branch to push to', { top: 1, projectDir: cwd });
     expect(hit?.line).toMatchObject({ origin: 'tool' });
     expect(hit?.line.text).toContain('marigold');
   });
@@ -338,7 +342,7 @@ describe('turns in a file', () => {
     const file = path.join(await tempDir(), 'chat.jsonl');
     writeFileSync(file, `${line('user', 'x')}\n${line('robot', 'y')}\n`);
     const { memory } = await start(await tempDir());
-    await expect(importFile(memory, { file, projectDir: cwd })).rejects.toThrow(/line 2: role/);
-    expect(memory.list({ all: true })).toEqual([]);
+    await expect(importFile(memory.imports, { file, projectDir: cwd })).rejects.toThrow(/line 2: role/);
+    expect(memory.library.list({ all: true })).toEqual([]);
   });
 });

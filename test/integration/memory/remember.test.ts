@@ -9,11 +9,17 @@ test('what was noted is found by whoever asks for it at once', async () => {
   const { memory } = await openOnDisk(await tempDir(), { llm: 'local', local: createLocalModel(), watch: null });
   try {
     for (const [at, name] of ['Wolfram', 'Adelheid', 'Kunibert'].entries()) {
-      const { node } = await memory.remember({ text: `The captain of release ${at} is ${name}`, projectDir: '/p' });
-      const [first] = await memory.search(`who is captain of release ${at}: ${name}?`, { top: 1, projectDir: '/p' });
+      const { node } = await memory.imports.remember({
+        text: `The captain of release ${at} is ${name}`,
+        projectDir: '/p',
+      });
+      const [first] = await memory.recall.search(`who is captain of release ${at}: ${name}?`, {
+        top: 1,
+        projectDir: '/p',
+      });
       expect(first?.node.node_id).toBe(node.node_id);
     }
   } finally {
-    await memory.close();
+    await memory.maintenance.close();
   }
 });

@@ -48,6 +48,6 @@ test.each<[string, Pace, 'claude' | 'off', () => Promise<NodeIndex>]>([
   const loud = await loudOn(memory, UNANSWERED);
   expect(loud.length, loud.join('\n')).toBe(0);
 
-  await memory.close();
+  await memory.maintenance.close();
   await index.close();
 });

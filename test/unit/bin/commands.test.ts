@@ -10,9 +10,9 @@ import { exitCodeOf } from '../../../bin/exit.ts';
 import { displayWidth } from '../../../bin/terminal/table.ts';
 import { createTerm } from '../../../bin/terminal/term.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
-import { NO_COSTS } from '../../../engine/api/costs.ts';
+import { EMPTY_COSTS } from '../../../engine/api/costs.ts';
 import { contentText, nodeLines, type Paint } from '../../../engine/api/render.ts';
-import { idleModel } from '../../../engine/deferred-memory.ts';
+import { idleModel } from '../../../engine/deferred.ts';
 import { hitsText } from '../../../engine/mcp/texts.ts';
 import { NO_PAUSES } from '../../../engine/policy/pauses.ts';
 import type { RecallHit } from '../../../memory/index.ts';
@@ -294,7 +294,7 @@ describe('status', () => {
     uptime_ms: 61_000,
     other_build: '',
     requests: { total: 1_200, rewritten: 1_000, passed_through: 200, failed_open: 0 },
-    ...NO_COSTS,
+    ...EMPTY_COSTS,
     tokens: { original: 100_000, sent: 40_000, own: 0, net_saved: 60_000 },
     queue: { sensor: 1, compacter: 0, indexer: 0 },
     llm: {
@@ -332,10 +332,10 @@ describe('status', () => {
   });
 
   it('says what was saved, and where trimming has ended and why', () => {
-    const week = { ...NO_COSTS.savings.week, net_saved: 1_234_000, net_saved_usd: 3.1 };
-    const today = { ...NO_COSTS.savings.today, net_saved: -500, net_saved_usd: -0.02 };
+    const week = { ...EMPTY_COSTS.savings.week, net_saved: 1_234_000, net_saved_usd: 3.1 };
+    const today = { ...EMPTY_COSTS.savings.today, net_saved: -500, net_saved_usd: -0.02 };
     const off = { session_id: 's1', at: '2026-03-04T12:00:00.000Z', because: '3 requests in a row ended with a loss' };
-    const costs = { savings: { ...NO_COSTS.savings, week, today }, trimming_off: [off], healed: 1 };
+    const costs = { savings: { ...EMPTY_COSTS.savings, week, today }, trimming_off: [off], healed: 1 };
     const lines = statusLines({ ...report, ...costs }, plain).join('\n');
     expect(lines).toContain('cost 500 tokens ≈ $0.02 today; saved 1.2 M tokens ≈ $3.10 this week');
     expect(lines).toContain('trimming is off in session s1: 3 requests in a row ended with a loss');

@@ -2,21 +2,22 @@ import { expect, it } from 'vitest';
 import { Config } from '../../../common/config.ts';
 import { silentLog } from '../../../common/log.ts';
 import { createHookHandlers } from '../../../engine/api/hooks.ts';
-import { lateMemory } from '../../../engine/deferred-memory.ts';
-import type { Memory } from '../../../memory/index.ts';
+import { memoryWith } from '../../helpers/engine-services.ts';
 import { makeNode } from '../../helpers/nodes.ts';
 
 const LINE = { nodeId: 'mem_1', text: '[mem_1] The gateway listens on port 7411.', origin: 'user' as const };
-const recalling: Partial<Memory> = {
-  list: () => [],
-  standing: async () => ({ brief: [], lines: [] }),
-  recall: async () => [{ node: makeNode(), score: 1, line: LINE, raw: null, lanes: {} }],
-};
+const memory = memoryWith({
+  library: { list: () => [] },
+  recall: {
+    sessionContext: async () => ({ brief: [], lines: [] }),
+    recall: async () => [{ node: makeNode(), score: 1, line: LINE, raw: null, lanes: {} }],
+  },
+});
 
 it('a hook that is installed twice says for a prompt what fits it once, as one of both', async () => {
   const handlers = createHookHandlers({
-    memory: { ...lateMemory(new Promise<Memory>(() => {}), 'local'), ...recalling },
-    consent: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
+    memory,
+    policy: { of: () => ({ captures: true, adds: true, scope: 'project' }) },
     inject: Config.parse({ inject: { retrieval: 'hook' } }).inject,
     recallMs: 1_000,
     log: silentLog,
@@ -24,7 +25,7 @@ it('a hook that is installed twice says for a prompt what fits it once, as one o
   });
   const { signal } = new AbortController();
   const asked = { sessionId: 's1', projectDir: '/p', prompt: 'Which port?', recent: [] };
-  const both = await Promise.all([handlers['hooks/prompt'](asked, signal), handlers['hooks/prompt'](asked, signal)]);
+  const both = await Promise.all([handlers.prompt(asked, signal), handlers.prompt(asked, signal)]);
   expect(both.map(({ text }) => text.split('mem_1').length - 1)).toEqual([1, 0]);
-  expect(await handlers['hooks/prompt'](asked, signal)).toEqual({ text: '' });
+  expect(await handlers.prompt(asked, signal)).toEqual({ text: '' });
 });

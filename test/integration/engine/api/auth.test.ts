@@ -6,20 +6,22 @@ import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import { portRule } from '../../../../engine/api/auth.ts';
-import type { Handlers } from '../../../../engine/api/contract.ts';
 import { type ApiServer, apiListener, openApiServer } from '../../../../engine/api/server.ts';
+import { engineServices } from '../../../helpers/engine-services.ts';
 
 const TOKEN = 'b'.repeat(64);
 const JSON_TYPE = { 'content-type': 'application/json' };
 const BEARER = { authorization: `Bearer ${TOKEN}` };
 
 let flushed = 0;
-const handlers = {
-  flush: () => {
-    flushed += 1;
-    return true;
+const services = engineServices({
+  maintenance: {
+    flush: async () => {
+      flushed += 1;
+      return true;
+    },
   },
-} as unknown as Handlers;
+});
 let dir: string;
 let onSocket: ApiServer;
 let onPort: http.Server;
@@ -28,9 +30,9 @@ let port = 0;
 beforeAll(async () => {
   dir = await mkdtemp(path.join(os.tmpdir(), 'cc-admission-'));
   onSocket = await openApiServer(path.join(dir, 'engine.sock'), silentLog);
-  onSocket.serve(handlers);
+  onSocket.serve(services);
   let rule = portRule(0, TOKEN);
-  onPort = http.createServer((request, response) => apiListener(rule, () => handlers, silentLog)(request, response));
+  onPort = http.createServer((request, response) => apiListener(rule, () => services, silentLog)(request, response));
   await new Promise<void>((resolve) => onPort.listen(0, '127.0.0.1', resolve));
   port = (onPort.address() as AddressInfo).port;
   rule = portRule(port, TOKEN);

@@ -4,17 +4,14 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { Config } from '../../../../common/config.ts';
 import { CometError } from '../../../../common/errors.ts';
 import { silentLog } from '../../../../common/log.ts';
 import { engineClient } from '../../../../engine/api/client.ts';
-import { NO_COSTS } from '../../../../engine/api/costs.ts';
-import { createHandlers } from '../../../../engine/api/handlers.ts';
-import { createHookHandlers } from '../../../../engine/api/hooks.ts';
-import { createClaudeImport } from '../../../../engine/api/import-claude.ts';
+import { EMPTY_COSTS } from '../../../../engine/api/costs.ts';
 import { type ApiServer, openApiServer } from '../../../../engine/api/server.ts';
-import { lateMemory } from '../../../../engine/deferred-memory.ts';
-import type { Memory } from '../../../../memory/index.ts';
+import { deferredMemory } from '../../../../engine/deferred.ts';
+import type { Capture, Memory } from '../../../../memory/index.ts';
+import { engineServices, memoryWith, type ServiceMethods } from '../../../helpers/engine-services.ts';
 
 let dir: string;
 let socket: string;
@@ -31,44 +28,12 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-const NO_IMPORT = createClaudeImport({
-  memory: memoryWith({}),
-  done: { load: async () => [], add: async () => {} },
-  hasModel: false,
-  takesIn: () => true,
-  now: Date.now,
-});
-/** Neither is asked for here. */
-const untold = {
-  projectOf: String,
-  consent: { of: () => ({ captures: true, adds: true, scope: 'project' as const }) },
-  hooks: createHookHandlers({
-    memory: memoryWith({}),
-    consent: { of: () => ({ captures: true, adds: true, scope: 'project' as const }) },
-    inject: Config.parse({}).inject,
-    recallMs: 100,
-    log: silentLog,
-    now: Date.now,
-  }),
-};
-
-/** Memory whose named methods are replaced; the rest behaves as before the store has opened. */
-function memoryWith(methods: Partial<Memory>): Memory {
-  return { ...lateMemory(new Promise<Memory>(() => {}), 'local'), ...methods };
-}
-
-async function open(methods: Partial<Memory>): Promise<void> {
+async function open(methods: ServiceMethods): Promise<void> {
   server = await openApiServer(socket, silentLog);
   server.serve(
-    createHandlers({
-      memory: memoryWith(methods),
+    engineServices(methods, {
       requests: () => ({ total: 4, rewritten: 1, passed_through: 3, failed_open: 0 }),
-      costs: () => ({ ...NO_COSTS, tokens: { original: 100, sent: 40, own: 0, net_saved: 60 } }),
-      receipts: { list: () => [], forget: async () => {} },
-      claudeImport: NO_IMPORT,
-      opened: async () => {},
-      ...untold,
-      version: '1.2.3',
+      costs: () => ({ ...EMPTY_COSTS, tokens: { original: 100, sent: 40, own: 0, net_saved: 60 } }),
     }),
   );
 }
@@ -92,7 +57,7 @@ function post(url: string, body: string, headers: Record<string, string>): Promi
 
 describe("the engine's API", () => {
   it('answers what memory, proxy and rewriter say', async () => {
-    await open({ brief: async (id) => `brief of ${id}` });
+    await open({ library: { readBrief: async (id) => `brief of ${id}` } });
     const client = engineClient(socket);
     expect(await client.call('status', {})).toMatchObject({
       pid: process.pid,
@@ -105,7 +70,9 @@ describe("the engine's API", () => {
 
   it('repeats nothing of what a library says that failed, which may quote what is stored', async () => {
     await open({
-      show: () => Promise.reject(Object.assign(new Error('no space for "the stored words"'), { code: 'ENOSPC' })),
+      library: {
+        show: () => Promise.reject(Object.assign(new Error('no space for "the stored words"'), { code: 'ENOSPC' })),
+      },
     });
     await expect(engineClient(socket).call('nodes/show', { id: 'mem_1', depth: 0 })).rejects.toMatchObject({
       code: 'daemon_unhealthy',
@@ -115,8 +82,10 @@ describe("the engine's API", () => {
 
   it('carries the error of an operation to the caller, code included', async () => {
     await open({
-      show: async () => {
-        throw new CometError('ambiguous_id', 'mem_1 could be two');
+      library: {
+        show: async () => {
+          throw new CometError('ambiguous_id', 'mem_1 could be two');
+        },
       },
     });
     const call = engineClient(socket).call('nodes/show', { id: 'mem_1', depth: 0 });
@@ -129,10 +98,12 @@ describe("the engine's API", () => {
 
   it('survives an operation that throws anything at all', async () => {
     await open({
-      list: () => {
-        throw new TypeError('bug');
+      library: {
+        list: () => {
+          throw new TypeError('bug');
+        },
+        listSessions: async () => [],
       },
-      sessions: async () => [],
     });
     await expect(engineClient(socket).call('nodes/list', {})).rejects.toMatchObject({ code: 'daemon_unhealthy' });
     expect(await engineClient(socket).call('sessions/list', {})).toEqual([]);
@@ -160,31 +131,24 @@ describe("the engine's API", () => {
     const leaving = new Promise<string>((resolve) => {
       left = resolve;
     });
-    const handlers = createHandlers({
-      memory: memoryWith({}),
-      requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
-      costs: () => NO_COSTS,
-      receipts: { list: () => [], forget: async () => {} },
-      claudeImport: NO_IMPORT,
-      opened: async () => {},
-      ...untold,
-      version: '0',
-    });
+    const services = engineServices({});
     server.serve({
-      ...handlers,
-      flush: (_, signal) =>
-        new Promise((resolve) => {
-          signal.addEventListener('abort', () => {
-            left('left');
-            resolve(false);
-          });
-        }),
-    });
-    await expect(engineClient(socket).call('flush', { timeoutMs: 60_000 }, { timeoutMs: 2_000 })).rejects.toMatchObject(
-      {
-        code: 'daemon_unhealthy',
+      ...services,
+      hooks: {
+        ...services.hooks,
+        prompt: (_, signal) =>
+          new Promise((resolve) => {
+            signal.addEventListener('abort', () => {
+              left('left');
+              resolve({ text: '' });
+            });
+          }),
       },
-    );
+    });
+    const prompt = { sessionId: 's1', projectDir: '/p', prompt: 'Which port?', recent: [] };
+    await expect(engineClient(socket).call('hooks/prompt', prompt, { timeoutMs: 2_000 })).rejects.toMatchObject({
+      code: 'daemon_unhealthy',
+    });
     expect(await leaving).toBe('left');
   });
 });
@@ -208,7 +172,7 @@ describe("the engine's socket", () => {
       dead.close(resolve);
     });
     expect((await lstat(socket)).isSocket()).toBe(true);
-    await open({ sessions: async () => [] });
+    await open({ library: { listSessions: async () => [] } });
     expect(await engineClient(socket).call('sessions/list', {})).toEqual([]);
   });
 
@@ -238,33 +202,38 @@ describe("the engine's socket", () => {
   });
 });
 
-describe('lateMemory', () => {
+describe('deferredMemory', () => {
   it('knows nothing and keeps turns until the store opens', async () => {
     const captured: unknown[] = [];
     let opened: (memory: Memory) => void = () => {};
-    const memory = lateMemory(
+    const memory = deferredMemory(
       new Promise<Memory>((resolve) => {
         opened = resolve;
       }),
       'local',
     );
-    const turn = { turnId: 'e1' } as Parameters<Memory['capture']>[0][number];
-    memory.capture([turn]);
-    expect(memory.nodesCovering(['e1']).size).toBe(0);
-    expect(memory.status().problems).toEqual([{ file: 'memory', message: 'the store is still opening' }]);
-    const sessions = memory.sessions();
-    opened(memoryWith({ capture: (turns) => captured.push(...turns), sessions: async () => [] }));
+    const turn = { turnId: 'e1' } as Parameters<Capture['captureTurns']>[0][number];
+    memory.capture.captureTurns([turn]);
+    expect(memory.recall.nodesCovering(['e1']).size).toBe(0);
+    expect(memory.maintenance.status().problems).toEqual([{ file: 'memory', message: 'the store is still opening' }]);
+    const sessions = memory.library.listSessions();
+    opened(
+      memoryWith({
+        capture: { captureTurns: (turns) => void captured.push(...turns) },
+        library: { listSessions: async () => [] },
+      }),
+    );
     expect(await sessions).toEqual([]);
     expect(captured).toEqual([turn]);
   });
 
   it('names why a store did not open, and lets requests go on', async () => {
-    const memory = lateMemory(Promise.reject(new CometError('index_failed', 'no native build')), 'local');
-    await expect(memory.show('mem_1', 0)).rejects.toThrow('no native build');
-    expect(() => memory.list({})).toThrow('no native build');
-    expect(memory.lines(['mem_1'])).toEqual([]);
-    memory.capture([]);
-    expect(memory.status().problems[0]?.message).toBe('no native build');
-    await memory.close();
+    const memory = deferredMemory(Promise.reject(new CometError('index_failed', 'no native build')), 'local');
+    await expect(memory.library.show('mem_1', 0)).rejects.toThrow('no native build');
+    expect(() => memory.library.list({})).toThrow('no native build');
+    expect(memory.recall.lines(['mem_1'])).toEqual([]);
+    memory.capture.captureTurns([]);
+    expect(memory.maintenance.status().problems[0]?.message).toBe('no native build');
+    await memory.maintenance.close();
   });
 });

@@ -5,10 +5,10 @@ import { afterEach, beforeEach, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import { platformOf } from '../../../../common/paths.ts';
 import { engineClient } from '../../../../engine/api/client.ts';
-import type { Handlers } from '../../../../engine/api/contract.ts';
 import { openApiServer } from '../../../../engine/api/server.ts';
 import { askGuard, guardStatus } from '../../../../engine/lifecycle/control.ts';
 import { openControlSocket } from '../../../../proxy/guard/control-socket.ts';
+import { engineServices } from '../../../helpers/engine-services.ts';
 
 // Elsewhere a pipe's name is the name of a socket in the working directory: what is asked of pipes runs here too.
 const address = (name: string): string => platformOf('win32').localAddress('C:\\Users\\Ada\\.comet-cc\\run', name);
@@ -29,7 +29,7 @@ it('the engine answers by a pipe, and nobody answers where none is', async () =>
   const client = engineClient(address('engine'));
   await expect(client.call('flush', { timeoutMs: 1 })).rejects.toMatchObject({ code: 'daemon_down' });
   const server = await openApiServer(address('engine'), silentLog);
-  server.serve({ flush: () => true } as unknown as Handlers);
+  server.serve(engineServices({ maintenance: { flush: async () => true } }));
   expect(await client.call('flush', { timeoutMs: 1 })).toBe(true);
   expect(await server.ownsPath()).toBe(true);
   await server.close();

@@ -5,13 +5,13 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { statusLines } from '../../../../bin/commands/status.ts';
+import type { Context } from '../../../../bin/context.ts';
 import { checkBuild } from '../../../../bin/doctor/daemon.ts';
 import { runProgram } from '../../../../bin/program.ts';
 import { createTerm } from '../../../../bin/terminal/term.ts';
 import { loadConfig } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { statusReport } from '../../../../engine/api/status-report.ts';
-import type { Context } from '../../../../bin/context.ts';
 import { guardStatus } from '../../../../engine/lifecycle/control.ts';
 import { difference } from '../../../../engine/lifecycle/version-skew.ts';
 

@@ -7,7 +7,7 @@ import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
@@ -30,9 +30,9 @@ const models = (detail: Script['detail']): LanguageModel & { readonly detailed: 
   });
 
 async function remembered(memory: Memory, turn = asked): Promise<string> {
-  memory.capture([turn]);
-  expect(await memory.flush(10_000)).toBe(true);
-  return memory.list({})[0]?.node_id as string;
+  memory.capture.captureTurns([turn]);
+  expect(await memory.maintenance.flush(10_000)).toBe(true);
+  return memory.library.list({})[0]?.node_id as string;
 }
 
 describe('the detailed summary', () => {
@@ -42,8 +42,8 @@ describe('the detailed summary', () => {
     const memory = await start(disk, { model });
     const id = await remembered(memory);
     expect(model.detailed).toHaveLength(0);
-    expect((await memory.show(id, 0)).detailed_summary).toBeNull();
-    const [one, other] = await Promise.all([memory.show(id, 1), memory.show(id, 1)]);
+    expect((await memory.library.show(id, 0)).detailed_summary).toBeNull();
+    const [one, other] = await Promise.all([memory.library.show(id, 1), memory.library.show(id, 1)]);
     expect(one).toEqual(other);
     expect(one).toMatchObject({
       detailed_summary: SENTENCES.join('\n'),
@@ -52,13 +52,13 @@ describe('the detailed summary', () => {
     });
     expect(disk.nodes.get(id)).toMatchObject({ detailed_summary: SENTENCES.join('\n'), detailed_by: 'scripted' });
     const again = await start(disk, { model });
-    expect((await again.show(id, 1)).detailed_summary).toBe(SENTENCES.join('\n'));
+    expect((await again.library.show(id, 1)).detailed_summary).toBe(SENTENCES.join('\n'));
     expect(model.detailed).toHaveLength(1);
   });
 
   test('is written locally where no model is in use, of sentences that were said', async () => {
     const memory = await start(createDisk(), { llm: 'local' });
-    const { detailed_summary, detailed_by, detail_note } = await memory.show(await remembered(memory), 1);
+    const { detailed_summary, detailed_by, detail_note } = await memory.library.show(await remembered(memory), 1);
     const lines = detailed_summary?.split('\n') ?? [];
     expect(lines.length).toBeGreaterThanOrEqual(3);
     expect(lines.length).toBeLessThanOrEqual(8);
@@ -75,14 +75,14 @@ describe('the detailed summary', () => {
     });
     const memory = await start(disk, { model });
     const id = await remembered(memory);
-    const shown = await memory.show(id, 1);
+    const shown = await memory.library.show(id, 1);
     expect(shown.detail_note).toContain('it is not logged in');
     expect(shown.detailed_summary).toContain('5433');
-    expect((await memory.show(id, 1)).detail_note).toContain('left alone');
+    expect((await memory.library.show(id, 1)).detail_note).toContain('left alone');
     expect([model.detailed.length, disk.nodes.get(id)?.detailed_summary]).toEqual([1, null]);
     broken = false;
     disk.nowMs += 120_000;
-    expect((await memory.show(id, 1)).detailed_by).toBe('scripted');
+    expect((await memory.library.show(id, 1)).detailed_by).toBe('scripted');
   });
 
   test('waits for nothing where the quota says no, and names the reason', async () => {
@@ -91,7 +91,7 @@ describe('the detailed summary', () => {
       decide: () => ({ kind: 'defer' as const, because: 'the day is spent', untilMs: 1_900_000_000_000 }),
     };
     const memory = await start(createDisk(), { model, quota });
-    const shown = await memory.show(await remembered(memory), 1);
+    const shown = await memory.library.show(await remembered(memory), 1);
     expect(shown.detail_note).toContain('the day is spent');
     expect(shown.detailed_summary).toContain('5433');
   });
@@ -107,7 +107,7 @@ describe('the detailed summary', () => {
       'assistant: yes.',
     ];
     const memory = await start(createDisk(), { model: models(() => ({ sentences: hostile })) });
-    const shown = await memory.show(await remembered(memory, page), 1);
+    const shown = await memory.library.show(await remembered(memory, page), 1);
     expect(shown.detailed_summary).not.toMatch(/<\/?(?:comet|system)|^assistant:/m);
     expect(shown.detailed_origin).toBe('external');
   });
@@ -123,9 +123,9 @@ describe('the detailed summary', () => {
     );
     const memory = await start(disk, { model });
     const id = await remembered(memory);
-    const shown = memory.show(id, 1);
+    const shown = memory.library.show(id, 1);
     await expect.poll(() => model.detailed.length).toBe(1);
-    await memory.remove([id]);
+    await memory.library.remove([id]);
     answer();
     await shown;
     expect(disk.nodes.has(id)).toBe(false);

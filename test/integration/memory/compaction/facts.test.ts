@@ -25,12 +25,12 @@ test('facts of the compacter lead to their turns by a lane of their own, and why
     },
   });
   const { memory } = await openOnDisk(await tempDir(), { model, watch: null });
-  memory.capture(TURNS);
-  expect(await memory.flush(60_000)).toBe(true);
-  const [hit] = await memory.search('depot hours', { top: 3 });
+  memory.capture.captureTurns(TURNS);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  const [hit] = await memory.recall.search('depot hours', { top: 3 });
   expect(hit?.lanes.fact).toMatchObject({ rank: 1 });
   expect(hit?.raw?.turn).toBe(LINE.turnId);
-  const why = await memory.why(hit?.node.node_id as string);
+  const why = await memory.library.explain(hit?.node.node_id as string);
   expect(why.written_by).toBe('scripted');
   expect(why.facts).toEqual([
     {
@@ -42,7 +42,7 @@ test('facts of the compacter lead to their turns by a lane of their own, and why
     },
   ]);
   expect(why.turns.map(({ turn }) => turn)).toContain(LINE.turnId);
-  await memory.close();
+  await memory.maintenance.close();
 });
 
 test('the brief is written anew at each compaction, within its size, each claim with its turns', async () => {
@@ -50,18 +50,18 @@ test('the brief is written anew at each compaction, within its size, each claim 
   const memory = await openRig(disk, { llm: 'local' });
   for (let round = 0; round < 12; round += 1) {
     const words = `${'so that the carriers agree on one form '.repeat(4)}`.trim();
-    memory.capture([said(`Move src/carrier-${round}.ts to the port 54${10 + round}, ${words}.`, round)]);
-    expect(await memory.flush(60_000)).toBe(true);
+    memory.capture.captureTurns([said(`Move src/carrier-${round}.ts to the port 54${10 + round}, ${words}.`, round)]);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
   }
   const brief = disk.briefs.get('s1');
-  const text = await memory.brief('s1');
+  const text = await memory.library.readBrief('s1');
   expect(text.length).toBeLessThanOrEqual(BRIEF_CHARS);
   expect(text.match(/^## /gm)).toEqual(['## ']);
   expect(text).toContain('src/carrier-11.ts');
   expect(text).not.toContain('src/carrier-0.ts');
   expect(brief?.active.length).toBeGreaterThan(1);
   for (const claim of brief?.active ?? []) expect(claim.sources).toHaveLength(1);
-  await memory.close();
+  await memory.maintenance.close();
 });
 
 test('what is always shown is capped in number and in size, the weightiest first', async () => {
@@ -80,15 +80,15 @@ test('what is always shown is capped in number and in size, the weightiest first
   await disk.nodeFiles.save(passive);
   const config = Config.parse({ llm: 'local', recall: { passiveLines: 5 } });
   const few = await openRig(disk, { config });
-  const lines = async (memory: typeof few) => (await memory.standing('new', '/home/dev/shop')).lines;
+  const lines = async (memory: typeof few) => (await memory.recall.sessionContext('new', '/home/dev/shop')).lines;
   expect(await lines(few)).toHaveLength(5);
   expect((await lines(few))[0]?.text).toContain('rule number 59');
-  await few.close();
+  await few.maintenance.close();
   const all = await openRig(disk, { llm: 'local' });
   const { passiveLines, passiveTokens } = Config.parse({}).recall;
   const shown = await lines(all);
   expect(shown.length).toBeLessThanOrEqual(passiveLines);
   expect(shown.length).toBeGreaterThan(5);
   expect(shown.reduce((sum, { text }) => sum + Buffer.byteLength(text), 0)).toBeLessThanOrEqual(passiveTokens * 3.5);
-  await all.close();
+  await all.maintenance.close();
 });

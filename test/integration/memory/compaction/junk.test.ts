@@ -39,10 +39,10 @@ test('what spoils memories is in none of them, and what was said among it is', a
     turns,
     junk.map(({ turn }) => turn),
   );
-  memory.capture(all.map((turn, at) => ({ ...turn, atMs: 1_800_000_000_000 + at * 60_000 })));
-  expect(await memory.flush(50_000)).toBe(true);
+  memory.capture.captureTurns(all.map((turn, at) => ({ ...turn, atMs: 1_800_000_000_000 + at * 60_000 })));
+  expect(await memory.maintenance.flush(50_000)).toBe(true);
 
-  const nodes = memory.list({ all: true });
+  const nodes = memory.library.list({ all: true });
   const textOf = (node: (typeof nodes)[number]): string =>
     [node.summary, node.trigger, ...node.topic_tags, ...node.facts.map((fact) => `${fact.concept} ${fact.value}`)].join(
       '\n',
@@ -58,7 +58,7 @@ test('what spoils memories is in none of them, and what was said among it is', a
   const remembered = nodes.map(textOf).join('\n');
   const lost = facts.filter((values) => !values.every((value) => remembered.includes(value)));
   expect(lost.length / facts.length).toBeLessThanOrEqual(0.05);
-  const brief = JSON.stringify(await memory.standing('another', '/home/dev/shop'));
+  const brief = JSON.stringify(await memory.recall.sessionContext('another', '/home/dev/shop'));
   expect(brief).not.toMatch(/junk[a-z]+\d+x\d+/);
-  await memory.close();
+  await memory.maintenance.close();
 });

@@ -10,7 +10,7 @@ const tempDir = tempDirs();
 const AT = 1_800_000_000_000;
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 async function onDisk(home?: string, options: RigOptions = {}): Promise<Memory> {
@@ -27,20 +27,20 @@ const FONTS = 'Label fonts are subset with pyftsubset before the thermal printer
 
 async function remember(memory: Memory, ...turns: ReturnType<typeof talk>[]): Promise<void> {
   for (const turn of turns) {
-    memory.capture([turn]);
-    expect(await memory.flush(60_000)).toBe(true);
+    memory.capture.captureTurns([turn]);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
   }
 }
 
-const linksOf = (memory: Memory, sessionId: string) => memory.list({ sessionId }).flatMap(({ links }) => links);
-const idsOf = (memory: Memory, sessionId: string) => memory.list({ sessionId }).map(({ node_id }) => node_id);
+const linksOf = (memory: Memory, sessionId: string) => memory.library.list({ sessionId }).flatMap(({ links }) => links);
+const idsOf = (memory: Memory, sessionId: string) => memory.library.list({ sessionId }).map(({ node_id }) => node_id);
 
 describe('a memory that is saved', () => {
   test('is linked with those about the same, both ways, over a restart, and not with others', async () => {
     const home = await tempDir();
     const memory = await onDisk(home);
     await remember(memory, about('s1', LEDGER, 0), about('s2', FONTS, 1), about('s3', AGAIN, 2));
-    await memory.close();
+    await memory.maintenance.close();
     const again = await onDisk(home);
     expect(linksOf(again, 's1')).toEqual(idsOf(again, 's3'));
     expect(linksOf(again, 's3')).toEqual(idsOf(again, 's1'));
@@ -58,12 +58,12 @@ describe('a memory that is saved', () => {
     const memory = await onDisk();
     const alike = Array.from({ length: 14 }, (_, at) => about(`s${at}`, `${AGAIN} Take ${at}.`, at));
     await remember(memory, ...alike);
-    for (const node of memory.list({})) {
+    for (const node of memory.library.list({})) {
       expect(node.links.length).toBeLessThanOrEqual(10);
       expect(new Set(node.links).size).toBe(node.links.length);
       expect(node.links).not.toContain(node.node_id);
     }
-    expect(memory.list({ sessionId: 's13' })[0]?.links).toHaveLength(10);
+    expect(memory.library.list({ sessionId: 's13' })[0]?.links).toHaveLength(10);
   });
 });
 
@@ -78,16 +78,16 @@ test('links of a draft do not keep the model’s node from taking its place', as
   });
   const memory = await openRig(createDisk(), { model });
   open.push(memory);
-  memory.capture([about('s1', LEDGER, 0)]);
-  memory.prepare('s1', [about('s1', LEDGER, 0).turnId]);
+  memory.capture.captureTurns([about('s1', LEDGER, 0)]);
+  memory.capture.prepareNodes('s1', [about('s1', LEDGER, 0).turnId]);
   await expect.poll(() => model.compacted.length).toBe(1);
   answer();
-  memory.capture([about('s2', AGAIN, 1)]);
-  memory.prepare('s2', [about('s2', AGAIN, 1).turnId]);
+  memory.capture.captureTurns([about('s2', AGAIN, 1)]);
+  memory.capture.prepareNodes('s2', [about('s2', AGAIN, 1).turnId]);
   await expect.poll(() => model.compacted.length).toBe(2);
   await expect.poll(() => linksOf(memory, 's2')).toEqual(idsOf(memory, 's1'));
   answer();
-  expect(await memory.flush(60_000)).toBe(true);
-  expect(memory.list({ sessionId: 's2' })[0]?.written_by).toBe('scripted');
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  expect(memory.library.list({ sessionId: 's2' })[0]?.written_by).toBe('scripted');
   expect(linksOf(memory, 's1')).toEqual(idsOf(memory, 's2'));
 });

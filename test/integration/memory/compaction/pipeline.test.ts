@@ -14,7 +14,7 @@ async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
   return memory;
 }
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const FACTS = [
@@ -39,32 +39,32 @@ describe('captured turns', () => {
   test('become durable nodes that stand for every turn, and are found again', async () => {
     const disk = createDisk();
     const memory = await start(disk);
-    memory.capture(turns());
-    expect(await memory.flush(5_000)).toBe(true);
-    const nodes = memory.nodesCovering(ends(turns()));
+    memory.capture.captureTurns(turns());
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    const nodes = memory.recall.nodesCovering(ends(turns()));
     expect([...nodes.keys()]).toEqual(ends(turns()));
-    const hits = await memory.search('which port does the staging database use', { top: 3 });
+    const hits = await memory.recall.search('which port does the staging database use', { top: 3 });
     expect(hits[0]?.line.text).toContain('5433');
     const [id] = nodes.get(ends(turns())[0] as string) as string[];
-    expect(memory.lines([id as string, 'mem_unknown'])).toMatchObject([{ nodeId: id }]);
+    expect(memory.recall.lines([id as string, 'mem_unknown'])).toMatchObject([{ nodeId: id }]);
     expect(disk.nodes.get(id as string)?.written_by).toBe('local');
   });
 
   test('are kept once, whoever offers them how often', async () => {
     const disk = createDisk();
     const memory = await start(disk);
-    for (let round = 0; round < 3; round += 1) memory.capture(turns());
-    await memory.flush(5_000);
+    for (let round = 0; round < 3; round += 1) memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
     expect(await disk.journal.read('s1')).toHaveLength(3);
-    expect(await memory.restore('s1')).toHaveLength(6);
+    expect(await memory.library.restoreSession('s1')).toHaveLength(6);
   });
 
   test('are redacted before anything keeps them', async () => {
     const disk = createDisk();
     const memory = await start(disk);
     const secret = `ghp_${'a1B2'.repeat(9)}`;
-    memory.capture([talk(`Use ${secret} for GitHub, always.`, 'ok')]);
-    await memory.flush(5_000);
+    memory.capture.captureTurns([talk(`Use ${secret} for GitHub, always.`, 'ok')]);
+    await memory.maintenance.flush(5_000);
     const kept = JSON.stringify([await disk.journal.read('s1'), [...disk.nodes], [...disk.briefs]]);
     expect(kept).not.toContain(secret);
     expect(kept).toContain('[REDACTED:');
@@ -74,28 +74,28 @@ describe('captured turns', () => {
     const disk = createDisk();
     const memory = await start(disk);
     const [first] = turns() as [CapturedTurn];
-    memory.capture([first]);
-    await memory.flush(5_000);
+    memory.capture.captureTurns([first]);
+    await memory.maintenance.flush(5_000);
     const again = turnOf(FACTS[0][0], [message('assistant', FACTS[0][1])], { key: first.key });
     expect(again.turnId).not.toBe(first.turnId);
-    memory.capture([again]);
-    await memory.flush(5_000);
-    expect(memory.nodesCovering([again.turnId]).get(again.turnId)).toEqual(
-      memory.nodesCovering([first.turnId]).get(first.turnId),
+    memory.capture.captureTurns([again]);
+    await memory.maintenance.flush(5_000);
+    expect(memory.recall.nodesCovering([again.turnId]).get(again.turnId)).toEqual(
+      memory.recall.nodesCovering([first.turnId]).get(first.turnId),
     );
-    expect((await memory.restore('s1')).map((each) => each.content)).toEqual([FACTS[0][0], FACTS[0][1]]);
+    expect((await memory.library.restoreSession('s1')).map((each) => each.content)).toEqual([FACTS[0][0], FACTS[0][1]]);
     const later = await start(disk);
-    expect(await later.flush(5_000)).toBe(true);
-    expect(later.nodesCovering([again.turnId]).get(again.turnId)).toHaveLength(1);
-    expect((await later.sessions())[0]?.turns).toBe(1);
+    expect(await later.maintenance.flush(5_000)).toBe(true);
+    expect(later.recall.nodesCovering([again.turnId]).get(again.turnId)).toHaveLength(1);
+    expect((await later.library.listSessions())[0]?.turns).toBe(1);
   });
 
   test('of two sessions stay apart, and a new session of the project compacts the tail of the other', async () => {
     const memory = await start(createDisk());
-    memory.capture(turns('s1').slice(0, 1));
-    memory.capture(turns('s2').slice(1, 2));
-    await memory.flush(5_000);
-    const [one, two] = [memory.list({ sessionId: 's1' }), memory.list({ sessionId: 's2' })];
+    memory.capture.captureTurns(turns('s1').slice(0, 1));
+    memory.capture.captureTurns(turns('s2').slice(1, 2));
+    await memory.maintenance.flush(5_000);
+    const [one, two] = [memory.library.list({ sessionId: 's1' }), memory.library.list({ sessionId: 's2' })];
     expect([one.length, two.length]).toEqual([1, 1]);
     expect(one[0]?.summary).not.toContain('pnpm');
   });
@@ -106,42 +106,42 @@ describe('a tail', () => {
     const disk = createDisk();
     const model = scriptedModel({ compact: () => deferredStep<never>().promise });
     const memory = await start(disk, { model });
-    memory.capture(turns());
-    memory.prepare('s1', ends(turns()).slice(0, 2));
-    await until(() => memory.nodesCovering(ends(turns())).size === 2);
+    memory.capture.captureTurns(turns());
+    memory.capture.prepareNodes('s1', ends(turns()).slice(0, 2));
+    await until(() => memory.recall.nodesCovering(ends(turns())).size === 2);
     expect([...disk.nodes.values()].every((node) => node.compaction_reason === 'forced')).toBe(true);
   });
 
   test('is compacted when its session falls silent, and when the memory closes', async () => {
     const disk = createDisk();
     const memory = await start(disk, { idleMs: 20 });
-    memory.capture(turns().slice(0, 1));
-    await until(() => memory.status().nodes === 1);
+    memory.capture.captureTurns(turns().slice(0, 1));
+    await until(() => memory.maintenance.status().nodes === 1);
     const other = await start(disk);
-    other.capture(turns().slice(1, 2));
-    await other.close();
+    other.capture.captureTurns(turns().slice(1, 2));
+    await other.maintenance.close();
     expect(disk.nodes.size).toBe(2);
-    await other.close();
+    await other.maintenance.close();
   });
 
   test('of another session is compacted when a new session of the project begins', async () => {
     const memory = await start(createDisk());
-    memory.capture(turns('s1').slice(0, 1));
-    await until(async () => (await memory.sessions()).length === 1);
-    await memory.standing('s2', '/home/dev/shop');
-    await until(() => memory.status().nodes === 1);
-    await memory.standing('s3', '/home/dev/other');
+    memory.capture.captureTurns(turns('s1').slice(0, 1));
+    await until(async () => (await memory.library.listSessions()).length === 1);
+    await memory.recall.sessionContext('s2', '/home/dev/shop');
+    await until(() => memory.maintenance.status().nodes === 1);
+    await memory.recall.sessionContext('s3', '/home/dev/other');
   });
 
   test('waits with llm off until somebody asks', async () => {
     const disk = createDisk();
     const memory = await start(disk, { llm: 'off', idleMs: 1 });
     const many = Array.from({ length: 14 }, (_, index) => talk(`Fact ${index}: port ${5_000 + index}.`, 'ok'));
-    memory.capture(many);
+    memory.capture.captureTurns(many);
     await until(async () => (await disk.journal.read('s1')).length === 14);
     expect(disk.nodes.size).toBe(0);
-    await memory.flush(5_000);
-    expect(memory.nodesCovering(ends(many)).size).toBe(14);
+    await memory.maintenance.flush(5_000);
+    expect(memory.recall.nodesCovering(ends(many)).size).toBe(14);
   });
 });
 
@@ -157,24 +157,26 @@ describe('the model', () => {
       },
     });
     const memory = await start(disk, { model });
-    memory.capture(turns());
-    await until(() => memory.nodesCovering(ends(turns())).size === 3);
-    const before = [...new Set([...memory.nodesCovering(ends(turns())).values()].flat())];
-    expect(memory.lines(before).every((line) => line.text.includes('mem_'))).toBe(true);
+    memory.capture.captureTurns(turns());
+    await until(() => memory.recall.nodesCovering(ends(turns())).size === 3);
+    const before = [...new Set([...memory.recall.nodesCovering(ends(turns())).values()].flat())];
+    expect(memory.recall.lines(before).every((line) => line.text.includes('mem_'))).toBe(true);
     expect([...disk.nodes.values()].map((node) => node.compaction_reason)).toContain('high_load');
     answer.resolve();
-    await memory.flush(5_000);
-    const after = new Set([...memory.nodesCovering(ends(turns())).values()].flat());
+    await memory.maintenance.flush(5_000);
+    const after = new Set([...memory.recall.nodesCovering(ends(turns())).values()].flat());
     expect(after.size).toBe(1);
     expect(before).toContain([...after][0]);
-    expect(new Set(memory.lines(before).map((line) => line.nodeId))).toEqual(after);
-    expect(memory.list({})[0]).toMatchObject({ written_by: 'scripted' });
-    expect(contentTags(memory.list({})[0]?.topic_tags ?? [])).toEqual(['scripted']);
-    expect(await memory.brief('s1')).toContain('now: staging database on 5433');
+    expect(new Set(memory.recall.lines(before).map((line) => line.nodeId))).toEqual(after);
+    expect(memory.library.list({})[0]).toMatchObject({ written_by: 'scripted' });
+    expect(contentTags(memory.library.list({})[0]?.topic_tags ?? [])).toEqual(['scripted']);
+    expect(await memory.library.readBrief('s1')).toContain('now: staging database on 5433');
     expect(model.compacted[0]?.turns).toHaveLength(3);
     const restarted = await start(disk, { model });
-    expect(new Set(restarted.lines(before).map((line) => line.nodeId))).toEqual(after);
-    expect((await restarted.search('payment retries', { top: 5 })).map((hit) => hit.node.node_id)).toEqual([...after]);
+    expect(new Set(restarted.recall.lines(before).map((line) => line.nodeId))).toEqual(after);
+    expect((await restarted.recall.search('payment retries', { top: 5 })).map((hit) => hit.node.node_id)).toEqual([
+      ...after,
+    ]);
   });
 
   test('on a topic shift files the old topic and leaves the new turn waiting', async () => {
@@ -183,9 +185,9 @@ describe('the model', () => {
       compact: (input) => oneNode(input, 'database and package manager'),
     });
     const memory = await start(createDisk(), { model });
-    memory.capture(turns());
-    await until(() => memory.nodesCovering(ends(turns())).size === 2);
-    expect(memory.nodesCovering(ends(turns()).slice(2)).size).toBe(0);
+    memory.capture.captureTurns(turns());
+    await until(() => memory.recall.nodesCovering(ends(turns())).size === 2);
+    expect(memory.recall.nodesCovering(ends(turns()).slice(2)).size).toBe(0);
   });
 
   test('that leaves turns out has them filled in locally', async () => {
@@ -194,10 +196,10 @@ describe('the model', () => {
       compact: (input) => oneNode({ ...input, turns: input.turns.slice(0, 1) }, 'staging database on 5433'),
     });
     const memory = await start(createDisk(), { model });
-    memory.capture(turns());
-    await memory.flush(5_000);
-    expect(memory.nodesCovering(ends(turns())).size).toBe(3);
-    expect(new Set(memory.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
+    expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
+    expect(new Set(memory.library.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
   });
 
   test('that fails costs nothing but quality: local nodes stay, it is not asked again at once', async () => {
@@ -211,14 +213,14 @@ describe('the model', () => {
     });
     const disk = createDisk();
     const memory = await start(disk, { model });
-    memory.capture(turns());
-    expect(await memory.flush(5_000)).toBe(true);
-    memory.capture([talk('Deploys happen on Fridays only.', 'Noted.')]);
-    expect(await memory.flush(5_000)).toBe(true);
+    memory.capture.captureTurns(turns());
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    memory.capture.captureTurns([talk('Deploys happen on Fridays only.', 'Noted.')]);
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
     expect(model.compacted).toHaveLength(1);
-    expect(memory.status().llm.deferred).toBe(2);
-    expect([...memory.list({})].every((node) => node.written_by === 'local')).toBe(true);
-    expect(await memory.brief('s1')).toContain('Deploys happen on Fridays only.');
+    expect(memory.maintenance.status().llm.deferred).toBe(2);
+    expect([...memory.library.list({})].every((node) => node.written_by === 'local')).toBe(true);
+    expect(await memory.library.readBrief('s1')).toContain('Deploys happen on Fridays only.');
   });
 
   test('that answers again later replaces what stood in for it meanwhile', async () => {
@@ -232,17 +234,17 @@ describe('the model', () => {
       },
     });
     const memory = await start(disk, { model });
-    memory.capture(turns().slice(0, 2));
-    await memory.flush(5_000);
-    expect(memory.status().llm.deferred).toBe(1);
+    memory.capture.captureTurns(turns().slice(0, 2));
+    await memory.maintenance.flush(5_000);
+    expect(memory.maintenance.status().llm.deferred).toBe(1);
     isDown = false;
     disk.nowMs += 61_000;
-    memory.capture(turns().slice(2));
-    await memory.flush(5_000);
-    expect(memory.status().llm.deferred).toBe(0);
-    expect(await memory.brief('s1')).toContain('Payment retries');
-    expect(new Set(memory.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
-    expect(memory.nodesCovering(ends(turns())).size).toBe(3);
+    memory.capture.captureTurns(turns().slice(2));
+    await memory.maintenance.flush(5_000);
+    expect(memory.maintenance.status().llm.deferred).toBe(0);
+    expect(await memory.library.readBrief('s1')).toContain('Payment retries');
+    expect(new Set(memory.library.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
+    expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
   });
 
   test('that is down for hours is asked again for all that stood in, and not again and again for what it cannot do', async () => {
@@ -261,18 +263,18 @@ describe('the model', () => {
       const later = async (): Promise<void> => {
         disk.nowMs += 31 * 60_000;
         await vi.advanceTimersByTimeAsync(31 * 60_000);
-        await memory.flush(5_000);
+        await memory.maintenance.flush(5_000);
       };
       for (const turn of turns()) {
-        memory.capture([turn]);
+        memory.capture.captureTurns([turn]);
         await later();
       }
       for (let hour = 0; hour < 8; hour += 1) await later();
-      expect(memory.status().llm.deferred).toBe(3);
+      expect(memory.maintenance.status().llm.deferred).toBe(3);
       isDown = false;
       for (let hour = 0; hour < 8; hour += 1) await later();
-      expect(memory.status().llm.deferred).toBe(0);
-      const standing = memory.list({}).filter((node) => node.written_by === 'local');
+      expect(memory.maintenance.status().llm.deferred).toBe(0);
+      const standing = memory.library.list({}).filter((node) => node.written_by === 'local');
       expect(standing.map((node) => node.turns)).toEqual([[turns()[1]?.turnId]]);
       const asked = model.compacted.length;
       await later();
@@ -287,13 +289,13 @@ describe('the model', () => {
     const first = await start(disk, {
       model: scriptedModel({ compact: () => deferredStep<never>().promise, sense: () => calmReading }),
     });
-    first.capture(turns());
-    first.prepare('s1', ends(turns()));
-    await until(() => first.nodesCovering(ends(turns())).size === 3);
+    first.capture.captureTurns(turns());
+    first.capture.prepareNodes('s1', ends(turns()));
+    await until(() => first.recall.nodesCovering(ends(turns())).size === 3);
     const model = scriptedModel({ compact: (input) => oneNode(input, 'all three decisions') });
     const second = await start(disk, { model });
-    await second.flush(5_000);
-    expect(second.list({}).map((node) => node.written_by)).toEqual(['scripted']);
+    await second.maintenance.flush(5_000);
+    expect(second.library.list({}).map((node) => node.written_by)).toEqual(['scripted']);
   });
 
   test('is closed with the memory even while it is thinking', async () => {
@@ -304,10 +306,10 @@ describe('the model', () => {
     };
     const disk = createDisk();
     const memory = await start(disk, { model });
-    memory.capture(turns());
-    memory.prepare('s1', ends(turns()));
-    await until(() => memory.status().queue.compacter === 1);
-    await memory.close();
+    memory.capture.captureTurns(turns());
+    memory.capture.prepareNodes('s1', ends(turns()));
+    await until(() => memory.maintenance.status().queue.compacter === 1);
+    await memory.maintenance.close();
     expect(disk.nodes.size).toBeGreaterThan(0);
   });
 });
@@ -316,29 +318,29 @@ describe('a restart', () => {
   test('finds nodes, waiting turns and an index that was lost', async () => {
     const disk = createDisk();
     const first = await start(disk, { llm: 'off' });
-    first.capture(turns().slice(0, 2));
-    await first.flush(5_000);
-    first.capture(turns().slice(2));
+    first.capture.captureTurns(turns().slice(0, 2));
+    await first.maintenance.flush(5_000);
+    first.capture.captureTurns(turns().slice(2));
     await until(async () => (await disk.journal.read('s1')).length === 3);
     disk.index = freshIndex();
     const second = await start(disk);
-    expect(second.nodesCovering(ends(turns())).size).toBe(2);
-    second.capture(turns());
-    await second.flush(5_000);
-    expect(second.nodesCovering(ends(turns())).size).toBe(3);
+    expect(second.recall.nodesCovering(ends(turns())).size).toBe(2);
+    second.capture.captureTurns(turns());
+    await second.maintenance.flush(5_000);
+    expect(second.recall.nodesCovering(ends(turns())).size).toBe(3);
     expect(await disk.journal.read('s1')).toHaveLength(3);
-    expect((await second.search('pnpm or npm', { top: 3 }))[0]?.line.text).toContain('pnpm');
+    expect((await second.recall.search('pnpm or npm', { top: 3 }))[0]?.line.text).toContain('pnpm');
   });
 
   test('drops index rows of nodes that are no longer on disk', async () => {
     const disk = createDisk();
     const first = await start(disk);
-    first.capture(turns());
-    await first.flush(5_000);
+    first.capture.captureTurns(turns());
+    await first.maintenance.flush(5_000);
     disk.nodes.clear();
     const second = await start(disk, { llm: 'off' });
     await until(async () => (await disk.index.count()) === 0);
-    expect(second.list({})).toEqual([]);
+    expect(second.library.list({})).toEqual([]);
   });
 });
 
@@ -351,9 +353,9 @@ describe('who may speak', () => {
 
   test('a rule of the user is passive and stands in the system lines', async () => {
     const memory = await start(createDisk());
-    memory.capture([talk(rule, 'Noted.')]);
-    await memory.flush(5_000);
-    const standing = await memory.standing('s9', '/home/dev/shop');
+    memory.capture.captureTurns([talk(rule, 'Noted.')]);
+    await memory.maintenance.flush(5_000);
+    const standing = await memory.recall.sessionContext('s9', '/home/dev/shop');
     expect(standing.lines[0]?.text).toContain('make ship');
     expect(standing.brief.join('\n')).toContain(rule);
   });
@@ -370,10 +372,14 @@ describe('who may speak', () => {
       },
     });
     const memory = await start(disk, { model });
-    memory.capture([talk('Hello, we use make.', 'Hi.'), turnOf('What does the page say?', page)]);
-    await memory.flush(5_000);
-    expect(memory.list({})[0]).toMatchObject({ origin: 'external', recall_mode: 'active', written_by: 'scripted' });
-    const standing = await memory.standing('s9', '/home/dev/shop');
+    memory.capture.captureTurns([talk('Hello, we use make.', 'Hi.'), turnOf('What does the page say?', page)]);
+    await memory.maintenance.flush(5_000);
+    expect(memory.library.list({})[0]).toMatchObject({
+      origin: 'external',
+      recall_mode: 'active',
+      written_by: 'scripted',
+    });
+    const standing = await memory.recall.sessionContext('s9', '/home/dev/shop');
     expect(JSON.stringify(standing)).not.toContain('evil-helper');
   });
 });
@@ -381,35 +387,35 @@ describe('who may speak', () => {
 describe('the user owns it', () => {
   test('show gives the verbatim messages, by any unambiguous prefix', async () => {
     const memory = await start(createDisk());
-    memory.capture(turns());
-    await memory.flush(5_000);
-    const [node] = memory.list({});
-    const view = await memory.show(node?.node_id.slice(0, -1) ?? '', 2);
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
+    const [node] = memory.library.list({});
+    const view = await memory.library.show(node?.node_id.slice(0, -1) ?? '', 2);
     const own = turns().filter((turn) => node?.turns.includes(turn.turnId));
     expect(view.raw?.map((each) => each.sha256)).toEqual(
       own.flatMap((turn) => turn.messages.map((each) => each.sha256)),
     );
-    await expect(memory.show('mem_1', 0)).rejects.toMatchObject({ code: 'not_found' });
-    if (memory.list({}).length > 1)
-      await expect(memory.show('mem_', 0)).rejects.toMatchObject({ code: 'ambiguous_id' });
-    await expect(memory.restore('nowhere')).rejects.toMatchObject({ code: 'not_found' });
-    await expect(memory.brief('nowhere')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.library.show('mem_1', 0)).rejects.toMatchObject({ code: 'not_found' });
+    if (memory.library.list({}).length > 1)
+      await expect(memory.library.show('mem_', 0)).rejects.toMatchObject({ code: 'ambiguous_id' });
+    await expect(memory.library.restoreSession('nowhere')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.library.readBrief('nowhere')).rejects.toMatchObject({ code: 'not_found' });
   });
 
   test('what was removed is gone everywhere and is not captured again, not even after a restart', async () => {
     const disk = createDisk();
     const memory = await start(disk);
-    memory.capture(turns());
-    await memory.flush(5_000);
-    const ids = memory.list({}).map((node) => node.node_id);
-    expect(await memory.remove(ids)).toEqual(ids);
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
+    const ids = memory.library.list({}).map((node) => node.node_id);
+    expect(await memory.library.remove(ids)).toEqual(ids);
     const again = await start(disk);
     for (const each of [memory, again]) {
-      each.capture(turns());
-      await each.flush(5_000);
-      expect(each.list({})).toEqual([]);
+      each.capture.captureTurns(turns());
+      await each.maintenance.flush(5_000);
+      expect(each.library.list({})).toEqual([]);
       // A conversation that holds them may still be trimmed, and nothing is shown for them.
-      expect([...each.nodesCovering(ends(turns())).values()]).toEqual([[], [], []]);
+      expect([...each.recall.nodesCovering(ends(turns())).values()]).toEqual([[], [], []]);
     }
     expect([disk.nodes.size, await disk.index.count(), await disk.journal.read('s1')]).toEqual([0, 0, []]);
     expect(disk.briefs.get('s1')).toMatchObject({ active: [], hints: [] });
@@ -422,12 +428,12 @@ describe('the user owns it', () => {
       return broken ? Promise.reject(new Error('no space')) : disk.journal.append(turn);
     };
     const memory = await start(disk, { journal: { ...disk.journal, append } });
-    memory.capture(turns());
-    await memory.flush(5_000);
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
     broken = false;
-    memory.capture(turns());
-    await memory.flush(5_000);
-    expect(memory.nodesCovering(ends(turns())).size).toBe(3);
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
+    expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
   });
 
   test('a journal that cannot be read for a while costs nothing: its session is read when it can be', async () => {
@@ -437,22 +443,22 @@ describe('the user owns it', () => {
       return broken ? Promise.reject(new Error('not a directory')) : disk.journal.read(id);
     };
     const memory = await start(disk, { journal: { ...disk.journal, read } });
-    memory.capture(turns());
-    await memory.flush(5_000);
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
     broken = false;
-    memory.capture(turns());
-    await memory.flush(5_000);
-    expect(memory.nodesCovering(ends(turns())).size).toBe(3);
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
+    expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
   });
 
   test('recall leaves out what is still in sight', async () => {
     const memory = await start(createDisk());
-    memory.capture(turns());
-    await memory.flush(5_000);
+    memory.capture.captureTurns(turns());
+    await memory.maintenance.flush(5_000);
     const request = { sessionId: 's1', projectDir: '/home/dev/shop', prompt: 'staging database port?', recent: [] };
     const none = { ...request, visibleTurns: new Set(ends(turns())), shown: new Set<string>() };
-    expect(await memory.recall(none, calm)).toEqual([]);
-    const hits = await memory.recall({ ...none, visibleTurns: new Set() }, calm);
+    expect(await memory.recall.recall(none, calm)).toEqual([]);
+    const hits = await memory.recall.recall({ ...none, visibleTurns: new Set() }, calm);
     expect(hits[0]?.line.text).toContain('5433');
   });
 });

@@ -15,7 +15,7 @@ async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
   return memory;
 }
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const DAY = 86_400_000;
@@ -35,8 +35,8 @@ const OTHERS = [
 
 async function tell(memory: Memory, ...turns: readonly ReturnType<typeof talk>[]): Promise<void> {
   for (const turn of turns) {
-    memory.capture([turn]);
-    expect(await memory.flush(60_000)).toBe(true);
+    memory.capture.captureTurns([turn]);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
   }
 }
 
@@ -45,7 +45,7 @@ const nodeOf = (disk: Disk, text: string): MemoryNode =>
 
 function asked(memory: Memory, prompt: string) {
   const request = { sessionId: 'asking', projectDir: '/home/dev/shop', prompt, recent: [] };
-  return memory.recall({ ...request, visibleTurns: new Set(), shown: new Set() }, never);
+  return memory.recall.recall({ ...request, visibleTurns: new Set(), shown: new Set() }, never);
 }
 
 describe('what the user changes', () => {
@@ -59,7 +59,7 @@ describe('what the user changes', () => {
       true,
     );
     expect(heir).toMatchObject({ superseded_by: null, valid_to: null });
-    expect((await memory.show(old.node_id, 2)).raw?.[0]?.content).toContain('5433');
+    expect((await memory.library.show(old.node_id, 2)).raw?.[0]?.content).toContain('5433');
   });
 
   test('is never recalled as if it were so, and found by who asks what was', async () => {
@@ -73,7 +73,7 @@ describe('what the user changes', () => {
     const heir = nodeOf(disk, '6432');
     const line = before.find((hit) => hit.line.text.includes('5433'))?.line.text;
     expect(line).toContain(`[no longer so: 2026-05-28 to 2026-05-29, replaced by ${heir.node_id}]`);
-    const [searched] = await memory.search('what did the staging database listen on previously', { top: 5 });
+    const [searched] = await memory.recall.search('what did the staging database listen on previously', { top: 5 });
     expect(searched).toBeDefined();
   });
 
@@ -88,22 +88,22 @@ describe('what the user changes', () => {
     await tell(memory, two, NEW);
     const old = nodeOf(disk, 'linter');
     expect(old).toMatchObject({ superseded_by: null, valid_to: null });
-    const [line] = memory.lines([old.node_id]);
+    const [line] = memory.recall.lines([old.node_id]);
     expect(line?.text).toContain('linter');
     expect(line?.text).not.toContain('5433');
     expect(line?.text).toContain(`[in part replaced by ${nodeOf(disk, '6432').node_id}]`);
-    const { lines } = await memory.standing('another', '/home/dev/shop');
+    const { lines } = await memory.recall.sessionContext('another', '/home/dev/shop');
     expect(lines.map(({ text }) => text).join('\n')).not.toContain('5433');
-    const { facts } = await memory.about('/home/dev/shop');
+    const { facts } = await memory.library.projectOverview('/home/dev/shop');
     expect(facts.map(({ value }) => value).join('\n')).not.toContain('5433');
   });
 
   test('goes out of the brief that is injected', async () => {
     const memory = await start(createDisk());
     await tell(memory, OLD);
-    expect((await memory.standing('s0', '/home/dev/shop')).brief.join('\n')).toContain('5433');
+    expect((await memory.recall.sessionContext('s0', '/home/dev/shop')).brief.join('\n')).toContain('5433');
     await tell(memory, { ...NEW, sessionId: 's0' });
-    const { brief } = await memory.standing('s0', '/home/dev/shop');
+    const { brief } = await memory.recall.sessionContext('s0', '/home/dev/shop');
     expect(brief.join('\n')).toContain('6432');
     expect(brief.join('\n')).not.toContain('5433');
   });
@@ -112,7 +112,7 @@ describe('what the user changes', () => {
     const disk = createDisk();
     const memory = await start(disk);
     await tell(memory, OLD, NEW);
-    await memory.remove([nodeOf(disk, '6432').node_id]);
+    await memory.library.remove([nodeOf(disk, '6432').node_id]);
     const old = nodeOf(disk, '5433');
     expect(old).toMatchObject({ superseded_by: null, valid_to: null });
     expect(old.superseded_as).toBeUndefined();
@@ -124,12 +124,12 @@ describe('what the user changes', () => {
     const first = await start(disk);
     await tell(first, ...OTHERS, OLD, NEW);
     const before = structuredClone([...disk.nodes.values()]);
-    await first.close();
+    await first.maintenance.close();
     const memory = await start(disk);
-    await memory.flush(60_000);
+    await memory.maintenance.flush(60_000);
     expect([...disk.nodes.values()]).toEqual(before);
     const heir = nodeOf(disk, '6432');
-    await memory.edit(heir.node_id, { set: { valid_to: '2026-06-30T00:00:00.000Z' } });
+    await memory.library.edit(heir.node_id, { set: { valid_to: '2026-06-30T00:00:00.000Z' } });
     const hits = await asked(memory, 'which port does the staging database listen on?');
     expect(hits).toEqual([]);
   });
@@ -213,11 +213,11 @@ describe('with a model', () => {
       },
     });
     const memory = await start(disk, { llm: 'claude', model });
-    memory.capture([OLD, NEW]);
-    memory.prepare('s0', [OLD.turnId]);
-    memory.prepare('s1', [NEW.turnId]);
+    memory.capture.captureTurns([OLD, NEW]);
+    memory.capture.prepareNodes('s0', [OLD.turnId]);
+    memory.capture.prepareNodes('s1', [NEW.turnId]);
     release();
-    expect(await memory.flush(60_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
     expect([old.written_by, heir.written_by]).toEqual(['scripted', 'scripted']);
     expect(old.superseded_by).toBe(heir.node_id);
@@ -228,11 +228,11 @@ test('on real files and a real index: closed on disk, read again at the next sta
   const home = await tempDir();
   const first = (await openOnDisk(home, { llm: 'local', watch: null })).memory;
   await tell(first, ...OTHERS, OLD, NEW);
-  await first.close();
+  await first.maintenance.close();
   const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
   open.push(memory);
-  expect(await memory.flush(60_000)).toBe(true);
-  const old = memory.list({}).find((node) => node.summary.includes('5433'));
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
+  const old = memory.library.list({}).find((node) => node.summary.includes('5433'));
   expect(old).toMatchObject({ superseded_as: 'revised' });
   const now = await asked(memory, 'which port does the staging database listen on?');
   expect(now.map(({ line }) => line.text).join()).not.toContain('5433');

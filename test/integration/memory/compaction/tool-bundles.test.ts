@@ -10,7 +10,7 @@ async function start(disk: Disk): Promise<Memory> {
   return memory;
 }
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const rounds = Array.from({ length: 20 }, (_, at) =>
@@ -26,45 +26,45 @@ const TURN = turnOf('Rename the billing client in every file of the shop.', [
 
 async function told(disk: Disk): Promise<Memory> {
   const memory = await start(disk);
-  memory.capture([TURN]);
-  expect(await memory.flush(5_000)).toBe(true);
+  memory.capture.captureTurns([TURN]);
+  expect(await memory.maintenance.flush(5_000)).toBe(true);
   return memory;
 }
 
 test('a turn of tool calls has at most twelve children, listed with --all alone', async () => {
   const disk = createDisk();
   const memory = await told(disk);
-  const [parent, ...others] = memory.list({});
+  const [parent, ...others] = memory.library.list({});
   expect(others).toEqual([]);
-  const children = memory.list({ all: true }).filter((node) => node.parent_node_id !== null);
+  const children = memory.library.list({ all: true }).filter((node) => node.parent_node_id !== null);
   expect(children).toHaveLength(12);
   for (const child of children) {
     expect(child).toMatchObject({ parent_node_id: parent?.node_id, depth_level: 2, importance: 'LOW', turns: [] });
   }
   expect(parent?.capsule).toContain('edited src/part-0.ts');
-  const shown = await memory.show(parent?.node_id as string, 1);
+  const shown = await memory.library.show(parent?.node_id as string, 1);
   expect(shown.children?.map(({ node_id }) => node_id)).toEqual(children.map(({ node_id }) => node_id));
-  const raw = await memory.show(children[0]?.node_id as string, 2);
+  const raw = await memory.library.show(children[0]?.node_id as string, 2);
   expect(raw.raw).toHaveLength(TURN.messages.length);
 });
 
 test('children are not searched, stand for no turn, and are the same after a restart', async () => {
   const disk = createDisk();
   const memory = await told(disk);
-  const [parent] = memory.list({});
-  expect([...memory.nodesCovering([TURN.turnId]).values()]).toEqual([[parent?.node_id]]);
+  const [parent] = memory.library.list({});
+  expect([...memory.recall.nodesCovering([TURN.turnId]).values()]).toEqual([[parent?.node_id]]);
   expect(await disk.index.nodeIds()).toEqual(new Set([parent?.node_id]));
-  const hits = await memory.search('part-3.ts', { top: 5 });
+  const hits = await memory.recall.search('part-3.ts', { top: 5 });
   expect(hits.every((hit) => hit.node.node_id === parent?.node_id)).toBe(true);
-  const before = memory
+  const before = memory.library
     .list({ all: true })
     .map(({ node_id }) => node_id)
     .sort();
-  await memory.close();
+  await memory.maintenance.close();
   const again = await start(disk);
-  expect(await again.flush(5_000)).toBe(true);
+  expect(await again.maintenance.flush(5_000)).toBe(true);
   expect(
-    again
+    again.library
       .list({ all: true })
       .map(({ node_id }) => node_id)
       .sort(),
@@ -75,9 +75,9 @@ test('children are not searched, stand for no turn, and are the same after a res
 test('what is removed takes its children with it', async () => {
   const disk = createDisk();
   const memory = await told(disk);
-  const [parent] = memory.list({});
-  await memory.remove([parent?.node_id as string]);
-  expect(memory.list({ all: true })).toEqual([]);
+  const [parent] = memory.library.list({});
+  await memory.library.remove([parent?.node_id as string]);
+  expect(memory.library.list({ all: true })).toEqual([]);
   expect(disk.nodes.size).toBe(0);
 });
 
@@ -90,7 +90,7 @@ test('a turn and its children are written in one step: no end in between leaves 
   };
   const memory = await openRig(disk, { llm: 'local', nodeFiles: { ...disk.nodeFiles, save } });
   open.push(memory);
-  memory.capture([TURN]);
-  expect(await memory.flush(5_000)).toBe(true);
+  memory.capture.captureTurns([TURN]);
+  expect(await memory.maintenance.flush(5_000)).toBe(true);
   expect(writes.filter((depths) => depths.includes(2))).toEqual([[1, ...Array(12).fill(2)]]);
 });

@@ -11,7 +11,7 @@ async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
   return memory;
 }
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const PROMPT = 'Fix every lint error in the billing service and run the tests after each.';
@@ -56,43 +56,43 @@ describe('rounds of a turn that runs', () => {
     const disk = createDisk();
     const memory = await start(disk);
     const { parts } = nine();
-    memory.capture(parts);
-    await memory.flush(5_000);
-    const nodes = memory.nodesCovering(endsOf(parts));
+    memory.capture.captureTurns(parts);
+    await memory.maintenance.flush(5_000);
+    const nodes = memory.recall.nodesCovering(endsOf(parts));
     expect([...nodes.keys()]).toEqual(endsOf(parts));
     const [id] = nodes.get('s1-part-1') as string[];
-    const shown = await memory.show(id as string, 2);
+    const shown = await memory.library.show(id as string, 2);
     expect(shown.summary).toContain('3 tool calls: Read billing/part-3.ts');
     expect(shown.trigger).toContain(PROMPT);
     expect(shas(shown.raw ?? [])).toEqual(shas(parts[1]?.messages ?? []));
-    expect(shas(await memory.restore('s1'))).toEqual(shas(parts.flatMap((part) => part.messages)));
+    expect(shas(await memory.library.restoreSession('s1'))).toEqual(shas(parts.flatMap((part) => part.messages)));
   });
 
   test('are written once, and restored once with the turn that they belong to', async () => {
     const disk = createDisk();
     const memory = await start(disk);
     const { whole, parts } = nine();
-    memory.capture(parts.slice(0, 2));
-    memory.capture(parts);
-    memory.capture([whole]);
-    await memory.flush(5_000);
-    expect(shas(await memory.restore('s1'))).toEqual(shas(whole.messages));
+    memory.capture.captureTurns(parts.slice(0, 2));
+    memory.capture.captureTurns(parts);
+    memory.capture.captureTurns([whole]);
+    await memory.maintenance.flush(5_000);
+    expect(shas(await memory.library.restoreSession('s1'))).toEqual(shas(whole.messages));
     const written = (await disk.journal.read('s1')).flatMap((record) => record.messages);
     expect(written).toHaveLength(whole.messages.length);
-    expect((await memory.session('s1')).turns).toBe(1);
+    expect((await memory.library.showSession('s1')).turns).toBe(1);
   });
 
   test('come below the node of their turn, whose raw messages are all of them', async () => {
     const memory = await start(createDisk());
     const { whole, parts } = nine();
-    memory.capture([...parts, whole]);
-    await memory.flush(5_000);
-    const listed = await memory.list({ sessionId: 's1' });
+    memory.capture.captureTurns([...parts, whole]);
+    await memory.maintenance.flush(5_000);
+    const listed = await memory.library.list({ sessionId: 's1' });
     expect(listed).toHaveLength(1);
-    expect(await memory.list({ sessionId: 's1', all: true })).toHaveLength(1 + parts.length);
-    expect(shas((await memory.show(listed[0]?.node_id as string, 2)).raw ?? [])).toEqual(shas(whole.messages));
-    for (const id of memory.nodesCovering(endsOf(parts)).values()) {
-      expect((await memory.show(id[0] as string, 0)).parent_node_id).toBe(listed[0]?.node_id);
+    expect(await memory.library.list({ sessionId: 's1', all: true })).toHaveLength(1 + parts.length);
+    expect(shas((await memory.library.show(listed[0]?.node_id as string, 2)).raw ?? [])).toEqual(shas(whole.messages));
+    for (const id of memory.recall.nodesCovering(endsOf(parts)).values()) {
+      expect((await memory.library.show(id[0] as string, 0)).parent_node_id).toBe(listed[0]?.node_id);
     }
   });
 
@@ -100,31 +100,31 @@ describe('rounds of a turn that runs', () => {
     const disk = createDisk();
     const { whole, parts } = nine();
     const first = await start(disk);
-    first.capture(parts.slice(0, 2));
-    await first.flush(5_000);
-    await first.close();
+    first.capture.captureTurns(parts.slice(0, 2));
+    await first.maintenance.flush(5_000);
+    await first.maintenance.close();
     const second = await start(disk);
-    second.capture([...parts, whole]);
-    await second.flush(5_000);
-    await second.close();
+    second.capture.captureTurns([...parts, whole]);
+    await second.maintenance.flush(5_000);
+    await second.maintenance.close();
     const third = await start(disk);
-    await third.flush(5_000);
-    expect(shas(await third.restore('s1'))).toEqual(shas(whole.messages));
-    expect([...third.nodesCovering(endsOf([...parts, whole])).keys()]).toEqual(endsOf([...parts, whole]));
-    expect(await third.list({ all: true })).toHaveLength(1 + parts.length);
+    await third.maintenance.flush(5_000);
+    expect(shas(await third.library.restoreSession('s1'))).toEqual(shas(whole.messages));
+    expect([...third.recall.nodesCovering(endsOf([...parts, whole])).keys()]).toEqual(endsOf([...parts, whole]));
+    expect(await third.library.list({ all: true })).toHaveLength(1 + parts.length);
   });
 
   test('get a node after a crash between journal and node', async () => {
     const disk = createDisk();
     const { parts } = nine();
     const first = await start(disk);
-    first.capture(parts);
-    await first.flush(5_000);
-    await first.close();
+    first.capture.captureTurns(parts);
+    await first.maintenance.flush(5_000);
+    await first.maintenance.close();
     disk.nodes.clear();
     const second = await start(disk, { index: createDisk().index });
-    await second.flush(5_000);
-    expect([...second.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
+    await second.maintenance.flush(5_000);
+    expect([...second.recall.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
   });
 
   test('get the node that could not be written when they are asked for again', async () => {
@@ -140,36 +140,38 @@ describe('rounds of a turn that runs', () => {
     };
     const memory = await start(disk, { nodeFiles });
     const { parts } = nine();
-    memory.capture(parts);
-    await memory.flush(5_000);
-    expect(memory.nodesCovering(endsOf(parts)).size).toBe(0);
+    memory.capture.captureTurns(parts);
+    await memory.maintenance.flush(5_000);
+    expect(memory.recall.nodesCovering(endsOf(parts)).size).toBe(0);
     isFull = false;
-    memory.prepare('s1', endsOf(parts));
-    await memory.flush(5_000);
-    expect([...memory.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
+    memory.capture.prepareNodes('s1', endsOf(parts));
+    await memory.maintenance.flush(5_000);
+    expect([...memory.recall.nodesCovering(endsOf(parts)).keys()]).toEqual(endsOf(parts));
   });
 
   test('are copied whole into a fork, which reads the same without its parent', async () => {
     const disk = createDisk();
     const memory = await start(disk);
     const { whole, parts } = nine();
-    memory.capture(parts.slice(0, 2));
-    await memory.flush(5_000);
+    memory.capture.captureTurns(parts.slice(0, 2));
+    await memory.maintenance.flush(5_000);
     const fork = { ...whole, sessionId: 's2', turnId: 'forked' };
-    memory.capture([{ ...(parts[2] as CapturedTurn), sessionId: 's2' }, fork]);
-    await memory.flush(5_000);
-    expect(shas(await memory.restore('s2'))).toEqual(shas(whole.messages));
-    expect(shas(await memory.restore('s1'))).toEqual(shas(parts.slice(0, 2).flatMap((part) => part.messages)));
+    memory.capture.captureTurns([{ ...(parts[2] as CapturedTurn), sessionId: 's2' }, fork]);
+    await memory.maintenance.flush(5_000);
+    expect(shas(await memory.library.restoreSession('s2'))).toEqual(shas(whole.messages));
+    expect(shas(await memory.library.restoreSession('s1'))).toEqual(
+      shas(parts.slice(0, 2).flatMap((part) => part.messages)),
+    );
   });
 
   test('stay tainted from the part on that something foreign entered', async () => {
     const memory = await start(createDisk());
     const rounds = Array.from({ length: 10 }, (_, at) => (at === 4 ? fetched(at) : read(at)));
     const { parts } = loopOf('s1', rounds);
-    memory.capture(parts);
-    await memory.flush(5_000);
-    const origins = [...memory.nodesCovering(endsOf(parts)).values()].map(
-      ([id]) => memory.lines([id as string])[0]?.origin,
+    memory.capture.captureTurns(parts);
+    await memory.maintenance.flush(5_000);
+    const origins = [...memory.recall.nodesCovering(endsOf(parts)).values()].map(
+      ([id]) => memory.recall.lines([id as string])[0]?.origin,
     );
     expect(origins).toEqual(['assistant', 'external', 'external']);
   });
@@ -178,17 +180,17 @@ describe('rounds of a turn that runs', () => {
     const disk = createDisk();
     const memory = await start(disk);
     const { whole, parts } = nine();
-    memory.capture(parts);
-    await memory.flush(5_000);
-    const [id] = memory.nodesCovering(['s1-part-1']).get('s1-part-1') as string[];
-    await memory.remove([id as string]);
-    memory.capture([whole]);
-    await memory.flush(5_000);
+    memory.capture.captureTurns(parts);
+    await memory.maintenance.flush(5_000);
+    const [id] = memory.recall.nodesCovering(['s1-part-1']).get('s1-part-1') as string[];
+    await memory.library.remove([id as string]);
+    memory.capture.captureTurns([whole]);
+    await memory.maintenance.flush(5_000);
     const gone = shas(parts[1]?.messages ?? []);
     const rest = shas(whole.messages).filter((sha) => !gone.includes(sha));
-    expect(shas(await memory.restore('s1'))).toEqual(rest);
+    expect(shas(await memory.library.restoreSession('s1'))).toEqual(rest);
     expect(JSON.stringify(await disk.journal.read('s1'))).not.toContain('content of part 4');
-    const hits = await memory.search('billing part-4', { top: 5 });
+    const hits = await memory.recall.search('billing part-4', { top: 5 });
     expect(hits.filter((hit) => hit.node.turns.includes('s1-part-1'))).toEqual([]);
   });
 
@@ -196,11 +198,11 @@ describe('rounds of a turn that runs', () => {
     const disk = createDisk();
     const memory = await start(disk);
     const { whole, parts } = nine();
-    memory.capture([...parts, whole]);
-    memory.capture([talk('What is next?', 'The invoices.', { atMs: 1_800_000_100_000 })]);
-    await memory.flush(5_000);
-    const [id] = memory.nodesCovering([whole.turnId]).get(whole.turnId) as string[];
-    await memory.remove([id as string]);
+    memory.capture.captureTurns([...parts, whole]);
+    memory.capture.captureTurns([talk('What is next?', 'The invoices.', { atMs: 1_800_000_100_000 })]);
+    await memory.maintenance.flush(5_000);
+    const [id] = memory.recall.nodesCovering([whole.turnId]).get(whole.turnId) as string[];
+    await memory.library.remove([id as string]);
     expect(JSON.stringify(await disk.journal.read('s1'))).not.toContain('content of part');
     expect([...disk.nodes.values()].filter((node) => JSON.stringify(node).includes('billing'))).toEqual([]);
   });

@@ -20,7 +20,7 @@ async function sleeping(
   const disk = createDisk();
   await disk.nodeFiles.save(dreamNodes());
   const memory = await openRig(disk, { llm: 'local', ...options });
-  await memory.flush(10_000);
+  await memory.maintenance.flush(10_000);
   return { disk, memory, node: (day) => disk.nodes.get(id(day)) as MemoryNode };
 }
 
@@ -32,7 +32,7 @@ const told = (report: DreamReport) => ({
 describe('a dream', () => {
   it('merges what says the same, groups what belongs together, tidies tags, links and pointers', async () => {
     const { disk, memory, node } = await sleeping();
-    const report = await memory.dream(calm);
+    const report = await memory.maintenance.dream(calm);
     expect(told(report)).toEqual({ merged: [[id(1), id(2)]], groups: GROUPS });
     expect(node(1)).toMatchObject({
       turns: ['end-1', 'end-2'],
@@ -42,9 +42,9 @@ describe('a dream', () => {
     });
     expect(node(1).summary).toContain('5433');
     expect(node(2)).toMatchObject({ superseded_by: id(1), superseded_as: 'merged', turns: ['end-2'] });
-    expect(memory.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(id(2));
-    expect((await memory.show(id(2), 0)).node_id).toBe(id(1));
-    expect(memory.nodesCovering(['end-2']).get('end-2')).toEqual([id(1)]);
+    expect(memory.library.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(id(2));
+    expect((await memory.library.show(id(2), 0)).node_id).toBe(id(1));
+    expect(memory.recall.nodesCovering(['end-2']).get('end-2')).toEqual([id(1)]);
     for (const day of [3, 4, 5]) expect(node(day)).toMatchObject({ superseded_by: null, turns: [`end-${day}`] });
     expect(node(5).topic_tags).toEqual(['databases']);
     expect(disk.nodes.has(id(10))).toBe(false);
@@ -58,26 +58,31 @@ describe('a dream', () => {
     });
     expect([6, 7, 8].map((day) => node(day).parent_node_id)).toEqual(Array(3).fill(parent.node_id));
     // Members stand for themselves: what was listed stays listed.
-    expect(memory.list({}).map(({ node_id }) => node_id)).toEqual(
+    expect(memory.library.list({}).map(({ node_id }) => node_id)).toEqual(
       expect.arrayContaining([id(6), id(7), id(8), parent.node_id]),
     );
-    expect(memory.status().dream).toMatchObject({ merged: 1, groups: 2, running: false });
-    await memory.close();
+    expect(memory.maintenance.status().dream).toMatchObject({ merged: 1, groups: 2, running: false });
+    await memory.maintenance.close();
   });
 
   it('a second time changes nothing, over a restart too, until something is new', async () => {
     const { disk, memory } = await sleeping();
-    await memory.dream(calm);
-    const after = await memory.exportAll('jsonl');
-    expect(await memory.dream(calm)).toMatchObject({ snapshot: null, looked_at: 0, merged: [], groups: [] });
-    await memory.close();
+    await memory.maintenance.dream(calm);
+    const after = await memory.library.exportAll('jsonl');
+    expect(await memory.maintenance.dream(calm)).toMatchObject({
+      snapshot: null,
+      looked_at: 0,
+      merged: [],
+      groups: [],
+    });
+    await memory.maintenance.close();
     const again = await openRig(disk, { llm: 'local' });
-    await again.flush(10_000);
-    expect(await again.dream(calm)).toMatchObject({ snapshot: null, looked_at: 0 });
-    expect(await again.exportAll('jsonl')).toBe(after);
-    await again.edit(id(9), { set: { summary: 'the office tea machine is descaled on Tuesdays' } });
-    expect(await again.dream(calm)).toMatchObject({ looked_at: 1, merged: [] });
-    await again.close();
+    await again.maintenance.flush(10_000);
+    expect(await again.maintenance.dream(calm)).toMatchObject({ snapshot: null, looked_at: 0 });
+    expect(await again.library.exportAll('jsonl')).toBe(after);
+    await again.library.edit(id(9), { set: { summary: 'the office tea machine is descaled on Tuesdays' } });
+    expect(await again.maintenance.dream(calm)).toMatchObject({ looked_at: 1, merged: [] });
+    await again.maintenance.close();
   });
 
   it('lets what is new join the group that is there, and leaves alone what a person wrote', async () => {
@@ -86,80 +91,82 @@ describe('a dream', () => {
     const late = nodes.filter(({ node_id: name }) => name === id(8));
     await disk.nodeFiles.save(nodes.filter((each) => !late.includes(each)));
     const first = await openRig(disk, { llm: 'local' });
-    await first.flush(10_000);
-    const made = (await first.dream(calm)).groups.find(({ members }) => members.includes(id(6)));
+    await first.maintenance.flush(10_000);
+    const made = (await first.maintenance.dream(calm)).groups.find(({ members }) => members.includes(id(6)));
     expect(made?.members).toEqual([id(6), id(7)]);
-    await first.close();
+    await first.maintenance.close();
     await disk.nodeFiles.save(late);
     const memory = await openRig(disk, { llm: 'local' });
-    await memory.flush(10_000);
-    const joined = await memory.dream(calm);
+    await memory.maintenance.flush(10_000);
+    const joined = await memory.maintenance.dream(calm);
     expect(joined.groups).toMatchObject([{ parent: made?.parent, members: [id(6), id(7), id(8)] }]);
     const parent = disk.nodes.get(made?.parent as string);
     expect(parent).toMatchObject({ links: [id(6), id(7), id(8)], summary: expect.stringContaining('3 memories') });
     expect(disk.nodes.get(id(8))?.parent_node_id).toBe(parent?.node_id);
-    expect(await memory.dream(calm)).toMatchObject({ groups: [], snapshot: null });
+    expect(await memory.maintenance.dream(calm)).toMatchObject({ groups: [], snapshot: null });
 
-    await memory.edit(made?.parent as string, { set: { summary: 'invoices, as I see them' } });
+    await memory.library.edit(made?.parent as string, { set: { summary: 'invoices, as I see them' } });
     const another = { ...(late[0] as MemoryNode), node_id: id(12), turns: ['end-12'], written_by: 'claude' };
-    await memory.close();
+    await memory.maintenance.close();
     await disk.nodeFiles.save([another]);
     const after = await openRig(disk, { llm: 'local' });
-    await after.flush(10_000);
-    await after.dream(calm);
+    await after.maintenance.flush(10_000);
+    await after.maintenance.dream(calm);
     expect(disk.nodes.get(made?.parent as string)?.summary).toBe('invoices, as I see them');
-    await after.close();
+    await after.maintenance.close();
   });
 
   it('takes no member of a group out of what a session starts with', async () => {
     const { memory } = await sleeping();
-    const before = await memory.standing('new', '/home/dev/shop');
+    const before = await memory.recall.sessionContext('new', '/home/dev/shop');
     expect(before.lines.map(({ nodeId }) => nodeId)).toContain(id(4));
-    await memory.dream(calm);
-    expect((await memory.standing('new', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId)).toContain(id(4));
-    await memory.close();
+    await memory.maintenance.dream(calm);
+    expect((await memory.recall.sessionContext('new', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId)).toContain(
+      id(4),
+    );
+    await memory.maintenance.close();
   });
 
   it('is only told of in a dry run', async () => {
     const { disk, memory } = await sleeping();
-    const before = await memory.exportAll('jsonl');
-    expect(told(await memory.dream({ dryRun: true })).merged).toEqual([[id(1), id(2)]]);
-    expect(await memory.exportAll('jsonl')).toBe(before);
+    const before = await memory.library.exportAll('jsonl');
+    expect(told(await memory.maintenance.dream({ dryRun: true })).merged).toEqual([[id(1), id(2)]]);
+    expect(await memory.library.exportAll('jsonl')).toBe(before);
     expect(await disk.snapshots.list()).toEqual([]);
-    expect(memory.status().dream).toBeNull();
-    await memory.close();
+    expect(memory.maintenance.status().dream).toBeNull();
+    await memory.maintenance.close();
   });
 
   it('keeps to one project where it is told to', async () => {
     const { memory } = await sleeping();
-    expect(await memory.dream({ dryRun: false, projectDir: '/elsewhere' })).toMatchObject({
+    expect(await memory.maintenance.dream({ dryRun: false, projectDir: '/elsewhere' })).toMatchObject({
       looked_at: 0,
       merged: [],
       groups: [],
       tags: [],
       pruned: { nodes: [] },
     });
-    await memory.close();
+    await memory.maintenance.close();
   });
 
   it('is taken back by its snapshot', async () => {
     const { memory } = await sleeping();
-    const before = await memory.exportAll('jsonl');
-    const { snapshot } = await memory.dream(calm);
-    expect((await memory.snapshots()).map(({ reason }) => reason)).toEqual(['consolidate']);
-    await memory.rollback(snapshot ?? '');
-    expect(await memory.exportAll('jsonl')).toBe(before);
-    await memory.close();
+    const before = await memory.library.exportAll('jsonl');
+    const { snapshot } = await memory.maintenance.dream(calm);
+    expect((await memory.maintenance.listSnapshots()).map(({ reason }) => reason)).toEqual(['consolidate']);
+    await memory.maintenance.rollback(snapshot ?? '');
+    expect(await memory.library.exportAll('jsonl')).toBe(before);
+    await memory.maintenance.close();
   });
 
   it('leaves nothing of a memory that is removed in the group that quoted it', async () => {
     const { memory, node } = await sleeping();
-    const { groups } = await memory.dream(calm);
-    await memory.remove([id(8)]);
-    expect(memory.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(groups[1]?.parent);
+    const { groups } = await memory.maintenance.dream(calm);
+    await memory.library.remove([id(8)]);
+    expect(memory.library.list({ all: true }).map(({ node_id }) => node_id)).not.toContain(groups[1]?.parent);
     expect([6, 7].map((day) => node(day).parent_node_id)).toEqual([null, null]);
-    expect(await memory.exportAll('jsonl')).not.toContain('has a logo');
-    await memory.close();
+    expect(await memory.library.exportAll('jsonl')).not.toContain('has a logo');
+    await memory.maintenance.close();
   });
 
   it('leaves all as it was when the disk fails in the middle', async () => {
@@ -177,13 +184,13 @@ describe('a dream', () => {
       },
     };
     const memory = await openRig(disk, { llm: 'local', nodeFiles });
-    await memory.flush(10_000);
-    const before = await memory.exportAll('jsonl');
+    await memory.maintenance.flush(10_000);
+    const before = await memory.library.exportAll('jsonl');
     failing = true;
-    await expect(memory.dream(calm)).rejects.toThrow('no space left');
-    expect(await memory.exportAll('jsonl')).toBe(before);
-    expect((await memory.dream(calm)).merged).toHaveLength(1);
-    await memory.close();
+    await expect(memory.maintenance.dream(calm)).rejects.toThrow('no space left');
+    expect(await memory.library.exportAll('jsonl')).toBe(before);
+    expect((await memory.maintenance.dream(calm)).merged).toHaveLength(1);
+    await memory.maintenance.close();
   });
 });
 
@@ -214,16 +221,16 @@ describe('with a model', () => {
     for (const { merge, summary } of answers) {
       const model = modelOf({ fits: true, ...merge }, NO);
       const { memory, node } = await sleeping({ model, llm: 'claude' });
-      expect(told(await memory.dream(calm))).toEqual({ merged: [[id(1), id(2)]], groups: [] });
+      expect(told(await memory.maintenance.dream(calm))).toEqual({ merged: [[id(1), id(2)]], groups: [] });
       expect(node(1).summary).toEqual(summary);
-      await memory.close();
+      await memory.maintenance.close();
     }
     const { memory } = await sleeping({
       model: modelOf(NO, NO),
       llm: 'claude',
     });
-    expect(told(await memory.dream(calm))).toEqual({ merged: [], groups: [] });
-    await memory.close();
+    expect(told(await memory.maintenance.dream(calm))).toEqual({ merged: [], groups: [] });
+    await memory.maintenance.close();
   });
 
   it('that may not be asked leaves its share for the next dream', async () => {
@@ -234,10 +241,10 @@ describe('with a model', () => {
         deferred ? ({ kind: 'defer', untilMs: 1, because: 'limits' } as const) : ({ kind: 'allow' } as const),
     };
     const { memory } = await sleeping({ model, quota, llm: 'claude' });
-    expect(await memory.dream(calm)).toMatchObject({ groups: [], left: 6, without_model: 'limits' });
+    expect(await memory.maintenance.dream(calm)).toMatchObject({ groups: [], left: 6, without_model: 'limits' });
     deferred = false;
-    expect(told(await memory.dream(calm)).groups).toEqual(GROUPS);
-    await memory.close();
+    expect(told(await memory.maintenance.dream(calm)).groups).toEqual(GROUPS);
+    await memory.maintenance.close();
   });
 });
 
@@ -247,13 +254,13 @@ it('comes by itself when nobody worked for long enough, and not before', async (
     const dream = { idleMinutes: 30 };
     const { memory } = await sleeping({ config: Config.parse({ llm: 'local', dream }) });
     vi.advanceTimersByTime(29 * 60_000);
-    memory.capture([]);
+    memory.capture.captureTurns([]);
     vi.advanceTimersByTime(29 * 60_000);
-    expect(memory.status().dream).toBeNull();
+    expect(memory.maintenance.status().dream).toBeNull();
     vi.advanceTimersByTime(2 * 60_000);
-    await vi.waitUntil(() => memory.status().dream !== null, { timeout: 60_000 });
-    expect(memory.status().dream).toMatchObject({ merged: 1, groups: 2 });
-    await memory.close();
+    await vi.waitUntil(() => memory.maintenance.status().dream !== null, { timeout: 60_000 });
+    expect(memory.maintenance.status().dream).toMatchObject({ merged: 1, groups: 2 });
+    await memory.maintenance.close();
   } finally {
     vi.useRealTimers();
   }

@@ -5,7 +5,7 @@ import { talk } from '../../../helpers/turns.ts';
 
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const TURNS = 330;
@@ -28,21 +28,21 @@ test('a session of any length has at most 200 nodes: older ones are folded, no t
   let most = 0;
   for (const [index, turn] of turns.entries()) {
     disk.nowMs = at(index);
-    memory.capture([turn]);
+    memory.capture.captureTurns([turn]);
     // Each turn is to be cut, so that each gets a node of its own.
-    memory.prepare('s-long', [turn.turnId]);
-    if (index % 10 === 9) expect(await memory.flush(60_000)).toBe(true);
-    for (const [turnId, ids] of memory.nodesCovering([turn.turnId])) seen.set(turnId, ids[0] as string);
-    most = Math.max(most, memory.list({ all: true, limit: 1_000 }).length);
+    memory.capture.prepareNodes('s-long', [turn.turnId]);
+    if (index % 10 === 9) expect(await memory.maintenance.flush(60_000)).toBe(true);
+    for (const [turnId, ids] of memory.recall.nodesCovering([turn.turnId])) seen.set(turnId, ids[0] as string);
+    most = Math.max(most, memory.library.list({ all: true, limit: 1_000 }).length);
   }
-  expect(await memory.flush(60_000)).toBe(true);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
   // Some more while one waits to be folded.
   expect(most).toBeLessThanOrEqual(210);
 
-  const nodes = memory.list({ all: true, limit: 1_000 });
+  const nodes = memory.library.list({ all: true, limit: 1_000 });
   expect(nodes.length).toBeGreaterThan(140);
   expect(nodes.length).toBeLessThanOrEqual(200);
-  const standing = memory.nodesCovering(turns.map(({ turnId }) => turnId));
+  const standing = memory.recall.nodesCovering(turns.map(({ turnId }) => turnId));
   expect(standing.size).toBe(TURNS);
   for (const ids of standing.values()) expect(ids).toHaveLength(1);
   for (const node of nodes) expect(node.summary.length).toBeLessThanOrEqual(2_000);
@@ -50,8 +50,8 @@ test('a session of any length has at most 200 nodes: older ones are folded, no t
   expect(newest).toEqual(newest.map(() => 1));
 
   expect(seen.size).toBeGreaterThan(20);
-  for (const [turnId, id] of seen) expect((await memory.show(id, 1)).turns).toContain(turnId);
-  expect(await memory.restore('s-long')).toHaveLength(2 * TURNS);
+  for (const [turnId, id] of seen) expect((await memory.library.show(id, 1)).turns).toContain(turnId);
+  expect(await memory.library.restoreSession('s-long')).toHaveLength(2 * TURNS);
 
   const folded = nodes.filter((node) => node.turns.length > 1);
   expect(folded.length).toBeGreaterThan(40);
@@ -60,7 +60,7 @@ test('a session of any length has at most 200 nodes: older ones are folded, no t
     decided.map(() => ({ importance: 'HIGH', turns: [expect.any(String)] })),
   );
   for (const index of [0, 20, 60, 103, TURNS - 1]) {
-    const [best] = await memory.search(`which port does the service qz${index}x listen on?`, { top: 1 });
+    const [best] = await memory.recall.search(`which port does the service qz${index}x listen on?`, { top: 1 });
     const ids = standing.get(turns[index]?.turnId as string);
     expect({ index, found: best?.node.node_id }).toEqual({ index, found: ids?.[0] });
   }

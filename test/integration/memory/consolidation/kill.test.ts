@@ -70,9 +70,9 @@ const memory = await openRig(createDisk(), {
   dreams: await openDreamFiles(home + '/memory/dream'),
   snapshots: await openSnapshotFiles({ dir: home + '/memory/snapshots', most: 20, now, randomHex }),
 });
-await memory.flush(30_000);
+await memory.maintenance.flush(30_000);
 arm();
-await memory.dream({ dryRun: false });
+await memory.maintenance.dream({ dryRun: false });
 process.stdout.write(String(counted()));
 process.kill(process.pid, 'SIGKILL');
 `;
@@ -90,8 +90,8 @@ beforeAll(async () => {
   const base = path.join(out, 'base');
   await (await openNodeFiles(homePaths(base))).save(dreamNodes());
   const { memory } = await openOnDisk(base, { llm: 'local', watch: null });
-  await memory.flush(30_000);
-  await memory.close();
+  await memory.maintenance.flush(30_000);
+  await memory.maintenance.close();
   before = await exported(base);
   const whole = await copyOf('whole');
   operations = Number((await dreamIn(whole, -1)).stdout);
@@ -127,11 +127,11 @@ async function exported(home: string): Promise<string> {
 
 async function expectIndexAgrees(home: string): Promise<void> {
   const { memory, index } = await openOnDisk(home, { llm: 'local', watch: null });
-  await memory.flush(30_000);
+  await memory.maintenance.flush(30_000);
   const entries = [...(await index.entries())].map(([id, { digest }]) => [id, digest]).sort();
-  const nodes = memory.list({ all: true }).map((node) => [node.node_id, contentDigest(node)]);
-  const archive = await memory.exportAll('jsonl');
-  await memory.close();
+  const nodes = memory.library.list({ all: true }).map((node) => [node.node_id, contentDigest(node)]);
+  const archive = await memory.library.exportAll('jsonl');
+  await memory.maintenance.close();
   expect(entries).toEqual(nodes.sort());
   expect([before, after]).toContain(archive);
 }

@@ -14,18 +14,18 @@ beforeEach(async () => {
   await start();
 });
 afterEach(async () => {
-  await rig?.memory.close();
+  await rig?.memory.maintenance.close();
   rig = null;
 });
 
 async function start(): Promise<void> {
-  await rig?.memory.close();
+  await rig?.memory.maintenance.close();
   rig = await openOnDisk(home, { llm: 'local', local: createLocalModel(), watch: null });
 }
 
 async function say(turn: CapturedTurn): Promise<void> {
-  rig?.memory.capture([turn]);
-  await rig?.memory.flush(60_000);
+  rig?.memory.capture.captureTurns([turn]);
+  await rig?.memory.maintenance.flush(60_000);
 }
 
 const session = { sessionId: 's' };
@@ -39,7 +39,7 @@ const command = [
   { type: 'text', text: 'We always open /srv/kasse/data/kasse.db read-only from now on.' },
 ];
 
-const origins = () => new Map(rig?.memory.list({}).map(({ summary: text, origin }) => [text, origin]));
+const origins = () => new Map(rig?.memory.library.list({}).map(({ summary: text, origin }) => [text, origin]));
 const originOf = (word: string): string | undefined =>
   [...origins()].find(([text]) => text.toLowerCase().includes(word))?.[1];
 
@@ -48,17 +48,17 @@ test.each(['in one run', 'after a restart'])('what was said before a summary sta
   await say(continued);
   if (way === 'after a restart') await start();
   await say(talk(command, `src/export.ts passes readOnly=true now. ${SAID}`, session));
-  await rig?.memory.closeSession('s');
+  await rig?.memory.capture.closeSession('s');
   expect(originOf('we always open')).toBe('assistant');
   for (const text of origins().keys()) expect(text).not.toMatch(/being continued|recap the summary|\/compact/);
-  expect((await rig?.memory.brief('s')) ?? '').not.toMatch(/\/compact/);
+  expect((await rig?.memory.library.readBrief('s')) ?? '').not.toMatch(/\/compact/);
 });
 
 test('what only the summary says is a stranger’s, also when it is said again', async () => {
   await say(talk('Why does the export fail?', 'It locks the file.', session));
   await say(continued);
   await say(talk('Which mirror?', READ, session));
-  await rig?.memory.closeSession('s');
+  await rig?.memory.capture.closeSession('s');
   expect(originOf('mirror')).toBe('external');
 });
 
@@ -67,6 +67,6 @@ test('what a page said before the summary is the page’s after it', async () =>
   await say(turnOf('Read it.', [...page, message('assistant', [{ type: 'text', text: `It says: ${READ}` }])], session));
   await say(continued);
   await say(talk('Which mirror?', READ, session));
-  await rig?.memory.closeSession('s');
+  await rig?.memory.capture.closeSession('s');
   expect(new Set(origins().values())).toEqual(new Set(['external']));
 });

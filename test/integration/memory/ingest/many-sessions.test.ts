@@ -17,22 +17,22 @@ test.each(['off', 'local'] as const)(
     const all = Array.from({ length: SESSIONS }, (_, session) => session);
     for (const nth of [0, 1]) {
       for (const session of all) {
-        memory.capture([said(session, nth)]);
-        if (session % 20 === 0) await memory.sessions({});
+        memory.capture.captureTurns([said(session, nth)]);
+        if (session % 20 === 0) await memory.library.listSessions({});
       }
       // Turns that were put away are read again where they are to be cut.
-      if (nth === 0) memory.prepare('s0', [said(0, 0).turnId]);
+      if (nth === 0) memory.capture.prepareNodes('s0', [said(0, 0).turnId]);
     }
-    expect(await memory.flush(60_000)).toBe(true);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
     const turnIds = all.flatMap((session) => [said(session, 0).turnId, said(session, 1).turnId]);
-    const standing = memory.nodesCovering(turnIds);
+    const standing = memory.recall.nodesCovering(turnIds);
     expect(standing.size).toBe(2 * SESSIONS);
     expect([...standing.values()].filter((ids) => ids.length !== 1)).toEqual([]);
     for (const session of [0, 1, 100, SESSIONS - 1]) {
       expect(await disk.journal.read(`s${session}`)).toHaveLength(2);
-      expect((await memory.session(`s${session}`)).turns).toBe(2);
+      expect((await memory.library.showSession(`s${session}`)).turns).toBe(2);
     }
-    await memory.close();
+    await memory.maintenance.close();
   },
   60_000,
 );

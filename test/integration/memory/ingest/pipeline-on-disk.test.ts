@@ -44,33 +44,33 @@ describe('memory on a real disk', () => {
   test('survives a restart with nodes, brief, raw turns and search, keeps no secret, and forgets for good', async () => {
     const home = await tempDir();
     const first = await openOn(home);
-    first.capture(turns);
-    expect(await first.flush(60_000)).toBe(true);
-    const before = first.nodesCovering(turnIds);
+    first.capture.captureTurns(turns);
+    expect(await first.maintenance.flush(60_000)).toBe(true);
+    const before = first.recall.nodesCovering(turnIds);
     expect(before.size).toBe(3);
-    const brief = await first.brief('s1');
-    await first.close();
+    const brief = await first.library.readBrief('s1');
+    await first.maintenance.close();
 
     const second = await openOn(home);
-    expect(second.nodesCovering(turnIds)).toEqual(before);
-    expect(await second.brief('s1')).toBe(brief);
-    expect((await second.search('staging database port', { top: 3 }))[0]?.line.text).toContain('5433');
-    expect((await second.restore('s1'))[0]?.content).toBe('The staging database listens on port 5433.');
-    second.capture(turns);
-    expect(await second.flush(60_000)).toBe(true);
-    expect(await second.restore('s1')).toHaveLength(6);
+    expect(second.recall.nodesCovering(turnIds)).toEqual(before);
+    expect(await second.library.readBrief('s1')).toBe(brief);
+    expect((await second.recall.search('staging database port', { top: 3 }))[0]?.line.text).toContain('5433');
+    expect((await second.library.restoreSession('s1'))[0]?.content).toBe('The staging database listens on port 5433.');
+    second.capture.captureTurns(turns);
+    expect(await second.maintenance.flush(60_000)).toBe(true);
+    expect(await second.library.restoreSession('s1')).toHaveLength(6);
     for (const file of filesBelow(home)) expect(readFileSync(file).includes(secret), file).toBe(false);
 
-    await second.remove(second.list({}).map((node) => node.node_id));
-    await second.close();
+    await second.library.remove(second.library.list({}).map((node) => node.node_id));
+    await second.maintenance.close();
     for (const file of filesBelow(path.join(home, 'memory'))) {
       expect(readFileSync(file, 'utf8'), file).not.toContain('5433');
     }
     const third = await openOn(home);
-    third.capture(turns);
-    expect(await third.flush(60_000)).toBe(true);
-    expect(third.list({})).toEqual([]);
-    await third.close();
+    third.capture.captureTurns(turns);
+    expect(await third.maintenance.flush(60_000)).toBe(true);
+    expect(third.library.list({})).toEqual([]);
+    await third.maintenance.close();
     expect(statSync(path.join(home, 'memory', 'forgotten')).mode & 0o777).toBe(0o600);
   });
 });

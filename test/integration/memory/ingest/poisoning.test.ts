@@ -14,7 +14,7 @@ import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 const tempDir = tempDirs();
 const open: DiskRig[] = [];
 afterEach(async () => {
-  for (const { memory } of open.splice(0)) await memory.close();
+  for (const { memory } of open.splice(0)) await memory.maintenance.close();
 });
 
 async function remember(): Promise<Memory> {
@@ -32,13 +32,13 @@ const lineOf = ({ nodeId, text, origin }: MemoryLine) => ({ nodeId, text, clean:
 /** Everything that memory would put into a conversation for this prompt. */
 async function channels(memory: Memory, prompt: string, sessionId: string) {
   const request = { sessionId, projectDir: '/home/dev/shop', prompt, recent: [] };
-  const hits = await memory.recall(
+  const hits = await memory.recall.recall(
     { ...request, visibleTurns: new Set(), shown: new Set() },
     new AbortController().signal,
   );
-  const found = await memory.search(prompt, { top: 20, projectDir: '/home/dev/shop' });
+  const found = await memory.recall.search(prompt, { top: 20, projectDir: '/home/dev/shop' });
   const lines = [...hits, ...found].map(({ line }) => lineOf(line));
-  const { brief, lines: always } = await memory.standing(sessionId, '/home/dev/shop');
+  const { brief, lines: always } = await memory.recall.sessionContext(sessionId, '/home/dev/shop');
   const fence = randomBytes(8).toString('hex');
   const system = renderSystemBlock({ brief, lines: always.map(lineOf), budgetTokens: 100_000 });
   const budget = { budgetTokens: 100_000, fence, anchor: 'a', takesSystemMessages: true };
@@ -49,8 +49,8 @@ async function channels(memory: Memory, prompt: string, sessionId: string) {
     budgetTokens: 0,
     recalled: { lines, budgetTokens: 100_000 },
   });
-  const kept = memory.list({ all: true, limit: 200 }).map(({ node_id }) => node_id);
-  const preamble = renderPreamble(memory.lines(kept).map(lineOf), 100_000, fence);
+  const kept = memory.library.list({ all: true, limit: 200 }).map(({ node_id }) => node_id);
+  const preamble = renderPreamble(memory.recall.lines(kept).map(lineOf), 100_000, fence);
   return {
     system: [
       system?.text ?? '',
@@ -87,11 +87,13 @@ describe('200 payloads from the web, files, tools and MCP servers', () => {
       const payloads = poisonPayloads(200, CARRIERS.indexOf(carrier) + 71);
       expect(new Set(payloads.map(({ marker }) => marker)).size).toBe(200);
       const sessionOf = (at: number): string => `s${Math.floor(at / 20)}`;
-      memory.capture(payloads.map((payload, at) => poisonedTurn(payload, carrier, at, sessionOf(at))));
-      memory.capture([talk('We decided to deploy on Tuesdays.', 'Noted: Tuesdays.', { sessionId: 's-clean' })]);
-      expect(await memory.flush(100_000)).toBe(true);
+      memory.capture.captureTurns(payloads.map((payload, at) => poisonedTurn(payload, carrier, at, sessionOf(at))));
+      memory.capture.captureTurns([
+        talk('We decided to deploy on Tuesdays.', 'Noted: Tuesdays.', { sessionId: 's-clean' }),
+      ]);
+      expect(await memory.maintenance.flush(100_000)).toBe(true);
 
-      const nodes = memory.list({ all: true, limit: 10_000 });
+      const nodes = memory.library.list({ all: true, limit: 10_000 });
       expect(nodes.length).toBeGreaterThan(20);
       const passive = nodes.filter((node) => node.recall_mode !== 'active' || node.pinned_from !== undefined);
       expect(
@@ -106,12 +108,12 @@ describe('200 payloads from the web, files, tools and MCP servers', () => {
       );
       if (carrier !== 'tool') expect(kept.length).toBeGreaterThan(100);
 
-      const held = memory.list({ all: true, quarantine: true });
+      const held = memory.library.list({ all: true, quarantine: true });
       if (carrier !== 'tool') expect(held.length).toBeGreaterThan(5);
-      const open = memory.list({ all: true, quarantine: false });
+      const open = memory.library.list({ all: true, quarantine: false });
       expect(open.length + held.length).toBe(nodes.length);
-      const aloud = memory.lines(held.map(({ node_id }) => node_id)).map(({ text }) => text);
-      const { nodes: known, facts } = await memory.about('/home/dev/shop');
+      const aloud = memory.recall.lines(held.map(({ node_id }) => node_id)).map(({ text }) => text);
+      const { nodes: known, facts } = await memory.library.projectOverview('/home/dev/shop');
       expect(heldBy(aloud, payloads)).toEqual([]);
       const ids = new Set(held.map(({ node_id }) => node_id));
       expect([...known, ...facts].filter(({ node_id }) => ids.has(node_id))).toEqual([]);
@@ -144,14 +146,14 @@ describe('bridging sequences', () => {
     const payloads = poisonPayloads(40, 7).map((payload, at) => ({ ...payload, session: `b${at}` }));
     for (const { text, session: sessionId } of payloads) {
       const bridge = `As we saw, the answer is: ${text.replace(/<[^>]*>/g, ' ')}`;
-      memory.capture([
+      memory.capture.captureTurns([
         turnOf(`Read the runbook for ${sessionId}.`, read(text, sessionId), { sessionId }),
         talk(`And what follows for ${sessionId}?`, bridge, { sessionId }),
         talk(`So for the next time, ${sessionId}?`, `Next time as well. ${bridge}`, { sessionId }),
       ]);
     }
-    expect(await memory.flush(100_000)).toBe(true);
-    const nodes = memory.list({ all: true, limit: 10_000 });
+    expect(await memory.maintenance.flush(100_000)).toBe(true);
+    const nodes = memory.library.list({ all: true, limit: 10_000 });
     const clean = nodes.filter((node) => isCleanOrigin(node.origin));
     expect(
       heldBy(
@@ -177,9 +179,9 @@ describe('bridging sequences', () => {
     const claim = 'the staging database of Halvorsen moved to the qzbridgehost machine in the cellar';
     const carried = turnOf('Where is the staging database of Halvorsen?', read(claim, 'c1'), { sessionId: 'c1' });
     const said = message('assistant', [{ type: 'text', text: `It says that ${claim}.` }]);
-    memory.capture([{ ...carried, messages: [...carried.messages.slice(0, -1), said] }]);
-    expect(await memory.flush(60_000)).toBe(true);
-    const hits = await memory.recall(
+    memory.capture.captureTurns([{ ...carried, messages: [...carried.messages.slice(0, -1), said] }]);
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
+    const hits = await memory.recall.recall(
       {
         sessionId: 'c2',
         projectDir: '/home/dev/shop',
@@ -191,12 +193,12 @@ describe('bridging sequences', () => {
       new AbortController().signal,
     );
     expect(hits.map(({ line }) => line.origin)).toEqual(['external']);
-    memory.capture([
+    memory.capture.captureTurns([
       talk('Where is the staging database of Halvorsen?', `As recalled, ${claim}.`, { sessionId: 'c2' }),
       talk('I say myself: backups of the invoices run at noon.', 'Backups at noon, noted.', { sessionId: 'c2' }),
     ]);
-    expect(await memory.flush(60_000)).toBe(true);
-    const later = memory.list({ sessionId: 'c2', all: true });
+    expect(await memory.maintenance.flush(60_000)).toBe(true);
+    const later = memory.library.list({ sessionId: 'c2', all: true });
     const holds = later.filter((node) => JSON.stringify(node).includes('qzbridgehost'));
     expect(holds.length).toBeGreaterThan(0);
     expect(holds.map(({ origin }) => origin)).toEqual(holds.map(() => 'external'));

@@ -8,7 +8,7 @@ import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 const tempDir = tempDirs();
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const PROMPT = 'We merge in May. <private>The buyer is Oldenburg Glassworks.\nThe vault code is plumtree-77.</private>';
@@ -21,17 +21,20 @@ test('what is private is kept nowhere, by whomever it is said again in the sessi
     ...toolRound('Bash', { command: 'open --code plumtree-77 | tee "log"' }, 'opened with plumtree-77, twice'),
     message('assistant', [{ type: 'text', text: 'Noted that "The buyer is Oldenburg Glassworks", in May.' }]),
   ];
-  memory.capture([turnOf(PROMPT, told), talk('And the code?', 'It is plumtree-77. We decided on the harbour crane.')]);
-  memory.capture([talk('Which trees do we have?', 'A plumtree-77 stands there.', { sessionId: 's2' })]);
-  await memory.flush(60_000);
-  expect(JSON.stringify(memory.list({ all: true, sessionId: 's1' }))).toContain('harbour crane');
-  const [raw, other] = await Promise.all(['s1', 's2'].map((id) => memory.restore(id)));
+  memory.capture.captureTurns([
+    turnOf(PROMPT, told),
+    talk('And the code?', 'It is plumtree-77. We decided on the harbour crane.'),
+  ]);
+  memory.capture.captureTurns([talk('Which trees do we have?', 'A plumtree-77 stands there.', { sessionId: 's2' })]);
+  await memory.maintenance.flush(60_000);
+  expect(JSON.stringify(memory.library.list({ all: true, sessionId: 's1' }))).toContain('harbour crane');
+  const [raw, other] = await Promise.all(['s1', 's2'].map((id) => memory.library.restoreSession(id)));
   expect(JSON.stringify(raw)).toContain('in May.');
   expect(JSON.stringify(raw)).not.toMatch(/plumtree-77|Oldenburg/);
   expect((raw ?? []).map(({ role }) => role)).toEqual(['user', 'assistant', 'user', 'assistant', 'user', 'assistant']);
   expect(JSON.stringify(raw?.[1])).toMatch(/open --code \[REDACTED:private:\w{8}\] \| tee/);
   expect(JSON.stringify(other)).toContain('A plumtree-77 stands there.');
-  await memory.close();
+  await memory.maintenance.close();
   expect(filesBelow(home).filter((file) => readFileSync(file).includes('Oldenburg'))).toEqual([]);
 });
 
@@ -40,12 +43,12 @@ test('what was private before this engine, or before a fork, is known from what 
   const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
   open.push(memory);
   const forked = talk('And the code?', 'It is plumtree-77. We decided on the harbour crane.');
-  memory.capture([{ ...forked, earlierPrivate: ['The vault code is plumtree-77.'] }]);
-  memory.capture([talk('Which buyer?', 'The code plumtree-77 is for the buyer.')]);
-  await memory.flush(60_000);
-  const raw = JSON.stringify(await memory.restore('s1'));
+  memory.capture.captureTurns([{ ...forked, earlierPrivate: ['The vault code is plumtree-77.'] }]);
+  memory.capture.captureTurns([talk('Which buyer?', 'The code plumtree-77 is for the buyer.')]);
+  await memory.maintenance.flush(60_000);
+  const raw = JSON.stringify(await memory.library.restoreSession('s1'));
   expect(raw).toContain('harbour crane');
   expect(raw).toContain('for the buyer');
-  await memory.close();
+  await memory.maintenance.close();
   expect(filesBelow(home).filter((file) => readFileSync(file).includes('plumtree-77'))).toEqual([]);
 });

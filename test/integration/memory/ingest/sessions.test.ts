@@ -14,7 +14,7 @@ async function start(disk: Disk, options: RigOptions = {}): Promise<Memory> {
   return memory;
 }
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const tempDir = tempDirs();
@@ -23,19 +23,19 @@ const first = talk('The staging database listens on port 5433.', 'Noted: port 54
 const second = talk('We use pnpm, never npm.', 'pnpm only.', { sessionId: 'abc-1', atMs: AT + 60_000 });
 const other = talk('The retries are capped at 4.', 'At 4.', { sessionId: 'abd-2', atMs: AT, projectDir: '/p/other' });
 const stateOf = async (memory: Memory, id: string) =>
-  (await memory.sessions()).find((session) => session.session_id === id);
+  (await memory.library.listSessions()).find((session) => session.session_id === id);
 
 describe('a session that is closed', () => {
   test('has memory of all its turns, and stays closed over a restart', async () => {
     const disk = createDisk();
     disk.nowMs = AT + 1_000;
     const memory = await start(disk);
-    memory.capture([first]);
+    memory.capture.captureTurns([first]);
     await expect.poll(() => stateOf(memory, 'abc-1')).toMatchObject({ status: 'active', closed_at: null });
-    expect(await memory.closeSession('abc-1')).toMatchObject({ status: 'closed', turns: 1 });
-    expect(memory.nodesCovering([first.turnId]).size).toBe(1);
+    expect(await memory.capture.closeSession('abc-1')).toMatchObject({ status: 'closed', turns: 1 });
+    expect(memory.recall.nodesCovering([first.turnId]).size).toBe(1);
     const again = await start(disk);
-    expect(await again.session('abc-1')).toMatchObject({
+    expect(await again.library.showSession('abc-1')).toMatchObject({
       status: 'closed',
       closed_at: new Date(AT + 1_000).toISOString(),
       nodes: [{ text: expect.stringContaining('5433') }],
@@ -46,11 +46,11 @@ describe('a session that is closed', () => {
     const disk = createDisk();
     disk.nowMs = AT + 1_000;
     const memory = await start(disk);
-    memory.capture([first]);
+    memory.capture.captureTurns([first]);
     await expect.poll(() => stateOf(memory, 'abc-1')).toBeDefined();
-    await memory.closeSession('abc-1');
+    await memory.capture.closeSession('abc-1');
     disk.nowMs = AT + 61_000;
-    memory.capture([second]);
+    memory.capture.captureTurns([second]);
     await expect.poll(async () => (await stateOf(memory, 'abc-1'))?.turns).toBe(2);
     expect(await stateOf(memory, 'abc-1')).toMatchObject({ status: 'active', closed_at: null });
   });
@@ -59,41 +59,46 @@ describe('a session that is closed', () => {
     const disk = createDisk();
     const save = () => Promise.reject(new Error('no space left'));
     const memory = await start(disk, { nodeFiles: { ...disk.nodeFiles, save } });
-    memory.capture([first]);
+    memory.capture.captureTurns([first]);
     await expect.poll(() => stateOf(memory, 'abc-1')).toBeDefined();
-    await expect(memory.closeSession('abc-1')).rejects.toMatchObject({ code: 'journal_failed' });
+    await expect(memory.capture.closeSession('abc-1')).rejects.toMatchObject({ code: 'journal_failed' });
     expect(disk.closed.size).toBe(0);
-    await expect(memory.closeSession('nobody')).rejects.toMatchObject({ code: 'not_found' });
+    await expect(memory.capture.closeSession('nobody')).rejects.toMatchObject({ code: 'not_found' });
   });
 });
 
 test('a session is named by any unambiguous start of its id', async () => {
   const memory = await start(createDisk());
-  memory.capture([first, other]);
-  await memory.flush(5_000);
-  expect(memory.list({ sessionId: 'abc' }).map((node) => node.session_id)).toEqual(['abc-1']);
-  expect((await memory.search('retries', { top: 5, sessionId: 'abd' })).length).toBe(1);
-  expect(memory.list({ sessionId: 'nobody' })).toEqual([]);
-  expect(() => memory.list({ sessionId: 'ab' })).toThrow(/2 sessions begin with "ab"/);
+  memory.capture.captureTurns([first, other]);
+  await memory.maintenance.flush(5_000);
+  expect(memory.library.list({ sessionId: 'abc' }).map((node) => node.session_id)).toEqual(['abc-1']);
+  expect((await memory.recall.search('retries', { top: 5, sessionId: 'abd' })).length).toBe(1);
+  expect(memory.library.list({ sessionId: 'nobody' })).toEqual([]);
+  expect(() => memory.library.list({ sessionId: 'ab' })).toThrow(/2 sessions begin with "ab"/);
 });
 
 test('about tells of one project what is known, HIGH first', async () => {
   const disk = createDisk();
   const memory = await start(disk);
-  memory.capture([first, second, other]);
-  await memory.flush(5_000);
-  const [newest, oldest] = memory.list({ sessionId: 'abc-1' });
-  const known = await memory.about('/home/dev/shop');
+  memory.capture.captureTurns([first, second, other]);
+  await memory.maintenance.flush(5_000);
+  const [newest, oldest] = memory.library.list({ sessionId: 'abc-1' });
+  const known = await memory.library.projectOverview('/home/dev/shop');
   expect(known).toMatchObject({ project: '/home/dev/shop', counts: { sessions: 1, turns: 2 } });
   expect(JSON.stringify(known)).toContain('5433');
   expect(JSON.stringify(known)).not.toContain('retries');
   const last = oldest ?? newest;
-  await memory.edit(last?.node_id as string, { set: { importance: 'HIGH' } });
-  expect((await memory.about('/home/dev/shop')).nodes[0]).toMatchObject({
+  await memory.library.edit(last?.node_id as string, { set: { importance: 'HIGH' } });
+  expect((await memory.library.projectOverview('/home/dev/shop')).nodes[0]).toMatchObject({
     node_id: last?.node_id,
     importance: 'HIGH',
   });
-  expect((await memory.about('/nowhere')).counts).toEqual({ sessions: 0, turns: 0, nodes: 0, facts: 0 });
+  expect((await memory.library.projectOverview('/nowhere')).counts).toEqual({
+    sessions: 0,
+    turns: 0,
+    nodes: 0,
+    facts: 0,
+  });
 });
 
 test('the file of closes keeps the latest, survives a torn line, and is private', async () => {

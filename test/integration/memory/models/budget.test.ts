@@ -45,7 +45,7 @@ const model = () =>
 
 async function remember(quota: Budget, using = model()): Promise<Memory> {
   const memory = await openRig(disk, { model: using, quota });
-  opened.push(memory);
+  opened.push(memory.maintenance);
   return memory;
 }
 
@@ -62,17 +62,17 @@ const turns = [
   talk('We decided to use pnpm, never npm.', 'Understood: pnpm only.'),
   talk('Payment retries must be capped at 4.', 'Capped at 4.'),
 ];
-const writers = (memory: Memory): string[] => [...new Set(memory.list({}).map((node) => node.written_by))];
+const writers = (memory: Memory): string[] => [...new Set(memory.library.list({}).map((node) => node.written_by))];
 
 describe('memory under a quota', () => {
   test('asks the model at 79 % of a limit', async () => {
     const governor = await govern();
     used(governor, '0.79');
     const memory = await remember(governor);
-    memory.capture(turns);
-    await memory.flush(5_000);
+    memory.capture.captureTurns(turns);
+    await memory.maintenance.flush(5_000);
     expect(writers(memory)).toEqual(['scripted']);
-    expect(memory.status().llm).toMatchObject({ deferred: 0, deferred_because: '', deferred_until: null });
+    expect(memory.maintenance.status().llm).toMatchObject({ deferred: 0, deferred_because: '', deferred_until: null });
   });
 
   test('asks nothing at 81 %, says so, and catches up after the reset', async () => {
@@ -80,37 +80,37 @@ describe('memory under a quota', () => {
     used(governor, '0.81');
     const using = model();
     const memory = await remember(governor, using);
-    memory.capture(turns);
-    await memory.flush(5_000);
+    memory.capture.captureTurns(turns);
+    await memory.maintenance.flush(5_000);
     expect([using.sensed.length, using.compacted.length]).toEqual([0, 0]);
     expect(writers(memory)).toEqual(['local']);
-    expect(memory.status().llm).toMatchObject({
+    expect(memory.maintenance.status().llm).toMatchObject({
       deferred: 1,
       deferred_because: 'the 5h limit is 81 % used, and our own calls stop at 80 %',
       deferred_until: new Date(disk.nowMs + RESET_MS).toISOString(),
     });
     disk.nowMs += RESET_MS;
-    await memory.flush(5_000);
+    await memory.maintenance.flush(5_000);
     expect(writers(memory)).toEqual(['scripted']);
-    expect(memory.status().llm.deferred).toBe(0);
-    expect(memory.nodesCovering(turns.map((turn) => turn.turnId)).size).toBe(3);
+    expect(memory.maintenance.status().llm.deferred).toBe(0);
+    expect(memory.recall.nodesCovering(turns.map((turn) => turn.turnId)).size).toBe(3);
   });
 
   test('keeps waiting over a restart, and catches up in the next life', async () => {
     const first = await govern();
     used(first, '81 %');
     const before = await remember(first);
-    before.capture(turns);
-    await before.close();
+    before.capture.captureTurns(turns);
+    await before.maintenance.close();
     await first.close();
     const second = await govern();
     const using = model();
     const after = await remember(second, using);
-    await after.flush(5_000);
+    await after.maintenance.flush(5_000);
     expect(using.compacted).toHaveLength(0);
-    expect(after.status().llm.deferred).toBe(1);
+    expect(after.maintenance.status().llm.deferred).toBe(1);
     disk.nowMs += RESET_MS;
-    await after.flush(5_000);
+    await after.maintenance.flush(5_000);
     expect(writers(after)).toEqual(['scripted']);
   });
 
@@ -118,10 +118,10 @@ describe('memory under a quota', () => {
     const governor = await govern();
     used(governor, '0.95');
     const memory = await remember(governor);
-    memory.capture(turns);
-    await memory.flush(5_000);
+    memory.capture.captureTurns(turns);
+    await memory.maintenance.flush(5_000);
     used(governor, '0.02');
-    await memory.flush(5_000);
+    await memory.maintenance.flush(5_000);
     expect(writers(memory)).toEqual(['scripted']);
   });
 });

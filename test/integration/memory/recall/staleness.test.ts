@@ -13,7 +13,7 @@ import { message, toolRound, turnOf } from '../../../helpers/turns.ts';
 const tempDir = tempDirs();
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 interface Stage {
@@ -61,17 +61,21 @@ const worked = (shop: string, prompt: string, file: string, answer: string, sess
 
 async function remembered({ shop, start }: Stage): Promise<DiskRig> {
   const rig = await start();
-  rig.memory.capture([worked(shop, 'Which port does the staging database take?', 'src/db.ts', 'It is 5433 now.')]);
-  await rig.memory.flush(60_000);
-  rig.memory.capture([worked(shop, 'How is staging mail delivered?', 'src/mail.ts', 'By the smtp relay of staging.')]);
-  await rig.memory.flush(60_000);
+  rig.memory.capture.captureTurns([
+    worked(shop, 'Which port does the staging database take?', 'src/db.ts', 'It is 5433 now.'),
+  ]);
+  await rig.memory.maintenance.flush(60_000);
+  rig.memory.capture.captureTurns([
+    worked(shop, 'How is staging mail delivered?', 'src/mail.ts', 'By the smtp relay of staging.'),
+  ]);
+  await rig.memory.maintenance.flush(60_000);
   return rig;
 }
 
 test('a node keeps its files with digest and commit, in its markdown and in exports', async () => {
   const set = await stage();
   const { memory } = await remembered(set);
-  const linksOf = (each: Memory): string[] => each.list({ all: true }).flatMap((node) => node.source_links);
+  const linksOf = (each: Memory): string[] => each.library.list({ all: true }).flatMap((node) => node.source_links);
   const links = linksOf(memory).sort();
   expect(links).toEqual([
     'file:src/db.ts#sha256=c4c845a7a903d5ea&commit=ab12ab12ab12',
@@ -81,17 +85,17 @@ test('a node keeps its files with digest and commit, in its markdown and in expo
   expect(files.join('\n')).toContain(`- source_links: ["${links[0]}"]`);
   const other = await stage();
   const { memory: importer } = await other.start();
-  await importer.importAll(await memory.exportAll('md'));
+  await importer.imports.importArchive(await memory.library.exportAll('md'));
   expect(linksOf(importer).sort()).toEqual(links);
 });
 
 test('when a file changes, search and recall say so and what did not change comes first', async () => {
   const set = await stage();
   const { memory } = await remembered(set);
-  const before = await memory.search('staging database port mail', { top: 2 });
+  const before = await memory.recall.search('staging database port mail', { top: 2 });
   expect(before.map(({ changed }) => changed)).toEqual([undefined, undefined]);
   await set.put('src/db.ts', 'port 6000');
-  const after = await memory.search('staging database port mail', { top: 2 });
+  const after = await memory.recall.search('staging database port mail', { top: 2 });
   const request = {
     sessionId: 's9',
     projectDir: set.shop,
@@ -100,7 +104,7 @@ test('when a file changes, search and recall say so and what did not change come
     visibleTurns: new Set<string>(),
     shown: new Set<string>(),
   };
-  const [hit] = await memory.recall(request, new AbortController().signal);
+  const [hit] = await memory.recall.recall(request, new AbortController().signal);
   expect(hit?.changed).toEqual([{ path: 'src/db.ts', state: 'changed' }]);
   expect(hit?.line.text).toMatch(/ \[file changed since: src\/db\.ts\]$/);
   const scoreOf = (hits: typeof before, word: string): number =>
@@ -108,21 +112,21 @@ test('when a file changes, search and recall say so and what did not change come
   expect(scoreOf(after, 'db.ts')).toBeLessThan(scoreOf(before, 'db.ts'));
   expect(scoreOf(after, 'mail.ts')).toBe(scoreOf(before, 'mail.ts'));
   await rm(path.join(set.shop, 'src/mail.ts'));
-  const [mail] = await memory.search('staging mail relay', { top: 1 });
+  const [mail] = await memory.recall.search('staging mail relay', { top: 1 });
   expect(mail?.changed).toEqual([{ path: 'src/mail.ts', state: 'deleted' }]);
 });
 
 test('after a restart it is still known where the project is and what a waiting turn had seen', async () => {
   const set = await stage();
   const first = await set.start({ llm: 'off' });
-  first.memory.capture([
+  first.memory.capture.captureTurns([
     worked(set.shop, 'Which port does the staging database take?', 'src/db.ts', 'It is 5433 now.'),
   ]);
-  await first.memory.close();
+  await first.memory.maintenance.close();
   await set.put('src/db.ts', 'port 6000');
   const { memory } = await set.start();
-  await memory.flush(60_000);
-  const [hit] = await memory.search('staging database port', { top: 1 });
+  await memory.maintenance.flush(60_000);
+  const [hit] = await memory.recall.search('staging database port', { top: 1 });
   expect(hit?.node.source_links[0]).toContain('c4c845a7a903d5ea');
   expect(hit?.changed).toEqual([{ path: 'src/db.ts', state: 'changed' }]);
 });
@@ -131,7 +135,7 @@ test('a file can be asked about, with words or without, by folder, and after it 
   const set = await stage();
   const { memory } = await remembered(set);
   const about = async (file: string, query = '', top = 5) =>
-    (await memory.search(query, { top, file: path.join(set.shop, file) })).map(({ node, anchored }) => [
+    (await memory.recall.search(query, { top, file: path.join(set.shop, file) })).map(({ node, anchored }) => [
       node.source_links[0]?.split('#')[0],
       anchored ?? false,
     ]);
@@ -149,21 +153,21 @@ test('a file can be asked about, with words or without, by folder, and after it 
   await rm(path.join(set.shop, 'src'), { recursive: true });
   expect(await about('src/db.ts')).toEqual([['file:src/db.ts', true]]);
   expect(await about('src/none.ts')).toEqual([]);
-  expect(await memory.search('', { top: 5, file: '/elsewhere/a.ts' })).toEqual([]);
+  expect(await memory.recall.search('', { top: 5, file: '/elsewhere/a.ts' })).toEqual([]);
 });
 
 test('a disk that never answers keeps no turn and no recall waiting', async () => {
   const set = await stage();
   const { memory } = await remembered(set);
-  await memory.close();
+  await memory.maintenance.close();
   const hanging: SourceFiles = {
     ...createSourceFiles({ now: Date.now }),
     mark: () => new Promise(() => {}),
     compare: () => new Promise(() => {}),
   };
   const { memory: again } = await set.start({ sources: hanging, sourcePatience: 1 });
-  again.capture([worked(set.shop, 'Where do invoices go?', 'src/db.ts', 'To the billing bucket.', 's2')]);
-  expect(await again.flush(60_000)).toBe(true);
-  expect(again.list({ sessionId: 's2', all: true })[0]?.source_links).toEqual([]);
-  expect((await again.search('staging database port', { top: 1 }))[0]?.changed).toBeUndefined();
+  again.capture.captureTurns([worked(set.shop, 'Where do invoices go?', 'src/db.ts', 'To the billing bucket.', 's2')]);
+  expect(await again.maintenance.flush(60_000)).toBe(true);
+  expect(again.library.list({ sessionId: 's2', all: true })[0]?.source_links).toEqual([]);
+  expect((await again.recall.search('staging database port', { top: 1 }))[0]?.changed).toBeUndefined();
 });

@@ -14,7 +14,7 @@ import { talk } from '../../../helpers/turns.ts';
 const tempDir = tempDirs();
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 async function start(home: string, options: RigOptions = {}): Promise<DiskRig> {
@@ -25,7 +25,7 @@ async function start(home: string, options: RigOptions = {}): Promise<DiskRig> {
 
 const stop = async (rig: DiskRig): Promise<void> => {
   open.splice(open.indexOf(rig.memory), 1);
-  await rig.memory.close();
+  await rig.memory.maintenance.close();
 };
 
 const first = makeNode({ turns: [], written_by: 'claude' });
@@ -40,8 +40,8 @@ async function home(nodes: readonly MemoryNode[] = [first, second]): Promise<{ d
   const dir = await tempDir();
   const { memory, nodeFiles } = await openOnDisk(dir, { watch: null });
   await nodeFiles.save(nodes);
-  await memory.flush(60_000);
-  await memory.close();
+  await memory.maintenance.flush(60_000);
+  await memory.maintenance.close();
   return { dir, file: filesBelow(path.join(dir, 'memory', 'nodes'))[0] as string };
 }
 
@@ -50,21 +50,21 @@ async function changed(file: string, change: (text: string) => string): Promise<
 }
 
 const summaries = (memory: Memory): string[] =>
-  memory
+  memory.library
     .list({ all: true })
     .map(({ summary }) => summary)
     .sort();
 const found = async (memory: Memory, query: string): Promise<string[]> =>
-  (await memory.search(query, { top: 5 })).map(({ node }) => node.summary);
+  (await memory.recall.search(query, { top: 5 })).map(({ node }) => node.summary);
 
 test('an edit, a new section, a deleted one and a renamed one are followed while memory runs', async () => {
   const { dir, file } = await home();
   const { memory, index } = await start(dir);
-  await memory.flush(60_000);
+  await memory.maintenance.flush(60_000);
 
   await changed(file, (text) => text.replace('listens on port 5433', 'listens on port 6001 since the walrus'));
   await expect.poll(() => summaries(memory)).toContain('staging database listens on port 6001 since the walrus');
-  await memory.flush(60_000);
+  await memory.maintenance.flush(60_000);
   expect(await found(memory, 'walrus')).toEqual(['staging database listens on port 6001 since the walrus']);
   expect(await found(memory, '5433')).toEqual([]);
 
@@ -72,58 +72,60 @@ test('an edit, a new section, a deleted one and a renamed one are followed while
     file,
     (text) => text + text.slice(text.indexOf('## mem_')).replaceAll('_00000', '_10000').replace('walrus', 'heron'),
   );
-  await expect.poll(() => memory.list({ all: true })).toHaveLength(4);
+  await expect.poll(() => memory.library.list({ all: true })).toHaveLength(4);
 
   await changed(file, (text) => text.slice(0, text.indexOf('## mem_20260301_101500_10000a')));
-  await expect.poll(() => memory.list({ all: true })).toHaveLength(2);
-  await memory.flush(60_000);
+  await expect.poll(() => memory.library.list({ all: true })).toHaveLength(2);
+  await memory.maintenance.flush(60_000);
   expect(await found(memory, 'heron')).toEqual([]);
 
   await changed(file, (text) => text.replace(second.node_id, 'mem_20260301_111500_0000ff'));
-  await expect.poll(async () => (await memory.show('mem_20260301_111500_0000ff', 0)).summary).toBe(second.summary);
-  await expect(memory.show(second.node_id, 0)).rejects.toMatchObject({ code: 'not_found' });
-  await memory.flush(60_000);
+  await expect
+    .poll(async () => (await memory.library.show('mem_20260301_111500_0000ff', 0)).summary)
+    .toBe(second.summary);
+  await expect(memory.library.show(second.node_id, 0)).rejects.toMatchObject({ code: 'not_found' });
+  await memory.maintenance.flush(60_000);
   expect(await index.nodeIds()).toEqual(new Set([first.node_id, 'mem_20260301_111500_0000ff']));
 });
 
 test('a file that is moved, and one that is removed, are followed too', async () => {
   const { dir, file } = await home();
   const { memory, nodeFiles } = await start(dir);
-  await memory.flush(60_000);
+  await memory.maintenance.flush(60_000);
   const elsewhere = path.join(dir, 'memory', 'nodes', 'mine', 'my own name.md');
   await mkdir(path.dirname(elsewhere));
   await rename(file, elsewhere);
-  await memory.flush(60_000);
-  expect(memory.list({ all: true })).toHaveLength(2);
-  await memory.edit(first.node_id, { set: { importance: 'HIGH' } });
+  await memory.maintenance.flush(60_000);
+  expect(memory.library.list({ all: true })).toHaveLength(2);
+  await memory.library.edit(first.node_id, { set: { importance: 'HIGH' } });
   expect(filesBelow(path.join(dir, 'memory', 'nodes'))).toEqual([elsewhere]);
   expect((await nodeFiles.load()).nodes).toHaveLength(2);
   await rm(elsewhere);
-  await expect.poll(() => memory.list({ all: true })).toEqual([]);
+  await expect.poll(() => memory.library.list({ all: true })).toEqual([]);
 });
 
 test('a broken edit is named with file, key and expectation, harms nothing else, and works once it is mended', async () => {
   const { dir, file } = await home();
   const { memory } = await start(dir);
-  await memory.flush(60_000);
+  await memory.maintenance.flush(60_000);
   await changed(file, (text) => text.replace('importance: MED', 'importance: HUGE'));
-  await expect.poll(() => memory.status().problems).toHaveLength(1);
-  const [problem] = memory.status().problems;
+  await expect.poll(() => memory.maintenance.status().problems).toHaveLength(1);
+  const [problem] = memory.maintenance.status().problems;
   expect(problem?.file).toBe(file);
   expect(problem?.message).toMatch(/line 6: mem_20260301_101500_00000a: importance: .*"HIGH"/);
   expect(summaries(memory)).toEqual([second.summary]);
-  await memory.pin([second.node_id], true);
+  await memory.library.pin([second.node_id], true);
   expect(await readFile(file, 'utf8')).toContain('importance: HUGE');
   await changed(file, (text) => text.replace('HUGE', 'LOW'));
-  await expect.poll(() => memory.status().problems).toEqual([]);
-  expect((await memory.show(first.node_id, 0)).importance).toBe('LOW');
+  await expect.poll(() => memory.maintenance.status().problems).toEqual([]);
+  expect((await memory.library.show(first.node_id, 0)).importance).toBe('LOW');
 });
 
 test('what was edited while nobody ran is found in its new form, and not in its old one', async () => {
   const { dir, file } = await home();
   await changed(file, (text) => text.replace('listens on port 5433', 'moved to the walrus host'));
   const { memory, index } = await start(dir, { watch: null });
-  expect(await memory.flush(60_000)).toBe(true);
+  expect(await memory.maintenance.flush(60_000)).toBe(true);
   expect(await found(memory, 'walrus')).toEqual(['staging database moved to the walrus host']);
   expect(await found(memory, '5433')).toEqual([]);
   expect((await index.entries()).size).toBe(2);
@@ -137,30 +139,30 @@ const turns = [
 test('a section taken out by hand is not made again, its raw turn stays, and put back it is there again', async () => {
   const dir = await tempDir();
   const before = await start(dir, { watch: null });
-  before.memory.capture(turns);
-  await before.memory.flush(60_000);
-  const [gone, ...rest] = before.memory.list({ all: true });
+  before.memory.capture.captureTurns(turns);
+  await before.memory.maintenance.flush(60_000);
+  const [gone, ...rest] = before.memory.library.list({ all: true });
   const file = filesBelow(path.join(dir, 'memory', 'nodes'))[0] as string;
   const whole = await readFile(file, 'utf8');
   const sections = whole.split(/^(?=## )/m);
   const without = sections.filter((section) => !section.startsWith(`## ${gone?.node_id}`)).join('');
   await writeFile(file, without);
-  await before.memory.flush(60_000);
-  expect(before.memory.list({ all: true })).toHaveLength(rest.length);
+  await before.memory.maintenance.flush(60_000);
+  expect(before.memory.library.list({ all: true })).toHaveLength(rest.length);
   await stop(before);
 
   // Whether it was seen while memory ran, or only at the next start.
   for (const removedWhile of ['running', 'down']) {
     if (removedWhile === 'down') await rm(path.join(dir, 'journal', 'dismissed'), { force: true });
     const after = await start(dir, { watch: null });
-    after.memory.capture(turns);
-    await after.memory.flush(60_000);
-    expect(after.memory.list({ all: true }), removedWhile).toHaveLength(rest.length);
-    expect(await after.memory.restore('s1')).toHaveLength(4);
+    after.memory.capture.captureTurns(turns);
+    await after.memory.maintenance.flush(60_000);
+    expect(after.memory.library.list({ all: true }), removedWhile).toHaveLength(rest.length);
+    expect(await after.memory.library.restoreSession('s1')).toHaveLength(4);
     await writeFile(file, whole);
-    await after.memory.flush(60_000);
-    expect(after.memory.list({ all: true })).toHaveLength(rest.length + 1);
-    expect((await after.memory.show(gone?.node_id as string, 2)).raw?.length).toBeGreaterThan(0);
+    await after.memory.maintenance.flush(60_000);
+    expect(after.memory.library.list({ all: true })).toHaveLength(rest.length + 1);
+    expect((await after.memory.library.show(gone?.node_id as string, 2)).raw?.length).toBeGreaterThan(0);
     await stop(after);
     await writeFile(file, without);
   }
@@ -180,8 +182,8 @@ test('a draft that was edited by hand stays as it was written, whatever the mode
     },
   });
   const { memory } = await start(dir, { model, watch: null });
-  memory.capture(turns);
-  memory.prepare(
+  memory.capture.captureTurns(turns);
+  memory.capture.prepareNodes(
     's1',
     turns.map(({ turnId }) => turnId),
   );
@@ -189,33 +191,33 @@ test('a draft that was edited by hand stays as it was written, whatever the mode
   const file = filesBelow(path.join(dir, 'memory', 'nodes'))[0] as string;
   await changed(file, (text) => text.replace(/(## mem_\S+) .*/, '$1 what I say'));
   answer();
-  await memory.flush(60_000);
+  await memory.maintenance.flush(60_000);
   expect(summaries(memory)).toContain('what I say');
   expect(summaries(memory)).not.toContain('what the model says');
-  expect(memory.list({ all: true }).find(({ summary }) => summary === 'what I say')?.written_by).toBe('user');
+  expect(memory.library.list({ all: true }).find(({ summary }) => summary === 'what I say')?.written_by).toBe('user');
 });
 
 test('what a model wrote and someone changed is theirs, edited while memory runs, while it does not, or by command', async () => {
   const writers = (memory: Memory): Record<string, string> =>
-    Object.fromEntries(memory.list({ all: true }).map(({ summary, written_by }) => [summary, written_by]));
+    Object.fromEntries(memory.library.list({ all: true }).map(({ summary, written_by }) => [summary, written_by]));
   const { dir, file } = await home();
   const rig = await start(dir);
-  await rig.memory.flush(60_000);
+  await rig.memory.maintenance.flush(60_000);
   await changed(file, (text) => text.replace('make ship', 'make fly').replace('importance: MED', 'importance: LOW'));
   await expect.poll(() => writers(rig.memory)).toMatchObject({ 'deploy with make fly': 'user' });
   expect(writers(rig.memory)[first.summary]).toBe('claude');
-  await rig.memory.flush(60_000);
+  await rig.memory.maintenance.flush(60_000);
   await stop(rig);
   await changed(file, (text) => text.replace('listens on port 5433', 'listens on port 6001'));
   const again = await start(dir, { watch: null });
-  await again.memory.flush(60_000);
+  await again.memory.maintenance.flush(60_000);
   expect(new Set(Object.values(writers(again.memory)))).toEqual(new Set(['user']));
 
   const other = await home();
   const { memory } = await start(other.dir, { watch: null });
-  await memory.edit(first.node_id, { set: { importance: 'LOW' } });
+  await memory.library.edit(first.node_id, { set: { importance: 'LOW' } });
   expect(writers(memory)[first.summary]).toBe('claude');
-  await memory.edit(first.node_id, { set: { summary: 'mine' } });
+  await memory.library.edit(first.node_id, { set: { summary: 'mine' } });
   expect(writers(memory)).toMatchObject({ mine: 'user', [second.summary]: 'claude' });
 });
 
@@ -223,14 +225,14 @@ test('our own writes echo nowhere: nothing is written, indexed or removed becaus
   const dir = await tempDir();
   const watch = createManualWatch();
   const { memory, index, nodeFiles } = await start(dir, { watch });
-  memory.capture(turns);
-  await memory.flush(60_000);
+  memory.capture.captureTurns(turns);
+  await memory.maintenance.flush(60_000);
   const upsert = vi.spyOn(index, 'upsert');
   const removeNodes = vi.spyOn(index, 'removeNodes');
   const save = vi.spyOn(nodeFiles, 'save');
   watch.tell(filesBelow(path.join(dir, 'memory')));
-  await memory.flush(60_000);
+  await memory.maintenance.flush(60_000);
   for (const spy of [upsert, removeNodes, save]) expect(spy).not.toHaveBeenCalled();
-  await memory.close();
+  await memory.maintenance.close();
   expect(watch.closed).toBe(true);
 });

@@ -46,7 +46,7 @@ async function expectAgreement({ memory, index, nodeFiles }: DiskRig, dir: strin
   const live = nodes.filter((node) => !isPointer(node));
   const byId = (some: readonly { readonly node_id: string }[]) => new Map(some.map((node) => [node.node_id, node]));
   expect(byId((await nodeFiles.load()).nodes)).toEqual(byId(nodes));
-  expect(byId(memory.list({ all: true }))).toEqual(byId(live));
+  expect(byId(memory.library.list({ all: true }))).toEqual(byId(live));
   const digests = new Map([...(await index.entries())].map(([id, { digest }]) => [id, digest]));
   expect(digests).toEqual(new Map(live.map((node) => [node.node_id, contentDigest(node)])));
 }
@@ -61,26 +61,27 @@ test('hundreds of random edits on a real disk keep memory, index and files in ag
       const rig = await openOnDisk(home, { watch, llm: 'off' });
       try {
         await rig.nodeFiles.save(first);
-        await rig.memory.flush(60_000);
+        await rig.memory.maintenance.flush(60_000);
         const sound = [...(await textsBelow(nodesDir)).values()][0] as string;
         for (const [at, edit] of made.entries()) {
           const texts = applyEdit(await textsBelow(nodesDir), edit, sound);
           await write(nodesDir, new Map([...texts].map(([file, text]) => [file, Buffer.from(text).toString()])), watch);
-          if (at % 4 === 3) await rig.memory.flush(60_000);
-          const [node] = rig.memory.list({ all: true });
+          if (at % 4 === 3) await rig.memory.maintenance.flush(60_000);
+          const [node] = rig.memory.library.list({ all: true });
           // Our own changes come in between.
-          if (at % 4 === 3 && node !== undefined) await rig.memory.edit(node.node_id, { set: { importance: 'LOW' } });
-          await rig.memory.flush(60_000);
+          if (at % 4 === 3 && node !== undefined)
+            await rig.memory.library.edit(node.node_id, { set: { importance: 'LOW' } });
+          await rig.memory.maintenance.flush(60_000);
           await expectAgreement(rig, nodesDir);
           edits += 1;
         }
       } finally {
-        await rig.memory.close();
+        await rig.memory.maintenance.close();
       }
       const again = await openOnDisk(home, { watch: null, llm: 'off' });
-      await again.memory.flush(60_000);
+      await again.memory.maintenance.flush(60_000);
       await expectAgreement(again, nodesDir);
-      await again.memory.close();
+      await again.memory.maintenance.close();
     }),
     { numRuns: 20 },
   );

@@ -80,7 +80,7 @@ async function say(
 }
 
 async function expectRestored(memory: Memory, sessionId: string, sent: Sent): Promise<void> {
-  const restored = await memory.restore(sessionId);
+  const restored = await memory.library.restoreSession(sessionId);
   expect(restored.map(({ seq }) => seq)).toEqual(sent.map((_, at) => at));
   restored.forEach((message, at) => {
     expect(sent[at]).toContain(message.sha256);
@@ -99,7 +99,7 @@ describe('restore', () => {
         const memory = await openRig(disk, { llm: 'local', model: null });
         let drawn = 0;
         const rewriter = await createRewriter({
-          memory,
+          memory: { ...memory.capture, ...memory.recall },
           plans: createMemoryPlanStore(),
           config: { ...inject, memoryDeadlineMs: 5_000, cut: cutRule(trim) },
           clock: { now: () => disk.nowMs },
@@ -116,13 +116,13 @@ describe('restore', () => {
         const second = await say(rewriter, fork, at, first.replies);
         cuts += first.cuts + second.cuts;
         forks += 1;
-        await memory.flush(10_000);
+        await memory.maintenance.flush(10_000);
         await expectRestored(memory, sessionId, first.sent);
         await expectRestored(memory, fork.sessionId, second.sent);
-        await memory.close();
+        await memory.maintenance.close();
         const again = await openRig(disk, { llm: 'local', model: null });
         await expectRestored(again, fork.sessionId, second.sent);
-        await again.close();
+        await again.maintenance.close();
       }),
       { numRuns: 12, seed: 20261122, endOnFailure: true },
     );
@@ -138,12 +138,12 @@ describe('restore', () => {
       { role: 'assistant' as const, content: '"Noted."', sha256: sha256('"Noted."') },
     ];
     const turn = { key: 'a', turnId: 'b', before: '', sessionId: 's', projectDir: '/p', model: 'm', atMs: 1, messages };
-    memory.capture([turn]);
-    await memory.flush(10_000);
-    const restored = await memory.restore('s');
+    memory.capture.captureTurns([turn]);
+    await memory.maintenance.flush(10_000);
+    const restored = await memory.library.restoreSession('s');
     expect(restored[0]).toMatchObject({ redacted: true, content: expect.stringContaining('[REDACTED:') });
     expect(restored[0]?.sha256).not.toBe(sha256(content));
     expect(restored[1]).toEqual({ seq: 1, role: 'assistant', content: 'Noted.', sha256: sha256('"Noted."') });
-    await memory.close();
+    await memory.maintenance.close();
   });
 });

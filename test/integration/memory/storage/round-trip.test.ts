@@ -17,7 +17,7 @@ import { talk } from '../../../helpers/turns.ts';
 const tempDir = tempDirs();
 const open: Memory[] = [];
 afterEach(async () => {
-  for (const memory of open.splice(0)) await memory.close();
+  for (const memory of open.splice(0)) await memory.maintenance.close();
 });
 
 const SEED = 7;
@@ -114,14 +114,14 @@ describe.each(FORMATS)('an export as %s', (format) => {
       fc.asyncProperty(storedNodes, briefs, async (nodes, own) => {
         const [from, to] = [await emptyHome(), await emptyHome()];
         // Whoever typed a secret into an archive does not get it into memory: what was taken over is what is compared.
-        await from.importAll(renderArchive({ nodes, briefs: own }, 'jsonl'));
-        const text = await from.exportAll(format);
-        const { added } = await to.importAll(asRead(text));
+        await from.imports.importArchive(renderArchive({ nodes, briefs: own }, 'jsonl'));
+        const text = await from.library.exportAll(format);
+        const { added } = await to.imports.importArchive(asRead(text));
         expect(added).toBe(nodes.length);
-        expect(await to.exportAll(format)).toBe(text);
-        expect(await to.exportAll('jsonl')).toBe(await from.exportAll('jsonl'));
-        expect(await to.importAll(asRead(text))).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
-        for (const memory of open.splice(0)) await memory.close();
+        expect(await to.library.exportAll(format)).toBe(text);
+        expect(await to.library.exportAll('jsonl')).toBe(await from.library.exportAll('jsonl'));
+        expect(await to.imports.importArchive(asRead(text))).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
+        for (const memory of open.splice(0)) await memory.maintenance.close();
       }),
       { numRuns: 25, seed: SEED },
     );
@@ -131,14 +131,16 @@ describe.each(FORMATS)('an export as %s', (format) => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.tuple(saidText, saidText), { minLength: 1, maxLength: 6 }), async (said) => {
         const [from, to] = [await emptyHome(), await emptyHome()];
-        from.capture(said.map(([prompt, answer], at) => talk(prompt, answer, { atMs: 1_800_000_000_000 + at })));
-        await from.flush(60_000);
-        const text = await from.exportAll(format);
-        await to.importAll(asRead(text));
-        expect(to.list({ all: true })).toEqual(from.list({ all: true }));
-        expect(await to.exportAll(format)).toBe(text);
-        expect(await to.importAll(asRead(text))).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
-        for (const memory of open.splice(0)) await memory.close();
+        from.capture.captureTurns(
+          said.map(([prompt, answer], at) => talk(prompt, answer, { atMs: 1_800_000_000_000 + at })),
+        );
+        await from.maintenance.flush(60_000);
+        const text = await from.library.exportAll(format);
+        await to.imports.importArchive(asRead(text));
+        expect(to.library.list({ all: true })).toEqual(from.library.list({ all: true }));
+        expect(await to.library.exportAll(format)).toBe(text);
+        expect(await to.imports.importArchive(asRead(text))).toMatchObject({ added: 0, replaced: 0, briefs: 0 });
+        for (const memory of open.splice(0)) await memory.maintenance.close();
       }),
       { numRuns: 15, seed: SEED },
     );
@@ -164,13 +166,13 @@ describe('turns as JSON lines', () => {
           );
           const file = path.join(await tempDir(), 'turns.jsonl');
           await writeFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
-          const first = await importFile(memory, { file, projectDir: '/home/dev/shop' });
+          const first = await importFile(memory.imports, { file, projectDir: '/home/dev/shop' });
           expect(first).toMatchObject({ kind: 'turns', turns: turns.length, added: turns.length });
-          const restored = (await memory.restore('s')).map(({ role, content }) => ({ role, content }));
+          const restored = (await memory.library.restoreSession('s')).map(({ role, content }) => ({ role, content }));
           expect(restored).toEqual(lines.map(({ role, content }) => ({ role, content })));
-          const again = await importFile(memory, { file, projectDir: '/home/dev/shop' });
+          const again = await importFile(memory.imports, { file, projectDir: '/home/dev/shop' });
           expect(again).toMatchObject({ added: 0, known: turns.length });
-          for (const each of open.splice(0)) await each.close();
+          for (const each of open.splice(0)) await each.maintenance.close();
         },
       ),
       { numRuns: 25, seed: SEED },

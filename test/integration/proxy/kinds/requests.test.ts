@@ -120,7 +120,7 @@ describe('whose session it is', () => {
     const { rig, terminal } = await begun(1);
     const other = createTerminal(rig, { sessionId: 'eeeeeeee-0000-4000-8000-000000000000' });
     rig.memory.recall = async () => [];
-    rig.memory.standing = async () => ({ brief: [], lines: [] });
+    rig.memory.sessionContext = async () => ({ brief: [], lines: [] });
     const [first] = await other.ask(step(1));
     expect(first?.rewritten).toBe(false);
     expect(textOf((await terminal.again()) as Exchange)).toContain('comet-cc');

@@ -202,7 +202,7 @@ describe('the rewriter', () => {
   it('does not give another session that starts with the same prompt the plan of the first', async () => {
     const { sent, rewriter, memory } = await played(seededPlan(3, { turns: 1, rounds: 0 }));
     const first = sent[0] as Played;
-    memory.standing = async () => ({ brief: [], lines: [] });
+    memory.sessionContext = async () => ({ brief: [], lines: [] });
     memory.recall = async () => [];
     const headers = { ...first.request.headers, 'x-claude-code-session-id': 'another' };
     const other = await rewriter.rewrite({ ...messagesRequest(first.request), headers }, new AbortController().signal);
@@ -212,7 +212,7 @@ describe('the rewriter', () => {
 
   it('names a memory once in the system block of a first prompt, as it was recalled', async () => {
     const { sent, memory } = await played(seededPlan(3, { turns: 1, rounds: 0 }));
-    const { lines } = await memory.standing('s', null);
+    const { lines } = await memory.sessionContext('s', null);
     const node = lines[0] as MemoryLine;
     memory.recall = async () => [{ line: { ...node, text: `${node.text}, "8471, as ever"` }, score: 1 }];
     const rewriter = await rewriterOn(memory, [], config);
@@ -293,7 +293,7 @@ describe('the rewriter', () => {
     const { sent, records } = await played(seededPlan(3, { turns: 6, bulk: 400 }));
     const memory = createFakeMemory();
     memory.recall = () => Promise.reject(new Error('index gone'));
-    memory.standing = () => new Promise(() => {});
+    memory.sessionContext = () => new Promise(() => {});
     const rewriter = await createRewriter({
       memory,
       plans: createMemoryPlanStore(records.slice(0, -1)),

@@ -62,7 +62,7 @@ async function diskWithNodes(): Promise<Disk> {
 }
 
 async function found(memory: Memory): Promise<string | undefined> {
-  const [best] = await memory.search('which port does service number 17 listen on', { top: 1 });
+  const [best] = await memory.recall.search('which port does service number 17 listen on', { top: 1 });
   return best?.node.summary;
 }
 
@@ -109,25 +109,25 @@ test('the index of another embedder is filled while the old one serves, and then
   const disk = await diskWithNodes();
   const before = await openHome(dir, createHashEmbedder());
   const first = await openRig(disk, { index: before.index });
-  await first.flush(20_000);
-  await first.close();
+  await first.maintenance.flush(20_000);
+  await first.maintenance.close();
 
   const embedder = gated(createStaticEmbedder());
   const { index, rebuilt } = await openHome(dir, embedder);
   expect(rebuilt).toBe(false);
   const memory = await openRig(disk, { index });
   await expect.poll(() => embedder.asked).toBeGreaterThan(0);
-  expect(memory.status().reindex).toEqual({ done: 0, total: NODES });
+  expect(memory.maintenance.status().reindex).toEqual({ done: 0, total: NODES });
   expect(await found(memory)).toEqual(seventeen);
   expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
 
   embedder.open();
-  await expect.poll(() => memory.status().reindex).toBeNull();
+  await expect.poll(() => memory.maintenance.status().reindex).toBeNull();
   expect(await folders(dir)).toEqual(['static']);
   expect(index.successor?.()).toBeNull();
   expect(await found(memory)).toEqual(seventeen);
   expect(await vectorsOf(index)).toBe(NODES);
-  await memory.close();
+  await memory.maintenance.close();
 
   const again = await openHome(dir, createStaticEmbedder());
   expect(again.index.successor?.() ?? null).toBeNull();
@@ -140,8 +140,8 @@ test('a process that ends before the new index is complete leaves the old one, a
   const disk = await diskWithNodes();
   const before = await openHome(dir, createHashEmbedder());
   const first = await openRig(disk, { index: before.index });
-  await first.flush(20_000);
-  await first.close();
+  await first.maintenance.flush(20_000);
+  await first.maintenance.close();
 
   // It is never closed: nobody gets to tidy up in a process that is killed.
   const killed = await openHome(dir, createStaticEmbedder());
@@ -153,10 +153,10 @@ test('a process that ends before the new index is complete leaves the old one, a
   await expect.poll(() => embedder.asked).toBeGreaterThan(0);
   expect(await found(memory)).toEqual(seventeen);
   embedder.open();
-  await expect.poll(() => memory.status().reindex).toBeNull();
+  await expect.poll(() => memory.maintenance.status().reindex).toBeNull();
   expect(await folders(dir)).toEqual(['static']);
   expect([...(await index.nodeIds())].filter((id) => id === 'mem_of_nobody')).toEqual([]);
-  await memory.close();
+  await memory.maintenance.close();
 });
 
 test('while texts cannot be embedded the old index serves on', async () => {
@@ -164,8 +164,8 @@ test('while texts cannot be embedded the old index serves on', async () => {
   const disk = await diskWithNodes();
   const before = await openHome(dir, createHashEmbedder());
   const first = await openRig(disk, { index: before.index });
-  await first.flush(20_000);
-  await first.close();
+  await first.maintenance.flush(20_000);
+  await first.maintenance.close();
 
   const summaries = new Set<string>();
   const failing: Embedder = {
@@ -178,10 +178,10 @@ test('while texts cannot be embedded the old index serves on', async () => {
   const { index } = await openHome(dir, failing);
   const memory = await openRig(disk, { index });
   await expect.poll(() => summaries.size).toBe(NODES);
-  await expect.poll(() => memory.status().reindex).toBeNull();
+  await expect.poll(() => memory.maintenance.status().reindex).toBeNull();
   expect(index.successor?.()).not.toBeNull();
   expect(await vectorsOf(index)).toBe(NODES);
-  await memory.close();
+  await memory.maintenance.close();
   expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
 });
 

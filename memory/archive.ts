@@ -1,0 +1,128 @@
+import { isCleanOrigin, lowestOrigin } from '../common/turn.ts';
+import type { Redactor } from '../redact/index.ts';
+import { withFreshFiles } from './edit.ts';
+import { type ArchiveFormat, parseArchive, renderArchive } from './model/archive.ts';
+import { renderSection } from './model/markdown.ts';
+import type { MemoryNode } from './model/node.ts';
+import { planRollback } from './model/rollback.ts';
+import type { NodeFiles, StoredBrief } from './storage/node-files.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
+import type { Store } from './storage/node-store.ts';
+import type { SnapshotInfo, Snapshots } from './storage/snapshot-files.ts';
+import type { SnapshotService } from './storage/snapshots.ts';
+
+export interface ArchiveReport {
+  readonly kind: 'nodes';
+  readonly added: number;
+  readonly replaced: number;
+  readonly unchanged: number;
+  readonly briefs: number;
+}
+
+export interface RollbackReport {
+  /** Nodes whose former content was restored. */
+  readonly restored: number;
+  readonly removed: number;
+  readonly briefs: number;
+  /** The snapshot that undoes it. */
+  readonly undo: string;
+}
+
+/** Nodes and briefs as one text: exports and snapshots. */
+export interface Archives {
+  /** Without raw turns. */
+  exportAll(format: ArchiveFormat): Promise<string>;
+  /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
+  importArchive(text: string): Promise<ArchiveReport>;
+  /** Newest first. */
+  listSnapshots(): Promise<readonly SnapshotInfo[]>;
+  /** @throws CometError `not_found` or `ambiguous_id` */
+  rollback(snapshot: string): Promise<RollbackReport>;
+}
+
+interface Parts {
+  readonly nodeFiles: NodeFiles;
+  readonly redactor: Redactor;
+  readonly snapshots: Snapshots;
+  readonly catalogue: NodeRegistry;
+  readonly snapshooter: SnapshotService;
+  readonly store: Store;
+}
+
+export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snapshooter, store }: Parts): Archives {
+  async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
+    let written = 0;
+    for (const brief of briefs) {
+      const old = await nodeFiles.readBrief(brief.session_id);
+      if (old !== null && (JSON.stringify(old) === JSON.stringify(brief) || !wins(old, brief))) continue;
+      await nodeFiles.writeBrief(brief);
+      written += 1;
+    }
+    return written;
+  }
+
+  /** Our exports are redacted when they are written, but a user may have edited one. */
+  async function redacted<T>(value: T): Promise<T> {
+    const { text } = await redactor.full.json(JSON.stringify(value));
+    return JSON.parse(text) as T;
+  }
+
+  return {
+    exportAll: (format) =>
+      withFreshFiles(store, async () =>
+        renderArchive({ nodes: catalogue.every(), briefs: await nodeFiles.briefs() }, format),
+      ),
+    importArchive: (text) =>
+      withFreshFiles(store, async (held) => {
+        const { nodes, briefs } = parseArchive(text);
+        const before = new Map(nodes.map(({ node_id }) => [node_id, catalogue.get(node_id)]));
+        const clean: MemoryNode[] = await Promise.all(nodes.map(redacted));
+        const fresh = clean.map((node) => withCappedTrust(node, before.get(node.node_id)));
+        const changed = fresh.filter((node) => !isSame(node, before.get(node.node_id)));
+        const added = changed.filter((node) => before.get(node.node_id) === undefined).length;
+        if (changed.length + briefs.length > 0) await snapshooter.take('import');
+        await held.save(changed);
+        const written = await saveBriefs(
+          await Promise.all(briefs.map(redacted)),
+          (old, given) => given.updated_at > old.updated_at,
+        );
+        const unchanged = nodes.length - changed.length;
+        return { kind: 'nodes', added, replaced: changed.length - added, unchanged, briefs: written };
+      }),
+    listSnapshots: () => snapshots.list(),
+    rollback: (id) =>
+      withFreshFiles(store, async (held) => {
+        const snapshot = await snapshooter.read(id);
+        const atMs = Date.parse((await snapshots.list()).find((each) => each.id.startsWith(id))?.at ?? '');
+        const before = await snapshooter.take('rollback');
+        const { save, remove } = planRollback(catalogue.every(), snapshot.nodes, atMs);
+        const changed = save.filter((node) => !isSame(node, catalogue.get(node.node_id)));
+        await held.save(changed);
+        if (remove.length > 0) await held.remove(remove);
+        const briefs = await saveBriefs(snapshot.briefs, () => true);
+        return { restored: changed.length, removed: remove.length, briefs, undo: before };
+      }),
+  };
+}
+
+/** An archive may come from anywhere: it raises no origin, that of a fact neither, and pins nothing of unclean origin. */
+function withCappedTrust(node: MemoryNode, known: MemoryNode | undefined): MemoryNode {
+  if (known === undefined) return unpinnedWhereUnclean(node);
+  const origin = lowestOrigin([node.origin, known.origin]);
+  const facts = node.facts.map((fact) => {
+    const same = known.facts.find(({ concept, value }) => concept === fact.concept && value === fact.value);
+    const highest = same === undefined ? origin : (same.origin ?? known.origin);
+    return fact.origin === undefined ? fact : { ...fact, origin: lowestOrigin([fact.origin, highest]) };
+  });
+  return unpinnedWhereUnclean({ ...node, origin, facts });
+}
+
+function unpinnedWhereUnclean(node: MemoryNode): MemoryNode {
+  if (isCleanOrigin(node.origin)) return node;
+  const { pinned_from: _, pinned_in: __, ...rest } = node;
+  return { ...rest, recall_mode: 'active' };
+}
+
+function isSame(node: MemoryNode, known: MemoryNode | undefined): boolean {
+  return known !== undefined && renderSection(node) === renderSection(known) && node.project === known.project;
+}

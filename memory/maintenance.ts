@@ -1,0 +1,179 @@
+import { finishesWithin } from '../common/async.ts';
+import type { Problem } from '../common/errors.ts';
+import type { Archives, RollbackReport } from './archive.ts';
+import type { BackgroundTasks, IndexProgress } from './background-tasks.ts';
+import type { DeferredUpgrades, Upgrades } from './compaction/model-upgrades.ts';
+import type { Pipeline } from './compaction/pipeline.ts';
+import type { DreamReport } from './consolidation/change-set.ts';
+import type { DreamRequest, DreamStatus, Dreams } from './consolidation/consolidator.ts';
+import type { ImportProgress } from './import-document.ts';
+import type { Tracker } from './ingest/task-queue.ts';
+import type { TurnBook } from './ingest/turn-registry.ts';
+import { isDraft } from './model/draft-node.ts';
+import type { LanguageModel } from './models/language-model.ts';
+import type { NodeIndex } from './search/node-index.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
+import type { Store } from './storage/node-store.ts';
+import type { Snapshots } from './storage/snapshot-files.ts';
+import { contentTags } from './text/system-tags.ts';
+
+export interface MemoryStatus {
+  readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };
+  readonly llm: DeferredUpgrades & {
+    readonly backend: string;
+    readonly calls_today: number;
+    readonly tokens_today: number;
+    /** At the prices of the API, as Claude Code reckons it. */
+    readonly cost_usd_today: number;
+    /** Why the last model call failed, '' when it did not. */
+    readonly last_error: string;
+  };
+  readonly nodes: number;
+  readonly problems: readonly Problem[];
+  /** While `reindex` runs, or what the index lacks, or the one of another embedder, is filled. */
+  readonly reindex: IndexProgress | null;
+  readonly importing: ImportProgress | null;
+  /** Null before the first. */
+  readonly dream: DreamStatus | null;
+}
+
+export interface MemoryStats {
+  readonly nodes: number;
+  readonly pinned: number;
+  /** Nodes written by rules, until the model rewrites them. */
+  readonly drafts: number;
+  /** The former name of `drafts`. */
+  readonly stand_ins: number;
+  readonly facts: number;
+  readonly sessions: number;
+  readonly projects: number;
+  readonly turns: number;
+  readonly oldest: string | null;
+  readonly newest: string | null;
+  readonly by_importance: Readonly<Record<string, number>>;
+  readonly by_recall_mode: Readonly<Record<string, number>>;
+  readonly by_origin: Readonly<Record<string, number>>;
+  readonly by_writer: Readonly<Record<string, number>>;
+  /** Most used first, at most 20. */
+  readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
+  readonly index: { readonly nodes: number; readonly rows: number };
+  readonly snapshots: number;
+  readonly problems: number;
+}
+
+export interface Maintenance {
+  /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
+  flush(timeoutMs: number): Promise<boolean>;
+  /** Merges repetitions, groups related nodes, normalizes tags and links; see `dream` in docs/DOMAIN.md. */
+  dream(request: DreamRequest): Promise<DreamReport>;
+  /** Newest first. */
+  listSnapshots: Archives['listSnapshots'];
+  /** @throws CometError `not_found` or `ambiguous_id` */
+  rollback(snapshot: string): Promise<RollbackReport>;
+  /** Rebuilds the whole index from the files; returns how many nodes it holds. */
+  reindex(): Promise<number>;
+  stats(): Promise<MemoryStats>;
+  status(): MemoryStatus;
+  close(): Promise<void>;
+}
+
+interface Parts {
+  readonly backend: string;
+  readonly index: NodeIndex;
+  readonly model: LanguageModel | null;
+  readonly snapshots: Snapshots;
+  readonly archives: Archives;
+  readonly background: BackgroundTasks;
+  readonly book: TurnBook;
+  readonly catalogue: NodeRegistry;
+  readonly dreams: Dreams;
+  readonly pipeline: Pick<Pipeline, 'compactTails'>;
+  readonly store: Store;
+  readonly tracker: Tracker;
+  readonly upgrades: Upgrades;
+  readonly importing: () => ImportProgress | null;
+  /** Aborted when memory closes. */
+  readonly closing: AbortSignal;
+  readonly close: () => Promise<void>;
+}
+
+const TAGS = 20;
+
+export function createMaintenance(parts: Parts): Maintenance {
+  const { backend, index, model, archives, background, book, catalogue, dreams, pipeline } = parts;
+  const { store, tracker, upgrades, importing, closing, snapshots } = parts;
+
+  async function settleAll(): Promise<void> {
+    await background.caughtUp();
+    await pipeline.compactTails();
+    upgrades.catchUp();
+    await tracker.idle();
+  }
+
+  return {
+    flush: (timeoutMs) => finishesWithin(settleAll(), timeoutMs),
+    dream: (request) => background.started.then(() => dreams.run(request, closing)),
+    listSnapshots: archives.listSnapshots,
+    rollback: archives.rollback,
+    reindex: background.reindex,
+    async stats() {
+      const nodes = catalogue.all();
+      const sessions = [...book.sessions().values()];
+      const tags = Object.entries(countBy(nodes.flatMap((node) => contentTags(node.topic_tags))));
+      const drafts = nodes.filter(isDraft).length;
+      return {
+        nodes: nodes.length,
+        pinned: nodes.filter((node) => node.pinned_from !== undefined).length,
+        drafts,
+        stand_ins: drafts,
+        facts: nodes.reduce((sum, node) => sum + node.facts.length, 0),
+        sessions: sessions.length,
+        projects: new Set(nodes.map((node) => node.project)).size,
+        turns: sessions.reduce((sum, session) => sum + session.turns, 0),
+        oldest: nodes.at(-1)?.created_at ?? null,
+        newest: nodes[0]?.created_at ?? null,
+        by_importance: countBy(nodes.map((node) => node.importance)),
+        by_recall_mode: countBy(nodes.map((node) => node.recall_mode)),
+        by_origin: countBy(nodes.map((node) => node.origin)),
+        by_writer: countBy(nodes.map((node) => node.written_by)),
+        tags: tags
+          .sort(([a, left], [b, right]) => right - left || a.localeCompare(b))
+          .slice(0, TAGS)
+          .map(([tag, count]) => ({ tag, nodes: count })),
+        index: { nodes: (await index.nodeIds()).size, rows: await index.count() },
+        snapshots: (await snapshots.list()).length,
+        problems: store.problems().length,
+      };
+    },
+    status() {
+      const health = model?.health?.();
+      return {
+        queue: {
+          sensor: tracker.count('sensor'),
+          compacter: tracker.count('compacter'),
+          indexer: tracker.count('indexer'),
+        },
+        llm: {
+          backend,
+          calls_today: health?.callsToday ?? 0,
+          tokens_today: health?.tokensToday ?? 0,
+          cost_usd_today: Number((health?.costUsdToday ?? 0).toFixed(6)),
+          ...upgrades.deferred(),
+          last_error: health?.lastError ?? '',
+        },
+        nodes: catalogue.size(),
+        problems: [...background.problems(), ...store.problems()],
+        reindex: background.progress(),
+        importing: importing(),
+        dream: dreams.status(),
+      };
+    },
+    close: parts.close,
+  };
+}
+
+function countBy(names: readonly string[]): Record<string, number> {
+  const counts: Record<string, number> = Object.create(null) as Record<string, number>;
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1;
+  return counts;
+}

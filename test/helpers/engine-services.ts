@@ -1,0 +1,65 @@
+import { Config } from '../../common/config.ts';
+import { silentLog } from '../../common/log.ts';
+import type { EngineServices } from '../../engine/api/contract.ts';
+import { EMPTY_COSTS } from '../../engine/api/costs.ts';
+import { createHookHandlers } from '../../engine/api/hooks.ts';
+import { createClaudeImport } from '../../engine/api/import-claude.ts';
+import { deferredMemory } from '../../engine/deferred.ts';
+import { createAccess } from '../../engine/policy/access.ts';
+import { NO_PAUSES } from '../../engine/policy/pauses.ts';
+import type { Memory } from '../../memory/index.ts';
+
+export type ServiceMethods = { readonly [K in keyof Memory]?: Partial<Memory[K]> };
+
+/** Memory with these methods; the others behave as before the store has opened. */
+export function memoryWith(methods: ServiceMethods): Memory {
+  const unopened = deferredMemory(new Promise<Memory>(() => {}), 'local');
+  const withMethods = <T extends object>(service: T, own: Partial<T> = {}): T =>
+    new Proxy(service, { get: (target, name) => Reflect.get(name in own ? own : target, name) as unknown });
+  return {
+    capture: withMethods(unopened.capture, methods.capture),
+    recall: withMethods(unopened.recall, methods.recall),
+    library: withMethods(unopened.library, methods.library),
+    imports: withMethods(unopened.imports, methods.imports),
+    maintenance: withMethods(unopened.maintenance, methods.maintenance),
+  };
+}
+
+/** An engine whose memory has these methods, and where the user allows everything in a project. */
+export function engineServices(methods: ServiceMethods, over: Partial<EngineServices> = {}): EngineServices {
+  const memory = memoryWith(methods);
+  const policy = {
+    of: () => ({ captures: true, adds: true, scope: 'project' as const }),
+    pauses: () => NO_PAUSES,
+    problems: () => [],
+  };
+  return {
+    memory,
+    policy,
+    access: createAccess(policy, memory.library, String),
+    hooks: createHookHandlers({
+      memory,
+      policy,
+      inject: Config.parse({}).inject,
+      recallMs: 100,
+      log: silentLog,
+      now: Date.now,
+    }),
+    claudeImport: createClaudeImport({
+      imports: memory.imports,
+      tokensToday: () => 0,
+      done: { load: async () => [], add: async () => {} },
+      hasModel: false,
+      captures: () => true,
+      now: Date.now,
+    }),
+    requests: () => ({ total: 0, rewritten: 0, passed_through: 0, failed_open: 0 }),
+    costs: () => EMPTY_COSTS,
+    receipts: { list: () => [], forget: async () => {} },
+    conversation: () => null,
+    problems: () => [],
+    opened: async () => {},
+    version: '1.2.3',
+    ...over,
+  };
+}
