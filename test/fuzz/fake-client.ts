@@ -1,5 +1,5 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
-import type { AnswerBlock } from '../mock-anthropic/answer.ts';
+import type { AnswerBlock } from '../mock-anthropic/index.ts';
 import { bodyOf, type Entry, type Form, headersOf, type Shape } from './body.ts';
 import type { Exchange, Json, Route, WireRequest, WireRig } from './rewriter-rig.ts';
 

@@ -8,8 +8,7 @@ import { createRewriter, type RewriterConfig, type RunningRewriter } from '../..
 import type { ApiError } from '../../proxy/wire/api-error.ts';
 import { scanBody } from '../../proxy/wire/json-scanner.ts';
 import { createFakeMemory, type FakeMemory } from '../helpers/fake-memory.ts';
-import type { AnswerBlock } from '../mock-anthropic/answer.ts';
-import { createJudge, type Judge } from '../mock-anthropic/index.ts';
+import { type AnswerBlock, createJudge, type Judge } from '../mock-anthropic/index.ts';
 
 export type Json = Record<string, unknown>;
 

@@ -1,7 +1,6 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { Refusal } from '../../proxy/wire/validate/index.ts';
-import type { AnswerBlock } from '../mock-anthropic/answer.ts';
-import type { Judge, Verdict } from '../mock-anthropic/request-validator.ts';
+import type { AnswerBlock, Judge, Verdict } from '../mock-anthropic/index.ts';
 import type { ConversationPlan, Json, PlannedRound, PlannedTurn } from './transcript-plans.ts';
 
 export { type ConversationPlan, conversationPlans, type Json, seededPlan } from './transcript-plans.ts';

@@ -1,5 +1,5 @@
-import { findModelTraits } from '../../proxy/wire/models.ts';
 import { canonical, isObject, type Json } from './json.ts';
+import { CACHE_WRITE, rulesOf } from './models.ts';
 import { digestOf, type Item } from './stream.ts';
 
 /** Prompt tokens of one request, as the API reports them. */
@@ -51,7 +51,7 @@ export function createPromptCache(): PromptCache {
       refresh(positions, breakpoints, read, (key) => live(key, atMs), atMs);
       const written = { '5m': 0, '1h': 0 };
       let done = positions[read]?.tokens ?? 0;
-      const { minCacheTokens } = findModelTraits(request.model);
+      const { minCacheTokens } = rulesOf(request.model);
       for (const { at, ttl } of breakpoints) {
         const position = positions[at];
         if (!position || position.tokens < minCacheTokens) continue;
@@ -72,12 +72,11 @@ export function createPromptCache(): PromptCache {
 
 /** Prompt cost in tokens of uncached input. */
 export function promptCost(model: string, usage: PromptUsage): number {
-  const traits = findModelTraits(model);
   return (
     usage.input +
-    usage.cacheRead * traits.cacheRead +
-    usage.cacheWrite5m * traits.cacheWrite5m +
-    usage.cacheWrite1h * traits.cacheWrite1h
+    usage.cacheRead * rulesOf(model).cacheRead +
+    usage.cacheWrite5m * CACHE_WRITE['5m'] +
+    usage.cacheWrite1h * CACHE_WRITE['1h']
   );
 }
 

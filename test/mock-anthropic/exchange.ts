@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
-import type { Refusal } from '../../proxy/wire/validate/index.ts';
 import { type Answer, stopReasonOf } from './answer.ts';
 import { deliver, holdBack } from './deliver.ts';
+import type { Refusal } from './refusal.ts';
 import type { ServedRequest } from './request-record.ts';
 import type { Accepted, Judge } from './request-validator.ts';
 import type { Brain } from './responder.ts';

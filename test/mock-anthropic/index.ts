@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { type Clock, systemClock } from '../../common/async.ts';
 import { answerRequest, sendError } from './exchange.ts';
 import { isObject, type Json } from './json.ts';
+import { TOO_LARGE } from './refusal.ts';
 import { classOf, type ServedRequest, sessionOf } from './request-record.ts';
 import { createJudge } from './request-validator.ts';
 import { type Brain, echoBrain } from './responder.ts';
@@ -10,8 +11,9 @@ import { addUp, type Totals } from './totals.ts';
 
 export type { Answer, AnswerBlock, Delivery } from './answer.ts';
 export { blocksOf, type Json } from './json.ts';
+export type { Refusal } from './refusal.ts';
 export { newestPrompt, type ServedRequest } from './request-record.ts';
-export { createJudge, type Judge } from './request-validator.ts';
+export { createJudge, type Judge, type Verdict } from './request-validator.ts';
 export { type Brain, echoBrain, roundOf, scriptedBrain } from './responder.ts';
 export { structuredBrain } from './structured.ts';
 export type { Totals } from './totals.ts';
@@ -94,7 +96,7 @@ export async function createStandin(options: StandinOptions = {}): Promise<Stand
 }
 
 function refuseSize(request: ServedRequest, response: ServerResponse): Promise<void> {
-  request.refusal = { status: 413, type: 'request_too_large', message: 'Request exceeds the maximum size' };
+  request.refusal = TOO_LARGE;
   return sendError(request, response, request.refusal);
 }
 

@@ -1,6 +1,6 @@
-import type { Refusal } from '../../proxy/wire/validate/index.ts';
 import type { PromptUsage } from './cache.ts';
 import { blocksOf, isObject, type Json } from './json.ts';
+import type { Refusal } from './refusal.ts';
 
 export type RequestClass =
   | 'main'

@@ -1,19 +1,12 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { invalidRequest } from '../../proxy/wire/api-error.ts';
-import { findModelTraits } from '../../proxy/wire/models.ts';
-import {
-  type MessageShape,
-  parseBetas,
-  type RequestShape,
-  shapeHead,
-  shapeMessage,
-  shapeRequest,
-} from '../../proxy/wire/request-shape.ts';
-import { checkRequest, type Refusal } from '../../proxy/wire/validate/index.ts';
 import type { AnswerBlock } from './answer.ts';
+import { isThinking } from './block-rules.ts';
 import { createPromptCache, type PromptUsage, promptCost } from './cache.ts';
 import { isObject, type Json } from './json.ts';
-import { type Item, isThinking, itemsOf, runningTurn } from './stream.ts';
+import { rulesOf } from './models.ts';
+import { invalid, type Refusal } from './refusal.ts';
+import { findRefusal } from './rules.ts';
+import { type Item, itemsOf, runningTurn } from './stream.ts';
 import { createThinkingLedger, type ThinkingRequest } from './thinking.ts';
 
 export interface JudgeOptions {
@@ -61,11 +54,11 @@ export function createJudge(options: JudgeOptions = {}): Judge {
   return {
     judge(request) {
       const parsed = parse(request.body);
-      if (!parsed) return { refusal: invalidRequest('The request body is not valid JSON') };
+      if (!parsed) return { refusal: invalid('The request body is not valid JSON') };
       const { body, bytes } = parsed;
       const betas = parseBetas(request.headers['anthropic-beta']);
       const counting = request.path === 'count_tokens';
-      const refusal = checkRequest(shapeOf(body, betas, bytes)) ?? (counting ? null : checkMaxTokens(body));
+      const refusal = findRefusal(body, betas, bytes) ?? (counting ? null : checkMaxTokens(body));
       if (refusal) return { refusal };
       const thinking = thinkingRequest(body, betas);
       const outcome = ledger.check(thinking);
@@ -95,18 +88,8 @@ export function createJudge(options: JudgeOptions = {}): Judge {
   };
 }
 
-const shapes = new WeakMap<Json, MessageShape>();
-
-/** Messages that were judged before, the very objects, keep their shape. */
-function shapeOf(body: Json, betas: readonly string[], bytes: number): RequestShape {
-  const { messages } = body;
-  if (!Array.isArray(messages) || !messages.every(isObject)) return shapeRequest(body, betas, bytes);
-  const known = messages.map((message) => {
-    const shape = shapes.get(message) ?? shapeMessage(message);
-    shapes.set(message, shape);
-    return shape;
-  });
-  return { ...shapeHead(body, betas, bytes), messages: known };
+function parseBetas(header = ''): readonly string[] {
+  return header.split(',').map((beta) => beta.trim());
 }
 
 function parse(body: JudgedRequest['body']): { readonly body: Json; readonly bytes: number } | null {
@@ -133,22 +116,20 @@ function thinkingRequest(body: Json, betas: readonly string[]): ThinkingRequest 
 
 /** Without dropped thinking, and without that of older turns on models that keep the running turn's only. */
 function visible({ model, items }: ThinkingRequest, body: Json, drops: ReadonlySet<string>): readonly Item[] {
-  const from = findModelTraits(model).keepsThinking ? 0 : runningTurn(body);
+  const from = rulesOf(model).keepsThinking ? 0 : runningTurn(body);
   return items.filter(
     (item) => !drops.has(item.path) && (item.part !== 'messages' || item.message >= from || !isThinking(item.block)),
   );
 }
 
 function checkMaxTokens(body: Json): Refusal | null {
-  return typeof body.max_tokens === 'number' ? null : invalidRequest('max_tokens: Field required');
+  return typeof body.max_tokens === 'number' ? null : invalid('max_tokens: Field required');
 }
 
 function checkLength(model: string, items: readonly Item[]): Refusal | null {
   const total = items.reduce((sum, item) => sum + item.tokens, 0);
-  const { contextTokens } = findModelTraits(model);
-  return total <= contextTokens
-    ? null
-    : invalidRequest(`prompt is too long: ${total} tokens > ${contextTokens} maximum`);
+  const { contextTokens } = rulesOf(model);
+  return total <= contextTokens ? null : invalid(`prompt is too long: ${total} tokens > ${contextTokens} maximum`);
 }
 
 function uncached(items: readonly Item[]): PromptUsage {

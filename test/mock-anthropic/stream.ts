@@ -40,10 +40,6 @@ export function itemsOf(body: Json): readonly Item[] {
   return items;
 }
 
-export function isThinking(block: Json): boolean {
-  return block.type === 'thinking' || block.type === 'redacted_thinking';
-}
-
 /** Index of the first message of the running turn: the newest user message that is no tool result. */
 export function runningTurn(body: Json): number {
   return array(body.messages).findLastIndex(

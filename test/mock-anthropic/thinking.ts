@@ -1,9 +1,10 @@
-import { type ApiError, invalidRequest } from '../../proxy/wire/api-error.ts';
-import { findModelTraits } from '../../proxy/wire/models.ts';
 import type { AnswerBlock } from './answer.ts';
+import { isThinking } from './block-rules.ts';
 import type { Json } from './json.ts';
+import { rulesOf } from './models.ts';
+import { invalid, type Refusal } from './refusal.ts';
 import { readSeal, type Seal, sealId, writeSeal } from './signature.ts';
-import { digestBlock, digestOf, type Item, isThinking } from './stream.ts';
+import { digestBlock, digestOf, type Item } from './stream.ts';
 
 /**
  * Preserved thinking: every signature is bound to tools, system and all earlier blocks, and to the thinking before it.
@@ -13,7 +14,7 @@ import { digestBlock, digestOf, type Item, isThinking } from './stream.ts';
  */
 export interface ThinkingLedger {
   /** `drops`: blocks the API would silently leave out of the prompt, by path. */
-  check(request: ThinkingRequest): { readonly refusal: ApiError | null; readonly drops: ReadonlySet<string> };
+  check(request: ThinkingRequest): { readonly refusal: Refusal | null; readonly drops: ReadonlySet<string> };
   /** The answer's blocks with signatures, as the client has to send them back. */
   seal(request: ThinkingRequest, answer: readonly AnswerBlock[], run: string): readonly Json[];
 }
@@ -48,7 +49,7 @@ function checkAll(secret: Buffer, request: ThinkingRequest) {
   const drops = new Set<string>();
   const latest = checkLatest(secret, request.items);
   if (latest) return { refusal: latest, drops };
-  const { family, bindsThinking } = findModelTraits(request.model);
+  const { family, bindsThinking } = rulesOf(request.model);
   const walk = start(request.items);
   let broken = false;
   for (const item of request.items.filter(({ part }) => part === 'messages')) {
@@ -58,7 +59,7 @@ function checkAll(secret: Buffer, request: ThinkingRequest) {
     }
     const signature = signatureOf(item.block);
     const seal = readSeal(secret, signature);
-    if (!seal || !textMatches(seal, item.block)) return { refusal: invalidRequest(unreadable(item)), drops };
+    if (!seal || !textMatches(seal, item.block)) return { refusal: invalid(unreadable(item)), drops };
     if (seal.family !== family) {
       // A block another model made is left out without an error.
       drops.add(item.path);
@@ -66,7 +67,7 @@ function checkAll(secret: Buffer, request: ThinkingRequest) {
     }
     const mismatch = bindsThinking ? compare(seal, walk) : null;
     if (mismatch && !request.dropOnMismatch)
-      return { refusal: invalidRequest(describe(item, mismatch, request.betas)), drops };
+      return { refusal: invalid(describe(item, mismatch, request.betas)), drops };
     broken ||= mismatch !== null;
     if (broken) drops.add(item.path);
     walk.previous = sealId(signature);
@@ -89,7 +90,7 @@ function sealAnswer(
   answer: readonly AnswerBlock[],
   run: string,
 ): readonly Json[] {
-  const { family } = findModelTraits(request.model);
+  const { family } = rulesOf(request.model);
   const walk = start(request.items);
   for (const item of request.items.filter(({ part }) => part === 'messages')) {
     if (!isThinking(item.block)) walk.prefix = digestOf(walk.prefix + item.digest);
@@ -127,7 +128,7 @@ function sealAnswer(
 }
 
 /** The latest assistant message holds each of its thinking runs whole and as issued, or not at all. */
-function checkLatest(secret: Buffer, items: readonly Item[]): ApiError | null {
+function checkLatest(secret: Buffer, items: readonly Item[]): Refusal | null {
   const last = items.findLast((item) => item.role === 'assistant')?.message;
   const blocks = items.filter((item) => item.message === last && item.part === 'messages');
   for (let at = 0; at < blocks.length; at += 1) {
@@ -137,7 +138,7 @@ function checkLatest(secret: Buffer, items: readonly Item[]): ApiError | null {
     if (!seal) return null;
     const run = blocks.slice(at, at + seal.runLength);
     const whole = run.length === seal.runLength && run.every((part, index) => fits(secret, part, seal.run, index));
-    if (!whole) return invalidRequest(`${item.path}: ${MODIFIED}`);
+    if (!whole) return invalid(`${item.path}: ${MODIFIED}`);
     at += seal.runLength - 1;
   }
   return null;

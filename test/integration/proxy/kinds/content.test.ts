@@ -3,7 +3,7 @@ import { compare } from '../../../fuzz/compare.ts';
 import { createTerminal, type Terminal, type TerminalOptions, type Turn } from '../../../fuzz/fake-client.ts';
 import { createWireRig, type Exchange, earlyCuts, type Json } from '../../../fuzz/rewriter-rig.ts';
 import { isThinkingFree, left, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';
-import type { AnswerBlock } from '../../../mock-anthropic/answer.ts';
+import type { AnswerBlock } from '../../../mock-anthropic/index.ts';
 
 const IMAGE = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'iVBORw0KGgo=' } };
 const DOCUMENT = {

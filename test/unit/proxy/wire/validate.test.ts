@@ -3,6 +3,8 @@ import { shapeHead, shapeMessage, shapeRequest } from '../../../../proxy/wire/re
 import { checkRequest } from '../../../../proxy/wire/validate/index.ts';
 import { checkLatestThinking } from '../../../../proxy/wire/validate/thinking.ts';
 
+import { findRefusal } from '../../../mock-anthropic/rules.ts';
+
 type Json = Record<string, unknown>;
 
 const BETAS = ['context-management-2025-06-27', 'prompt-caching-scope-2026-01-05'];
@@ -21,7 +23,10 @@ const found = (id: string) => ({ type: 'web_search_tool_result', tool_use_id: id
 
 function refusal(messages: readonly unknown[], more: Json = {}, betas: readonly string[] = BETAS): string | null {
   const body = { model: 'claude-opus-5-5', max_tokens: 10, messages, ...more };
-  return checkRequest(shapeRequest(body, betas))?.message ?? null;
+  const message = checkRequest(shapeRequest(body, betas))?.message ?? null;
+  // The mock API has rules of its own, which have to agree.
+  expect(findRefusal(body, betas, 0)?.message ?? null).toBe(message);
+  return message;
 }
 
 describe('roles', () => {
