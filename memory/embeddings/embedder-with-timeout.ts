@@ -3,16 +3,16 @@ import { CometError } from '../../common/errors.ts';
 import type { Embedder } from './embedder.ts';
 
 export interface EmbedderTimeoutOptions {
-  /** A question waits no longer: its words are searched for without a vector. */
+  /** After this, a query is searched by words only. */
   readonly queryMs: number;
-  /** Told when questions go without a vector, once until one has one again. */
+  /** Called once per outage. */
   readonly report: (message: string) => void;
 }
 
-/** An embedder whose failures and delays cost a question its vector and nothing else: zeros match nothing. */
+/** Replaces a late or failed query vector by zeros, which match nothing. */
 export function createEmbedderWithTimeout(embedder: Embedder, { queryMs, report }: EmbedderTimeoutOptions): Embedder {
   let isOut = false;
-  const late = (): Error => new CometError('index_failed', `no vector within ${queryMs} ms`);
+  const late = (): Error => new CometError('index_failed', `embedding timed out after ${queryMs} ms`);
   return {
     ...embedder,
     async embedQuery(text, corpus) {
@@ -22,7 +22,7 @@ export function createEmbedderWithTimeout(embedder: Embedder, { queryMs, report 
         return found;
       } catch (error) {
         const why = error instanceof Error ? error.message : String(error);
-        if (!isOut) report(`questions are searched by their words only: ${why}`);
+        if (!isOut) report(`searching by words only: ${why}`);
         isOut = true;
         return { vector: new Float32Array(embedder.dimensions), comparedWith: 'vector' };
       }

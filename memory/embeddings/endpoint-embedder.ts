@@ -13,13 +13,13 @@ import { toUnit } from './word-vectors.ts';
 export interface EndpointEmbedderOptions extends EndpointKeyOptions {
   readonly model: string;
   readonly timeoutMs: number;
-  /** What leaves the machine leaves it redacted. */
+  /** Applied to every text before it is sent. */
   readonly redact: (text: string) => string;
 }
 
-/** Vectors of one request: some endpoints take no more, and a question waits for none of them. */
+/** Texts per request; some endpoints accept no more. */
 const AT_ONCE = 16;
-/** About 2,000 tokens; longer ones are refused by some and cut by others. */
+/** About 2,000 tokens; endpoints refuse or cut longer texts. */
 const MAX_CHARS = 6_000;
 const ANSWER_CHARS = 20_000_000;
 
@@ -32,25 +32,26 @@ const Answer = z.union([
   z.looseObject({ embeddings: z.array(Vector) }).transform(({ embeddings }) => embeddings),
 ]);
 
-/** How many numbers its vectors have. @throws CometError `index_failed` where it does not answer with vectors */
+/** @throws CometError `index_failed` if the endpoint does not return vectors */
 export async function probeDimensions(options: EndpointEmbedderOptions): Promise<number> {
   const ask = createAsker(options, new AbortController().signal);
   const [vector] = await ask(['dimensions']);
   return vector?.length ?? 0;
 }
 
-/** Vectors by an endpoint that speaks OpenAI's embeddings (`…/v1`) or Ollama's (`…/api`). */
+/** Calls an endpoint with OpenAI's embeddings API (`…/v1`) or Ollama's (`…/api`). */
 export function createEndpointEmbedder(options: EndpointEmbedderOptions & { readonly dimensions: number }): Embedder {
   const { dimensions } = options;
   const closing = new AbortController();
   const ask = createAsker(options, closing.signal);
 
-  /** Zeros for texts without words, which some endpoints refuse. */
+  /** Texts without words become zeros, since some endpoints refuse them. */
   async function vectors(texts: readonly string[]): Promise<Float32Array[]> {
     const said = texts.filter(hasWords);
     const answered = said.length === 0 ? [] : await ask(said);
     const odd = answered.find(({ length }) => length !== dimensions);
-    if (odd !== undefined) throw failed(`gives vectors of ${odd.length}, not of ${dimensions}`, options);
+    if (odd !== undefined)
+      throw failed(`returned vectors of ${odd.length} instead of ${dimensions} dimensions`, options);
     return texts.map((text) => (hasWords(text) ? (answered.shift() as Float32Array) : new Float32Array(dimensions)));
   }
 
@@ -72,7 +73,7 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
   };
 }
 
-/** Tells vectors of one endpoint and model from those of another. */
+/** Identifies the endpoint and model that produced a vector. */
 export function endpointName({ baseUrl, model }: Pick<EndpointEmbedderOptions, 'baseUrl' | 'model'>): string {
   const { host, pathname } = new URL(baseUrl);
   return `endpoint-${host}${pathname.replace(/\/+$/, '')}-${model}`;
@@ -94,7 +95,7 @@ function createAsker(options: EndpointEmbedderOptions, signal: AbortSignal): Ask
     if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
     const vectors = vectorsOf(reply, options);
     if (vectors.length !== texts.length) {
-      throw failed(`gives ${vectors.length} vectors for ${texts.length} texts`, options);
+      throw failed(`returned ${vectors.length} vectors for ${texts.length} texts`, options);
     }
     return vectors;
   };
@@ -111,11 +112,11 @@ function addressOf(baseUrl: string): string {
 
 function vectorsOf(reply: EndpointReply, options: EndpointEmbedderOptions): Float32Array[] {
   if (reply.how !== 'answered') {
-    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `gives no answer (${reply.how})`, options);
+    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `did not answer (${reply.how})`, options);
   }
-  if (reply.status !== 200) throw failed(`refuses (status ${reply.status})`, options);
+  if (reply.status !== 200) throw failed(`returned status ${reply.status}`, options);
   const answer = Answer.safeParse(jsonOf(reply.body));
-  if (!answer.success) throw failed('answers with something else than vectors', options);
+  if (!answer.success) throw failed('did not return vectors', options);
   return answer.data.map((row) => toUnit(Float32Array.from(row)));
 }
 
@@ -130,7 +131,7 @@ function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body) as unknown;
   } catch {
-    return null; // A page: the caller says what was expected.
+    return null;
   }
 }
 

@@ -1,19 +1,19 @@
 import { type StaticTable, wordVector } from './word-vectors.ts';
 import { wordPieces } from './wordpiece.ts';
 
-/** What is known of words wherever they are used. */
+/** Properties of English words, independent of the corpus. */
 export interface WordRarity {
-  /** 0 for a word of any conversation, 1 for one that few texts hold or that is no word at all; `token` is its stem. */
+  /** 0 for a common word, 1 for a rare or unknown one; `token` is its stem. */
   rarity(word: string, token: string): number;
-  /** Cosine of what two words mean by themselves. */
+  /** Cosine similarity of the word vectors. */
   likeness(word: string, other: string): number;
 }
 
-/** The vocabulary lists pieces that are no words first, then words, the most frequent first. */
+/** The vocabulary lists special tokens first, then words by frequency. */
 const FIRST_WORD = 1_995;
 const COMMON_LOG = 6.5;
 const RARE_LOG = 9.6;
-/** A word of several pieces is at least as rare as that. */
+/** Minimum rarity of a word of several subwords. */
 const LEAST_OF_PARTS = 0.5;
 const WORD = /^[a-z]+$/;
 const REMEMBERED = 4_000;

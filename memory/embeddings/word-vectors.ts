@@ -1,15 +1,15 @@
 import { createVocabulary, type Vocabulary, wordPieces } from './wordpiece.ts';
 
-/** One vector for each piece of a vocabulary: what it means wherever it stands. */
+/** One context-free vector per subword of a vocabulary. */
 export interface StaticTable {
   readonly dimensions: number;
   readonly vocabulary: Vocabulary;
-  /** Row-major; a row times its scale is the vector. */
+  /** Row-major; a vector is its row times its scale. */
   readonly rows: Int8Array;
   readonly scales: Float32Array;
 }
 
-/** Pieces of a question, each with its vector: what is needed to weigh them elsewhere. */
+/** A query's subwords and vectors, to be weighed by the corpus. */
 export interface PieceVectors {
   readonly dimensions: number;
   /** Distinct, in order of appearance. */
@@ -19,7 +19,7 @@ export interface PieceVectors {
   readonly vectors: Float32Array;
 }
 
-/** Vectors of longer texts are made of their beginning; full text still sees all. */
+/** Longer texts are cut before they are embedded; full-text search covers all of them. */
 const MAX_CHARS = 20_000;
 const MAX_QUERY_CHARS = 4_000;
 const MAGIC = 'CCSTATIC';
@@ -29,7 +29,7 @@ const HEADER_BYTES = 16;
  * The bytes of a table file: `CCSTATIC`, uint32 row count, uint32 dimensions, float32 scales, int8 rows, then the
  * vocabulary in UTF-8, one piece a line. Little endian. The numbers stay views of `bytes`.
  *
- * @throws Error when the bytes are not such a file
+ * @throws Error if the bytes are not such a file
  */
 export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>): StaticTable {
   const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -49,7 +49,7 @@ export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>): StaticTable {
   return { dimensions, vocabulary, rows, scales };
 }
 
-/** The file that `parseStaticTable` reads. No piece holds a line feed. */
+/** Inverse of `parseStaticTable`. */
 export function encodeStaticTable(
   { dimensions, rows, scales }: Pick<StaticTable, 'dimensions' | 'rows' | 'scales'>,
   vocabulary: readonly string[],
@@ -67,24 +67,23 @@ export function encodeStaticTable(
   return bytes;
 }
 
-/** Ids of a text's pieces as a document has them, repeats included. */
+/** Subword ids of a document, with repeats. */
 export function piecesOf(table: StaticTable, text: string): number[] {
   return wordPieces(text.slice(0, MAX_CHARS), table.vocabulary);
 }
 
-/** The sum of its pieces' vectors, brought to length 1; all zeros for a text without pieces. */
+/** The normalized sum of the subword vectors; all zeros without subwords. */
 export function documentVector(table: StaticTable, pieces: readonly number[]): Float32Array {
   const sum = new Float32Array(table.dimensions);
   for (const id of pieces) addRow(sum, table, id, 1);
   return toUnit(sum);
 }
 
-/** What a word means by itself. */
 export function wordVector(table: StaticTable, word: string): Float32Array {
   return documentVector(table, wordPieces(word, table.vocabulary));
 }
 
-/** The same of a question: each piece counts for what it is worth in the corpus. */
+/** Like `documentVector`, weighing each subword by its idf. */
 export function queryVector(
   table: StaticTable,
   text: string,
@@ -106,7 +105,7 @@ export function pieceVectors(table: StaticTable, text: string): PieceVectors {
   return { dimensions: table.dimensions, ids, counts: [...counts.values()], vectors };
 }
 
-/** Where `idf` knows no weight of a piece, it counts as 1. */
+/** Subwords without an `idf` weigh 1. */
 export function weighPieces(pieces: PieceVectors, idf: ReadonlyMap<number, number>): Float32Array {
   const { dimensions, ids, counts, vectors } = pieces;
   const sum = new Float32Array(dimensions);
@@ -127,7 +126,7 @@ function addRow(sum: Float32Array, { dimensions, rows, scales }: StaticTable, id
   }
 }
 
-/** Brings a vector to length 1, in place; zeros stay. */
+/** Normalizes in place; a zero vector is left unchanged. */
 export function toUnit(vector: Float32Array): Float32Array {
   let squares = 0;
   for (const value of vector) squares += value * value;

@@ -3,14 +3,14 @@ const MARKS = /\p{Mn}/gu;
 const WORDS = /[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu;
 const MAX_PIECE = 30;
 const HAS_WORD = /[\p{L}\p{N}]/u;
-/** Longer ones are encoded data: their pieces would only be noise. */
+/** Longer ones are encoded data. */
 const MAX_WORD = 100;
 
 /**
- * Cuts a text into the pieces a vocabulary knows, each word greedily from its start; a word that cannot be cut gives
- * nothing, and so do marks alone. Accents and case are left out. Total: any string gives a list, possibly empty, in order of the text.
+ * Splits a text into subword ids, each word greedily from its start; a word that cannot be split is skipped. Accents and
+ * case are dropped.
  *
- * Source: WordPiece, as uncased BERT models use it.
+ * Source: WordPiece, as in uncased BERT models.
  */
 export function wordPieces(text: string, vocabulary: Vocabulary): number[] {
   if (!HAS_WORD.test(text)) return [];
@@ -41,10 +41,9 @@ function pushPieces(word: string, vocabulary: Vocabulary, found: number[]): void
   }
 }
 
-/** Pieces of words with their ids; built in a few milliseconds for tens of thousands. */
 export interface Vocabulary {
   readonly size: number;
-  /** Id of `word.slice(start, end)`; where it is not the word's beginning, of that with "##" in front. */
+  /** Id of `word.slice(start, end)`, with the prefix "##" if `start` is not 0. */
   idOf(word: string, start: number, end: number): number | undefined;
 }
 
@@ -53,7 +52,7 @@ const LINE_FEED = 10;
 const SEED = 0x811c_9dc5;
 const INSIDE_SEED = hashed(INSIDE, 0, INSIDE.length, SEED);
 
-/** @param lines  one piece a line, at most 65,534; the line's number is its id */
+/** @param lines  one subword per line, at most 65,534; its id is the line number */
 export function createVocabulary(lines: string): Vocabulary {
   const ends = endsOf(lines);
   const mask = 2 ** Math.ceil(Math.log2(ends.length * 2)) - 1;

@@ -5,14 +5,13 @@ const FIRST_MS = 60_000;
 const LONGEST_MS = 1_800_000;
 
 /**
- * Keeps a model that failed from being asked again at once: one minute, then twice as long each time, at most 30; and
- * any model while the quota says no.
+ * Closed after a failure for one minute, doubled for each further failure up to 30 minutes, and while the quota defers.
  */
 export interface Backoff {
   isOpen(): boolean;
-  /** Until it opens; 0 when it is open. */
+  /** 0 when it is open. */
   waitMs(): number;
-  /** Why it is closed, '' when it is open. */
+  /** '' when it is open. */
   because(): string;
   failed(): void;
   succeeded(): void;
@@ -24,7 +23,7 @@ export function createBackoff(clock: Clock, quota?: { decide(): QuotaDecision })
   const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
   const waitMs = (): number => {
     const now = clock.now();
-    // A clock that was set back must not turn minutes into years.
+    // If the clock was set back, wait no longer than the pause itself.
     if (openAtMs > now + pauseMs) openAtMs = now + pauseMs;
     return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
   };
@@ -34,7 +33,7 @@ export function createBackoff(clock: Clock, quota?: { decide(): QuotaDecision })
     because() {
       const decision = quota?.decide();
       if (decision?.kind === 'defer') return decision.because;
-      return waitMs() === 0 ? '' : 'the model failed and is left alone for a while';
+      return waitMs() === 0 ? '' : 'the model failed; waiting before the next attempt';
     },
     failed() {
       pauseMs = pauseMs === 0 ? FIRST_MS : Math.min(LONGEST_MS, pauseMs * 2);

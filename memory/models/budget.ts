@@ -10,12 +10,12 @@ import {
   readQuota,
 } from './quota.ts';
 
-/** Decides whether our own model calls may run now, and counts what they take, restarts included. */
+/** Decides whether our own model calls may run now and counts their usage across restarts. */
 export interface Budget extends UsageCounter {
-  /** Takes in what an answer of the API says about limits. Returns at once, never throws. */
+  /** Reads the rate-limit headers of an API response. Synchronous; never throws. */
   answered(answer: RateLimitResponse): void;
   decide(): QuotaDecision;
-  /** Resolves once all is on disk. */
+  /** Resolves once everything is on disk. */
   close(): Promise<void>;
 }
 
@@ -25,7 +25,6 @@ export interface StoredUsage extends Usage {
   readonly windows: readonly QuotaWindow[];
 }
 
-/** Keeps the day's use over restarts. */
 export interface UsageStore {
   load(): Promise<StoredUsage | null>;
   save(usage: StoredUsage): Promise<void>;
@@ -49,7 +48,7 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts): Prom
     return decideQuota(windows, { rule, tokensToday: ledger.today().tokens, nowMs: clock.now() });
   }
 
-  /** One write at a time; what changes meanwhile goes with the next. */
+  /** One write at a time; changes during a write go into the next one. */
   function save(): void {
     isDirty = true;
     saving ??= write().finally(() => {
@@ -63,7 +62,7 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts): Prom
       try {
         await store.save({ ...ledger.today(), windows });
       } catch (error) {
-        log.warn('the use of today could not be written; a restart would forget it', { error });
+        log.warn("could not write today's model usage; a restart would lose it", { error });
       }
     }
   }
@@ -74,7 +73,7 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts): Prom
       windows = mergeQuota(windows, readQuota(answer, clock.now()), clock.now());
       const after = decide();
       if (after.kind === before.kind) return;
-      log.info(after.kind === 'allow' ? 'model calls go on' : 'model calls wait', { ...after });
+      log.info(after.kind === 'allow' ? 'model calls resume' : 'model calls wait', { ...after });
       save();
     },
     record(spent) {
@@ -89,16 +88,15 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts): Prom
   };
 }
 
-/** What model calls of ours took. */
 interface Usage {
   readonly calls: number;
   readonly tokens: number;
   readonly costUsd: number;
 }
 
-/** The use of one day (UTC). */
+/** Usage of the current day (UTC). */
 export interface UsageCounter {
-  record(spent: Usage & { /** Whose turns it was about. */ readonly sessionId?: string }): void;
+  record(spent: Usage & { readonly sessionId?: string }): void;
   today(): Usage & { /** `YYYY-MM-DD` */ readonly day: string };
 }
 

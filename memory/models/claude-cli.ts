@@ -17,14 +17,14 @@ export interface ClaudeCliOptions extends CallOptions {
   readonly bin: string;
   readonly models: ModelLimits;
   readonly environment: Omit<ChildEnvOptions, 'thinking'>;
-  /** A private directory, made when it is missing; nothing of the user's may lie in it. */
+  /** An empty private directory, created if missing. */
   readonly cwd: string;
   readonly graceMs?: number;
 }
 
 const STDOUT_CHARS = 1_000_000;
 
-/** Sensor and compacter over `claude -p` on the user's own login. */
+/** Runs `claude -p` on the user's own login. */
 export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
   return createLlmClient({
     ...options,
@@ -57,7 +57,7 @@ function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal)
   return runChild(child, signal);
 }
 
-/** Only our own words go into argv; the conversation travels on stdin. */
+/** The conversation goes to stdin, never into argv. */
 function argsOf(model: string, prompt: Prompt<unknown>): string[] {
   const isolated = ['--tools', '', '--setting-sources', '', '--strict-mcp-config', '--disable-slash-commands'];
   const shape = ['--system-prompt', prompt.system, '--json-schema', JSON.stringify(prompt.schema)];
@@ -72,13 +72,12 @@ function kindOf(end: ChildEnd): FailureKind {
 function detailOf(end: ChildEnd, call: PromptCall): string {
   if (end.how === 'timeout') return `killed after ${call.timeoutMs} ms`;
   if (end.how === 'flooded') return `killed after ${STDOUT_CHARS} characters on stdout`;
-  return 'the program was not found; install Claude Code or set COMET_CC_CLAUDE_BIN';
+  return 'program not found; install Claude Code or set COMET_CC_CLAUDE_BIN';
 }
 
-/** What sends a child's traffic through a proxy. */
 const PROXY = ['https_proxy', 'http_proxy', 'all_proxy'];
 
-/** What ties a child to the session it was started from. */
+/** Variables that tie a child to the session that started it. */
 const SESSION = [
   'CLAUDECODE',
   'CLAUDE_CODE_CHILD_SESSION',
@@ -99,7 +98,7 @@ const SESSION = [
   'MAX_THINKING_TOKENS',
 ];
 
-/** A child that only answers: nothing but the one request leaves it, nothing is remembered. */
+/** The child sends the one request only and stores nothing. */
 const QUIET = {
   CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
   CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
@@ -116,16 +115,16 @@ const CHILD_HEADER = 'x-comet-cc-child: 1';
 interface ChildEnvOptions {
   /** The environment that the daemon was started with. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Our CA bundle; wherever it is named, the user's own file takes its place. */
+  /** Our CA bundle; replaced by the user's own CA file. */
   readonly bundleFile: string;
   /** The user's own `NODE_EXTRA_CA_CERTS`, '' for none. */
   readonly userCa: string;
-  /** Proxy variables that the user had before ours; they stay in force for children. */
+  /** The user's own proxy variables, which children keep. */
   readonly userProxy: Readonly<Record<string, string>>;
   readonly thinking: boolean;
 }
 
-/** Environment of a `claude -p` child: the user's, less proxy and session, marked as ours. */
+/** The user's environment without our proxy and the session, marked as ours. */
 function childEnv(options: ChildEnvOptions): Record<string, string> {
   const env: Record<string, string> = {};
   for (const [name, value] of Object.entries(options.env)) {
@@ -166,7 +165,7 @@ const Result = z.looseObject({
 });
 type Result = z.infer<typeof Result>;
 
-/** Reads what `claude -p --output-format json` printed: one object, or an array that holds the result. */
+/** Parses the output of `claude -p --output-format json`: one object, or an array that contains the result. */
 function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const result = findResult(stdout);
   if (result === null) {
@@ -216,7 +215,6 @@ function parsed(value: unknown): unknown {
   try {
     return JSON.parse(bare) as unknown;
   } catch {
-    // Text that is not JSON is no structured answer; the caller says what it was.
     return undefined;
   }
 }

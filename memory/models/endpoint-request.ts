@@ -2,29 +2,29 @@ import { runChild } from '../../common/run-process.ts';
 
 export interface EndpointRequest {
   readonly url: string;
-  /** JSON to post; without it the address is read. */
+  /** JSON to POST; a GET without it. */
   readonly body?: string;
   /** The header's value, '' for none. */
   readonly authorization: string;
-  /** From the first byte sent to the last one received. */
+  /** For the whole exchange. */
   readonly timeoutMs: number;
-  /** A longer answer is not read to its end. */
+  /** A longer response is abandoned. */
   readonly maxChars: number;
 }
 
 export type EndpointReply =
   | { readonly how: 'answered'; readonly status: number; readonly body: string; readonly retryAfterMs: number }
   | { readonly how: 'timeout' | 'flooded' }
-  /** `unreachable`: nothing was sent. `code` is the system's or TLS's, never a message with an address in it. */
+  /** `unreachable`: nothing was sent. `code` is a system or TLS code, never a message that may contain an address. */
   | { readonly how: 'unreachable' | 'broken'; readonly code: string };
 
 const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|.*CERT.*)$/;
 const DEFAULT_REST_MS = 60_000;
 
 /**
- * One JSON request. Follows no redirect: a key goes to the host that it was given for and to no other.
+ * Sends one JSON request. Redirects are not followed, so that the key reaches its own host only.
  *
- * @throws the signal's reason when it aborts, nothing else
+ * @throws only the signal's reason, when aborted
  */
 export async function postJson(request: EndpointRequest, signal: AbortSignal): Promise<EndpointReply> {
   const late = AbortSignal.timeout(request.timeoutMs);
@@ -55,7 +55,7 @@ export async function postJson(request: EndpointRequest, signal: AbortSignal): P
   }
 }
 
-/** Null when it is longer than allowed. */
+/** Null if it exceeds the limit. */
 async function readBody(response: Response, maxChars: number): Promise<string | null> {
   const decoder = new TextDecoder();
   let text = '';
@@ -66,7 +66,7 @@ async function readBody(response: Response, maxChars: number): Promise<string | 
   return text + decoder.decode();
 }
 
-/** Seconds or a date; a minute where it is neither. */
+/** Seconds or a date; one minute if neither. */
 function restOf(header: string | null): number {
   if (header === null || header.trim() === '') return DEFAULT_REST_MS;
   const seconds = Number(header);
@@ -83,9 +83,9 @@ function codeOf(error: unknown): string {
 
 export interface EndpointKeyOptions {
   readonly baseUrl: string;
-  /** Variable that holds the key; '' is `OPENAI_API_KEY` at api.openai.com and no key anywhere else. */
+  /** Variable with the key; '' means `OPENAI_API_KEY` at api.openai.com and no key elsewhere. */
   readonly keyEnv: string;
-  /** Shell command that prints the key; goes before `keyEnv`. '' for none. */
+  /** Shell command that prints the key; takes precedence over `keyEnv`. '' for none. */
   readonly keyCommand: string;
   /** The environment that the daemon was started with. */
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -98,16 +98,16 @@ export type FoundKey =
   | { readonly kind: 'none' }
   | { readonly kind: 'missing'; readonly detail: string };
 
-/** The key of an endpoint. It is held in memory and nowhere else: no file, no log, no argument of a program. */
+/** An endpoint's key, held in memory only: no file, no log, no program argument. */
 interface EndpointKey {
   read(signal: AbortSignal): Promise<FoundKey>;
-  /** It was refused: the command is asked again next time. */
+  /** Call when the endpoint refused the key; the next read runs the command again. */
   refused(): void;
 }
 
 const COMMAND_MS = 15_000;
 const COMMAND_CHARS = 64_000;
-/** Visible ASCII: what a header takes. */
+/** Visible ASCII, as a header allows. */
 const KEY = /^[\x21-\x7e]{1,8192}$/;
 
 export function createEndpointKey(options: EndpointKeyOptions): EndpointKey {
@@ -126,7 +126,7 @@ export function createEndpointKey(options: EndpointKeyOptions): EndpointKey {
   };
 }
 
-/** A key is only ever sent where it belongs: OpenAI's goes to nobody else unless the user says so. */
+/** OpenAI's key is sent to OpenAI only, unless the user configures otherwise. */
 function keyVariable({ baseUrl, keyEnv }: Pick<EndpointKeyOptions, 'baseUrl' | 'keyEnv'>): string {
   if (keyEnv !== '') return keyEnv;
   return new URL(baseUrl).hostname === 'api.openai.com' ? 'OPENAI_API_KEY' : '';
@@ -135,7 +135,7 @@ function keyVariable({ baseUrl, keyEnv }: Pick<EndpointKeyOptions, 'baseUrl' | '
 function fromVariable(name: string, env: EndpointKeyOptions['env']): FoundKey {
   if (name === '') return { kind: 'none' };
   const key = env[name]?.trim() ?? '';
-  if (key === '') return missing(`the variable ${name} is not set where the daemon was started`);
+  if (key === '') return missing(`the variable ${name} is not set in the daemon's environment`);
   return KEY.test(key) ? { kind: 'key', key } : missing(`the variable ${name} holds no key`);
 }
 
@@ -152,7 +152,7 @@ async function asked({ keyCommand, env, cwd }: EndpointKeyOptions, signal: Abort
     maxChars: COMMAND_CHARS,
   };
   const end = await runChild(run, signal);
-  // Whatever it printed may be the key: nothing of it is repeated.
+  // The output may contain the key, so no error repeats it.
   if (end.how !== 'exited') return missing(`the key command was ended (${end.how})`);
   if (end.exitCode !== 0) return missing(`the key command ended with code ${end.exitCode}`);
   const key = end.stdout.trim();

@@ -10,7 +10,7 @@ export interface TopicShiftReading {
 }
 
 export interface TopicShiftInput {
-  /** Whose turns these are; for the bill only. */
+  /** For usage accounting only. */
   readonly sessionId?: string;
   /** Up to the last five buffered turns, oldest first. */
   readonly buffer: readonly TurnText[];
@@ -18,24 +18,24 @@ export interface TopicShiftInput {
 }
 
 export interface SummaryInput {
-  /** Whose turns these are; for the bill only. */
+  /** For usage accounting only. */
   readonly sessionId?: string;
   readonly project: string;
   readonly turns: readonly TurnText[];
   /** Tags already used in this project, most frequent first; reused before new ones are made. */
   readonly knownTags: readonly string[];
-  /** The session's brief until now, '' when there is none. */
+  /** The session's current brief, '' if it has none. */
   readonly brief: string;
-  /** The claims of that brief with the turns they rest on, so that a new brief can keep them. */
+  /** Claims of that brief with their source turns, so that a new brief can keep them. */
   readonly briefClaims?: readonly Claim[];
-  /** What memory holds to be so that these turns may revise. */
+  /** Current statements that these turns may supersede. */
   readonly known?: readonly KnownStatement[];
 }
 
-/** A fact of a node, as it is shown to who may revise it. */
+/** A fact of a node, as shown to the model that may supersede it. */
 export interface KnownStatement extends StatementRef {
   readonly text: string;
-  /** Since when, `2026-03-01`. */
+  /** Valid from, as `2026-03-01`. */
   readonly date: string;
 }
 
@@ -45,12 +45,12 @@ export interface ProposedNode {
   readonly topic_tags: readonly string[];
   readonly importance: 'HIGH' | 'MED' | 'LOW';
   readonly recall_mode: 'passive' | 'active' | 'both';
-  /** turn id of each turn it stands for; together the drafts cover every turn of the input. */
+  /** Ids of the turns it covers; together the nodes cover every turn of the input. */
   readonly turns: readonly string[];
   readonly facts: readonly Fact[];
-  /** Where every word of it was copied from, if its writer knows; never taken from a model. */
+  /** Lowest origin of the copied text; set by rules only, never by a model. */
   readonly origin?: Origin;
-  /** Of the known statements those that are no longer so by what it says. */
+  /** Known statements that this node supersedes. */
   readonly revises?: readonly StatementRef[];
 }
 
@@ -59,34 +59,34 @@ export interface SummaryResult {
   readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
 }
 
-/** Nodes that seem to say the same, or to belong together. */
+/** Nodes that look like duplicates, or like one topic. */
 export interface MergeInput {
   readonly kind: 'merge' | 'group';
   readonly notes: readonly { readonly summary: string; readonly trigger: string; readonly facts: readonly string[] }[];
 }
 
 export interface MergeResult {
-  /** They do; else the texts mean nothing. */
+  /** Whether they are; if false, the texts are meaningless. */
   readonly fits: boolean;
   readonly summary: string;
   readonly trigger: string;
 }
 
 export interface DetailInput {
-  /** Whose turns these are; for the bill only. */
+  /** For usage accounting only. */
   readonly sessionId?: string;
   readonly summary: string;
-  /** Those that the node stands for, whole, oldest first. */
+  /** The node's turns, whole, oldest first. */
   readonly turns: readonly TurnText[];
 }
 
 export interface DetailResult {
-  /** At most eight; at least three where the turns say so much. */
+  /** Three to eight; fewer if the turns say less. */
   readonly sentences: readonly string[];
 }
 
 /**
- * The sensor and the compacter. Every call may take minutes and may fail.
+ * Detects topic shifts and summarizes turns. Every call may take minutes and may fail.
  *
  * @throws CometError `model_missing`, `model_failed` or `model_timeout`
  */
@@ -94,16 +94,16 @@ export interface LanguageModel {
   readonly name: string;
   detectTopicShift(input: TopicShiftInput, signal: AbortSignal): Promise<TopicShiftReading>;
   summarize(input: SummaryInput, signal: AbortSignal): Promise<SummaryResult>;
-  /** One text for several nodes; one that cannot do it leaves it to rules. */
+  /** One text for several nodes; without it, rules merge them. */
   merge?(input: MergeInput, signal: AbortSignal): Promise<MergeResult>;
-  /** Tier 2 of one node. */
+  /** The detailed summary of one node. */
   expand(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
   health?(): ModelHealth;
-  /** Ends every child; idempotent. */
+  /** Ends every child process; idempotent. */
   close(): Promise<void>;
 }
 
-/** What `status` shows of a model. */
+/** Shown by `status`. */
 export interface ModelHealth {
   readonly callsToday: number;
   readonly tokensToday: number;

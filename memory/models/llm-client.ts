@@ -11,16 +11,16 @@ import type { Prompt } from './prompts/prompt.ts';
 import { summarizerPrompt } from './prompts/summarizer.ts';
 import { topicDetectorPrompt } from './prompts/topic-detector.ts';
 
-/** Why a call gave no answer; `doctor` and `status` say it. */
+/** Why a call failed, as shown by `doctor` and `status`. */
 export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
 
 interface Used {
   readonly tokens: number;
-  /** At the prices of the API, as the one who answered reckons it; 0 where it does not say. */
+  /** At API prices, as reported by the provider; 0 if it reports none. */
   readonly costUsd: number;
 }
 
-/** What one call came to; `value` is what was answered, not validated yet. */
+/** The outcome of one call; `value` is not validated yet. */
 export type Attempt =
   | ({ readonly kind: 'answer'; readonly value: unknown } & Used)
   | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & Used);
@@ -28,10 +28,10 @@ export type Attempt =
 export interface PromptCall<Answer = unknown> {
   readonly model: string;
   readonly timeoutMs: number;
-  /** Worth thinking about: the compacter's, not the sensor's. */
+  /** Enable extended thinking (for the summarizer, not the topic detector). */
   readonly thinking: boolean;
   readonly prompt: Prompt<Answer>;
-  /** Whose turns it is about, for the bill. */
+  /** For usage accounting. */
   readonly bill: { readonly sessionId?: string };
 }
 
@@ -42,36 +42,36 @@ export interface ModelLimits {
   readonly sensorTimeoutMs: number;
   readonly summarizerTimeoutMs: number;
   readonly detailTimeoutMs: number;
-  /** Calls at one time. */
+  /** Maximum concurrent calls. */
   readonly maxChildren: number;
 }
 
 export interface CallOptions {
   readonly redact: (text: string) => string;
   readonly now: () => number;
-  /** Counts what the calls take; one that forgets when this ends, unless given. */
+  /** In-memory by default. */
   readonly ledger?: UsageCounter;
   readonly log: Log;
 }
 
 export interface LlmClientOptions extends CallOptions {
   readonly name: string;
-  /** Who is asked, as error messages and the log say it. */
+  /** Named in error messages and the log. */
   readonly provider: string;
   readonly models: ModelLimits;
-  /** Ceiling for the turns of one compaction, in characters; the prompt's own where it is not given. */
+  /** Maximum characters of turns in one summary request; the prompt's default if absent. */
   readonly transcriptChars?: number;
-  /** One call. Resolves whatever happens, but for an abort. */
+  /** Makes one call. Rejects only when aborted. */
   readonly attempt: (call: PromptCall, signal: AbortSignal) => Promise<Attempt>;
 }
 
-/** What `status` and `doctor` say about the model. Tokens are those of today (UTC). */
+/** Tokens are those of today (UTC). */
 interface ModelHealth {
   readonly callsToday: number;
   readonly tokensToday: number;
   readonly costUsdToday: number;
   readonly lastFailure: FailureKind | null;
-  /** `kind: detail`, redacted and short; '' when the last call answered. */
+  /** `kind: detail`, redacted and clipped; '' if the last call succeeded. */
   readonly lastError: string;
 }
 
@@ -80,10 +80,10 @@ export interface LlmClient extends LanguageModel {
 }
 
 const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing', timeout: 'model_timeout' };
-/** A second try right away would end the same. */
+/** Not worth an immediate retry. */
 const FINAL: readonly FailureKind[] = ['missing', 'not_logged_in', 'rate_limited', 'timeout'];
 
-/** Sensor and compacter over whoever takes a prompt: a bounded number at a time, validated, counted, repeated once. */
+/** A LanguageModel over a provider of prompt calls: bounded concurrency, validation, usage accounting, one retry. */
 export function createLlmClient(options: LlmClientOptions): LlmClient {
   const { models } = options;
   const places = createSemaphore(models.maxChildren);
@@ -104,7 +104,7 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     try {
       return call.prompt.parse(output.value);
     } catch (cause) {
-      throw new Failed('failed', 'the answer does not fit the schema', { cause });
+      throw new Failed('failed', 'the answer does not match the schema', { cause });
     }
   }
 
@@ -120,13 +120,13 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
       if (!(error instanceof Failed)) throw error;
       const detail = clip(options.redact(error.message).replace(/\s+/g, ' ').trim(), 200);
       failure = { kind: error.kind, detail };
-      options.log.warn('the model gave no answer', {
+      options.log.warn('model call failed', {
         asked: options.provider,
         model: call.model,
         failure: error.kind,
         detail,
       });
-      const message = `${options.provider} (${call.model}) gave no answer, ${error.kind}: ${detail}`;
+      const message = `${options.provider} (${call.model}) failed, ${error.kind}: ${detail}`;
       throw new CometError(CODES[error.kind] ?? 'model_failed', message, { cause: error.cause });
     }
   }

@@ -18,23 +18,23 @@ import {
 } from './llm-client.ts';
 
 export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
-  /** Names as the endpoint knows them, or aliases. */
+  /** The endpoint's model names, or aliases. */
   readonly models: ModelLimits;
   readonly contextTokens: number;
 }
 
 const ANSWER_CHARS = 1_000_000;
-/** Of the window, for rules, brief, schema and the answer. */
+/** Part of the window reserved for instructions, brief, schema and answer. */
 const OVERHEAD_TOKENS = 6_000;
-/** Code and identifiers are dense: fewer characters make a token than in prose. */
+/** Lower than for prose, since code has fewer characters per token. */
 const CHARS_PER_TOKEN = 3;
 const LONGEST_REST_MS = 3_600_000;
 
-/** How the shape of the answer is asked for, the strictest first; an endpoint that refuses one is asked the next. */
+/** Response formats, strictest first; if an endpoint refuses one, the next is tried. */
 const SHAPES = ['json_schema', 'json_object', 'none'] as const;
 type Shape = (typeof SHAPES)[number];
 
-/** Sensor and compacter over any endpoint that speaks OpenAI's chat completions. */
+/** Calls an endpoint that implements OpenAI's chat completions. */
 export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient {
   const { baseUrl, contextTokens } = options;
   const url = `${baseUrl.replace(/\/+$/, '')}/chat/completions`;
@@ -45,7 +45,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
   async function attempt(call: PromptCall, signal: AbortSignal): Promise<Attempt> {
     const restMs = restUntilMs - options.now();
     if (restMs > 0 && restMs <= LONGEST_REST_MS) {
-      return failed('rate_limited', `it asked for a pause of another ${Math.ceil(restMs / 1_000)} s`);
+      return failed('rate_limited', `rate limited for another ${Math.ceil(restMs / 1_000)} s`);
     }
     const found = await key.read(signal);
     if (found.kind === 'missing') return failed('not_logged_in', found.detail);
@@ -69,13 +69,13 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
   }
 
   function read(reply: EndpointReply, call: PromptCall, found: FoundKey): Attempt {
-    // Whoever answers late, or says nothing of what it used, has still been shown the prompt.
+    // A late response, or one without usage, still consumed the prompt.
     const shown = Math.ceil((call.prompt.system.length + call.prompt.user.length) / CHARS_PER_TOKEN);
     switch (reply.how) {
       case 'timeout':
         return failed('timeout', `no answer within ${call.timeoutMs} ms`, shown);
       case 'flooded':
-        return failed('flooded', `the answer went on beyond ${ANSWER_CHARS} characters`, shown);
+        return failed('flooded', `the answer exceeds ${ANSWER_CHARS} characters`, shown);
       case 'unreachable':
         return failed('missing', `${new URL(baseUrl).host} cannot be reached (${reply.code}); see openai.baseUrl`);
       case 'broken':
@@ -111,7 +111,7 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
   });
 }
 
-/** The shape is told in words as well: not every endpoint that takes a schema keeps to it. */
+/** The prompt repeats the schema, since some endpoints accept one without enforcing it. */
 function bodyOf({ model, prompt }: PromptCall, shape: Shape, baseUrl: string): object {
   const schema = JSON.stringify(prompt.schema);
   const system = `${prompt.system}\n\nAnswer with one JSON object and nothing else. It must fit this JSON schema:\n${schema}`;
@@ -128,12 +128,12 @@ function formatOf(shape: Shape, schema: object): object {
   return { response_format: { type: shape, json_schema: { name: 'answer', strict: true, schema } } };
 }
 
-/** An endpoint that does not know the field answers with one of these; so do requests that are wrong otherwise. */
+/** Statuses returned for an unknown `response_format`, among other errors. */
 function refusesShape(status: number): boolean {
   return [400, 404, 415, 422, 500, 501].includes(status);
 }
 
-/** What a refusal quotes of the key is nobody's to read. */
+/** Error bodies may quote the key. */
 function without(text: string, found: FoundKey): string {
   return found.kind === 'key' ? text.replaceAll(found.key, '[key]') : text;
 }
@@ -142,7 +142,7 @@ function failed(failure: FailureKind, detail: string, tokens = 0): Attempt {
   return { kind: 'failure', failure, detail, tokens, costUsd: 0 };
 }
 
-/** Short names for what an endpoint calls its models, by host. Any other name goes out as it stands. */
+/** Aliases by host; other names are sent unchanged. */
 const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'api.openai.com': { gpt: 'gpt-5', 'gpt-mini': 'gpt-5-mini', 'gpt-nano': 'gpt-5-nano' },
   'openrouter.ai': {
@@ -157,7 +157,6 @@ const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'api.anthropic.com': { opus: 'claude-opus-5', sonnet: 'claude-sonnet-5', haiku: 'claude-haiku-4-5' },
 };
 
-/** The full name of `model` at this endpoint. */
 export function fullModelName(model: string, baseUrl: string): string {
   const aliases = ALIASES[new URL(baseUrl).hostname] ?? {};
   return Object.hasOwn(aliases, model) ? (aliases[model] as string) : model;
@@ -191,7 +190,7 @@ type CompletionText =
   | { readonly kind: 'answer'; readonly value: unknown; readonly tokens: number; readonly costUsd: number }
   | { readonly kind: 'unusable'; readonly detail: string; readonly tokens: number; readonly costUsd: number };
 
-/** Reads the body of a chat completion. `tokens` is 0 where it does not say what was used. */
+/** Parses a chat completion; `tokens` is 0 if usage is absent. */
 function readCompletion(body: string): CompletionText {
   const read = Completion.safeParse(jsonOf(body));
   if (!read.success) return { kind: 'unusable', detail: 'the body is no chat completion', tokens: 0, costUsd: 0 };
@@ -206,7 +205,7 @@ function readCompletion(body: string): CompletionText {
   return { kind: 'unusable', detail: whyNot(choice?.message.refusal, choice?.finish_reason, text), ...used };
 }
 
-/** What a refusing answer says, '' when it says nothing. */
+/** The error message of a response, '' if it has none. */
 function readRefusal(body: string): string {
   const read = Refusal.safeParse(jsonOf(body));
   if (!read.success) return '';
@@ -214,7 +213,7 @@ function readRefusal(body: string): string {
   return typeof error === 'string' ? error : error.message;
 }
 
-/** The one object of the text, whatever a model puts around it: thoughts, a fence, a word before and after. */
+/** The JSON object in a text, ignoring thoughts, fences and words around it. */
 function structured(text: string): object | null {
   const said = text.replace(/^\s*<think>[\s\S]*?<\/think>/i, '').trim();
   const [first, last] = [said.indexOf('{'), said.lastIndexOf('}')];
@@ -232,7 +231,6 @@ function jsonOf(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
   } catch {
-    // Not JSON: whoever asked says what was expected.
     return undefined;
   }
 }

@@ -1,17 +1,17 @@
-/** One limit of the login or key, as last heard of. */
+/** One rate limit of the login or key, as last reported. */
 export interface QuotaWindow {
-  /** `5h`, `7d`, … or `tokens`, `requests`, …: the part of the header's name that tells it from others. */
+  /** The distinguishing part of the header's name: `5h`, `7d`, … or `tokens`, `requests`, … */
   readonly name: string;
-  /** 0 unused, 1 used up; may be more. */
+  /** 0 is unused, 1 is used up; may exceed 1. */
   readonly utilization: number;
-  /** When it starts anew; never more than eight days ahead of when it was heard of. */
+  /** At most eight days after the report. */
   readonly resetAtMs: number;
 }
 
 export interface QuotaRule {
-  /** Share of a limit from which on our own calls wait; the rest is the user's. */
+  /** Our own calls wait above this share of a limit; the rest belongs to the user. */
   readonly maxUtilization: number;
-  /** Tokens that our own calls may take in one day (UTC). */
+  /** Maximum tokens of our own calls per day (UTC). */
   readonly dailyTokens: number;
 }
 
@@ -19,7 +19,7 @@ export type QuotaDecision =
   | { readonly kind: 'allow' }
   | { readonly kind: 'defer'; readonly untilMs: number; readonly because: string };
 
-/** Whether the model may be asked now. */
+/** Decides whether a model call may run now. */
 export interface ModelQuota {
   decide(): QuotaDecision;
 }
@@ -32,20 +32,20 @@ export interface RateLimitResponse {
 
 const DAY_MS = 86_400_000;
 const LONGEST_MS = 8 * DAY_MS;
-/** A limit that does not say when it ends is believed for so long. */
+/** Assumed duration of a limit without a reset time. */
 const UNDATED_MS = 15 * 60_000;
 const MOST_WINDOWS = 32;
 const HEADER =
   /^anthropic-ratelimit-(unified-)?([a-z0-9][a-z0-9_-]{0,40}?)-(status|reset|utilization|limit|remaining)$/;
-/** The limit as a whole, without a window of its own. */
+/** The overall limit, without a window name. */
 const WHOLE = /^anthropic-ratelimit-(unified)-(status|reset)$/;
-/** Paid extra use: that it is not to be had uses nothing up. */
+/** Paid extra usage; its unavailability is no limit on the plan itself. */
 const NO_LIMIT = /^(overage|fallback)/;
 const NUMBER = /^\d{1,15}(\.\d{1,15})?$/;
 
 type Fields = Partial<Record<string, string>>;
 
-/** The limits that one answer tells of; none where it tells of none that can be understood. Never throws. */
+/** The limits that one response reports; unreadable ones are skipped. Never throws. */
 export function readQuota({ status, headers }: RateLimitResponse, nowMs: number): QuotaWindow[] {
   const found = new Map<string, Fields>();
   for (const [header, value] of Object.entries(headers)) {
@@ -54,7 +54,7 @@ export function readQuota({ status, headers }: RateLimitResponse, nowMs: number)
     if (name === '' || NO_LIMIT.test(name)) continue;
     const known = found.get(name) ?? {};
     const former = known[field];
-    // `unified-5h` and `5h` are one limit: no word about it hides another.
+    // `unified-5h` and `5h` are one limit; keep the values of both.
     found.set(name, { ...known, [field]: former === undefined ? String(value) : `${former},${value}` });
   }
   const inPercent = [...found.values()].some(({ utilization }) => parts(utilization).some(isPercent));
@@ -67,13 +67,13 @@ export function readQuota({ status, headers }: RateLimitResponse, nowMs: number)
   return windows.slice(0, MOST_WINDOWS);
 }
 
-/** What is known after `fresh` was heard: a limit's newest word counts, and what has started anew is forgotten. */
+/** Newer reports replace older ones of the same limit; limits that have reset are dropped. */
 export function mergeQuota(known: readonly QuotaWindow[], fresh: readonly QuotaWindow[], nowMs: number): QuotaWindow[] {
   const newest = new Map([...known, ...fresh].map((window) => [window.name, window]));
   return [...newest.values()].filter((window) => isRunning(window, nowMs)).slice(-MOST_WINDOWS);
 }
 
-/** Whether a model call of ours may be made now; of several reasons against it the one that lasts longest. */
+/** If several limits apply, reports the one that lasts longest. */
 export function decideQuota(
   windows: readonly QuotaWindow[],
   { rule, tokensToday, nowMs }: { readonly rule: QuotaRule; readonly tokensToday: number; readonly nowMs: number },
@@ -90,7 +90,7 @@ export function decideQuota(
   return longest === undefined ? { kind: 'allow' } : { kind: 'defer', ...longest };
 }
 
-/** A clock that was set back makes no limit last longer than any does. */
+/** Bounds the wait if the clock was set back. */
 function isRunning({ resetAtMs }: QuotaWindow, nowMs: number): boolean {
   return resetAtMs > nowMs && resetAtMs <= nowMs + LONGEST_MS;
 }
@@ -102,7 +102,7 @@ function saidOf({ name, utilization }: QuotaWindow, rule: QuotaRule): string {
   return `${limit} is ${used} % used, and our own calls stop at ${Math.round(rule.maxUtilization * 100)} %`;
 }
 
-/** Of several words about one limit the worst; null where none is understood. */
+/** The highest utilization reported for one limit; null if none is readable. */
 function utilizationOf(fields: Fields, inPercent: boolean): number | null {
   const shares = parts(fields['utilization']).flatMap((text) => shareOf(text, inPercent));
   const [limit, remaining] = [parts(fields['limit']), parts(fields['remaining'])].map((each) => each.map(Number));
@@ -113,7 +113,7 @@ function utilizationOf(fields: Fields, inPercent: boolean): number | null {
   return shares.length === 0 ? null : Math.max(...shares);
 }
 
-/** A share as 0.81, 81 or 81 %. Up to 2 it is a fraction, unless others beside it are plainly in percent. */
+/** Reads 0.81, 81 or 81 %. Values up to 2 are fractions unless another value of the response is a percentage. */
 function shareOf(text: string, inPercent: boolean): number[] {
   const bare = text.replace(/\s*%$/, '');
   const value = Number(bare);
@@ -124,7 +124,7 @@ function isPercent(text: string): boolean {
   return text.endsWith('%') || Number(text) > 2;
 }
 
-/** Unix seconds or milliseconds, seconds from now, or a date; what is past or far off is not believed. */
+/** Unix seconds or milliseconds, seconds from now, or a date; past and distant times are ignored. */
 function resetOf(value: string | undefined, nowMs: number): number {
   const times = parts(value, /^.{1,40}$/).map((text) => {
     const stamp = NUMBER.test(text) ? Number(text) : Number.NaN;
@@ -136,7 +136,7 @@ function resetOf(value: string | undefined, nowMs: number): number {
   return Number.isFinite(last) ? last : nowMs + UNDATED_MS;
 }
 
-/** A header that came twice is joined by commas. */
+/** A repeated header arrives joined by commas. */
 function parts(value: string | undefined, pattern = /^\d{1,15}(\.\d{1,15})?\s*%?$/): string[] {
   const texts = (value ?? '').split(',').map((text) => text.trim());
   return texts.filter((text) => pattern.test(text)).slice(0, 16);

@@ -14,7 +14,7 @@ const Kept = z.strictObject({
   limits: z.array(z.strictObject({ name: z.string().max(60), utilization: amount, resetAtMs: amount })).max(100),
 });
 
-/** What our own model calls took today, and the limits last heard of. What cannot be read counts as nothing. */
+/** Stores today's model usage and the last reported limits. An unreadable file counts as empty. */
 export function createUsageFile(file: string, log: Log): UsageStore {
   return {
     async load(): Promise<StoredUsage | null> {
@@ -23,7 +23,7 @@ export function createUsageFile(file: string, log: Log): UsageStore {
         return { ...rest, costUsd, windows };
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
-          log.warn('the use of today could not be read; counting starts anew', { file, error });
+          log.warn("could not read today's model usage; counting from zero", { file, error });
         }
         return null;
       }

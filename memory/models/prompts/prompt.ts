@@ -1,21 +1,20 @@
 import { z } from 'zod';
 
-/** One question to a model: what it is, what it is asked, and what its answer must look like. */
 export interface Prompt<Answer> {
   readonly system: string;
   readonly user: string;
   readonly schema: Readonly<Record<string, unknown>>;
-  /** @throws ZodError or Error when the answer cannot be used */
+  /** @throws ZodError or Error if the answer is invalid */
   parse(value: unknown): Answer;
 }
 
-/** JSON schema without dialect marks: what `claude -p --json-schema` takes as the input of a tool. */
+/** JSON schema without `$schema`, as `claude -p --json-schema` expects. */
 export function jsonSchemaOf(schema: z.ZodType): Readonly<Record<string, unknown>> {
   const { $schema: _, ...plain } = z.toJSONSchema(schema, { target: 'draft-7' }) as Record<string, unknown>;
   return plain;
 }
 
-/** `text` between marks that it cannot contain; `fence` is fresh for every call. */
+/** Encloses `text` in marks that it cannot contain; `fence` is fresh for every call. */
 export function fenced(name: string, fence: string, text: string): string {
   return `<<<${name} ${fence}\n${text.replaceAll(fence, '')}\n${fence} end>>>`;
 }

@@ -4,7 +4,7 @@ import type { TopicShiftInput, TopicShiftReading } from '../language-model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
 
-/** A reading needs the gist of each turn; the compacter is the one that sees turns whole. */
+/** The gist of each turn suffices here; the summarizer sees whole turns. */
 const SAID_CHARS = 1_200;
 const TOOL_CHARS = 160;
 

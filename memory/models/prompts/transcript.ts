@@ -1,9 +1,9 @@
 import type { TurnPart, TurnText } from '../../model/turn.ts';
 
-/** Short names for turns, `t1` the oldest: models copy them without mistakes, hashes they do not. */
+/** Short labels for turns, `t1` the oldest; models copy them reliably, unlike hashes. */
 export interface Labels {
   readonly of: ReadonlyMap<string, string>;
-  /** Turn ids named by these labels, each once, unknown labels left out. */
+  /** Distinct turn ids; unknown labels are ignored. */
   turnIdsOf(labels: readonly string[]): string[];
 }
 
@@ -19,20 +19,18 @@ export function labelTurns(
   return { of, turnIdsOf: (labels) => [...new Set(labels.flatMap((label) => named.get(bareLabel(label)) ?? []))] };
 }
 
-/** As it was given, however a model writes it. */
+/** Normalizes a label as a model wrote it. */
 export function bareLabel(label: string): string {
   return label.replace(/[[\]\s]/g, '').toLowerCase();
 }
 
 export interface TranscriptOptions {
   readonly labels: ReadonlyMap<string, string>;
-  /** Ceiling for the whole; tool traffic gives way first, what was said only when it alone is above it. */
+  /** Limit for the whole transcript; tool traffic is shortened first. */
   readonly maxChars: number;
 }
 
-/**
- * Turns as an indented transcript: only our own lines begin at the margin, so no text can pass for a label.
- */
+/** Indents all conversation text, so that none of it can pass for a label. */
 export function renderTranscript(turns: readonly TurnText[], options: TranscriptOptions): string {
   const said = turns.flatMap((turn) => [turn.user.length, ...sizes(turn.parts.filter(isSaid))]);
   const tools = turns.flatMap((turn) => sizes(turn.parts.filter((part) => !isSaid(part))));
@@ -62,7 +60,7 @@ function indented(text: string): string {
   return `\n${text}`.replaceAll(/\r\n?|\n|\u2028|\u2029/g, '\n  ');
 }
 
-/** Head and tail of a long text with a note of what is missing between them. */
+/** Keeps head and tail of a long text. */
 export function elide(text: string, maxChars: number): string {
   if (text.length <= maxChars) return text;
   const head = Math.ceil(maxChars * 0.7);
@@ -71,7 +69,7 @@ export function elide(text: string, maxChars: number): string {
   return `${text.slice(0, head)}\n[… ${missing} characters left out …]\n${tail === 0 ? '' : text.slice(-tail)}`;
 }
 
-/** The length to which each text may go so that together they keep within `budget`; short ones give to long ones. */
+/** The per-text limit at which all texts fit `budget`; short texts leave their share to long ones. */
 function fairShare(lengths: readonly number[], budget: number): number {
   if (sum(lengths) <= budget) return Number.POSITIVE_INFINITY;
   const sorted = lengths.toSorted((a, b) => a - b);

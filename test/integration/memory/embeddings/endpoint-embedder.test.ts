@@ -74,16 +74,16 @@ describe('an embedding endpoint', () => {
   });
 
   test.each<[string, Answer, string]>([
-    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'refuses (status 500)'],
-    ['answers a page', (_, response) => send(response, 200, '<html>'), 'something else than vectors'],
+    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'returned status 500'],
+    ['answers a page', (_, response) => send(response, 200, '<html>'), 'did not return vectors'],
     ['answers too few', (_, response) => send(response, 200, { embeddings: [[1]] }), '1 vectors for 2 texts'],
     [
       'changes its vectors',
       (texts, response) => send(response, 200, { embeddings: texts.map(() => [1]) }),
-      'not of 64',
+      'instead of 64',
     ],
     ['breaks off', (_, response) => response.destroy(), 'cannot be reached'],
-    ['never answers', () => {}, 'no answer (timeout)'],
+    ['never answers', () => {}, 'did not answer (timeout)'],
   ])('that %s is named with its reason, and without its key', async (_, answer, reason) => {
     const { baseUrl } = await serve(answer);
     const timeoutMs = reason.includes('timeout') ? 300 : 60_000;

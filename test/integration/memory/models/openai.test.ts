@@ -182,7 +182,7 @@ describe('a call of an endpoint', () => {
     );
     const model = modelAt(server.baseUrl, { now: () => nowMs });
     await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/rate_limited/);
-    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/pause of another 20 s/);
+    await expect(model.detectTopicShift(sensing, calm)).rejects.toThrow(/another 20 s/);
     expect(server.requests).toHaveLength(1);
     nowMs += 20_001;
     expect(await model.detectTopicShift(sensing, calm)).toMatchObject({ load_level: 3 });
