@@ -4,8 +4,8 @@ import type { Context } from '../context.ts';
 export function registerDemo(program: Command, context: Context): void {
   program
     .command('demo')
-    .description('a whole conversation through the real proxy; needs no login and no network')
-    .option('--keep', 'leave its temporary home behind')
+    .description('play a recorded conversation through the real proxy; needs no login and no network')
+    .option('--keep', 'keep its temporary home')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc demo')
     .action(async (flags: { keep?: boolean; json?: boolean }) => {

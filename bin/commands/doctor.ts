@@ -11,7 +11,7 @@ import { EXIT } from '../exit.ts';
 export function registerDoctor(program: Command, context: Context): void {
   program
     .command('doctor')
-    .description('what is in order, what is not, and what to do; exit code 1 when something is not')
+    .description('check the installation and say how to fix problems; exit code 1 when there are any')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc doctor --json')
     .action(async (flags: { json?: boolean }) => {
@@ -27,7 +27,7 @@ export function registerDoctor(program: Command, context: Context): void {
 export function checkLines({ id, ok, detail, fix }: Check, paint: Context['term']['paint']): string[] {
   const mark = ok ? paint('green', 'ok  ') : paint('red', 'FAIL');
   const line = `${mark} ${id.padEnd(9)} ${oneLine(detail)}`;
-  return fix === '' ? [line] : [line, `               ${paint('yellow', `do: ${oneLine(fix)}`)}`];
+  return fix === '' ? [line] : [line, `               ${paint('yellow', `fix: ${oneLine(fix)}`)}`];
 }
 
 async function allChecks(context: Context): Promise<Check[]> {
@@ -49,7 +49,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     machine.checkNode(process.version),
     machine.checkPlatform(process.platform, process.arch),
     typeof config === 'string'
-      ? bad('config', config, 'correct the named key; comet-cc uses no default in its place')
+      ? bad('config', config, 'correct the named key; comet-cc does not fall back to its default')
       : good('config', paths.configFile),
     await machine.checkHome(paths),
     await checkCerts(paths, Date.now()),
@@ -79,7 +79,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     await daemon.checkPort(guard, config.port, token?.trim() ?? null),
     await outside.checkUpstream(config, env, guard),
     claude === null
-      ? good('claude', `not used as model (llm is ${config.llm})`)
+      ? good('claude', `not used as the model (llm is ${config.llm})`)
       : await outside.checkClaude(claude, env),
     await checkEmbedder(config, paths, env),
     ...(config.llm === 'openai' ? [await checkEndpoint(config.openai, env)] : []),

@@ -17,18 +17,18 @@ interface Flags {
 export function registerDream(program: Command, context: Context): void {
   program
     .command('dream')
-    .description('tidy memory: merge what says the same, group what belongs together')
-    .option('--dry-run', 'say what would be done, and do nothing')
-    .option('--project <dir>', 'the memory of this folder’s project only')
+    .description('consolidate memory: merge duplicates, group related memories')
+    .option('--dry-run', 'print the changes without making them')
+    .option('--project <dir>', 'only the memory of the project in this directory')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      '\nIt happens by itself when you are idle (dream.idleMinutes; 0: never). It is undone with comet-cc memory rollback.' +
+      '\nRuns automatically when idle (dream.idleMinutes; 0: never). Undo it with comet-cc memory rollback.' +
         '\n\nExample:\n  comet-cc dream --dry-run',
     )
     .action(async ({ dryRun = false, project, json }: Flags) => {
       const request = { dryRun, ...(project === undefined ? {} : { projectDir: path.resolve(project) }) };
-      if (!json) context.term.progress('looking at what is new…');
+      if (!json) context.term.progress('consolidating…');
       const report = await engineOf(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
       if (json) return context.term.json(report);
       context.term.progress('');
@@ -48,11 +48,11 @@ export function dreamLines(report: DreamReport): string[] {
   const verb = report.dry_run ? 'would be ' : '';
   const gone = merged.reduce((sum, each) => sum + each.merged.length, 0);
   lines.push(
-    `${count(report.looked_at)} new or changed memories looked at: ${verb}${count(gone)} merged, ` +
-      `${count(groups.length)} grouped, ${count(tags.length)} tags respelt, ${count(report.linked)} links made, ` +
+    `${count(report.looked_at)} new or changed memories examined: ${verb}${count(gone)} merged, ` +
+      `${count(groups.length)} grouped, ${count(tags.length)} tags normalized, ${count(report.linked)} links made, ` +
       `${count(pruned.links)} dropped, ${count(pruned.nodes.length)} pruned`,
   );
-  if (report.left > 0) lines.push(`${count(report.left)} are left for the next time`);
-  if (report.without_model !== '') lines.push(`rules decided alone: ${oneLine(report.without_model)}`);
+  if (report.left > 0) lines.push(`${count(report.left)} are left for the next run`);
+  if (report.without_model !== '') lines.push(`no model available, used rules: ${oneLine(report.without_model)}`);
   return lines;
 }

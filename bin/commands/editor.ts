@@ -21,7 +21,7 @@ export function registerEditor(program: Command, context: Context): void {
     .command('install')
     .description("set the proxy in the editor's settings, for Claude Code's extension alone (asks first)")
     .argument('<editor>', NAMES)
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',

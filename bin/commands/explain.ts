@@ -8,9 +8,9 @@ import type { Context } from '../context.ts';
 export function registerExplain(program: Command, context: Context): void {
   program
     .command('explain')
-    .description('the receipt of one rewritten request: what was dropped, what was added, and why')
-    .argument('[request]', '`last`, or any unambiguous start of a request id', 'last')
-    .option('--list', 'the newest requests, one line each')
+    .description('show what was dropped from and added to one request, and why')
+    .argument('[request]', '`last`, or an unambiguous prefix of a request id', 'last')
+    .option('--list', 'list the newest requests, one line each')
     .option('--json', 'print one JSON document, with the edits that turn the body received into the one sent')
     .addHelpText('after', '\nExamples:\n  comet-cc explain last\n  comet-cc explain --list')
     .action(async (request: string, flags: { json?: boolean; list?: boolean }) => {
@@ -18,7 +18,7 @@ export function registerExplain(program: Command, context: Context): void {
       if (flags.list) {
         const receipts = await engine.call('receipts/list', {});
         if (flags.json) context.term.json(receipts);
-        else if (receipts.length === 0) context.term.say('no request has come by yet');
+        else if (receipts.length === 0) context.term.say('no requests yet');
         else for (const receipt of receipts) context.term.out(listed(receipt));
         return;
       }
@@ -40,7 +40,7 @@ export function explained(receipt: Receipt): string[] {
     `tokens    ${billedLine(economics)} (${economics.decision})`,
     ...economicsLines(economics),
     ...receipt.dropped.flatMap(({ from, to, messages, tokens, nodes }) => [
-      `dropped   messages ${from} to ${to} (${messages}, about ${tokens} tokens); kept word for word in:`,
+      `dropped   messages ${from} to ${to} (${messages}, about ${tokens} tokens); kept verbatim in:`,
       ...nodes.map((id) => `            ${id}`),
     ]),
     ...(receipt.thinking_stripped > 0 ? [`stripped  ${receipt.thinking_stripped} thinking blocks`] : []),

@@ -7,12 +7,12 @@ import { parseCount } from '../terminal/format.ts';
 export function registerFlush(program: Command, context: Context): void {
   program
     .command('flush')
-    .description('wait until everything seen is remembered; exit code 1 when that takes too long')
+    .description('wait until all turns are processed; exit code 1 on timeout')
     .option('--timeout <s>', 'seconds to wait', '120')
     .addHelpText('after', '\nExample:\n  comet-cc flush --timeout 60')
     .action(async (flags: { timeout: string }) => {
       const seconds = parseCount(flags.timeout, '--timeout');
-      context.term.progress('waiting for sensor, compacter and indexer…');
+      context.term.progress('waiting for sensor, summarizer and indexer…');
       const idle = await engineOf(context.paths).call(
         'flush',
         { timeoutMs: Math.min(seconds, 3_600) * 1_000 },
@@ -25,6 +25,6 @@ export function registerFlush(program: Command, context: Context): void {
           `not idle after ${seconds} s; see comet-cc status, or wait with --timeout`,
         );
       }
-      context.term.out('everything seen so far is remembered');
+      context.term.out('all turns are processed');
     });
 }

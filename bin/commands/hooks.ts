@@ -13,19 +13,19 @@ interface Flags {
 export function registerHooks(program: Command, context: Context): void {
   const { env, paths, term } = context;
   const scope = (): Option =>
-    new Option('--scope <where>', 'your own settings, or your local ones of the project here')
+    new Option('--scope <where>', 'user: your settings; project: your local settings of this project')
       .choices(['user', 'project'])
       .default('user');
   const fileOf = (flags: Flags): string =>
     flags.scope === 'user' ? userSettingsFile(env) : path.resolve('.claude', 'settings.local.json');
   const hooks = program
     .command('hooks')
-    .description("Claude Code's hooks: handoff, recall, and memory made before it forgets")
+    .description("Claude Code's hooks: project brief, recall, and summaries before it compacts")
     .addHelpText('after', '\nExample:\n  comet-cc hooks install');
 
   hooks
     .command('install')
-    .description("add them to Claude Code's settings, with a backup; all else in there stays as it is")
+    .description("add them to Claude Code's settings, with a backup; other settings are unchanged")
     .addOption(scope())
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc hooks install\n  comet-cc hooks install --scope project')
@@ -35,28 +35,28 @@ export function registerHooks(program: Command, context: Context): void {
       const done = await installHooks(paths, fileOf(flags), commands);
       if (flags.json) return term.json({ ...done, hooks: commands });
       if (!done.plain) term.say(unread(done.file));
-      if (!done.changed) return term.out(`${done.file} has them already`);
+      if (!done.changed) return term.out(`${done.file} already has them`);
       term.out(`${done.file} has hooks for ${Object.keys(commands).join(', ')}`);
       if (done.backup !== null) term.out(`backup: ${done.backup}`);
-      term.out('sessions that are started from now on use them; comet-cc hooks uninstall takes them out');
+      term.out('new sessions use them; remove them with: comet-cc hooks uninstall');
     });
 
   hooks
     .command('uninstall')
-    .description('take them out of every settings file that they were put into')
+    .description('remove them from every settings file that they were added to')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks uninstall')
     .action(async (flags: { json?: boolean }) => {
       const { uninstallHooks } = await import('../../install/claude-code/hooks.ts');
       const changed = await uninstallHooks(paths, [userSettingsFile(env)]);
       if (flags.json) return term.json({ files: changed });
-      for (const file of changed) term.out(`${file} has no hook of ours any more`);
+      for (const file of changed) term.out(`${file} has no comet-cc hooks now`);
       if (changed.length === 0) term.out('nothing was installed');
     });
 
   hooks
     .command('status')
-    .description('which of them stand in the settings, and where the plugin is that has them too')
+    .description('show which hooks the settings contain, and where the plugin with the same hooks is')
     .addOption(scope())
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks status')
@@ -69,13 +69,13 @@ export function registerHooks(program: Command, context: Context): void {
       term.out(`settings  ${file}`);
       if (!plain) term.say(unread(file));
       for (const [event, state] of Object.entries(events)) term.out(`${event.padEnd(18)} ${state}`);
-      if (!installed) term.out('to have them: comet-cc hooks install');
+      if (!installed) term.out('add them with: comet-cc hooks install');
       term.out(`plugin    ${plugin} (claude --plugin-dir, instead of hooks install)`);
     });
 }
 
 function unread(file: string): string {
-  return `Claude Code takes nothing from ${file} while it is not plain JSON; take its comments out, and the hooks work`;
+  return `Claude Code ignores ${file} because it is not plain JSON; remove its comments to enable the hooks`;
 }
 
 async function ownCommands(): Promise<HookCommands> {

@@ -19,10 +19,10 @@ interface SystemDone extends TrustPlan {
 export function registerInstallCa(program: Command, context: Context): void {
   program
     .command('install-ca')
-    .description('make the certificates and say what to set; nothing else is changed unless asked')
+    .description('create the certificates and print what to set; nothing else changes without a flag')
     .option('--system', 'also trust the root in the system stores (asks first, may need sudo)')
     .option('--settings', "also set it in Claude Code's settings.json (asks first, keeps a backup)")
-    .option('--yes', 'do not ask')
+    .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc install-ca --settings')
     .action(async (flags: Flags) => {
@@ -89,7 +89,7 @@ async function trustIn(store: TrustStore, context: Context, certs: Certs, flags:
   for (const fingerprint of state.former) term.say(`in place of ${fingerprint}`);
   for (const command of plan.commands) term.say(`will run: ${command.join(' ')}`);
   if (!flags.yes && !(await confirmed(`Let everything on this machine trust it (${store.name})?`))) {
-    throw new CometError('trust_failed', `${store.name} was left as it is`);
+    throw new CometError('trust_failed', `${store.name} was not changed`);
   }
   await trustRoot(paths, store, certs.rootFile);
   if (!flags.json) term.out(`system        ${store.name} trusts it now: ${plan.files.join(', ')}`);

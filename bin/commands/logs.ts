@@ -16,9 +16,9 @@ export function registerLogs(program: Command, context: Context): void {
   program
     .command('logs')
     .description("the daemon's log, oldest first")
-    .option('-f, --follow', 'go on with what is written from now')
-    .option('-n, --lines <n>', 'begin with so many lines', '100')
-    .option('--json', 'lines as they were written')
+    .option('-f, --follow', 'print new lines as they are written')
+    .option('-n, --lines <n>', 'number of lines to print first', '100')
+    .option('--json', 'print the JSON lines unchanged')
     .addHelpText('after', '\nExample:\n  comet-cc logs -f')
     .action(async (flags: { follow?: boolean; lines: string; json?: boolean }) => {
       const { term, paths } = context;
@@ -27,11 +27,11 @@ export function registerLogs(program: Command, context: Context): void {
       const lines = await Promise.all(tails.map((tail) => tail.read()));
       for (const line of inOrder(lines).slice(-parseCount(flags.lines, '--lines'))) show(line);
       if (flags.follow) await follow(paths, tails, show);
-      else if (lines.every((found) => found.length === 0)) term.say(`nothing is logged in ${paths.logsDir} yet`);
+      else if (lines.every((found) => found.length === 0)) term.say(`no log yet in ${paths.logsDir} yet`);
     });
 }
 
-/** One record for reading; what is no record of ours stays as it is. */
+/** A log record as text; any other line is printed unchanged. */
 export function logLine(line: string, paint: Paint): string {
   const record = parsed(line);
   if (record === null) return printable(line);

@@ -10,7 +10,7 @@ const COMPLAINTS = 20;
 export function registerMcp(program: Command, context: Context): void {
   program
     .command('mcp')
-    .description('memory as tools, for Claude Code and others: an MCP server on stdin and stdout')
+    .description('run an MCP server with memory tools on stdin and stdout')
     .addHelpText('after', '\nExample:\n  claude mcp add comet-cc -- comet-cc mcp')
     .action(async () => {
       const { createMcpServer } = await import('../../engine/mcp/server.ts');

@@ -19,7 +19,7 @@ import { registerMemoryWhy } from './memory/why.ts';
 export function registerMemory(program: Command, context: Context): void {
   const memory = program
     .command('memory')
-    .description('what is remembered: list, read, search, change, remove')
+    .description('list, show, search, edit and remove memories')
     .addHelpText('after', '\nExample:\n  comet-cc memory search "which port does staging use"');
   registerMemoryLs(memory, context);
   registerMemoryShow(memory, context);

@@ -12,10 +12,10 @@ interface Flags {
 export function registerPause(program: Command, context: Context): void {
   program
     .command('pause')
-    .description('memory takes nothing in and adds nothing, until resume; what is said meanwhile is never taken in')
-    .option('--project <dir>', 'in the project of this directory only')
-    .option('--private', 'recall goes on, only nothing is taken in')
-    .option('--for <time>', 'ends by itself, after 30m, 2h, 1d')
+    .description('stop capture and recall until resume; what is said meanwhile is never captured')
+    .option('--project <dir>', 'only in the project of this directory')
+    .option('--private', 'stop capture only; recall continues')
+    .option('--for <time>', 'resume automatically after 30m, 2h, 1d')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc pause --for 2h\n  comet-cc pause --private --project .')
     .action(async (flags: Flags) => {

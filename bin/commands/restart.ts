@@ -6,7 +6,7 @@ import { parsePort, reportStart } from './start.ts';
 export function registerRestart(program: Command, context: Context): void {
   program
     .command('restart')
-    .description('stop and start; the port stays, so sessions that use it go on')
+    .description('stop and start on the same port; sessions that use it continue')
     .option('--port <n>', 'move to another port', parsePort)
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc restart')

@@ -5,7 +5,7 @@ import { projectAt } from './pause.ts';
 export function registerResume(program: Command, context: Context): void {
   program
     .command('resume')
-    .description('ends what pause began: every pause, or that of one project')
+    .description('end every pause, or that of one project')
     .option('--project <dir>', 'only the pause of the project of this directory')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc resume')
@@ -22,6 +22,6 @@ export function registerResume(program: Command, context: Context): void {
       if (flags.json) return term.json(left);
       const lines = pauseLines(left);
       for (const line of lines) term.out(line);
-      if (lines.length === 0) term.out('memory is on, where no .comet-cc.json says otherwise');
+      if (lines.length === 0) term.out('memory is on, unless a .comet-cc.json says otherwise');
     });
 }

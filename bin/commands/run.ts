@@ -16,10 +16,10 @@ interface Route {
 export function registerRun(program: Command, context: Context): void {
   program
     .command('run')
-    .description('run a command, mostly claude, with memory; starts what is needed')
+    .description('run a command, usually claude, with memory; starts the daemon if needed')
     .usage('[--] <command> [arguments...]')
     .argument('<command>', 'what to run')
-    .argument('[arguments...]', 'passed on as they are')
+    .argument('[arguments...]', 'passed on unchanged')
     .passThroughOptions()
     .addHelpText('after', '\nExamples:\n  comet-cc run claude\n  comet-cc run -- claude -p "hello" --model haiku')
     .action(async (command: string, args: string[]) => {

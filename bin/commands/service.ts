@@ -8,12 +8,12 @@ export function registerService(program: Command, context: Context): void {
   const { term } = context;
   const service = program
     .command('service')
-    .description('have the daemon started at login and after a crash')
+    .description('start the daemon at login and after a crash')
     .addHelpText('after', '\nExample:\n  comet-cc service install');
 
   service
     .command('install')
-    .description('write one file for systemd, launchd or the Windows task scheduler, and start the daemon by it')
+    .description('write a file for systemd, launchd or the Windows task scheduler, and start the daemon with it')
     .addHelpText('after', '\nExample:\n  comet-cc service install')
     .action(async () => {
       const { installService } = await import('../../install/service/install.ts');
@@ -23,7 +23,7 @@ export function registerService(program: Command, context: Context): void {
       const { rememberProxy } = await import('../../engine/lifecycle/user-proxy.ts');
       await rememberProxy(context.paths, context.env);
       if (running === null) return term.out(`${plan.manager} starts comet-cc from now on`);
-      term.say('comet-cc ran already and goes on; the service starts it once that has ended, from the next login on');
+      term.say('comet-cc is already running; the service starts it from the next login on');
     });
 
   service
@@ -37,7 +37,7 @@ export function registerService(program: Command, context: Context): void {
 
   service
     .command('status')
-    .description('whether it is installed and runs')
+    .description('show whether it is installed and running')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc service status')
     .action(async (flags: { json?: boolean }) => {

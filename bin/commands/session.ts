@@ -7,19 +7,19 @@ import type { Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
 import { refreshed } from '../terminal/watch.ts';
 
-const ID = 'any unambiguous start of its id; the newest session where none is given';
+const ID = 'unambiguous prefix of its id; default: the newest session';
 /** A long tail takes a while, although no model but the local one is waited for. */
 const CLOSE_MS = 60_000;
 
 export function registerSession(program: Command, context: Context): void {
   const session = program
     .command('session')
-    .description('conversations that were seen, and their briefs')
+    .description('list sessions and show their summaries')
     .addHelpText('after', '\nExample:\n  comet-cc session ls');
   session
     .command('ls')
-    .description('one line for each session, the newest first')
-    .option('--watch', 'again every two seconds, until Ctrl-C')
+    .description('list sessions, newest first')
+    .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc session ls --json')
     .action(async (flags: { json?: boolean; watch?: boolean }) => {
@@ -31,7 +31,7 @@ export function registerSession(program: Command, context: Context): void {
       if (flags.watch) return refreshed(context.term, async () => sessionLines(await list(), width, Date.now()));
       const sessions = await list();
       if (flags.json) return context.term.json(sessions);
-      if (sessions.length === 0) return context.term.say('no session was seen yet');
+      if (sessions.length === 0) return context.term.say('no sessions yet');
       const [heading, ...lines] = sessionLines(sessions, context.term.width, Date.now());
       context.term.out(context.term.paint('dim', heading as string));
       for (const line of lines) context.term.out(line);
@@ -44,7 +44,7 @@ export function registerSession(program: Command, context: Context): void {
 function registerShow(session: Command, context: Context): void {
   session
     .command('show')
-    .description('one session: when, how long, its memories and its brief')
+    .description('show one session: its times, memories and brief')
     .argument('[id]', ID)
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc session show 5f3a')
@@ -59,7 +59,7 @@ function registerShow(session: Command, context: Context): void {
 function registerClose(session: Command, context: Context): void {
   session
     .command('close')
-    .description('make memory of the turns that still wait; its next turn opens it again')
+    .description("summarize the session's remaining turns now; the session reopens on its next turn")
     .argument('[id]', ID)
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc session close 5f3a')
@@ -75,7 +75,7 @@ function registerClose(session: Command, context: Context): void {
 function registerBrief(session: Command, context: Context): void {
   session
     .command('brief')
-    .description('the running guidance of a session')
+    .description('print the brief of a session')
     .argument('[id]', ID)
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc session brief')

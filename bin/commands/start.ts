@@ -8,7 +8,7 @@ import type { Context } from '../context.ts';
 export function registerStart(program: Command, context: Context): void {
   program
     .command('start')
-    .description('start the daemon; harmless when it runs already')
+    .description('start the daemon; does nothing when it is running')
     .option('--foreground', 'stay in this terminal instead of the background')
     .option('--port <n>', 'port to listen on, loopback only', parsePort)
     .option('--json', 'print one JSON document')
@@ -34,7 +34,7 @@ export async function reportStart(
   const { term } = context;
   const { status } = started;
   if (flags.port !== undefined && flags.port !== 0 && flags.port !== status.port) {
-    term.say(`comet-cc: it runs on port ${status.port} already; to move it: comet-cc restart --port ${flags.port}`);
+    term.say(`comet-cc: already running on port ${status.port}; to move it: comet-cc restart --port ${flags.port}`);
   }
   if (flags.json) term.json(await statusReport(context, status));
   else {
@@ -49,7 +49,7 @@ export async function reportStart(
 export function parsePort(text: string): number {
   const port = Number(text);
   if (text.trim() !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
-  throw new InvalidArgumentError('a port is a whole number from 0 to 65535.');
+  throw new InvalidArgumentError('expected an integer from 0 to 65535.');
 }
 
 /** Waits for a guard in the foreground; a terminal's Ctrl-C reaches it by itself. */

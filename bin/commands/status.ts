@@ -13,8 +13,8 @@ import { refreshed } from '../terminal/watch.ts';
 export function registerStatus(program: Command, context: Context): void {
   program
     .command('status')
-    .description('what the daemon does; exit code 3 when it does not run')
-    .option('--watch', 'again every two seconds, until Ctrl-C')
+    .description('show what the daemon does; exit code 3 when it is not running')
+    .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc status --json')
     .action(async (flags: { json?: boolean; watch?: boolean }) => {
@@ -43,7 +43,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
     ['upstream', report.upstream],
     [
       'requests',
-      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} failed open${report.healed > 0 ? `, ${count(report.healed)} refused and healed` : ''}`,
+      `${count(requests.total)}: ${count(requests.rewritten)} rewritten, ${count(requests.passed_through)} passed through, ${count(requests.failed_open)} passed through unchanged after an error${report.healed > 0 ? `, ${count(report.healed)} retried after a refusal` : ''}`,
     ],
     [
       'tokens',
@@ -52,7 +52,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
     ['savings', `${savedLine(report.savings.today, 'today')}; ${savedLine(report.savings.week, 'this week')}`],
     [
       'memory',
-      `${count(report.nodes)} nodes; waiting: sensor ${queue.sensor}, compacter ${queue.compacter}, indexer ${queue.indexer}`,
+      `${count(report.nodes)} nodes; queued: sensor ${queue.sensor}, summarizer ${queue.compacter}, indexer ${queue.indexer}`,
     ],
     [
       'model',
@@ -65,7 +65,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
   for (const line of pauseLines(report.paused)) lines.push(paint('yellow', line));
   if (report.reindex !== null) {
     const { done, total } = report.reindex;
-    lines.push(paint('yellow', `index filled anew: ${count(done)} of ${count(total)} nodes; recall goes on meanwhile`));
+    lines.push(paint('yellow', `rebuilding the index: ${count(done)} of ${count(total)} nodes; recall continues`));
   }
   if (llm.deferred > 0) lines.push(paint('yellow', deferredLine(llm)));
   if (llm.last_error !== '') lines.push(paint('yellow', `last model error: ${oneLine(llm.last_error)}`));
@@ -73,7 +73,7 @@ export function statusLines(report: StatusReport, paint: Paint): string[] {
     lines.push(paint('yellow', `trimming is off in session ${oneLine(off.session_id)}: ${oneLine(off.because)}`));
   }
   for (const problem of report.problems) lines.push(paint('yellow', `${problem.file}: ${oneLine(problem.message)}`));
-  if (!healthy) lines.push('Claude Code goes on without memory meanwhile; see comet-cc doctor');
+  if (!healthy) lines.push('Claude Code continues without memory; run comet-cc doctor');
   return lines;
 }
 

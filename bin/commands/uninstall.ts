@@ -17,9 +17,9 @@ interface Found {
 export function registerUninstall(program: Command, context: Context): void {
   program
     .command('uninstall')
-    .description('remove everything that was ever installed or written, and prove it')
-    .option('--keep-memory', 'leave the memories and the raw turns where they are')
-    .option('--yes', 'do not ask')
+    .description('remove everything that comet-cc installed or wrote, and verify it')
+    .option('--keep-memory', 'keep the memories and the raw turns')
+    .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc uninstall\n  comet-cc uninstall --keep-memory --yes')
     .action(async (flags: Flags) => {

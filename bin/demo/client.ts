@@ -52,7 +52,7 @@ export function createClient(way: Way, session: StorySession, onRequest: (reques
         if (calls.length === 0) return textOf(content);
         history.push({ role: 'user', content: resultsOf(calls, turn.rounds[at]) });
       }
-      throw new CometError('upstream_failed', 'the stand-in never ended its tool calls');
+      throw new CometError('upstream_failed', 'the mock upstream never ended its tool calls');
     },
   };
 }
@@ -125,7 +125,7 @@ function headersOf(sessionId: string): Readonly<Record<string, string>> {
   return {
     'anthropic-beta': BETAS,
     'anthropic-version': '2023-06-01',
-    // Nobody's key: the stand-in asks for none, and tells accounts apart by it.
+    // No real key: the mock upstream only tells accounts apart by it.
     'x-api-key': 'demo',
     'content-type': 'application/json',
     'user-agent': 'claude-cli/2.1.197 (external, cli)',

@@ -2,7 +2,7 @@ import { isRecord } from '../../common/text.ts';
 import { blocksOf, createJudge, type Json, type ServedRequest } from '../../test/mock-anthropic/index.ts';
 import type { SentRequest } from './client.ts';
 
-/** Prompts only; tokens as the stand-in counts them, cost in tokens of uncached input. */
+/** Prompts only; tokens as the mock upstream counts them, cost in tokens of uncached input. */
 export interface Bill {
   readonly requests: number;
   readonly refused: number;
@@ -32,7 +32,7 @@ export function createDirect(): Direct {
   };
 }
 
-/** What reached the stand-in. */
+/** What reached the mock upstream. */
 export function billOf(requests: readonly ServedRequest[]): Bill {
   const none: Bill = { requests: 0, refused: 0, tokens: 0, cacheRead: 0, cacheWrite: 0, cost: 0 };
   return requests

@@ -15,13 +15,13 @@ import type { Context } from '../context.ts';
 import type { Term } from '../terminal/term.ts';
 import type { Way } from './connect-client.ts';
 
-/** What a demo plays on: a home of its own, the real guard and engine, and the stand-in behind them. */
+/** What a demo plays on: a home of its own, the real guard and engine, and the mock upstream behind them. */
 export interface Stage {
   readonly paths: HomePaths;
   readonly way: Way;
   readonly standin: Standin;
   readonly engine: EngineClient;
-  /** Ends the daemon and the stand-in in any case, and removes the home unless it is kept. Idempotent. */
+  /** Ends the daemon and the mock upstream in any case, and removes the home unless it is kept. Idempotent. */
   close(): Promise<void>;
 }
 

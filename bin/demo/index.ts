@@ -17,7 +17,7 @@ export interface DemoOptions {
 }
 
 /**
- * Plays the story through guard, engine, TLS and store before the stand-in, and says what came of it.
+ * Plays the story through guard, engine, TLS and store against the mock upstream, and reports the outcome.
  *
  * @throws CometError `demo_failed` when something was refused, nothing was cut or a question stayed unanswered
  */

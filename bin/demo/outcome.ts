@@ -22,7 +22,7 @@ export interface Outcome {
   readonly cost: { readonly direct: number; readonly through: number; readonly saved: number };
   /** What the engine's own ledger says of the same requests. */
   readonly ledger: { readonly received: number; readonly sent: number; readonly saved_usd: number };
-  /** Receipts whose edits turn what the client sent into what the stand-in got. */
+  /** Receipts whose edits turn what the client sent into what the mock upstream received. */
   readonly receipts: { readonly checked: number; readonly true: number };
   /** Messages that `memory restore` gives back as the client had sent them. */
   readonly restored: { readonly messages: number; readonly equal: number };

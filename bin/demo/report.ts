@@ -57,7 +57,7 @@ export function printOutcome(outcome: Outcome, term: Term): void {
 
 function opening({ turns, sessions, requests, duration_ms }: Outcome, width: number): string[] {
   return wrapped(
-    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests), a night between them, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, before a stand-in of the API that refuses and bills like the real one.`,
+    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests), a night between them, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, against a mock API that validates and bills like the real one.`,
     width,
   );
 }
@@ -81,7 +81,7 @@ function figures(outcome: Outcome, width: number, { paint }: Term): string[] {
     ],
     width,
   );
-  const made = `${count(outcome.nodes)} memory nodes; ${outcome.cuts} times older turns were trimmed (${outcome.epochs} epochs).`;
+  const made = `${count(outcome.nodes)} memory nodes; ${outcome.cuts} trims of older turns (${outcome.epochs} epochs).`;
   const { receipts, restored, ledger } = outcome;
   const proved = `${receipts.true} of ${receipts.checked} receipts turn what Claude Code sent into what went upstream; ${restored.equal} of ${restored.messages} messages come back byte for byte. The ledger reckons ${count(ledger.received)} tokens received and ${count(ledger.sent)} sent, $${ledger.saved_usd.toFixed(2)} saved.`;
   return [paint('dim', head), ...body, '', ...wrapped(made, width), ...wrapped(proved, width)];

@@ -13,7 +13,7 @@ export async function checkCerts(paths: HomePaths, nowMs: number): Promise<Check
   const overlap = await inspectOverlap(paths, nowMs);
   const until = `valid until ${new Date(notAfterMs).toISOString().slice(0, 10)}`;
   const bundle = bundleTrouble(overlap);
-  if (bundle !== '') return bad('certs', `${until}, but ${bundle}`, `${AGAIN}, then start Claude Code anew`);
+  if (bundle !== '') return bad('certs', `${until}, but ${bundle}`, `${AGAIN}, then restart Claude Code`);
   if (notAfterMs - nowMs < LAST_DAY_MS) return bad('certs', `${until}: less than a day`, AGAIN);
   if (overlap.next === 'due') {
     return bad('certs', `${until}, and no next root is published for sessions to learn in time`, AGAIN);
@@ -40,7 +40,7 @@ function refused(paths: HomePaths, { reason, file }: { readonly reason: LeafDoub
   const detail = `${file}: ${reason.replaceAll('_', ' ')}; requests go past comet-cc`;
   switch (reason) {
     case 'expired':
-      return bad('certs', detail, `${AGAIN}, then start Claude Code anew`);
+      return bad('certs', detail, `${AGAIN}, then restart Claude Code`);
     case 'not_yet_valid':
       return bad('certs', detail, "set this machine's clock right");
     default:

@@ -64,7 +64,7 @@ export function checkStore(report: StatusReport | null): Check {
   const named = report.problems.slice(0, 5).map(({ file, message }) => `${file}: ${message}`);
   const more = report.problems.length > 5 ? `; and ${report.problems.length - 5} more` : '';
   const isClosed = report.problems.some(({ file }) => file === STORE);
-  const fix = isClosed ? 'comet-cc restart once that is mended' : 'mend or remove the named files; the rest works';
+  const fix = isClosed ? 'fix that, then run comet-cc restart' : 'fix or remove the named files; the rest works';
   return bad('store', named.join('; ') + more, fix);
 }
 

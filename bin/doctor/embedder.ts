@@ -15,7 +15,7 @@ export async function checkEmbedder(
 ): Promise<Check> {
   if (embedder !== 'endpoint') {
     const { detail, install } = missingPackages({ kind: embedder, dir: paths.modelsDir });
-    return detail === '' ? good('embedder', embedder) : bad('embedder', `${detail}; static stands in`, install);
+    return detail === '' ? good('embedder', embedder) : bad('embedder', `${detail}; using static instead`, install);
   }
   const options = { ...embedding, timeoutMs: ANSWER_MS, env, cwd: paths.home, redact: (text: string) => text };
   try {

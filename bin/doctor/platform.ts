@@ -18,7 +18,7 @@ export function checkPlatform(platform: string, arch: string): Check {
   if (platform !== 'darwin' || arch !== 'x64') return good('platform', `${platform} ${arch}`);
   return bad(
     'platform',
-    'LanceDB has no build for Intel Macs: requests go on, nothing is remembered',
+    'LanceDB has no build for Intel Macs: requests pass through, nothing is remembered',
     'on an Apple silicon Mac install the arm64 build of Node; on an Intel Mac memory is not available',
   );
 }

@@ -57,7 +57,7 @@ async function editorCheck(env: NodeJS.ProcessEnv, wanted: Readonly<Record<strin
       return bad('settings', detail, 'comet-cc install-ca --settings, which wins over it, or take it out there');
     }
   }
-  return good('settings', 'neither Claude Code nor an editor is set to go through comet-cc, or past it');
+  return good('settings', 'neither Claude Code nor an editor has proxy settings of its own');
 }
 
 /** The user settings of VS Code and its kin. */

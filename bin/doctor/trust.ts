@@ -20,7 +20,7 @@ export async function checkTrust(paths: HomePaths, stores: readonly TrustStore[]
     return bad(
       'trust',
       error instanceof Error ? error.message : String(error),
-      'mend what it names, then comet-cc doctor',
+      'fix what it names, then run comet-cc doctor',
     );
   }
   if (troubles.length > 0) return bad('trust', troubles.join('; '), `${REPLACE}, or comet-cc uninstall-ca`);

@@ -4,11 +4,11 @@ import { CometError } from '../../common/errors.ts';
 /**
  * Asks on the terminal; anything but y or yes means no.
  *
- * @throws CometError `usage` where nobody can be asked
+ * @throws CometError `usage` without a terminal
  */
 export async function confirmed(question: string): Promise<boolean> {
   if (!process.stdin.isTTY || !process.stderr.isTTY) {
-    throw new CometError('usage', 'nobody can be asked here: add --yes to go on');
+    throw new CometError('usage', 'not a terminal: pass --yes to confirm');
   }
   const dialog = createInterface({ input: process.stdin, output: process.stderr });
   try {

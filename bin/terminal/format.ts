@@ -23,14 +23,14 @@ export function parseSince(text: string, nowMs: number): number {
   const span = spanOf(text);
   if (span !== null) return nowMs - span;
   const at = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (Number.isNaN(at)) throw new CometError('usage', `--since takes 30m, 12h, 7d, 2w or a date (got "${text}")`);
+  if (Number.isNaN(at)) throw new CometError('usage', `--since expects 30m, 12h, 7d, 2w or a date (got "${text}")`);
   return at;
 }
 
 /** As milliseconds. @throws CometError `usage` */
 export function parseSpan(text: string, name: string): number {
   const span = spanOf(text);
-  if (span === null || span === 0) throw new CometError('usage', `${name} takes 30m, 12h, 7d or 2w (got "${text}")`);
+  if (span === null || span === 0) throw new CometError('usage', `${name} expects 30m, 12h, 7d or 2w (got "${text}")`);
   return span;
 }
 
@@ -43,7 +43,7 @@ function spanOf(text: string): number | null {
 export function parseCount(text: string, name: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1) {
-    throw new CometError('usage', `${name} takes a whole number above 0 (got "${text}")`);
+    throw new CometError('usage', `${name} expects a positive integer (got "${text}")`);
   }
   return value;
 }

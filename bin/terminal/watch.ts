@@ -14,7 +14,7 @@ export async function refreshed(
   term: Pick<Term, 'isTerminal' | 'out' | 'height'>,
   draw: () => Promise<readonly string[]>,
 ): Promise<void> {
-  if (!term.isTerminal) throw new CometError('usage', '--watch takes a terminal; without one, call it again');
+  if (!term.isTerminal) throw new CometError('usage', '--watch needs a terminal');
   const over = new AbortController();
   process.once('SIGINT', () => over.abort());
   while (!over.signal.aborted) {

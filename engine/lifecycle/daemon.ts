@@ -100,7 +100,7 @@ async function settled(
 function problemOf({ engine }: GuardStatus): string | null {
   if (engine.state === 'healthy') return null;
   const what = engine.state === 'crash_loop' ? 'ends again and again' : `is not healthy (${engine.state})`;
-  return `the engine ${what}: Claude Code goes on without memory; see comet-cc doctor and comet-cc logs`;
+  return `the engine ${what}: Claude Code continues without memory; see comet-cc doctor and comet-cc logs`;
 }
 
 async function rivalAnswers(paths: HomePaths): Promise<boolean> {

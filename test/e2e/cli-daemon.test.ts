@@ -141,7 +141,7 @@ describe('an engine that cannot start', () => {
     await writeFile(socket, '');
     const { code, stderr } = await home.run(['start']);
     expect(code).toBe(1);
-    expect(stderr).toContain('Claude Code goes on without memory');
+    expect(stderr).toContain('Claude Code continues without memory');
     expect(stderr).toContain('comet-cc doctor');
     const { checks } = JSON.parse((await home.run(['doctor', '--json'])).stdout) as { checks: { id: string }[] };
     expect(checks.find(({ id }) => id === 'engine')).toMatchObject({

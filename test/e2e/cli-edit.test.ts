@@ -76,7 +76,7 @@ describe('memory by hand', () => {
     );
     const failed = await home.run(['memory', 'edit', first.node_id], { env: { VISUAL: broken } });
     expect(failed.code).toBe(1);
-    const [, kept] = /what you wrote is in (\S+)/.exec(failed.stderr) ?? [];
+    const [, kept] = /your text is in (\S+)/.exec(failed.stderr) ?? [];
     expect(await readFile(kept as string, 'utf8')).toContain('HUGE');
     await rm(path.dirname(kept as string), { recursive: true });
     const nobody = await home.run(['memory', 'edit', first.node_id]);

@@ -160,7 +160,7 @@ describe('memory', () => {
     expect((await home.run(['memory', 'show', node.node_id, '--links'])).stdout).toContain(node.node_id);
   });
 
-  it('takes any unambiguous start of an id; 2 when it is ambiguous, 4 when there is none', async () => {
+  it('takes an unambiguous prefix of an id; 2 when it is ambiguous, 4 when there is none', async () => {
     const [node] = nodes as readonly [Node];
     const start = node.node_id.slice(0, -2);
     expect((await home.run(['memory', 'show', start])).stdout).toContain(node.node_id);

@@ -55,7 +55,7 @@ describe('a session at the command line', () => {
     const told = await home.run(['memory', 'about', '--project', plan.cwd]);
     expect(told).toMatchObject({ code: 0, stdout: expect.stringContaining('1 sessions, 3 turns') });
     const nothing = await home.run(['memory', 'about']);
-    expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('nothing is known') });
+    expect(nothing).toMatchObject({ code: 0, stdout: '', stderr: expect.stringContaining('no memories of') });
   });
 });
 

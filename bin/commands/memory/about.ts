@@ -11,10 +11,8 @@ import { truncate, wrapped } from '../../terminal/table.ts';
 export function registerMemoryAbout(memory: Command, context: Context): void {
   memory
     .command('about')
-    .description(
-      'what is known of a project: open tasks, last brief, decisions, weightiest memories, files, names, facts',
-    )
-    .option('--project <dir>', 'of this one', '.')
+    .description('show a project: open tasks, last brief, decisions, largest memories, files, names, facts')
+    .option('--project <dir>', 'project to show', '.')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
     .action(async (flags: { project: string; json?: boolean }) => {
@@ -22,7 +20,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
       const view = await engineOf(context.paths).call('project/overview', { projectDir });
       if (flags.json) return context.term.json(view);
       if (view.counts.turns + view.counts.nodes === 0)
-        return context.term.say(`nothing is known of ${oneLine(view.project)} yet`);
+        return context.term.say(`no memories of ${oneLine(view.project)} yet`);
       const { paint, width } = context.term;
       for (const line of aboutLines(view, { paint, width, nowMs: Date.now() })) context.term.out(line);
     });
@@ -80,7 +78,7 @@ export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): st
     ),
     ...section(`Decided, the newest first (${view.decisions.length})`, view.decisions.flatMap(memory)),
     ...section(
-      `${decided.size > 0 ? 'Other memories' : 'Memories'}, the weightiest first (${of(others, nodes - decided.size)})`,
+      `${decided.size > 0 ? 'Other memories' : 'Memories'}, the largest first (${of(others, nodes - decided.size)})`,
       others.flatMap(memory),
     ),
     ...section(

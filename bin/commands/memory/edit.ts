@@ -9,8 +9,8 @@ import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
 export function registerMemoryEdit(memory: Command, context: Context): void {
   memory
     .command('edit')
-    .description('change memories, in your editor ($VISUAL, $EDITOR) or field by field')
-    .argument('<id...>', 'any unambiguous start of an id')
+    .description('edit memories in your editor ($VISUAL, $EDITOR) or field by field')
+    .argument('<id...>', 'unambiguous prefix of an id')
     .option('--set <field=value>', 'set one field; may be repeated', collected, [])
     .addHelpText(
       'after',
@@ -27,7 +27,7 @@ export function registerMemoryEdit(memory: Command, context: Context): void {
             ? await client.call('nodes/edit', { id: before.node_id, change: { set } })
             : await inEditor(client, context, before.node_id);
         const same = after === null || JSON.stringify(after) === JSON.stringify(before);
-        if (same) context.term.say(`${before.node_id} stays as it is`);
+        if (same) context.term.say(`${before.node_id} is unchanged`);
         else context.term.out(`changed ${before.node_id}`);
       }
     });
@@ -38,7 +38,7 @@ export function parseFields(given: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     given.map((text) => {
       const at = text.indexOf('=');
-      if (at < 1) throw new CometError('usage', `--set takes field=value (got "${text}")`);
+      if (at < 1) throw new CometError('usage', `--set expects field=value (got "${text}")`);
       return [text.slice(0, at).trim(), text.slice(at + 1)];
     }),
   );
@@ -83,5 +83,5 @@ async function again(error: unknown, draft: Draft, context: Context): Promise<bo
 /** Nothing that someone typed is thrown away. */
 function kept(error: unknown, { file }: Draft): CometError {
   const code = error instanceof CometError ? error.code : 'node_invalid';
-  return new CometError(code, `${messageOf(error)}; what you wrote is in ${file}`, { cause: error });
+  return new CometError(code, `${messageOf(error)}; your text is in ${file}`, { cause: error });
 }

@@ -11,9 +11,9 @@ const LONGEST_MS = 600_000;
 export function registerMemoryExport(memory: Command, context: Context): void {
   memory
     .command('export')
-    .description('all memories and briefs as one text; raw turns stay in the journal')
+    .description('export all memories and briefs as one text, without raw turns')
     .addOption(new Option('--format <f>', 'markdown or JSON lines').choices(['md', 'jsonl']).default('md'))
-    .option('--out <file>', 'write it there, for your eyes only')
+    .option('--out <file>', 'write to this file (0600)')
     .addHelpText('after', '\nExample:\n  comet-cc memory export --format jsonl --out memory.jsonl')
     .action(async (flags: { format: 'md' | 'jsonl'; out?: string }) => {
       const { format } = flags;

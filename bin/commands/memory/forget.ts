@@ -27,16 +27,16 @@ const LONGEST_MS = 600_000;
 export function registerMemoryForget(memory: Command, context: Context): void {
   memory
     .command('forget')
-    .description('remove memories with every trace by where they come from, their session, or their time')
+    .description('remove memories and every trace of them by source, session or time')
     .option('--source <s>', 'a host, an address, a file or folder, a tool, mcp__SERVER, or external')
-    .option('--session <id>', 'all of this session; any unambiguous start of its id')
-    .option('--since <d>', 'what was said since: 30m, 12h, 7d, 2w or a date')
-    .option('--dry-run', 'say what would be forgotten, and forget nothing')
-    .option('--yes', 'do not ask')
+    .option('--session <id>', 'all of this session; unambiguous prefix of its id')
+    .option('--since <d>', 'turns since 30m, 12h, 7d, 2w or a date')
+    .option('--dry-run', 'print what would be removed without removing it')
+    .option('--yes', 'do not ask for confirmation')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      '\nOf several options all have to fit. Other turns of a memory that goes are remembered anew.' +
+      '\nSeveral options must all match. Turns that shared a removed memory get a new one.' +
         '\n\nExample:\n  comet-cc memory forget --source example.org --dry-run',
     )
     .action(async ({ dryRun = false, yes = false, json, ...flags }: Flags) => {
@@ -57,7 +57,7 @@ export function registerMemoryForget(memory: Command, context: Context): void {
     });
 }
 
-const NOTHING = 'nothing that is kept here fits';
+const NOTHING = 'no matching memory';
 
 /** @throws CometError `usage` */
 function parseChosen({ source, session, since }: Flags, nowMs: number): Chosen {
@@ -74,7 +74,7 @@ function parseChosen({ source, session, since }: Flags, nowMs: number): Chosen {
 export function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetReport, width: number): string[] {
   const lines = nodes.slice(0, SHOWN).map((node) => truncate(`${node.node_id}  ${oneLine(node.summary)}`, width));
   if (nodes.length > SHOWN) lines.push(`and ${count(nodes.length - SHOWN)} more`);
-  const again = remade === 0 ? '' : `; ${count(remade)} made anew of what shared one with them`;
+  const again = remade === 0 ? '' : `; ${count(remade)} rebuilt from turns that shared a memory`;
   const verb = dry_run ? 'would be forgotten' : 'forgotten';
   lines.push(
     `${verb}: ${count(nodes.length)} memories and ${count(turns)} turns of ${count(sessions.length)} sessions${again}`,

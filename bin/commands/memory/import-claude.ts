@@ -73,19 +73,16 @@ export function claudeLines(report: ClaudeReport): string[] {
   const { sessions, turns, added, known, skipped, tokens, model, documents, lines_skipped: lines } = report;
   const would = report.dry_run ? 'would be ' : '';
   const out = [
-    `${count(report.transcripts)} transcripts, ${count(report.unchanged)} of them taken in before; ${count(sessions)} sessions, ${count(turns)} turns read`,
-    `${count(added)} turns ${would}added (about ${count(tokens)} tokens), ${count(known)} known, ${count(skipped)} left out (removed, or said in a pause)`,
+    `${count(report.transcripts)} transcripts, ${count(report.unchanged)} imported before; ${count(sessions)} sessions, ${count(turns)} turns read`,
+    `${count(added)} turns ${would}added (about ${count(tokens)} tokens), ${count(known)} known, ${count(skipped)} skipped (removed, or said during a pause)`,
     report.dry_run
       ? `${count(documents.files)} memory files of Claude Code would be read`
       : `${count(documents.files)} memory files of Claude Code: ${count(documents.added)} pieces added, ${count(documents.unchanged)} known`,
   ];
   if (report.dry_run) {
-    out.push(
-      `cost: nothing with the local adapter; about ${count(model.tokens)} tokens of your limits with --llm claude`,
-    );
+    out.push(`cost: none without a model; about ${count(model.tokens)} tokens of your limits with --llm claude`);
   } else if (model.batches + model.left > 0) {
-    const left =
-      model.left === 0 ? '' : `; ${count(model.left)} stay as the local adapter wrote them (budget or limits)`;
+    const left = model.left === 0 ? '' : `; ${count(model.left)} written without a model (budget or limits)`;
     out.push(`${count(model.batches)} batches written by the model${left}`);
   }
   const over = Object.entries({
@@ -95,6 +92,6 @@ export function claudeLines(report: ClaudeReport): string[] {
     other: lines.other,
   });
   const named = over.filter(([, value]) => value > 0).map(([name, value]) => `${name} ${count(value)}`);
-  if (named.length > 0) out.push(`lines passed over: ${named.join(', ')}`);
+  if (named.length > 0) out.push(`lines skipped: ${named.join(', ')}`);
   return out;
 }

@@ -20,34 +20,28 @@ const ONLY_CLAUDE = { dryRun: '--dry-run', since: '--since', llm: '--llm', budge
 export function registerMemoryImport(memory: Command, context: Context): void {
   memory
     .command('import')
-    .description("take in Claude Code's past conversations, a text, turns, or an export of comet-cc")
-    .argument(
-      '<what>',
-      'claude, or a file: an export or turns are known by the first line; anything else is a document',
-    )
+    .description("import Claude Code's past conversations, a document, turns, or an export of comet-cc")
+    .argument('<what>', 'claude, or a file: an export, turns (JSON lines), or any other text as a document')
     .addOption(new Option('--as <kind>', 'what the file is').choices(['nodes', 'document', 'turns']))
-    .option(
-      '--project <dir>',
-      'whose memory takes the file in (default: the current directory); with claude, only its own',
-    )
-    .option('--dry-run', 'with claude: count, and say what it would cost')
-    .option('--since <d>', 'with claude: only what was said since, 30m, 12h, 7d, 2w or a date')
-    .option('--llm <who>', 'with claude: who writes, local (no model) or claude (the one that memory is set to)')
-    .option('--budget <tokens>', 'with --llm claude: at most about so many tokens (default 200000)')
-    .option('--again', 'pieces too that were removed from memory before; with claude, unchanged transcripts too')
+    .option('--project <dir>', 'project of the file (default: the current directory); with claude: only this project')
+    .option('--dry-run', 'with claude: print the counts and the cost only')
+    .option('--since <d>', 'with claude: only turns since 30m, 12h, 7d, 2w or a date')
+    .option('--llm <who>', 'with claude: local (no model) or claude (the configured model)')
+    .option('--budget <tokens>', 'with --llm claude: token budget (default 200000)')
+    .option('--again', 'also import chunks that were removed from memory; with claude: unchanged transcripts too')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      '\nA document is searched like any memory; importing it again adds only what is new in it and removes what it no\n' +
-        'longer says. Turns are JSON lines of session_id, turn_id, role, content and at. The engine goes on when this\n' +
-        'command is interrupted; importing twice adds nothing.\n' +
+      '\nImporting a document again adds what is new in it and removes what it no longer contains. Turns are JSON lines\n' +
+        'of session_id, turn_id, role, content and at. The import continues in the engine when this command is\n' +
+        'interrupted; importing twice adds nothing.\n' +
         '\nExamples:\n  comet-cc memory import claude --dry-run\n  comet-cc memory import docs/runbook.md\n' +
         '  comet-cc memory import memory.jsonl',
     )
     .action(async (file: string, flags: Flags) => {
       if (file === 'claude') return importClaude(flags, context);
       for (const [key, name] of Object.entries(ONLY_CLAUDE)) {
-        if (key in flags) throw new CometError('usage', `${name} goes with "import claude" alone`);
+        if (key in flags) throw new CometError('usage', `${name} is for "import claude" only`);
       }
       const input = {
         file: path.resolve(file),
@@ -77,14 +71,14 @@ export function reportLines(report: OperationResults['memory/import']): string[]
   if (report.kind === 'turns') {
     const { sessions, turns, known, skipped: left } = report;
     return [
-      `${count(turns)} turns of ${count(sessions)} sessions: ${count(added)} added, ${count(known)} known, ${count(left)} left out`,
+      `${count(turns)} turns of ${count(sessions)} sessions: ${count(added)} added, ${count(known)} known, ${count(left)} skipped`,
     ];
   }
   const { unchanged, chunks, outdated, skipped, session_id } = report;
   const lines = [
     `${count(chunks)} pieces: ${count(added)} added, ${count(unchanged)} known, ${count(outdated)} outdated ones removed`,
   ];
-  if (skipped > 0) lines.push(`${count(skipped)} left out, which you had removed; --again takes them in`);
+  if (skipped > 0) lines.push(`${count(skipped)} skipped because you removed them; --again imports them`);
   if (chunks > 0) lines.push(`verbatim: comet-cc memory restore ${oneLine(session_id)}`);
   return lines;
 }

@@ -36,16 +36,16 @@ const plain: Paint = (_, text) => text;
 export function registerMemoryLs(memory: Command, context: Context): void {
   memory
     .command('ls')
-    .description('one line for each memory, newest first')
-    .option('--session <id>', 'of this session only; any unambiguous start of its id')
-    .option('--project <dir>', 'of this project only')
-    .option('--tag <t>', 'with this tag only')
+    .description('list memories, newest first')
+    .option('--session <id>', 'only this session; unambiguous prefix of its id')
+    .option('--project <dir>', 'only this project')
+    .option('--tag <t>', 'only with this tag')
     .option('--importance <i>', 'HIGH, MED or LOW only')
     .option('--since <d>', '30m, 12h, 7d, 2w or a date')
-    .option('--all', 'children of bundles too')
-    .option('--quarantine', 'only what is held out of recall; released by: memory edit ID --set released=true')
-    .option('--limit <n>', `at most so many (default ${DEFAULT_LIMIT}; no limit with --json)`)
-    .option('--watch', 'again every two seconds, until Ctrl-C')
+    .option('--all', 'also memories of single tool calls')
+    .option('--quarantine', 'only quarantined memories; release one with: memory edit ID --set released=true')
+    .option('--limit <n>', `number of memories (default ${DEFAULT_LIMIT}; no limit with --json)`)
+    .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc memory ls --project . --since 7d')
     .action(async (flags: Flags) => {
@@ -63,7 +63,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
 }
 
 function nothing({ limit: _, all: __, ...asked }: OperationInput<'nodes/list'>): string {
-  return Object.keys(asked).length === 0 ? 'nothing is remembered yet' : 'no memory is of that kind';
+  return Object.keys(asked).length === 0 ? 'nothing is remembered yet' : 'no matching memory';
 }
 
 /** @throws CometError `usage` */

@@ -11,8 +11,8 @@ export function registerMemoryPin(memory: Command, context: Context): void {
     memory
       .command(name)
       .description(description)
-      .argument('<id...>', 'any unambiguous start of an id')
-      .option('--project <dir>', 'in this project, of whichever they are')
+      .argument('<id...>', 'unambiguous prefix of an id')
+      .option('--project <dir>', 'in this project instead of their own')
       .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
       .action(async (ids: string[], flags: { project?: string }) => {
         const at = flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) };

@@ -9,7 +9,7 @@ const LONGEST_MS = 3_600_000;
 export function registerMemoryReindex(memory: Command, context: Context): void {
   memory
     .command('reindex')
-    .description('make the search index anew from the files')
+    .description('rebuild the search index from the files')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory reindex')
     .action(async (flags: { json?: boolean }) => {

@@ -6,8 +6,8 @@ import type { Context } from '../../context.ts';
 export function registerMemoryRestore(memory: Command, context: Context): void {
   memory
     .command('restore')
-    .description('the verbatim messages of a session, trimmed ones included')
-    .argument('<session>', 'any unambiguous start of its id')
+    .description('print the verbatim messages of a session, trimmed ones included')
+    .argument('<session>', 'unambiguous prefix of its id')
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc memory restore 5f3a --json > session.json')
     .action(async (session: string, flags: { json?: boolean }) => {

@@ -8,9 +8,9 @@ import { truncate } from '../../terminal/table.ts';
 export function registerMemoryRm(memory: Command, context: Context): void {
   memory
     .command('rm')
-    .description('remove memories with every trace: file, index, raw turns and snapshots')
-    .argument('<id...>', 'any unambiguous start of an id')
-    .option('--yes', 'do not ask')
+    .description('remove memories and every trace of them: file, index, raw turns, snapshots')
+    .argument('<id...>', 'unambiguous prefix of an id')
+    .option('--yes', 'do not ask for confirmation')
     .addHelpText('after', '\nExample:\n  comet-cc memory rm mem_20261121_223000_a1b2c3 --yes')
     .action(async (ids: string[], flags: { yes?: boolean }) => {
       const { term } = context;

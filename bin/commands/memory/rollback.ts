@@ -10,12 +10,12 @@ const LONGEST_MS = 600_000;
 export function registerMemoryRollback(memory: Command, context: Context): void {
   memory
     .command('rollback')
-    .description('put memories back as they were before an edit, import or rollback; without an argument, list when')
-    .argument('[snapshot]', 'any unambiguous start of its id')
+    .description('restore memories from a snapshot; without an argument: list snapshots')
+    .argument('[snapshot]', 'unambiguous prefix of its id')
     .option('--json', 'print one JSON document')
     .addHelpText(
       'after',
-      '\nWhat was remembered from conversations since then stays. What was removed with rm does not come back.' +
+      '\nMemories of later conversations are kept. Memories removed with rm are not restored.' +
         '\n\nExample:\n  comet-cc memory rollback 20261121T22',
     )
     .action(async (snapshot: string | undefined, flags: { json?: boolean }) => {
@@ -24,13 +24,13 @@ export function registerMemoryRollback(memory: Command, context: Context): void 
       if (snapshot === undefined) {
         const found = await client.call('snapshots/list', {});
         if (flags.json) return term.json(found);
-        if (found.length === 0) return term.say('there is no snapshot yet; one is made before each change');
+        if (found.length === 0) return term.say('no snapshots yet; one is taken before each change');
         for (const line of snapshotLines(found, term.width, Date.now())) term.out(line);
         return;
       }
       const report = await client.call('snapshots/rollback', { id: snapshot }, { timeoutMs: LONGEST_MS });
       if (flags.json) return term.json(report);
-      term.out(`${report.restored} put back, ${report.removed} taken away, ${report.briefs} briefs put back`);
+      term.out(`${report.restored} restored, ${report.removed} removed, ${report.briefs} briefs restored`);
       term.say(`to undo this: comet-cc memory rollback ${report.undo}`);
     });
 }

@@ -26,19 +26,19 @@ interface Flags {
 
 const WORD = /[\p{L}\p{N}_][\p{L}\p{M}\p{N}_]*/gu;
 const MOST_WORDS = 8;
-const FAR = 'not recalled by itself, too little of it fits';
+const FAR = 'below the relevance filter of recall';
 /** Always there with `--explain`; the others where they found something. */
 const LANES = ['fts', 'summary', 'trigger', 'raw', 'entity'] as const;
 
 export function registerMemorySearch(memory: Command, context: Context): void {
   memory
     .command('search')
-    .description('what recall would find, best first')
-    .argument('[query...]', 'words or a question; with --file it may be left out')
-    .option('--top <n>', 'at most so many', '10')
-    .option('--session <id>', 'of this session only; any unambiguous start of its id')
-    .option('--project <dir>', 'of this project only')
-    .option('--file <path>', 'what is about this file or folder first')
+    .description('search memories, best match first')
+    .argument('[query...]', 'words or a question; optional with --file')
+    .option('--top <n>', 'number of results', '10')
+    .option('--session <id>', 'only this session; unambiguous prefix of its id')
+    .option('--project <dir>', 'only this project')
+    .option('--file <path>', 'memories about this file or directory first')
     .option('--explain', "each lane's rank and score")
     .option('--json', 'print one JSON array')
     .addHelpText(
@@ -47,7 +47,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
     )
     .action(async (words: string[], flags: Flags) => {
       if (words.join('').trim() === '' && flags.file === undefined) {
-        throw new CometError('usage', 'memory search takes words to look for, or --file <path>');
+        throw new CometError('usage', 'memory search needs words to search for, or --file <path>');
       }
       const hits = await engineOf(context.paths).call('nodes/search', {
         query: words.join(' '),
@@ -61,16 +61,16 @@ export function registerMemorySearch(memory: Command, context: Context): void {
       const shown = { query: words.join(' '), explain: flags.explain ?? false, nowMs: Date.now() };
       for (const line of hits.flatMap((hit) => hitLines(hit, shown, context.term))) context.term.out(line);
       if (hits.some(({ isExact }) => isExact)) {
-        context.term.say('this asks for an exact value or wording: read it in full, comet-cc memory show ID --depth 2');
+        context.term.say('exact values or wording: read the full text with comet-cc memory show ID --depth 2');
       }
     });
 }
 
 async function nothingFits(context: Context): Promise<string> {
   const { reindex } = await engineOf(context.paths).call('status', {});
-  if (reindex === null) return 'nothing fits';
+  if (reindex === null) return 'no match';
   const { done, total } = reindex;
-  return `nothing fits yet: the index is filled anew, ${count(done)} of ${count(total)} nodes`;
+  return `no match yet: rebuilding the index, ${count(done)} of ${count(total)} nodes`;
 }
 
 /** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */
@@ -113,7 +113,7 @@ function whyLine(hit: RecallHit, wanted: ReadonlySet<string>, explain: boolean):
         .join(', ');
   return [
     ...(hit.anchored ? ['about the file'] : hit.isFar ? [FAR] : []),
-    ...(words.length > 0 ? [`words: ${words.join(', ')}`] : wanted.size > 0 ? ['no word of it, by meaning'] : []),
+    ...(words.length > 0 ? [`words: ${words.join(', ')}`] : wanted.size > 0 ? ['no common word, by meaning'] : []),
     ...(lanes === '' ? [] : [lanes]),
   ].join('; ');
 }

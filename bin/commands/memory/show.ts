@@ -14,14 +14,14 @@ export function registerMemoryShow(memory: Command, context: Context): void {
   memory
     .command('show')
     .description('one memory')
-    .argument('<id>', 'any unambiguous start of its id')
+    .argument('<id>', 'unambiguous prefix of its id')
     .addOption(
       new Option(
         '--depth <n>',
-        '0 summary and trigger, 1 detailed (written at the first look), 2 raw, verbatim; without it, what is there',
+        '0 summary and trigger, 1 detailed (written on first use), 2 verbatim; default: what exists',
       ).choices(['0', '1', '2']),
     )
-    .option('--links', 'what it is linked to')
+    .option('--links', 'also show its links')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory show mem_20261121 --depth 2')
     .action(async (id: string, flags: { depth?: string; links?: boolean; json?: boolean }) => {

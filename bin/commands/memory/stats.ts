@@ -15,7 +15,7 @@ export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Rea
 export function registerMemoryStats(memory: Command, context: Context): void {
   memory
     .command('stats')
-    .description('how much is remembered, of what kind, and what it takes on disk')
+    .description('count memories by kind and their size on disk')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory stats --json')
     .action(async (flags: { json?: boolean }) => {
@@ -32,10 +32,7 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
       .map(([name, value]) => `${oneLine(name)} ${count(value)}`)
       .join(', ') || 'none';
   const rows: [string, string][] = [
-    [
-      'nodes',
-      `${count(stats.nodes)} (${stats.pinned} pinned, ${stats.stand_ins} stand-ins), ${count(stats.facts)} facts`,
-    ],
+    ['nodes', `${count(stats.nodes)} (${stats.pinned} pinned, ${stats.stand_ins} drafts), ${count(stats.facts)} facts`],
     ['from', `${count(stats.turns)} turns, ${count(stats.sessions)} sessions, ${count(stats.projects)} projects`],
     ['since', stats.oldest === null ? 'nothing yet' : `${stats.oldest.slice(0, 10)} to ${stats.newest?.slice(0, 10)}`],
     ['importance', counts(stats.by_importance)],

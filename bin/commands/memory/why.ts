@@ -11,8 +11,8 @@ const PROMPT_WIDTH = 120;
 export function registerMemoryWhy(memory: Command, context: Context): void {
   memory
     .command('why')
-    .description('where a memory comes from, and why it is trusted as it is')
-    .argument('<id>', 'any unambiguous start of its id')
+    .description('show where a memory comes from and how far it is trusted')
+    .argument('<id>', 'unambiguous prefix of its id')
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory why mem_20261121_223000_a1b2c3')
     .action(async (id: string, flags: { json?: boolean }) => {
@@ -30,7 +30,7 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
   ];
   for (const { turn, at, origin, prompt, tools } of reason.turns) {
     if (at === null) {
-      lines.push(`- turn ${short(turn)}: its raw text is not kept here`);
+      lines.push(`- turn ${short(turn)}: its raw text is not stored`);
       continue;
     }
     const because = tools.length === 0 ? '' : ` (${tools.map(oneLine).join(', ')})`;
@@ -49,7 +49,7 @@ export function whyLines(reason: NodeReason, paint: Paint, nowMs: number): strin
     lines.push(`no longer so${since}: ${what}${by === null ? '' : `; replaced by ${by}`}`);
   }
   for (const id of reason.replaces) lines.push(`replaces something of ${id}`);
-  for (const alias of reason.aliases) lines.push(`${alias} leads here`);
+  for (const alias of reason.aliases) lines.push(`alias ${alias}`);
   return lines;
 }
 

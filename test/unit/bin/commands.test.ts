@@ -160,7 +160,7 @@ describe('memory search', () => {
   it('says what no prompt would be given', () => {
     const far: RecallHit = { ...HIT, isFar: true };
     expect([hitJson(HIT, false)['fits'], hitJson(far, false)['fits']]).toEqual([true, false]);
-    expect(hitLines(far, ASKED, { paint: plain, width: 80 })[3]).toContain('not recalled by itself');
+    expect(hitLines(far, ASKED, { paint: plain, width: 80 })[3]).toContain('below the relevance filter');
     expect(hitsText([far], 'port', 'n')).toContain('Nothing fits well');
     expect(hitsText([far, HIT], 'port', 'n')).not.toContain('Nothing fits well');
   });
@@ -233,7 +233,7 @@ describe('memory about', () => {
       'mem_2  1 h ago',
       '  Redis is out',
       '',
-      'Other memories, the weightiest first (1 of 29)',
+      'Other memories, the largest first (1 of 29)',
       'mem_1  1 h ago  HIGH',
       '  the [2Jport',
       '',
@@ -313,7 +313,7 @@ describe('status', () => {
 
   it('says how far a new index is', () => {
     const lines = statusLines({ ...report, reindex: { done: 1_200, total: 5_000 } }, plain);
-    expect(lines).toContain('index filled anew: 1,200 of 5,000 nodes; recall goes on meanwhile');
+    expect(lines).toContain('rebuilding the index: 1,200 of 5,000 nodes; recall continues');
   });
 
   it('says when memory was tidied last', () => {
@@ -325,7 +325,7 @@ describe('status', () => {
   it('says in a few lines what is going on', () => {
     const lines = statusLines(report, plain).join('\n');
     expect(lines).toContain('up 1 min');
-    expect(lines).toContain('1,200: 1,000 rewritten, 200 passed through, 0 failed open');
+    expect(lines).toContain('1,200: 1,000 rewritten, 200 passed through, 0 passed through unchanged after an error');
     expect(lines).toContain('100,000 received, 40,000 sent (60 %), net saved 60,000');
     expect(lines).toContain('claude, today 3 calls, 4,500 tokens, $0.03');
     expect(lines).not.toContain('wait for the model');
@@ -339,7 +339,7 @@ describe('status', () => {
     const lines = statusLines({ ...report, ...costs }, plain).join('\n');
     expect(lines).toContain('cost 500 tokens ≈ $0.02 today; saved 1.2 M tokens ≈ $3.10 this week');
     expect(lines).toContain('trimming is off in session s1: 3 requests in a row ended with a loss');
-    expect(lines).toContain('0 failed open, 1 refused and healed');
+    expect(lines).toContain('0 passed through unchanged after an error, 1 retried after a refusal');
   });
 
   it('says what waits for the model, why and until when', () => {
@@ -375,7 +375,7 @@ describe('doctor', () => {
     expect(checkLines({ id: 'node', ok: true, detail: 'Node v20', fix: '' }, plain)).toEqual([
       'ok   node      Node v20',
     ]);
-    expect(checkLines({ id: 'port', ok: false, detail: 'taken', fix: 'another' }, plain)[1]).toContain('do: another');
+    expect(checkLines({ id: 'port', ok: false, detail: 'taken', fix: 'another' }, plain)[1]).toContain('fix: another');
   });
 });
 

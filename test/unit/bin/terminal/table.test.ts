@@ -104,7 +104,7 @@ describe('memory search', () => {
       { query: 'quince', explain: false, nowMs: NOW },
       { paint: (_, text) => text, width: 90 },
     );
-    expect(lines.at(-1)).toBe('  no word of it, by meaning; fts #1, meaning #3');
+    expect(lines.at(-1)).toBe('  no common word, by meaning; fts #1, meaning #3');
   });
 });
 
