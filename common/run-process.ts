@@ -1,4 +1,5 @@
 import { execa } from 'execa';
+import { CometError, type ErrorCode } from './errors.ts';
 import { PLATFORM } from './paths.ts';
 
 export interface ChildRun {
@@ -68,6 +69,29 @@ export async function runChild(run: ChildRun, signal: AbortSignal): Promise<Chil
   killGroup(child.pid, 'SIGKILL');
   if (how === 'exited' && isMissing(result.cause)) how = 'missing';
   return { how, exitCode: result.exitCode ?? -1, stdout: textOf(result.stdout), stderr: textOf(result.stderr) };
+}
+
+/**
+ * Runs a command of the system, which may ask on the terminal as sudo does.
+ *
+ * @returns its stdout
+ * @throws CometError `code`
+ */
+export async function runCommand(
+  [file = '', ...args]: readonly string[],
+  { code, timeoutMs }: { readonly code: ErrorCode; readonly timeoutMs: number },
+): Promise<string> {
+  const result = await execa(file, args, {
+    stdin: 'inherit',
+    timeout: timeoutMs,
+    maxBuffer: 64 * 1024 * 1024,
+    reject: false,
+  });
+  if (!result.failed) return result.stdout;
+  const reason = `${result.exitCode ?? result.code ?? 'timeout'}`;
+  const stderr = (result.stderr ?? '').replace(/\s+/g, ' ').trim();
+  const message = `${[file, ...args].join(' ')} failed (${reason}) ${stderr}`.trim();
+  throw new CometError(code, message, { cause: result.cause });
 }
 
 function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {

@@ -1,14 +1,7 @@
 import { Argument, type Command } from 'commander';
-import { bashCompletion } from '../../install/completion/bash.ts';
-import { type CommandShape, shapesOf } from '../../install/completion/command-tree.ts';
-import { fishCompletion } from '../../install/completion/fish.ts';
-import { zshCompletion } from '../../install/completion/zsh.ts';
 import type { Context } from '../context.ts';
 
-const SCRIPTS = { bash: bashCompletion, zsh: zshCompletion, fish: fishCompletion } satisfies Record<
-  string,
-  (shapes: readonly CommandShape[]) => string
->;
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
 
 export function registerCompletion(program: Command, context: Context): void {
   const EXAMPLES = [
@@ -20,13 +13,13 @@ export function registerCompletion(program: Command, context: Context): void {
   program
     .command('completion')
     .description("the shell's completion of commands and flags, as a script")
-    .addArgument(new Argument('<shell>', 'whose syntax to print').choices(Object.keys(SCRIPTS)))
+    .addArgument(new Argument('<shell>', 'whose syntax to print').choices(SHELLS))
     .option('--install', 'write it where bash or fish looks for it by itself')
     .addHelpText('after', `\nExamples:\n  ${EXAMPLES.join('\n  ')}`)
-    .action(async (shell: keyof typeof SCRIPTS, flags: { install?: boolean }) => {
-      const script = SCRIPTS[shell](shapesOf(program));
+    .action(async (shell: (typeof SHELLS)[number], flags: { install?: boolean }) => {
+      const { completionScript, installCompletion } = await import('../../install/completion/index.ts');
+      const script = completionScript(shell, program);
       if (!flags.install) return context.term.out(script);
-      const { writeCompletion } = await import('../../install/completion/install.ts');
-      context.term.out(`wrote ${await writeCompletion(context.paths, context.env, { shell, script })}`);
+      context.term.out(`wrote ${await installCompletion(context.paths, context.env, { shell, script })}`);
     });
 }

@@ -17,8 +17,8 @@ export async function setSettings(
   variables: Readonly<Record<string, string>>,
   flags: { readonly yes?: boolean; readonly json?: boolean },
 ): Promise<SettingsDone> {
-  const { editSettings, planSettings } = await import('../../install/claude-code/settings.ts');
-  const { userSettingsFile } = await import('../../install/claude-code/settings-file.ts');
+  const { editSettings, planSettings } = await import('../../install/claude-code/index.ts');
+  const { userSettingsFile } = await import('../../install/index.ts');
   const { confirmed } = await import('../terminal/confirm.ts');
   const { term } = context;
   const plan = await planSettings(userSettingsFile(context.env), variables);

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { EDITORS, type EditorName, editorSettingsFile } from '../../install/editors/editors.ts';
+import { EDITORS, type EditorName, editorSettingsFile } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 
 interface Flags {
@@ -45,8 +45,8 @@ export function registerEditor(program: Command, context: Context): void {
     .option('--json', 'print one JSON array')
     .addHelpText('after', '\nExample:\n  comet-cc editor status')
     .action(async (flags: Flags) => {
-      const { inspectEditors } = await import('../../install/editors/install.ts');
-      const { inspectSettings } = await import('../../install/claude-code/settings.ts');
+      const { inspectEditors } = await import('../../install/editors/index.ts');
+      const { inspectSettings } = await import('../../install/claude-code/index.ts');
       const claudes = await inspectSettings(context.paths, {});
       const states = [
         ...(await inspectEditors(context.paths, null)),
@@ -79,7 +79,7 @@ async function setUp(
   flags: Flags,
   { env, paths, term }: Context,
 ): Promise<void> {
-  const { setUpEditor } = await import('../../install/editors/install.ts');
+  const { setUpEditor } = await import('../../install/editors/index.ts');
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
     const { confirmed } = await import('../terminal/confirm.ts');
@@ -118,8 +118,8 @@ async function setUpJetbrains(
 
 /** The file that was restored; null where none was changed. */
 async function revert(name: string, { paths }: Context): Promise<string | null> {
-  const { revertSettings } = await import('../../install/claude-code/settings.ts');
-  const { revertEditor } = await import('../../install/editors/install.ts');
+  const { revertSettings } = await import('../../install/claude-code/index.ts');
+  const { revertEditor } = await import('../../install/editors/index.ts');
   return name === JETBRAINS ? revertSettings(paths) : revertEditor(paths, parseEditor(name));
 }
 

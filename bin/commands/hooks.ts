@@ -1,8 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
-import type { HookCommands } from '../../install/claude-code/hook-entries.ts';
-import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
+import { type HookCommands, userSettingsFile } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 
 interface Flags {
@@ -30,7 +29,7 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc hooks install\n  comet-cc hooks install --scope project')
     .action(async (flags: Flags) => {
-      const { installHooks } = await import('../../install/claude-code/hooks.ts');
+      const { installHooks } = await import('../../install/claude-code/index.ts');
       const commands = await ownCommands();
       const done = await installHooks(paths, fileOf(flags), commands);
       if (flags.json) return term.json({ ...done, hooks: commands });
@@ -47,7 +46,7 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks uninstall')
     .action(async (flags: { json?: boolean }) => {
-      const { uninstallHooks } = await import('../../install/claude-code/hooks.ts');
+      const { uninstallHooks } = await import('../../install/claude-code/index.ts');
       const changed = await uninstallHooks(paths, [userSettingsFile(env)]);
       if (flags.json) return term.json({ files: changed });
       for (const file of changed) term.out(`${file} has no comet-cc hooks now`);
@@ -61,7 +60,7 @@ export function registerHooks(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc hooks status')
     .action(async (flags: Flags) => {
-      const { inspectHooks } = await import('../../install/claude-code/hooks.ts');
+      const { inspectHooks } = await import('../../install/claude-code/index.ts');
       const { file, plain, events } = await inspectHooks(fileOf(flags), await ownCommands());
       const installed = Object.values(events).every((state) => state === 'installed');
       const plugin = path.join(await packageDir(), 'hooks', 'plugin');
@@ -79,7 +78,7 @@ function unread(file: string): string {
 }
 
 async function ownCommands(): Promise<HookCommands> {
-  const { hookCommands } = await import('../../install/claude-code/hook-entries.ts');
+  const { hookCommands } = await import('../../install/claude-code/index.ts');
   const quote = (text: string): string =>
     process.platform === 'win32' ? `"${text}"` : `'${text.replaceAll("'", "'\\''")}'`;
   return hookCommands(process.execPath, path.join(await packageDir(), 'dist', 'hooks'), quote);

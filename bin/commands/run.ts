@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { messageOf } from '../../common/errors.ts';
 import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../../engine/lifecycle/client-env.ts';
 import type { DaemonSetup } from '../../engine/lifecycle/daemon.ts';
-import { isClaude, withSettings } from '../../install/claude-code/settings-file.ts';
+import { isClaude, withSettings } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 import { type ChildCommand, runChild } from './run-child.ts';
 

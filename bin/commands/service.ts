@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
-import type { ServicePlan } from '../../install/service/plan.ts';
+import type { ServicePlan } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 
 export function registerService(program: Command, context: Context): void {
@@ -16,7 +16,7 @@ export function registerService(program: Command, context: Context): void {
     .description('write a file for systemd, launchd or the Windows task scheduler, and start the daemon with it')
     .addHelpText('after', '\nExample:\n  comet-cc service install')
     .action(async () => {
-      const { installService } = await import('../../install/service/install.ts');
+      const { installService } = await import('../../install/service/index.ts');
       const plan = await planned(context);
       const running = await guardStatus(context.paths.guardSocket);
       await installService(context.paths, plan, term.out);
@@ -31,7 +31,7 @@ export function registerService(program: Command, context: Context): void {
     .description('stop the service and remove its file')
     .addHelpText('after', '\nExample:\n  comet-cc service uninstall')
     .action(async () => {
-      const { uninstallService } = await import('../../install/service/install.ts');
+      const { uninstallService } = await import('../../install/service/index.ts');
       if (!(await uninstallService(context.paths, await planned(context), term.out))) term.out('nothing was installed');
     });
 
@@ -41,8 +41,8 @@ export function registerService(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc service status')
     .action(async (flags: { json?: boolean }) => {
-      const { serviceState } = await import('../../install/service/install.ts');
-      const state = await serviceState(await planned(context));
+      const { inspectService } = await import('../../install/service/index.ts');
+      const state = await inspectService(await planned(context));
       if (flags.json) return term.json(state);
       term.out(`manager    ${state.manager}${state.missing === '' ? '' : ` (${state.missing})`}`);
       term.out(`file       ${state.installed ? state.file : 'not installed: comet-cc service install'}`);
@@ -52,7 +52,7 @@ export function registerService(program: Command, context: Context): void {
 
 /** @throws CometError `service_failed` where there is no manager that we know */
 async function planned(context: Context): Promise<ServicePlan> {
-  const { currentServicePlan } = await import('../../install/service/plan.ts');
+  const { currentServicePlan } = await import('../../install/service/index.ts');
   const plan = await currentServicePlan(context.env, context.paths.home);
   if (plan !== null) return plan;
   throw new CometError('service_failed', `no service manager is known for ${process.platform}; use comet-cc start`);

@@ -9,7 +9,7 @@ export function registerUninstallCa(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc uninstall-ca')
     .action(async (flags: { json?: boolean }) => {
       const { distrustRoots, removeCerts, thisMachine, trustStores } = await import('../../certs/index.ts');
-      const { revertSettings } = await import('../../install/claude-code/settings.ts');
+      const { revertSettings } = await import('../../install/claude-code/index.ts');
       const { env, paths, term } = context;
       const settings = await revertSettings(paths);
       const { stores, unreachable } = await distrustRoots(paths, trustStores(thisMachine(env, paths.runDir)));

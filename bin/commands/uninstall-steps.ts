@@ -6,13 +6,16 @@ import { CometError } from '../../common/errors.ts';
 import { homeEntries } from '../../common/paths.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
 import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
-import { findHookedFiles, uninstallHooks } from '../../install/claude-code/hooks.ts';
-import { findEditedSettings, revertSettings } from '../../install/claude-code/settings.ts';
-import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
-import { findCompletionFiles, removeCompletion } from '../../install/completion/install.ts';
-import { inspectEditors, revertEditor } from '../../install/editors/install.ts';
-import { serviceState, uninstallService } from '../../install/service/install.ts';
-import { currentServicePlan } from '../../install/service/plan.ts';
+import {
+  findEditedSettings,
+  findHookedFiles,
+  revertSettings,
+  uninstallHooks,
+} from '../../install/claude-code/index.ts';
+import { findCompletionFiles, removeCompletion } from '../../install/completion/index.ts';
+import { inspectEditors, revertEditor } from '../../install/editors/index.ts';
+import { userSettingsFile } from '../../install/index.ts';
+import { currentServicePlan, inspectService, uninstallService } from '../../install/service/index.ts';
 import type { Context } from '../context.ts';
 
 /** One kind of change that comet-cc may have left on a machine. */
@@ -41,7 +44,7 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
       id: 'service',
       async present() {
         const plan = await currentServicePlan(env, paths.home);
-        return plan !== null && (await serviceState(plan)).installed ? [plan.file] : [];
+        return plan !== null && (await inspectService(plan)).installed ? [plan.file] : [];
       },
       async undo() {
         const plan = await currentServicePlan(env, paths.home);

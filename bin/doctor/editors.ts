@@ -1,5 +1,5 @@
 import type { HomePaths } from '../../common/paths.ts';
-import { inspectEditors } from '../../install/editors/install.ts';
+import { inspectEditors } from '../../install/editors/index.ts';
 import { bad, type Check, good } from './check.ts';
 
 /** Whether the editors that were set up still point to comet-cc; null where none was. */

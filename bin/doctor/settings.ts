@@ -1,9 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import type { HomePaths } from '../../common/paths.ts';
-import { inspectSettings } from '../../install/claude-code/settings.ts';
-import { userSettingsFile } from '../../install/claude-code/settings-file.ts';
-import { EDITORS, editorSettingsFile } from '../../install/editors/editors.ts';
-import { VARIABLES_KEY } from '../../install/editors/variable-entries.ts';
+import { inspectSettings } from '../../install/claude-code/index.ts';
+import { VARIABLES_KEY } from '../../install/editors/index.ts';
+import { EDITORS, editorSettingsFile, userSettingsFile } from '../../install/index.ts';
 import { bad, type Check, good } from './check.ts';
 
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;

@@ -1,26 +1,26 @@
 import type { Command } from 'commander';
 
-export interface FlagShape {
+export interface FlagHelp {
   readonly short: string | null;
   readonly long: string;
   readonly description: string;
   readonly takesValue: boolean;
-  /** Empty where any value may stand. */
+  /** Empty where any value is allowed. */
   readonly values: readonly string[];
 }
 
-export interface CommandShape {
+export interface CommandHelp {
   /** Names from below the program down to it; empty for the program itself. */
   readonly path: readonly string[];
-  readonly flags: readonly FlagShape[];
+  readonly flags: readonly FlagHelp[];
   /** Its subcommands, or what its first argument may be. */
   readonly words: readonly { readonly name: string; readonly description: string }[];
 }
 
 /** The program and every command below it, as `--help` shows them. */
-export function shapesOf(command: Command, path: readonly string[] = []): CommandShape[] {
+export function listCommands(command: Command, path: readonly string[] = []): CommandHelp[] {
   const help = command.createHelp();
-  const flags = help.visibleOptions(command).flatMap((option): FlagShape[] => {
+  const flags = help.visibleOptions(command).flatMap((option): FlagHelp[] => {
     const { short, long, description, argChoices } = option;
     if (long === undefined) return [];
     const takesValue = option.required || option.optional;
@@ -32,10 +32,10 @@ export function shapesOf(command: Command, path: readonly string[] = []): Comman
     ...below.map((each) => ({ name: each.name(), description: each.description() })),
     ...choices.map((name) => ({ name, description: '' })),
   ];
-  return [{ path, flags, words }, ...below.flatMap((each) => shapesOf(each, [...path, each.name()]))];
+  return [{ path, flags, words }, ...below.flatMap((each) => listCommands(each, [...path, each.name()]))];
 }
 
-/** How the scripts name a command's place: `/memory/ls`, '' for the program itself. */
-export function placeOf({ path }: Pick<CommandShape, 'path'>): string {
+/** Names joined by slashes, as '/memory/ls'; '' for the program itself. */
+export function commandPath({ path }: Pick<CommandHelp, 'path'>): string {
   return path.map((name) => `/${name}`).join('');
 }

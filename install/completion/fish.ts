@@ -1,7 +1,7 @@
-import type { CommandShape, FlagShape } from './command-tree.ts';
+import type { CommandHelp, FlagHelp } from './command-tree.ts';
 
 /** Conditions compare the words before the cursor, flags left out: no group of commands has a flag with a value. */
-export function fishCompletion(shapes: readonly CommandShape[]): string {
+export function fishCompletion(commands: readonly CommandHelp[]): string {
   return [
     'function __comet_cc_words',
     '    set -l tokens (commandline -opc)',
@@ -18,16 +18,16 @@ export function fishCompletion(shapes: readonly CommandShape[]): string {
     '    test (count $words) -ge $last; and test "$words[1..$last]" = "$argv"',
     'end',
     'complete -c comet-cc -e',
-    ...shapes.flatMap((shape) => [...wordLines(shape), ...shape.flags.map((flag) => flagLine(shape, flag))]),
+    ...commands.flatMap((command) => [...wordLines(command), ...command.flags.map((flag) => flagLine(command, flag))]),
   ].join('\n');
 }
 
-function wordLines({ path, words }: CommandShape): string[] {
+function wordLines({ path, words }: CommandHelp): string[] {
   const at = quoted(['__comet_cc_at', ...path].join(' '));
   return words.map(({ name, description }) => `complete -c comet-cc -n ${at} -f -a ${name}${detail(description)}`);
 }
 
-function flagLine({ path }: CommandShape, { short, long, description, takesValue, values }: FlagShape): string {
+function flagLine({ path }: CommandHelp, { short, long, description, takesValue, values }: FlagHelp): string {
   const where = quoted(path.length === 0 ? '__comet_cc_at' : ['__comet_cc_in', ...path].join(' '));
   const names = `${short === null ? '' : ` -s ${short.slice(1)}`} -l ${long.slice(2)}`;
   const value = values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : takesValue ? ' -r' : '';

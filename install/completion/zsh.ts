@@ -1,7 +1,7 @@
-import { type CommandShape, type FlagShape, placeOf } from './command-tree.ts';
+import { type CommandHelp, commandPath, type FlagHelp } from './command-tree.ts';
 
 /** For a zsh whose `compinit` has run. */
-export function zshCompletion(shapes: readonly CommandShape[]): string {
+export function zshCompletion(commands: readonly CommandHelp[]): string {
   return [
     '#compdef comet-cc',
     '_comet_cc() {',
@@ -9,14 +9,14 @@ export function zshCompletion(shapes: readonly CommandShape[]): string {
     '  local -a names flags',
     `  for word in "\${(@)words[2,CURRENT-1]}"; do`,
     '    case "$place/$word" in',
-    `      (${shapes.slice(1).map(placeOf).join('|')}) place="$place/$word" ;;`,
+    `      (${commands.slice(1).map(commandPath).join('|')}) place="$place/$word" ;;`,
     '    esac',
     '  done',
     `  case "$place \${words[CURRENT-1]}" in`,
-    ...shapes.flatMap(valueCases),
+    ...commands.flatMap(valueCases),
     '  esac',
     '  case "$place" in',
-    ...shapes.map(placeCase),
+    ...commands.map(placeCase),
     '  esac',
     `  if [[ "\${words[CURRENT]}" == -* ]]; then _describe -o option flags`,
     `  elif (( $#names )); then _describe command names`,
@@ -26,21 +26,21 @@ export function zshCompletion(shapes: readonly CommandShape[]): string {
   ].join('\n');
 }
 
-function valueCases(shape: CommandShape): string[] {
-  return shape.flags
+function valueCases(command: CommandHelp): string[] {
+  return command.flags
     .filter((flag) => flag.takesValue)
     .map(({ short, long, values }) => {
-      const names = [short, long].flatMap((name) => (name === null ? [] : `'${placeOf(shape)} ${name}'`));
+      const names = [short, long].flatMap((name) => (name === null ? [] : `'${commandPath(command)} ${name}'`));
       return `    (${names.join('|')}) ${values.length === 0 ? '_files' : `compadd -- ${values.join(' ')}`}; return ;;`;
     });
 }
 
-function placeCase(shape: CommandShape): string {
-  const names = shape.words.map(({ name, description }) => described(name, description));
-  const flags = shape.flags.flatMap(({ short, long, description }: FlagShape) =>
+function placeCase(command: CommandHelp): string {
+  const names = command.words.map(({ name, description }) => described(name, description));
+  const flags = command.flags.flatMap(({ short, long, description }: FlagHelp) =>
     (short === null ? [long] : [short, long]).map((name) => described(name, description)),
   );
-  return `    ('${placeOf(shape)}') names=(${names.join(' ')}) flags=(${flags.join(' ')}) ;;`;
+  return `    ('${commandPath(command)}') names=(${names.join(' ')}) flags=(${flags.join(' ')}) ;;`;
 }
 
 function described(name: string, description: string): string {

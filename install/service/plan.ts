@@ -1,24 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { plistText, systemdUnit, taskXml } from './render.ts';
-
-/** What a service needs to know of this machine and user. */
-export interface ServiceFacts {
-  readonly platform: NodeJS.Platform;
-  /** Node's own executable, and the built `comet-cc.js`. */
-  readonly node: string;
-  readonly script: string;
-  /** `COMET_CC_HOME`. */
-  readonly home: string;
-  readonly userHome: string;
-  /** Of systemd and the like; `~/.config` unless `XDG_CONFIG_HOME` says otherwise. */
-  readonly configHome: string;
-  /** -1 where users have no number. */
-  readonly uid: number;
-  /** `PATH` of the shell, by which Claude Code is found. */
-  readonly searchPath: string;
-}
+import { plistText, type ServiceFacts, systemdUnit, taskXml } from './render.ts';
 
 export type CommandLine = readonly [program: string, ...args: string[]];
 
@@ -27,15 +10,16 @@ export interface ServicePlan {
   /** The only file that is written. */
   readonly file: string;
   readonly content: Buffer;
-  /** Ends with 0 where the manager can be used. */
+  /** Exits with 0 where the manager can be used. */
   readonly probe: CommandLine;
-  /** What is missing where it cannot. */
+  /** Message where it cannot. */
   readonly missing: string;
   readonly install: readonly CommandLine[];
-  /** Before the file is removed, and after. */
+  /** Run before the file is removed. */
   readonly remove: readonly CommandLine[];
+  /** Run after the file is removed. */
   readonly afterwards: readonly CommandLine[];
-  /** Ends with 0 while the service runs. */
+  /** Exits with 0 while the service runs. */
   readonly running: CommandLine;
 }
 
@@ -54,7 +38,7 @@ export async function currentServicePlan(env: NodeJS.ProcessEnv, home: string): 
   });
 }
 
-/** How this platform starts the daemon at login and after a crash; null where we know of no way. */
+/** How this platform starts the daemon at login and after a crash; null where no manager is known. */
 export function planService(facts: ServiceFacts): ServicePlan | null {
   if (facts.platform === 'linux') return systemd(facts);
   if (facts.platform === 'darwin') return launchd(facts);
@@ -69,7 +53,7 @@ function systemd(facts: ServiceFacts): ServicePlan {
     file: path.posix.join(facts.configHome, 'systemd', 'user', unit),
     content: Buffer.from(systemdUnit(facts)),
     probe: systemctl('show-environment'),
-    missing: 'no systemd session of this user answers (systemctl --user); comet-cc start works without one',
+    missing: 'no systemd session of this user (systemctl --user); comet-cc start works without one',
     install: [systemctl('daemon-reload'), systemctl('enable', '--now', unit)],
     remove: [systemctl('disable', '--now', unit)],
     afterwards: [systemctl('daemon-reload')],
@@ -87,7 +71,7 @@ function launchd(facts: ServiceFacts): ServicePlan {
     file,
     content: Buffer.from(plistText(facts, LABEL)),
     probe: ['launchctl', 'print', domain],
-    missing: 'no desktop session of this user answers (launchctl print); comet-cc start works without one',
+    missing: 'no desktop session of this user (launchctl print); comet-cc start works without one',
     install: [['launchctl', 'bootstrap', domain, file]],
     remove: [['launchctl', 'bootout', `${domain}/${LABEL}`]],
     afterwards: [],
@@ -101,7 +85,7 @@ function taskScheduler(facts: ServiceFacts): ServicePlan {
   return {
     manager: 'Windows Task Scheduler',
     file,
-    // The scheduler reads no other encoding reliably.
+    // The only encoding that the scheduler reads reliably.
     content: Buffer.from(`\ufeff${taskXml(facts)}`, 'utf16le'),
     probe: ['schtasks.exe', '/Query'],
     missing: 'the task scheduler does not answer (schtasks.exe /Query); comet-cc start works without it',

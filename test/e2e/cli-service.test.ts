@@ -88,7 +88,7 @@ describe.skipIf(process.platform !== 'linux')('service', () => {
     for (const verb of ['install', 'uninstall']) {
       const { code, stderr } = await home.run(['service', verb], { env });
       expect(code).toBe(1);
-      expect(stderr).toContain('was not made by comet-cc');
+      expect(stderr).toContain('was not created by comet-cc');
     }
     expect(await readFile(file, 'utf8')).toContain('/bin/true');
     expect(await asked()).toEqual(['--user show-environment']);

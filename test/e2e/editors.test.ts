@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { chmod, mkdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { editorSettingsFile } from '../../install/editors/editors.ts';
+import { editorSettingsFile } from '../../install/index.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 
 /** As the editors themselves write them: VS Code after a year of use, Cursor as it comes. */

@@ -5,7 +5,7 @@ import { afterAll, expect, it, vi } from 'vitest';
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
 import { openSchema } from '../../engine/lifecycle/home-schema.ts';
-import { editSettings, planSettings, revertSettings } from '../../install/claude-code/settings.ts';
+import { editSettings, planSettings, revertSettings } from '../../install/claude-code/index.ts';
 import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';

@@ -7,7 +7,7 @@ import { checkSettings, editorSettingsFiles, parseEditorJson } from '../../../bi
 import { checkTrust } from '../../../bin/doctor/trust.ts';
 import { ensureCerts, trustRoot } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
-import { editSettings, planSettings } from '../../../install/claude-code/settings.ts';
+import { editSettings, planSettings } from '../../../install/claude-code/index.ts';
 import { createMemoryTrust } from '../../helpers/trust.ts';
 
 const DAY_MS = 86_400_000;

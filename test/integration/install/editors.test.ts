@@ -4,7 +4,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 import { editorSettingsFile } from '../../../install/editors/editors.ts';
-import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/install.ts';
+import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

@@ -5,7 +5,7 @@ import { type HomePaths, homeEntries, homePaths } from '../../../common/paths.ts
 import { hookCommands } from '../../../install/claude-code/hook-entries.ts';
 import { installHooks, uninstallHooks } from '../../../install/claude-code/hooks.ts';
 import { editSettings, inspectSettings, planSettings, revertSettings } from '../../../install/claude-code/settings.ts';
-import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/install.ts';
+import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/index.ts';
 import recorded from '../../fixtures/installs-0.1.0.json' with { type: 'json' };
 import { tempDirs } from '../../helpers/temp-dir.ts';
 

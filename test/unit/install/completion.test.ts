@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { Argument, Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { bashCompletion } from '../../../install/completion/bash.ts';
-import { shapesOf } from '../../../install/completion/command-tree.ts';
+import { listCommands } from '../../../install/completion/command-tree.ts';
 import { fishCompletion } from '../../../install/completion/fish.ts';
 import { zshCompletion } from '../../../install/completion/zsh.ts';
 
@@ -16,7 +16,7 @@ memory.command('ls').option('--session <id>', 'of this one').option('--json', 'a
 memory.command('show').argument('<id>');
 program.command('completion').addArgument(new Argument('<shell>').choices(['bash', 'zsh']));
 
-const shapes = shapesOf(program);
+const shapes = listCommands(program);
 const installed = (shell: string): boolean => spawnSync(shell, ['--version']).error === undefined;
 
 const read = (shell: string, flags: string[], input: string) => spawnSync(shell, flags, { input, encoding: 'utf8' });

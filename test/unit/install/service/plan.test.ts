@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { planService, type ServiceFacts, type ServicePlan } from '../../../../install/service/plan.ts';
-import { MARK } from '../../../../install/service/render.ts';
+import { planService, type ServicePlan } from '../../../../install/service/plan.ts';
+import { MARK, type ServiceFacts } from '../../../../install/service/render.ts';
 
 const FACTS: ServiceFacts = {
   platform: 'linux',

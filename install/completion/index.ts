@@ -1,11 +1,22 @@
 import os from 'node:os';
 import path from 'node:path';
+import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
+import { bashCompletion } from './bash.ts';
+import { listCommands } from './command-tree.ts';
+import { fishCompletion } from './fish.ts';
+import { zshCompletion } from './zsh.ts';
 
 /** A name in every completion script, which tells it from a file of the user. */
 const MARK = '_comet_cc';
+
+export function completionScript(shell: 'bash' | 'zsh' | 'fish', program: Command): string {
+  const commands = listCommands(program);
+  if (shell === 'bash') return bashCompletion(commands);
+  return shell === 'zsh' ? zshCompletion(commands) : fishCompletion(commands);
+}
 
 /** Where the shell loads the completion of a command from; zsh has no such place of the user's own. */
 function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
@@ -17,7 +28,7 @@ function completionFile(shell: string, env: NodeJS.ProcessEnv): string | null {
 }
 
 /** @throws CometError `usage` for zsh, `unsafe_file` where the user has a file of that name */
-export async function writeCompletion(
+export async function installCompletion(
   paths: HomePaths,
   env: NodeJS.ProcessEnv,
   { shell, script }: { readonly shell: string; readonly script: string },

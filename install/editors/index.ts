@@ -5,6 +5,8 @@ import type { Values } from '../edit-kind.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { missingVariables } from './variable-entries.ts';
 
+export { VARIABLES_KEY } from './variable-entries.ts';
+
 /**
  * Sets the variables in an editor's settings.
  *

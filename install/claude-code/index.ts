@@ -1,0 +1,3 @@
+export { hookCommands } from './hook-entries.ts';
+export { findHookedFiles, inspectHooks, installHooks, uninstallHooks } from './hooks.ts';
+export { editSettings, findEditedSettings, inspectSettings, planSettings, revertSettings } from './settings.ts';
