@@ -163,9 +163,7 @@ describe.skipIf(claude === null)(`import with the model${claude === null ? `: ${
         (await rig.nodes()).map((node) => [node.written_by, node.turns.length] as const).toSorted();
       // Two batches, the newest first: what a call is reckoned to take fits once.
       const first = await importing('4000');
-      expect(first).toContain(
-        '1 batches written by the model; 1 written without a model (budget or limits)',
-      );
+      expect(first).toContain('1 batches written by the model; 1 written without a model (budget or limits)');
       expect((await writers()).filter(([by]) => by === 'local')).toEqual([['local', 4]]);
       const second = await importing('200000');
       expect(second).toContain('0 turns added');
