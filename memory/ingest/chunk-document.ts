@@ -6,33 +6,32 @@ import { clip } from '../text/sanitize-line.ts';
 import { split, worthOf } from '../text/sentences.ts';
 import type { Block } from './content-blocks.ts';
 
-/** Stands in a turn's `model` where the turn is a piece of a file that the user imported. */
+/** Value of a turn's `model` for a chunk of a file that the user imported. */
 export const DOCUMENT = 'document';
 
 export interface ChunkSize {
   readonly maxChars: number;
-  /** Least end of a chunk that the next one begins with again; it may be less, never more. */
+  /** Upper bound of the text that consecutive chunks share. */
   readonly overlapChars: number;
 }
 
 export const CHUNK_SIZE: ChunkSize = { maxChars: 2_000, overlapChars: 200 };
 
-/** A piece of a text: `text.slice(from, to)`. */
 export interface Chunk {
   readonly from: number;
   readonly to: number;
   readonly text: string;
-  /** Markdown headings that it stands below, outermost first. */
+  /** Enclosing Markdown headings, outermost first. */
   readonly headings: readonly string[];
 }
 
 const SUMMARY_CHARS = 600;
-/** Where a text may end, the best first. */
+/** Split points, best first. */
 const ENDS = [/\n[ \t]*\n+/g, /\n/g, /(?<=[.!?。！？])["')\]]*\s+/g, /\s+/g];
 
 /**
- * Pieces that cover all of a text but blank ends, each at most `maxChars` and cut behind a paragraph, else a line, a
- * sentence, a word; only a longer run of characters is cut within. Each begins with the end of the one before.
+ * Splits after a paragraph, else a line, a sentence or a word; cuts inside a word only when it exceeds `maxChars`.
+ * Consecutive chunks overlap.
  */
 export function chunkDocument(text: string, size = CHUNK_SIZE): Chunk[] {
   const headings = headingsOf(text);
@@ -58,7 +57,7 @@ function endOf(text: string, from: number, maxChars: number): number {
   return isLowSurrogate(text, limit) ? limit - 1 : limit;
 }
 
-/** The earliest line, sentence or word that begins in the last `overlapChars` of a chunk. */
+/** The first line, sentence or word boundary in the last `overlap` characters of a chunk. */
 function nextStart(
   text: string,
   { from, to }: { readonly from: number; readonly to: number },
@@ -106,7 +105,7 @@ function headingsOf(text: string): Heading[] {
   return found;
 }
 
-/** The path at the beginning of a chunk, or that of the heading which it begins with. */
+/** Heading path at the start of a chunk; a heading within the overlap counts as its start. */
 function pathAt(headings: readonly Heading[], from: number, to: number): string[] {
   const path: Heading[] = [];
   const first = headings.find(({ at }) => at >= from && at < to)?.at ?? Number.NEGATIVE_INFINITY;
@@ -127,12 +126,11 @@ export interface DocumentFile {
   readonly projectDir: string;
 }
 
-/** Session that the pieces of a file stand in. */
 export function documentSession({ file, project }: Pick<DocumentFile, 'file' | 'project'>): string {
   return `doc-${digest(`${project}\n${file}`).slice(0, 16)}`;
 }
 
-/** A chunk as a turn, named by what it says: the same words in the same project are the same turn. */
+/** The id hashes project and text, so importing the same text again yields the same turn. */
 export function documentTurn(chunk: Chunk, source: DocumentFile, atMs: number): CapturedTurn {
   const { file, project, projectDir } = source;
   const data = { type: 'text', media_type: 'text/plain', data: chunk.text };
@@ -143,14 +141,14 @@ export function documentTurn(chunk: Chunk, source: DocumentFile, atMs: number): 
   return { key: digest(`key\n${turnId}`), turnId, sessionId, projectDir, model: DOCUMENT, atMs, messages: [message] };
 }
 
-/** What a piece of a document says; '' for any other block. */
+/** Text of a document block, '' for any other block. */
 export function documentText(block: Block): string {
   if (block['type'] !== 'document') return '';
   const { type, data } = (block['source'] ?? {}) as { readonly type?: unknown; readonly data?: unknown };
   return type === 'text' && typeof data === 'string' ? data : '';
 }
 
-/** A node for a chunk, written from its own sentences: no model is asked, however long a file is. */
+/** Extractive, so that importing a long file calls no model. */
 export function documentDraft(chunk: Chunk, file: string, knownTags: readonly string[]): Omit<ProposedNode, 'turns'> {
   const title = titleOf(chunk, file);
   const kept = worthiest(split(chunk.text.replace(/^#{1,6} .*$/gm, '')), SUMMARY_CHARS - title.length - 2);

@@ -2,24 +2,22 @@ import { isRecord } from '../../common/text.ts';
 import { type Block, stringOf } from './content-blocks.ts';
 import { blocksIn, type PastMessage, type PastTurn } from './imported-turn.ts';
 
-/** Why lines of a transcript hold nothing to remember. */
+/** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
 
 /**
- * Reads a transcript as Claude Code writes it, line by line: one JSON document for each content block of an answer, for
- * each prompt and for each result, joined by `parentUuid`. A rewound conversation has two turns after the same one;
- * both were said.
+ * Reads Claude Code's transcript: one JSON line per prompt, tool result and content block of an answer, joined by
+ * `parentUuid`. A rewound conversation has two turns with the same parent; both are read.
  */
 export interface TranscriptReader {
   line(text: string): void;
   turns(): PastTurn[];
-  /** `broken`: no JSON; `side`: of a subagent; `summary`: written in place of turns; `other`: of any other kind. */
   skipped(): Skipped;
 }
 
 interface Entry {
   readonly role: 'user' | 'assistant';
-  /** Of the API's message, whose blocks stand on several lines. */
+  /** API message id: the blocks of one message are on several lines. */
   readonly id: string;
   blocks: Block[];
 }
@@ -40,12 +38,12 @@ type Line = Readonly<Record<string, unknown>>;
 const THINKING = new Set(['thinking', 'redacted_thinking']);
 
 /**
- * @param sessionId  of the whole: lines that a fork took over may name another one
- * @param writtenMs  when the file was written: the time of lines that have none, nor any before them
+ * @param sessionId  overrides the lines' session: a fork copies lines of another one
+ * @param writtenMs  time for lines without a timestamp
  */
 export function createTranscriptReader(sessionId: string, writtenMs: number): TranscriptReader {
   const turns: OpenTurn[] = [];
-  /** Turn that each line stands in or after. */
+  /** Line uuid to turn index. */
   const places = new Map<string, number>();
   const skipped = { broken: 0, other: 0, side: 0, summary: 0 };
 
@@ -79,9 +77,9 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     const blocks = blocksIn(message['content']).filter((block) => !THINKING.has(stringOf(block['type'])));
     const parent = parentOf(line);
     const isPrompt = role === 'user' && !blocks.some((block) => stringOf(block['type']) === 'tool_result');
-    // Prompts in a row are one turn.
-    const goesOn = !isPrompt || turns[parent]?.answered === false;
-    const at = goesOn && parent >= 0 ? parent : open(line, parent);
+    // Consecutive prompts form one turn.
+    const continues = !isPrompt || turns[parent]?.answered === false;
+    const at = continues && parent >= 0 ? parent : open(line, parent);
     place(line, at);
     const turn = turns[at] as OpenTurn;
     turn.atMs = Math.max(turn.atMs, timeOf(line) ?? turn.atMs);
@@ -92,7 +90,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     if (blocks.length === 0) return;
     const id = stringOf(message['id']);
     const same = id === '' ? undefined : turn.entries.find((entry) => entry.id === id);
-    // Results of calls made at once are sent as one message.
+    // Results of parallel calls belong to one message.
     const results = role === 'user' && !isPrompt && turn.entries.at(-1)?.role === 'user' ? turn.entries.at(-1) : same;
     if (results === undefined) turn.entries.push({ role, id, blocks: [...blocks] });
     else results.blocks.push(...blocks);
@@ -106,7 +104,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
         skipped.broken += 1;
         return;
       }
-      // Where it compacts, Claude Code may write what came last once more.
+      // Claude Code may repeat the last lines after a compaction.
       if (places.has(stringOf(line['uuid']))) return;
       const reason = reasonToSkip(line);
       if (reason === null) return enter(line, line['type'] as Entry['role'], line['message'] as Line);
@@ -124,7 +122,7 @@ function reasonToSkip(line: Line): keyof Skipped | null {
   if (type === 'summary' || line['isCompactSummary'] === true) return 'summary';
   if ((type !== 'user' && type !== 'assistant') || typeof message !== 'object' || message === null) return 'other';
   const { model, role } = message as Line;
-  // Written by the client itself: neither the user nor the model said it.
+  // Written by the client, not by the user or the model.
   if (line['isMeta'] === true || line['isApiErrorMessage'] === true || model === '<synthetic>') return 'other';
   return role === type ? null : 'other';
 }

@@ -4,17 +4,16 @@ import { withoutOwn } from './strip-injected.ts';
 
 export type Block = Readonly<Record<string, unknown>>;
 
-/** What Claude Code writes into the user's messages itself. */
-const CLIENTS_OWN = ['system-reminder', 'local-command-caveat'] as const;
+/** Tags that Claude Code injects into user messages. */
+const INJECTED_TAGS = ['system-reminder', 'local-command-caveat'] as const;
 
-/** Content blocks of a message; a string counts as one text block, what is not JSON as its own text. */
 export function blocksOf(message: CapturedMessage): readonly Block[] {
   const content = parsed(message.content);
   if (typeof content === 'string') return [{ type: 'text', text: content }];
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
-/** Visible text of a block's `content` (string or blocks), images named, the rest left out. */
+/** Visible text of a block's `content`; images become `[image]`, other blocks are dropped. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
@@ -25,13 +24,13 @@ export function contentText(content: unknown): string {
     .join('\n');
 }
 
-/** The text without what Claude Code put in, and without what we injected ourselves. */
+/** Removes what Claude Code and comet-cc injected. */
 export function withoutInjected(text: string): string {
-  const said = CLIENTS_OWN.reduce((left, tag) => cutSpans(left, `<${tag}>`, `</${tag}>`), text);
+  const said = INJECTED_TAGS.reduce((left, tag) => cutSpans(left, `<${tag}>`, `</${tag}>`), text);
   return withoutOwn(withoutMarkup(said)).trim();
 }
 
-/** A slash command as it was typed, and without the note of an interruption. */
+/** Restores a slash command as typed; drops interruption notes. */
 function withoutMarkup(text: string): string {
   if (!text.includes('<command-') && !text.includes('[Request interrupted')) return text;
   return text
@@ -41,7 +40,7 @@ function withoutMarkup(text: string): string {
     .replace(/\[Request interrupted by user(?: for tool use)?\]/g, '');
 }
 
-/** `text` without every `open … close` span; one that is not closed reaches to the end. */
+/** An unclosed span extends to the end. */
 function cutSpans(text: string, open: string, close: string): string {
   const kept: string[] = [];
   let at = 0;
@@ -65,7 +64,7 @@ function parsed(content: string): unknown {
   try {
     return JSON.parse(content) as unknown;
   } catch {
-    // A redacted or damaged message is still text that somebody wrote.
+    // A redacted or damaged message is still readable text.
     return content;
   }
 }

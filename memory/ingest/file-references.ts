@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { setTimeout as after } from 'node:timers/promises';
+import { finishesWithin } from '../../common/async.ts';
 import { LruMap } from '../../common/lru.ts';
 import { isRecord } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
@@ -11,43 +11,42 @@ import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { FileState, SourceFiles } from '../storage/project-files.ts';
 import { type Block, blocksOf, stringOf } from './content-blocks.ts';
 
-/** A turn's files are marked before it is written: a disk that hangs must not keep it from the journal. */
-const MARK_MS = 300;
-const MOST_FILES = 20;
-/** What is not known by then counts as it was last known, and is known next time. */
-const RECALL_MS = 15;
-const VERDICTS = 20_000;
+/** Files are hashed before the turn is journaled, so a slow disk must not delay the write. */
+const HASH_TIMEOUT_MS = 300;
+const MAX_FILES = 20;
+/** A comparison that is late updates the cache for the next recall. */
+const RECALL_TIMEOUT_MS = 15;
+const CACHED_STATES = 20_000;
 
-/** A node's files and those of them that changed since. */
 export interface Freshness {
   readonly files: number;
   readonly changes: readonly FileChange[];
 }
 
 export interface FileAnchor {
-  /** A directory of its project. */
+  /** A directory inside the project. */
   readonly directory: string;
-  /** Relative to the project's root. */
+  /** Relative to the project root. */
   readonly path: string;
-  /** Nodes about the file, or about files below the directory, newest first. */
+  /** Nodes that reference the file or files below the directory, newest first. */
   readonly nodes: readonly MemoryNode[];
 }
 
-/** Which files nodes are about, and what became of them. */
+/** Tracks which files nodes reference and whether those files changed. */
 export interface FileMemory {
-  /** Remembers where a project's working tree is. */
+  /** Records the latest working tree of a project. */
   notice(projectDir: string | null, atMs: number): void;
-  /** Marks of the project's files that the turn's tool calls named; never late, never rejects. */
+  /** Hashes the project files that the turn's tool calls name; bounded in time, never rejects. */
   marksOf(turn: CapturedTurn): Promise<readonly FileMark[]>;
-  /** The same without a digest: what stood in the files when the turn was said is not known any more. */
+  /** Without hashes: an imported turn's files may have changed since. */
   namesOf(turn: CapturedTurn): readonly FileMark[];
-  /** For those of the nodes that are about files, as far as `budgetMs` allows. Never rejects. */
+  /** By node id, for nodes that reference files. Never rejects. */
   freshness(
     nodes: readonly MemoryNode[],
     projectDir: string | null,
     budgetMs?: number,
   ): Promise<ReadonlyMap<string, Freshness>>;
-  /** Null for what is in no project that is remembered. `file` is absolute and need not exist any more. */
+  /** Null outside known projects. `file` is absolute and may be deleted. */
   about(file: string): FileAnchor | null;
 }
 
@@ -61,7 +60,7 @@ type Parts = {
 
 export function createFileMemory({ sources, sourcePatience = 1, projectOf, redactor, catalogue }: Parts): FileMemory {
   const lastSeen = new Map<string, { readonly directory: string; readonly atMs: number }>();
-  const verdicts = new LruMap<string, FileState>(VERDICTS);
+  const verdicts = new LruMap<string, FileState>(CACHED_STATES);
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
 
   function notice(projectDir: string | null, atMs: number): void {
@@ -96,7 +95,7 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
     });
   }
 
-  /** Files of the project that the turn's tool calls named, as far as they may be spoken of. */
+  /** Project files that the turn's tool calls name, without paths that contain secrets. */
   function placesOf(turn: CapturedTurn, root: string, directory: string): string[] {
     const places = touchedFiles(turn).flatMap((file) => sources?.placeOf(file, root, directory) ?? []);
     return [...new Set(places)].filter((place) => redactor.text(place) === place);
@@ -108,7 +107,7 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
     namesOf(turn) {
       const root = sources?.rootOf(turn.projectDir) ?? null;
       if (root === null || turn.projectDir === null) return [];
-      const places = placesOf(turn, root, turn.projectDir).slice(0, MOST_FILES);
+      const places = placesOf(turn, root, turn.projectDir).slice(0, MAX_FILES);
       return places.map((place) => ({ path: place, sha256: '', commit: '' }));
     },
 
@@ -121,11 +120,11 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
         const mark = await sources.mark(root, place).catch(() => null);
         if (mark !== null) found.set(place, mark);
       });
-      await within(Promise.all(looking), MARK_MS * sourcePatience);
-      return speakable.flatMap((place) => found.get(place) ?? []).slice(0, MOST_FILES);
+      await finishesWithin(Promise.all(looking), HASH_TIMEOUT_MS * sourcePatience);
+      return speakable.flatMap((place) => found.get(place) ?? []).slice(0, MAX_FILES);
     },
 
-    async freshness(nodes, projectDir, budgetMs = RECALL_MS) {
+    async freshness(nodes, projectDir, budgetMs = RECALL_TIMEOUT_MS) {
       const looked = nodes.flatMap((node) => {
         const marks = marksFor(node).filter(({ sha256 }) => sha256 !== '');
         const root = marks.length === 0 ? null : rootFor(node.project, projectDir);
@@ -136,7 +135,7 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
       );
       if (asked.size === 0) return new Map();
       const looks = [...asked.values()].map(({ root, mark }) => look(root, mark));
-      await within(Promise.all(looks), budgetMs * sourcePatience);
+      await finishesWithin(Promise.all(looks), budgetMs * sourcePatience);
       return new Map(
         looked.map(({ node, marks, root }) => [node.node_id, { files: marks.length, changes: changesOf(marks, root) }]),
       );
@@ -148,7 +147,7 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
       const directory = ancestors(file).find((each) => projects.has(projectOf(each))) ?? null;
       const root = sources?.rootOf(directory) ?? null;
       if (directory === null || root === null) return null;
-      // The project's own folder has no name below itself.
+      // `placeOf` returns no path for the root itself.
       const place = path.resolve(file) === root ? '' : sources?.placeOf(file, root, root);
       if (typeof place !== 'string') return null;
       const project = projectOf(directory);
@@ -161,7 +160,6 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
   };
 }
 
-/** Of the path itself, which may be a directory, up to the top. */
 function ancestors(file: string): string[] {
   const above = [file];
   for (let at = file; path.dirname(at) !== at; at = path.dirname(at)) above.push(path.dirname(at));
@@ -172,15 +170,7 @@ function verdictKey(root: string, { path, sha256 }: FileMark): string {
   return `${root}\0${path}\0${sha256}`;
 }
 
-/** Waits for `work`, but not for longer. */
-async function within(work: Promise<unknown>, budgetMs: number): Promise<void> {
-  const stop = new AbortController();
-  const late = after(budgetMs, undefined, { signal: stop.signal, ref: false }).catch(() => undefined);
-  await Promise.race([work, late]);
-  stop.abort();
-}
-
-/** Tools whose input names the one file they read or write, and where. */
+/** Input key of the file path, per tool. */
 const FILE_TOOLS: Readonly<Record<string, string>> = {
   Read: 'file_path',
   Edit: 'file_path',
@@ -189,19 +179,19 @@ const FILE_TOOLS: Readonly<Record<string, string>> = {
   NotebookEdit: 'notebook_path',
   NotebookRead: 'notebook_path',
 };
-const MOST_NAMED = 40;
-const MOST_WORDS = 30;
-/** Beyond this a command is a script or a paste, and its words are no list of files. */
+const MAX_TOOL_PATHS = 40;
+const MAX_COMMAND_WORDS = 30;
+/** A longer command is a script or a paste. */
 const COMMAND_CHARS = 4_000;
 
-/** Paths that a turn's tool calls name, as they were given: those of file tools, then words of commands. */
+/** Paths as given in tool calls: those of file tools, then candidate words of commands. */
 export function touchedFiles(turn: CapturedTurn): string[] {
   const calls = turn.messages
     .filter((message) => message.role === 'assistant')
     .flatMap((message) => blocksOf(message).filter((block) => block['type'] === 'tool_use'));
   const named = calls.flatMap((call) => pathOf(call));
   const words = calls.flatMap((call) => commandWords(call));
-  return [...new Set([...named.slice(-MOST_NAMED), ...words.slice(-MOST_WORDS)])];
+  return [...new Set([...named.slice(-MAX_TOOL_PATHS), ...words.slice(-MAX_COMMAND_WORDS)])];
 }
 
 function pathOf(call: Block): string[] {
@@ -210,12 +200,12 @@ function pathOf(call: Block): string[] {
   return path === '' ? [] : [path];
 }
 
-/** Words that could be files; whoever asks the disk knows which of them are. */
+/** Words that may be paths; the caller checks them on disk. */
 function commandWords(call: Block): string[] {
   const name = stringOf(call['name']);
   if (name !== 'Bash' && name !== 'PowerShell') return [];
   const command = stringOf(inputOf(call)['command']).slice(0, COMMAND_CHARS);
-  // What is followed by a bracket is called: `node -e "console.log(1)"`.
+  // A word before a bracket is a call: `node -e "console.log(1)"`.
   const found = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
   const words = found.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
   return words.filter((word) => /[./]/.test(word) && !/^[-~]|[*?$[\]!^\\]|^[./]+$/.test(word));

@@ -5,30 +5,26 @@ import type { TurnText } from '../model/turn.ts';
 import { isContinuation } from '../text/compaction-summary.ts';
 import { type Block, stringOf } from './content-blocks.ts';
 
-/** A turn as somebody else wrote it down. */
+/** A turn read from a transcript or a JSONL file. */
 export interface PastTurn {
   readonly sessionId: string;
   readonly projectDir: string | null;
   readonly model: string;
-  /** When it began. */
   readonly startMs: number;
-  /** When the last word of it was said. */
+  /** Time of the last message. */
   readonly atMs: number;
   readonly messages: readonly PastMessage[];
-  /** The turn that it follows, by its place in the same list; -1 for none. */
+  /** Index of the preceding turn in the same list, -1 for none. */
   readonly after: number;
 }
 
 export interface PastMessage {
   readonly role: 'user' | 'assistant';
-  /** A text, or content blocks. */
+  /** String or content blocks. */
   readonly content: unknown;
 }
 
-/**
- * Past turns as captured ones, each named by what it says and what was said before it, in whatever session: a fork
- * that repeats its beginning gives the same names.
- */
+/** Ids hash a turn with its predecessors, so a fork's copied beginning gets the ids of the original. */
 export function capturedPast(turns: readonly PastTurn[], imported: 'claude' | 'file', project: string): CapturedTurn[] {
   const turnIds: string[] = [];
   return turns.map((turn) => {
@@ -45,30 +41,30 @@ export function capturedPast(turns: readonly PastTurn[], imported: 'claude' | 'f
   });
 }
 
-const MARK = 'import:';
+const IMPORT_PREFIX = 'import:';
 
-/** Stands in `source_links` of nodes over past turns. */
+/** Entry in `source_links` of nodes made from imported turns. */
 export function importLink(imported: 'claude' | 'file'): string {
-  return `${MARK}${imported}`;
+  return `${IMPORT_PREFIX}${imported}`;
 }
 
 export function isImportLink(link: string): boolean {
-  return link.startsWith(MARK);
+  return link.startsWith(IMPORT_PREFIX);
 }
 
-/** Made of past turns: a model writes it anew only where the user asks for that. */
+/** A model rewrites such a node only on the user's request. */
 export function isImported({ source_links }: Pick<MemoryNode, 'source_links'>): boolean {
   return source_links.some(isImportLink);
 }
 
-/** Whether the last word was the assistant's, with no call left open. */
+/** Ends with an assistant message without an open tool call. */
 export function isComplete({ messages }: PastTurn): boolean {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return false;
   return !blocksIn(last.content).some((block) => stringOf(block['type']) === 'tool_use');
 }
 
-/** What a turn says, whatever it is wrapped in: the same for the turn as it was sent and as it was written down. */
+/** Equal for a turn captured from the wire and the same turn read from a transcript. */
 export function saidDigest(sessionId: string, text: TurnText): string {
   const own = text.parts.flatMap((part) => {
     if (part.kind === 'tool_result' || isContinuation(part.text)) return [];

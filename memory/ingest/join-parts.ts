@@ -1,23 +1,19 @@
 import type { CapturedMessage } from '../../common/turn.ts';
 import type { JournalTurn } from '../model/turn.ts';
 
-/** A message with the name of the part that it was captured in, where it was in one. */
+/** `part`: id of the part that the message was captured in. */
 export type JoinedMessage = CapturedMessage & { readonly part?: string };
 
 export type JoinedTurn = Omit<JournalTurn, 'messages'> & { readonly messages: readonly JoinedMessage[] };
 
 export interface JoinedRecords {
-  /** Whole turns with all of their messages, and the parts of turns that are not complete, in order of arrival. */
+  /** Whole turns and the parts of incomplete turns, in order of arrival. */
   readonly turns: readonly JoinedTurn[];
-  /** Parts that stand in one of these turns. */
+  /** Parts contained in one of these turns. */
   readonly parts: readonly JournalTurn[];
 }
 
-/**
- * Puts turns together with the parts that were written before them: each message once.
- *
- * @param nameOf  the first name of a turn or part that has several
- */
+/** Joins turns with the parts written before them, each message once. @param nameOf  canonical id */
 export function joinParts(records: readonly JournalTurn[], nameOf = (turnId: string): string => turnId): JoinedRecords {
   const parts = new Map<string, JournalTurn>();
   for (const record of records) if (record.part !== undefined) parts.set(nameOf(record.turnId), record);

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
+import { LruMap } from '../../common/lru.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import { privateTexts, type Redactor } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
 import { blocksOf, stringOf } from './content-blocks.ts';
 
-/** Tool traffic kept beside a buffered turn: the compacter reads whole turns from the journal. */
+/** Tool traffic kept per part of a buffered turn; the model reads whole turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
 
-/** Of one install: what is private in a session is so in all its turns. */
 const privateWords = new WeakMap<Redactor, PrivateWords>();
 
-/** The turn as it may be written: secrets marked, digests of what is written. */
+/** Redacts secrets and private spans, and hashes what is left. */
 export async function redactTurn(
   turn: CapturedTurn,
   redactor: Redactor,
@@ -30,12 +30,12 @@ export async function redactTurn(
   return { ...rest, messages, redacted };
 }
 
-/** The digest of what was there before would let a short secret be guessed. */
+/** A hash of the original content would allow guessing a short secret. */
 function rewritten({ role }: CapturedMessage, content: string): CapturedMessage {
   return { role, content, sha256: createHash('sha256').update(content).digest('hex') };
 }
 
-/** What sensor and local compacter need of a turn while it waits. */
+/** What topic detection and rule-made drafts need of a buffered turn. */
 export function slimTurn(turn: TurnText): TurnText {
   const parts = turn.parts.map((part) => {
     return part.kind === 'assistant' ? part : { ...part, text: elide(part.text, BUFFERED_TOOL_CHARS) };
@@ -43,57 +43,53 @@ export function slimTurn(turn: TurnText): TurnText {
   return { ...turn, parts };
 }
 
-const SESSIONS = 500;
-const PIECES = 200;
-const LEAST_CHARS = 8;
-const WORD_CHARS = 6;
+const MAX_SESSIONS = 500;
+const MAX_SPANS = 200;
+const MIN_SPAN_CHARS = 8;
+const MIN_WORD_CHARS = 6;
 
 /**
- * What the user marked as private in a session: the same words are private where the assistant says them again, or a
- * tool is given them. It is held in this process alone; turns bring along what their conversation has of it.
+ * Text that the user marked private in a session, also redacted where the assistant or a tool call repeats it. Kept in
+ * memory only; captured turns carry the earlier spans of their conversation.
  */
 interface PrivateWords {
   hear(turn: Pick<CapturedTurn, 'sessionId' | 'messages' | 'earlierPrivate'>): void;
-  /** The JSON of a message's content, what was heard in its session between tags. The very same string where nothing was. */
+  /** Wraps repeated private text in tags; returns the same string when there is none. */
   tagged(sessionId: string, content: string): string;
 }
 
 function createPrivateWords(): PrivateWords {
-  const heard = new Map<string, Set<string>>();
+  const sessions = new LruMap<string, ReadonlySet<string>>(MAX_SESSIONS);
 
   return {
     hear({ sessionId, messages, earlierPrivate = [] }) {
       const said = messages.filter(({ role }) => role === 'user').flatMap(blocksOf);
       const now = privateTexts(said.map((block) => stringOf(block['text'])).join('\n'));
-      const found = [...earlierPrivate, ...now].flatMap(piecesOf);
+      const found = [...earlierPrivate, ...now].flatMap(spansOf);
       if (found.length === 0) return;
-      // What was used last is kept longest.
-      const pieces = [...(heard.get(sessionId) ?? []), ...found].slice(-PIECES);
-      heard.delete(sessionId);
-      heard.set(sessionId, new Set(pieces));
-      const [oldest] = heard.keys();
-      if (heard.size > SESSIONS && oldest !== undefined) heard.delete(oldest);
+      const spans = [...(sessions.get(sessionId) ?? []), ...found].slice(-MAX_SPANS);
+      sessions.set(sessionId, new Set(spans));
     },
     tagged(sessionId, content) {
-      const pieces = [...(heard.get(sessionId) ?? [])].sort((one, other) => other.length - one.length);
-      return pieces.reduce((text, piece) => {
-        const written = JSON.stringify(piece).slice(1, -1);
+      const spans = [...(sessions.peek(sessionId) ?? [])].sort((one, other) => other.length - one.length);
+      return spans.reduce((text, span) => {
+        const written = JSON.stringify(span).slice(1, -1);
         return text.includes(written) ? text.replaceAll(written, () => `<private>${written}</private>`) : text;
       }, content);
     },
   };
 }
 
-/** The whole, its lines and sentences, and words that look like names or codes: nobody repeats more than that. */
-function piecesOf(text: string): string[] {
-  const spans = [text, ...text.split('\n'), ...text.split(/(?<=[.!?;])\s+|\n/)].map(bare);
-  const words = text.split(/[^\p{L}\p{N}_@./:=+-]+/u).map(bare);
+/** The whole text, its lines and sentences, and words that look like identifiers. */
+function spansOf(text: string): string[] {
+  const spans = [text, ...text.split('\n'), ...text.split(/(?<=[.!?;])\s+|\n/)].map(trimPunctuation);
+  const words = text.split(/[^\p{L}\p{N}_@./:=+-]+/u).map(trimPunctuation);
   return [
-    ...spans.filter((span) => span.length >= LEAST_CHARS && /\s/.test(span)),
-    ...words.filter((word) => word.length >= WORD_CHARS && /\d/.test(word)),
+    ...spans.filter((span) => span.length >= MIN_SPAN_CHARS && /\s/.test(span)),
+    ...words.filter((word) => word.length >= MIN_WORD_CHARS && /\d/.test(word)),
   ];
 }
 
-function bare(text: string): string {
+function trimPunctuation(text: string): string {
   return text.trim().replace(/[.!?,:;]+$/, '');
 }

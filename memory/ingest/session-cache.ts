@@ -1,7 +1,6 @@
 import { createSerialQueue, type SerialQueue } from '../../common/async.ts';
 import type { TurnText } from '../model/turn.ts';
 
-/** What is in memory of a session that somebody works in. */
 export interface Session {
   readonly id: string;
   readonly serial: SerialQueue;
@@ -10,31 +9,30 @@ export interface Session {
   hydration: Promise<void> | null;
   sensing: boolean;
   idle: NodeJS.Timeout | null;
-  /** Pieces of work that were begun or wait. */
+  /** Tasks running or queued. */
   busy: number;
 }
 
-/** Sessions that are worked in; of those that rested longest nothing is held that the disk has. */
+/** Keeps recently used sessions in memory; the rest can be read back from the journal. */
 export interface AwakeSessions {
   has(id: string): boolean;
-  /** Makes it awake: whoever asks for it reads first what the journal holds. */
+  /** Returns the cached session or an empty one that the caller has to hydrate. */
   of(id: string): Session;
   all(): readonly Session[];
-  /** Put away with turns that no node stands for yet. */
+  /** Evicted sessions with turns that no node covers yet. */
   waiting(project?: string): readonly string[];
-  /** @param passes  nobody works in it: it goes before those that were there */
+  /** @param passes  evict this session first, as it is only read once */
   run(session: Session, work: () => Promise<void>, passes?: boolean): Promise<void>;
 }
 
 export interface AwakeParts {
-  /** Whether turns in its buffer wait for nothing but that somebody asks for them. */
+  /** Whether a session with buffered turns may be evicted: nothing compacts them without a request. */
   readonly buffersRest: boolean;
   readonly onError: (sessionId: string, error: unknown) => void;
   readonly onPutAway: (sessionId: string) => void;
   readonly most?: number;
 }
 
-/** More than are in use at one time. */
 const MOST_SESSIONS = 200;
 
 export function createAwakeSessions({
@@ -43,9 +41,9 @@ export function createAwakeSessions({
   onPutAway,
   most = MOST_SESSIONS,
 }: AwakeParts): AwakeSessions {
-  /** The one used last at the end. */
+  /** Least recently used first. */
   const sessions = new Map<string, Session>();
-  /** By session, its project. */
+  /** Session id to project. */
   const waiting = new Map<string, string>();
 
   function rests({ busy, sensing, buffer }: Session): boolean {

@@ -1,9 +1,9 @@
-/** What every fenced text of ours carries. */
+/** Tag name of every fenced block that comet-cc injects. */
 const MARK = 'comet-cc-memory';
 const OPENING = /<comet-cc-memory(?![\w-])([^>]*)>/;
-/** A line of ours has its mark in front: words before it make it somebody's sentence about us. */
+/** Words before the tag make the line a sentence about comet-cc, not an injected one. */
 const BEFORE_MARK = /^[^\p{L}\p{N}]*$/u;
-/** First lines of our blocks that stand without a fence, as far as they never change. */
+/** Constant beginnings of injected blocks without a fence. */
 const HEADS = [
   'comet-cc recalls, from earlier in this project:',
   'comet-cc, a memory proxy that this user runs locally, adds this block.',
@@ -12,12 +12,12 @@ const HEADS = [
   '(This asks for exact values or wording:',
   'The work on the prompt above has begun; its first tool calls are kept by comet-cc',
 ];
-/** A line of memory as it is shown: `- [mem_…] 2026-03-01 (user) …`. */
+/** `- [mem_…] 2026-03-01 (user) …` */
 const MEMORY_LINE = /^[\s>*-]*\[mem_\d{8}_\d{6}_[0-9a-f]{6}\] /;
 
 /**
- * The text without what we put into a conversation ourselves, whoever repeats it: fenced blocks, blocks without a
- * fence up to the next blank line, and single lines of memory. A fence that is not closed reaches to the end.
+ * Removes what comet-cc injects: fenced blocks, unfenced blocks up to the next blank line, and single memory lines.
+ * An unclosed fence extends to the end.
  */
 export function withoutOwn(text: string): string {
   if (!text.includes(MARK) && !text.includes('comet-cc') && !text.includes('[mem_')) return text;
@@ -33,7 +33,7 @@ export function withoutOwn(text: string): string {
   return kept.length === lines.length ? text : kept.join('\n');
 }
 
-/** Of the line that closes the fence opened in `lines[from]`; that line itself where it opens none. */
+/** Index of the closing line, or `from` when `lines[from]` opens no fence. */
 function endOfFence(lines: readonly string[], from: number): number {
   const marks = OPENING.exec(lines[from] ?? '')?.[1];
   if (marks === undefined) return from;

@@ -5,14 +5,14 @@ import { neutralLine } from '../text/sanitize-line.ts';
 
 export type TaskStatus = 'pending' | 'in_progress' | 'completed' | 'deleted';
 
-/** An item of the list on which Claude Code's agent keeps what it has to do. */
+/** An item of Claude Code's to-do list. */
 export interface Task {
   readonly text: string;
   readonly status: TaskStatus;
   readonly origin: Origin;
 }
 
-/** What one call did to the list. A list takes the place of the one before; tasks with an id stand beside it. */
+/** Effect of one tool call. `list` replaces the previous list; tasks with an id are kept separately. */
 export type TaskChange =
   | { readonly kind: 'list'; readonly tasks: readonly Task[] }
   | { readonly kind: 'add'; readonly id: string; readonly task: Task }
@@ -20,7 +20,7 @@ export type TaskChange =
 
 const LISTED = 50;
 const TASK_CHARS = 160;
-/** What a call says whose task was made: `Task #3 created successfully: …`. */
+/** `Task #3 created successfully: …` */
 const GIVEN_ID = /#(\w{1,20})/;
 const REFUSED = /^\s*(?:<tool_use_error>|error\b)/i;
 
@@ -32,7 +32,7 @@ const INPUTS = {
   TaskUpdate: z.looseObject({ taskId: z.string(), subject: Line.optional(), status: Status.optional() }),
 };
 
-/** What the calls of a turn did to its session's tasks, in order; what was refused or never answered did nothing. */
+/** Refused and unanswered calls have no effect. */
 export function taskChanges({ parts }: Pick<TurnText, 'parts'>): TaskChange[] {
   const results = parts.filter(({ kind, tool }) => kind === 'tool_result' && tool in INPUTS);
   return parts
@@ -40,12 +40,12 @@ export function taskChanges({ parts }: Pick<TurnText, 'parts'>): TaskChange[] {
     .flatMap((call) => changeOf(call, results) ?? []);
 }
 
-/** The tasks of a session after all of its changes, those with an id in the order in which they were made. */
+/** Tasks with an id keep the order of their creation. */
 export function tasksAfter(changes: readonly TaskChange[]): Task[] {
   let list: readonly Task[] = [];
   const numbered = new Map<string, Task>();
   const saidClean = new Set<string>();
-  // The assistant's own words stay its own where a list is written again after a stranger's text came in.
+  // A list rewritten after external text arrived does not make the assistant's earlier tasks external.
   const settled = (task: Task): Task => {
     if (isCleanOrigin(task.origin)) saidClean.add(task.text);
     return saidClean.has(task.text) ? { ...task, origin: 'assistant' } : task;
@@ -64,7 +64,7 @@ export function tasksAfter(changes: readonly TaskChange[]): Task[] {
   return [...list, ...numbered.values()].filter(({ text }) => text !== '');
 }
 
-/** Takes the result that answers the call out of `results`. */
+/** Removes the matching result from `results`. */
 function changeOf({ tool, text, origin }: TurnPart, results: TurnPart[]): TaskChange | null {
   const input = parsed(text);
   if (tool === 'TodoWrite') {
@@ -93,7 +93,7 @@ function changeOf({ tool, text, origin }: TurnPart, results: TurnPart[]): TaskCh
   };
 }
 
-/** Of calls made at once the answers may come in another order: the one that names the thing, else the first. */
+/** Parallel calls may be answered in another order: prefer the answer that names the task, else the first. */
 function answerTo(tool: string, named: string, results: TurnPart[]): string | null {
   const naming = results.findIndex((result) => result.tool === tool && result.text.includes(named));
   const at = naming < 0 ? results.findIndex((result) => result.tool === tool) : naming;
@@ -105,12 +105,11 @@ function parsed(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // Redaction may have gone through a call's input.
+    // Redaction may have broken the JSON.
     return null;
   }
 }
 
-/** The tasks of a session as they were left. */
 export interface TaskList {
   readonly sessionId: string;
   readonly project: string;
@@ -118,10 +117,9 @@ export interface TaskList {
   readonly tasks: readonly Task[];
 }
 
-/** What the agents of sessions said is to be done. */
+/** To-do lists of all sessions. */
 interface TaskBook {
   take(turn: Pick<JournalTurn, 'turnId' | 'sessionId' | 'atMs'>, text: TurnText): void;
-  /** What was done to a list in these turns is unknown again. */
   drop(turnIds: readonly string[]): void;
   lists(): ReadonlyMap<string, readonly Task[]>;
 }
@@ -132,12 +130,12 @@ interface Change {
   readonly changes: readonly TaskChange[];
 }
 
-/** Turns of one session that changed its list; of longer sessions the first are left out. */
-const TURNS = 200;
+/** List changes kept per session, newest first to stay. */
+const MAX_TURNS = 200;
 
 export function createTaskBook(): TaskBook {
   const sessions = new Map<string, readonly Change[]>();
-  /** A prompt waits for `lists`; most sessions are as they were. */
+  /** `lists` runs while a prompt waits, and few sessions change in between. */
   const settled = new WeakMap<readonly Change[], readonly Task[]>();
 
   function tasksOf(turns: readonly Change[]): readonly Task[] {
@@ -150,9 +148,9 @@ export function createTaskBook(): TaskBook {
     take({ turnId, sessionId, atMs }, text) {
       const changes = taskChanges(text);
       if (changes.length === 0) return;
-      // At a start, parts of turns come before whole turns that are older.
+      // On startup, parts arrive before older whole turns.
       const known = [...(sessions.get(sessionId) ?? []), { turnId, atMs, changes }];
-      sessions.set(sessionId, known.toSorted((one, other) => one.atMs - other.atMs).slice(-TURNS));
+      sessions.set(sessionId, known.toSorted((one, other) => one.atMs - other.atMs).slice(-MAX_TURNS));
     },
     drop(turnIds) {
       const gone = new Set(turnIds);

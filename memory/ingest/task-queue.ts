@@ -1,10 +1,9 @@
 type Work = 'ingest' | 'sensor' | 'compacter' | 'indexer';
 
-/** Knows what is under way, and when nothing is. */
+/** Counts background tasks and reports when none is left. */
 export interface Tracker {
   run<T>(kind: Work, work: () => Promise<T>): Promise<T>;
   count(kind: Work): number;
-  /** Resolves once nothing is under way. */
   idle(): Promise<void>;
 }
 

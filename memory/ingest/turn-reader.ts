@@ -6,22 +6,20 @@ import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts'
 import type { TurnBook } from './turn-registry.ts';
 import { readTainted, readTurn, withoutTools } from './turn-trust.ts';
 
-/** Recall finds what was said in the index; this is for whoever comes back to a turn of just now. */
+/** Older turns are found through the search index; the cache serves recent ones. */
 const CACHED_CHARS = 2_000_000;
 
 interface Said {
   readonly text: string;
   readonly origin: Origin;
-  /** The user's own words. */
   readonly user: string;
 }
 
-/** Raw turns as nodes know them: each turn once, in its latest form, under its first name. */
+/** Reads raw turns: each once, in its latest form, under its canonical id. */
 export interface Texts {
   turns(sessionId: string): Promise<readonly JoinedTurn[]>;
-  /** The same as text, and each part of them beside. */
+  /** Whole turns, then parts. */
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
-  /** What was said in a turn; from memory where it was used lately. */
   said(turnId: string): Promise<Said | null>;
   keep(turn: TurnText): void;
   drop(turnIds: readonly string[]): void;
@@ -59,7 +57,7 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
     const latest = new Map<string, JournalTurn>();
     for (const turn of await journal.read(sessionId)) {
       const name = nameOf(turn.turnId);
-      // When the turn comes back in another form, its files may have changed already.
+      // Another form of the turn may arrive after its files changed: keep the first hashes.
       const files = latest.get(name)?.files ?? turn.files;
       latest.set(name, { ...turn, turnId: name, ...(files === undefined ? {} : { files }) });
     }
@@ -93,7 +91,7 @@ function charsOf(said: Said | undefined): number {
   return said === undefined ? 0 : said.text.length + said.user.length;
 }
 
-/** Taint goes on from part to part; where the one before is not there, it may have been tainted. */
+/** Taint carries over from part to part; a part whose predecessor is missing counts as tainted. */
 function readParts(parts: readonly JournalTurn[]): TurnText[] {
   const tainted = new Map<string | null, boolean>([[null, false]]);
   return parts.map((part) => {

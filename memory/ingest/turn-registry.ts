@@ -12,46 +12,45 @@ interface SessionFacts {
   readonly turns: number;
 }
 
-/** Which turns are known, and under which names: the same turn may come back serialised in another way. */
+/** Known turns and their ids: the same turn may arrive again serialized differently. */
 export interface TurnBook {
-  /** Reserves a turn id; false when it is known or reserved. */
+  /** False when the id is known or reserved already. */
   take(turnId: string): boolean;
-  /** Gives a reserved turn id back, so that it may be offered again. */
+  /** Undoes `take`, so that the turn may be offered again. */
   release(turnId: string): void;
   isRecorded(turnId: string): boolean;
-  /** These turns are gone for good; their names stay taken. */
+  /** Forgets the turns; their ids stay reserved. */
   drop(turnIds: readonly string[]): void;
-  /** Enters a durable turn. Returns true when it is new, false when it is another form of a known one. */
+  /** Adds a durable turn; false when it is known or another form of a known one. */
   record(turn: JournalTurn, text: TurnText): boolean;
-  /** The name that nodes use for this turn. */
+  /** The id that nodes use for this turn. */
   canonical(turnId: string): string;
-  /** Every name of this turn, oldest first. */
+  /** Every id of this turn, oldest first. */
   forms(turnId: string): readonly string[];
   sessionOf(turnId: string): string | undefined;
-  /** Ids of the parts that a turn begins with. */
   partsOf(turnId: string): readonly string[];
-  /** Records of whole turns that hold this part; `isCopied` where they hold its messages too. */
+  /** Whole turns that contain this part; `isCopied`: their record repeats its messages. */
   wholesOf(part: string): readonly { readonly turnId: string; readonly isCopied: boolean }[];
   session(sessionId: string): SessionFacts | undefined;
   sessions(): ReadonlyMap<string, SessionFacts>;
-  /** Sessions whose agent kept a list of tasks, with the tasks as they were left. */
+  /** To-do lists by session. */
   tasks(): ReadonlyMap<string, readonly Task[]>;
 }
 
-/** What is known of a turn: it is reserved, it is durable, its session counts it (whole turns, each in its first form). */
+/** Bit flags. A session counts whole turns only, each in its first form. */
 const [TAKEN, RECORDED, COUNTED] = [1, 2, 4];
 
 export function createTurnBook(): TurnBook {
-  /** Ids of turns and of sessions, by whose numbers the columns go. */
+  /** Interned turn and session ids; their numbers index the columns. */
   const names = createTextIds();
   let marks = new Uint32Array(1_024);
   let sessionOfTurn = new Uint32Array(1_024);
-  const sayings = createTextIds();
-  /** By saying, the turn that said it first. */
-  let firstToSay = new Uint32Array(1_024);
+  const hashes = createTextIds();
+  /** First turn with each hash. */
+  let firstTurnOf = new Uint32Array(1_024);
   const canonicalOf = new Map<string, string>();
   const formsOf = new Map<string, string[]>();
-  /** Imported turns that have not been captured yet, by what they say: their place in the conversation is not known. */
+  /** Imported turns not captured yet, by content hash: their place in the conversation is unknown. */
   const unplaced = new Map<string, string[]>();
   const sessions = new Map<string, SessionFacts>();
   const partsOf = new Map<string, readonly string[]>();
@@ -70,7 +69,7 @@ export function createTurnBook(): TurnBook {
     return turn;
   }
 
-  /** False where it was not set. */
+  /** False when the flag was not set. */
   function unmark(turnId: string, mark: number): boolean {
     if (!isMarked(turnId, mark)) return false;
     const turn = names.of(turnId);
@@ -84,15 +83,15 @@ export function createTurnBook(): TurnBook {
     return isRecorded(turnId) ? names.text(sessionOfTurn[names.of(turnId)] as number) : undefined;
   }
 
-  function saidFirst(saying: string): string | undefined {
-    const number = sayings.find(saying);
-    return number === undefined ? undefined : names.text(firstToSay[number] as number);
+  function findFirst(hash: string): string | undefined {
+    const number = hashes.find(hash);
+    return number === undefined ? undefined : names.text(firstTurnOf[number] as number);
   }
 
-  function say(saying: string, turnId: string): void {
-    const number = sayings.of(saying);
-    firstToSay = grown(firstToSay, number);
-    firstToSay[number] = names.of(turnId);
+  function setFirst(hash: string, turnId: string): void {
+    const number = hashes.of(hash);
+    firstTurnOf = grown(firstTurnOf, number);
+    firstTurnOf[number] = names.of(turnId);
   }
 
   function recordParts({ turnId, parts = [], tail }: JournalTurn): void {
@@ -106,19 +105,19 @@ export function createTurnBook(): TurnBook {
     }
   }
 
-  /** The imported turn that this is another form of. */
-  function placed(turn: JournalTurn, text: TurnText, saying: string): string | undefined {
+  /** The imported turn that this captured turn is another form of. */
+  function matchImported(turn: JournalTurn, text: TurnText, hash: string): string | undefined {
     if (turn.part !== undefined) return undefined;
-    const said = saidDigest(turn.sessionId, text);
-    const waiting = unplaced.get(said) ?? [];
+    const contentHash = saidDigest(turn.sessionId, text);
+    const waiting = unplaced.get(contentHash) ?? [];
     if (turn.imported !== undefined) {
-      unplaced.set(said, [...waiting, turn.turnId]);
+      unplaced.set(contentHash, [...waiting, turn.turnId]);
       return undefined;
     }
     const [first, ...rest] = waiting.filter(isRecorded);
-    unplaced.set(said, rest);
-    if (rest.length === 0) unplaced.delete(said);
-    if (first !== undefined) say(saying, first);
+    unplaced.set(contentHash, rest);
+    if (rest.length === 0) unplaced.delete(contentHash);
+    if (first !== undefined) setFirst(hash, first);
     return first;
   }
 
@@ -137,8 +136,8 @@ export function createTurnBook(): TurnBook {
       sessionOfTurn = grown(sessionOfTurn, number);
       sessionOfTurn[number] = names.of(turn.sessionId);
       recordParts(turn);
-      const saying = sayingOf(turn, text);
-      const first = saidFirst(saying) ?? placed(turn, text, saying);
+      const hash = sayingOf(turn, text);
+      const first = findFirst(hash) ?? matchImported(turn, text, hash);
       const known = sessions.get(turn.sessionId);
       const isCounted = first === undefined && turn.part === undefined;
       sessions.set(turn.sessionId, {
@@ -149,7 +148,7 @@ export function createTurnBook(): TurnBook {
       });
       if (isCounted) mark(turn.turnId, COUNTED);
       if (first === undefined) {
-        say(saying, turn.turnId);
+        setFirst(hash, turn.turnId);
         tasks.take(turn, text);
         return true;
       }
@@ -179,19 +178,18 @@ export function createTurnBook(): TurnBook {
   };
 }
 
-/** Same prompt at the same place of the same history in the same project, same words and calls in answer to it. */
+/** Equal for the same prompt after the same history in the same project, answered with the same words and calls. */
 function sayingOf(turn: JournalTurn, text: TurnText): string {
   const place = turn.part === undefined ? '' : `part ${turn.part.index}\n`;
   const hash = createHash('sha256').update(`${turn.key}\n${turn.project}\n${place}${text.user}\n`);
   for (const part of text.parts) {
-    // Parallel results come back in another order; what was said and called does not change.
+    // Parallel results may arrive in another order, so they are left out.
     if (part.kind !== 'tool_result')
       hash.update(`${part.kind}:${part.kind === 'tool_use' ? part.tool : part.text.trim()}\n`);
   }
   return hash.digest('base64');
 }
 
-/** What the agents of all sessions left on their lists. */
 export function taskListsOf(book: Pick<TurnBook, 'tasks' | 'session'>): TaskList[] {
   return [...book.tasks()].flatMap(([sessionId, tasks]) => {
     const facts = book.session(sessionId);

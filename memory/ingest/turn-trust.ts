@@ -10,7 +10,7 @@ const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g
 interface Reading {
   readonly projectDir: string | null;
   readonly isDocument: boolean;
-  /** Out of a file that may quote anybody: nobody said it here. */
+  /** From a file: neither the user nor the assistant wrote it in this conversation. */
   readonly isCopy: boolean;
   readonly user: string[];
   readonly parts: TurnPart[];
@@ -21,15 +21,14 @@ interface Reading {
 type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes'>>;
 
 /**
- * What a model is shown of a turn, with the origin of each part. Once a result from outside the project entered
- * the turn, everything the assistant writes after it is `external`: taint never goes back. A turn that echoes what came
- * from outside before it is tainted from its start.
+ * The readable text of a turn with the origin of each part. After a result from outside the project, everything that
+ * the assistant writes in the turn is `external`. A turn that repeats earlier external text is tainted from its start.
  */
 export function readTurn(turn: Marked): TurnText {
   return readTainted(turn, false).text;
 }
 
-/** The same of a part of a turn; `tainted` tells whether what came before it in the turn was, and then whether it is. */
+/** Reads a part of a turn. @param tainted  whether the preceding parts were; the result says it for the next part */
 export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; tainted: boolean } {
   const { projectDir, model } = turn;
   const isDocument = model === DOCUMENT;
@@ -60,7 +59,7 @@ export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; t
   return { text, tainted: isTainted };
 }
 
-/** The turn as someone sees it who is shown no tool traffic: user and assistant text only. */
+/** User and assistant text only, with the origin of that text. */
 export function withoutTools(turn: TurnText): TurnText {
   const known = untooled.get(turn);
   if (known !== undefined) return known;
@@ -71,7 +70,7 @@ export function withoutTools(turn: TurnText): TurnText {
   return bare;
 }
 
-/** Made once, so that what is read of it is read once too. */
+/** Returns the same object each time, so that caches keyed by it hit. */
 const untooled = new WeakMap<TurnText, TurnText>();
 
 function readUserBlock(block: Block, reading: Reading): void {
@@ -81,7 +80,6 @@ function readUserBlock(block: Block, reading: Reading): void {
   else if (block['type'] === 'text') readUserText(withoutInjected(stringOf(block['text'])), reading);
 }
 
-/** A file is no turn of a conversation: it says things, but nobody said them here. */
 function readDocument(block: Block, reading: Reading): void {
   add(reading, { kind: 'assistant', origin: 'tool', tool: '', text: documentText(block) });
 }
@@ -96,7 +94,7 @@ function readUserText(text: string, reading: Reading): void {
   if (typed !== '') reading.user.push(typed);
 }
 
-/** What is left of the text once each whole shell tag has been read; an unclosed one ends the reading. */
+/** Returns the text outside shell tags; stops at an unclosed tag. */
 function readShellTags(text: string, reading: Reading): string {
   const left: string[] = [];
   let at = 0;
@@ -111,7 +109,7 @@ function readShellTags(text: string, reading: Reading): string {
   return [...left, text.slice(at)].join('').trim();
 }
 
-/** A `!command` of the user: typed by the user, answered by a program. */
+/** A `!command`: the user typed the input, a program wrote the output. */
 function readShell(tag: string, body: string, reading: Reading): string {
   if (tag === 'bash-input') {
     if (commandOrigin(body, reading.projectDir) === 'external') reading.tainted = true;
@@ -150,7 +148,7 @@ function add(reading: Reading, part: TurnPart): void {
   if (part.text !== '' || part.kind !== 'assistant') reading.parts.push(part);
 }
 
-/** Built-in tools whose result comes from this machine; any tool not named here or below is external. */
+/** Built-in tools with a local result; every tool not listed here or below is external. */
 const LOCAL = new Set([
   'Write',
   'Edit',
@@ -170,22 +168,22 @@ const LOCAL = new Set([
   'ToolSearch',
 ]);
 
-/** Tools that read files: local as long as the path is inside the project. */
+/** Local for paths inside the project. */
 const READERS = new Set(['Read', 'NotebookRead', 'Grep', 'Glob', 'LS', 'LSP']);
 const PATH_KEYS = ['file_path', 'notebook_path', 'path', 'filePath'];
 
-/** Directories inside a project that hold other people's files. */
+/** Directories of third-party files inside a project. */
 const FOREIGN_DIRECTORY = /(^|[\\/])(node_modules|site-packages|\.venv|bower_components)([\\/]|$)/;
 
 const URL_IN_TEXT = /\b(?:https?|ftp|wss?|ssh|git):\/\//i;
-/** Programs whose output is somebody else's text. */
+/** Programs whose output comes from the network. */
 const FETCHERS =
   /(?:^|[\s;&|(`"'/])(?:curl|wget|aria2c|http|https|xh|lynx|w3m|gh|glab|ssh|scp|sftp|rsync|nc|ncat|netcat|telnet|ftp|docker\s+(?:pull|run)|kubectl|aws|gcloud|az|git\s+(?:-\S+\s+(?:[^-\s]\S*\s+)?){0,4}(?:clone|fetch|pull|submodule|ls-remote|remote\s+update)|(?:npm|pnpm|yarn|bun)\s+(?:view|info|show|search|create|init\s+[^-\s]|dlx|x)|pip3?\s+(?:download|index))(?=$|[\s;&|)`"'])/i;
-/** A runner is local as long as it runs what is installed: told to install, or given a version, it fetches. */
+/** A runner executes installed packages unless an option or a version makes it download one. */
 const FETCHING_RUNNER =
   /(?:^|[\s;&|(`"'/])(?:npx|bunx|uvx|pipx\s+run|npm\s+exec)\s+(?:-\S+\s+){0,6}(?:-y|--yes|-p|--package\S*|--from|@?[\w./-]+@[\w.^~*-]+)(?=$|[\s;&|)`"'])/i;
 
-/** Where the result of a tool call comes from; `use` is its `tool_use` block, undefined for an orphan. */
+/** Origin of a tool result. @param use  its `tool_use` block, undefined when missing */
 export function toolOrigin(use: Block | undefined, projectDir: string | null): Origin {
   if (use === undefined || use['type'] !== 'tool_use') return 'external';
   const name = stringOf(use['name']);
@@ -196,7 +194,7 @@ export function toolOrigin(use: Block | undefined, projectDir: string | null): O
   return 'external';
 }
 
-/** `external` for a command that fetches, or that names a path outside the project. */
+/** `external` for a command that downloads or names a path outside the project. */
 export function commandOrigin(command: string, projectDir: string | null): Origin {
   if (URL_IN_TEXT.test(command) || FETCHERS.test(command) || FETCHING_RUNNER.test(command)) return 'external';
   const named = command.match(/(?<=[\s=<'"(:])(?:~|\.\.|\/)[^\s'"`;&|<>()]*/g) ?? [];
@@ -219,14 +217,14 @@ function isInside(file: string, projectDir: string | null): boolean {
   return relative !== '..' && !relative.startsWith(`..${flavour.sep}`) && !flavour.isAbsolute(relative);
 }
 
-/** Our MCP server as `claude mcp add` and our plugin name it. */
-const NAME =
+/** Tool names of comet-cc's MCP server, added by `claude mcp add` or by the plugin. */
+const OWN_TOOL =
   /^mcp__(?:comet-cc|plugin_comet-cc_\w+)__(?:get_memory_index|read_memory_node|search_memory|retrieve_memory|remember|forget)$/;
 
-/** Stands in each answer of ours that holds what others than user, assistant and this project's tools said. */
+/** Sentence in each answer of comet-cc's own tools that contains external text. */
 export const FOREIGN = 'some of it comes from outside this project';
 
-/** Whether this is an answer of our own memory tools that holds nothing foreign: it taints no turn. */
+/** An answer of comet-cc's own tools without external text does not taint the turn. */
 function isOwnAnswer(tool: string, text: string): boolean {
-  return NAME.test(tool) && !text.includes(FOREIGN);
+  return OWN_TOOL.test(tool) && !text.includes(FOREIGN);
 }

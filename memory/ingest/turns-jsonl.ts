@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { PastTurn } from './imported-turn.ts';
 
-/** One message of a turn, a line each. */
+/** One message per line. */
 const TurnLine = z.looseObject({
   session_id: z.string().min(1).max(200),
   turn_id: z.union([z.string().min(1), z.number()]),
@@ -11,13 +11,12 @@ const TurnLine = z.looseObject({
   at: z.iso.datetime({ offset: true }),
 });
 
-/** Whether a text begins as turns do, a line for each message. */
 export function isTurnLines(text: string): boolean {
   const [first = ''] = text.replace(/^\uFEFF/, '').split('\n', 1);
   return first.startsWith('{') && ['"session_id"', '"turn_id"', '"role"'].every((key) => first.includes(key));
 }
 
-/** Turns by session, in the order in which they begin. @throws CometError `usage`, naming the line and what it lacks */
+/** Turns by session, in order of their first message. @throws CometError `usage` with line number and reason */
 export function parseTurnLines(text: string, projectDir: string): ReadonlyMap<string, readonly PastTurn[]> {
   const sessions = new Map<string, Map<string, PastTurn>>();
   for (const [at, line] of text
@@ -48,11 +47,11 @@ function parseLine(text: string, number: number): z.infer<typeof TurnLine> {
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new CometError('usage', `line ${number}: no JSON; nothing was taken in`, { cause: error });
+    throw new CometError('usage', `line ${number}: invalid JSON; nothing was imported`, { cause: error });
   }
   const read = TurnLine.safeParse(value);
   if (read.success) return read.data;
   const [issue] = read.error.issues;
   const what = `${issue?.path.join('.') || 'line'}: ${issue?.message ?? 'does not validate'}`;
-  throw new CometError('usage', `line ${number}: ${what}; nothing was taken in`);
+  throw new CometError('usage', `line ${number}: ${what}; nothing was imported`);
 }
