@@ -9,11 +9,11 @@
  * inside a group is right where both have one topic. The first corpora fit, the others are held out.
  */
 import { parseArgs } from 'node:util';
-import { linkFit, linkStrength } from '../memory/compaction/links.ts';
+import { linkStrength, linkThresholds } from '../memory/compaction/links.ts';
 import { chooseGroups } from '../memory/consolidation/choose-groups.ts';
 import { chooseMerges } from '../memory/consolidation/choose-merges.ts';
 import { isRepetition } from '../memory/consolidation/merge-text.ts';
-import { dreamFit, dreamRule } from '../memory/consolidation/thresholds.ts';
+import { consolidationRule, consolidationThresholds } from '../memory/consolidation/thresholds.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
@@ -34,8 +34,8 @@ const { values } = parseArgs({
 });
 const embedder = values.embedder === 'hash' ? createHashEmbedder() : createStaticEmbedder();
 const id = values.embedder === 'words' ? '' : embedder.id;
-const rule = { ...dreamRule(id), sparesDrafts: false };
-const [used, link] = [dreamFit(id), linkFit(id, false)];
+const rule = { ...consolidationRule(id), sparesDrafts: false };
+const [used, link] = [consolidationThresholds(id), linkThresholds(id, false)];
 const dialogues = values.data === undefined ? [] : talks(values.data);
 const told: readonly (readonly [string, readonly Corpus[]])[] = [
   ['fit', [restated(1)]],
@@ -71,9 +71,9 @@ function mergesOf(all: readonly Kin[], same: number, words: number) {
     const byId = new Map(kin.nodes.map((node) => [node.node_id, node]));
     const says = new Map(kin.nodes.map(({ node_id }, at) => [node_id, statementOf(kin.topics[at] as string)]));
     sum.repeated += kin.nodes.length - new Set(says.values()).size;
-    const near = nearIn(kin, ({ similarity }) => similarity, same);
-    for (const { keeper, losers } of chooseMerges(byId, near, { ...rule, words })) {
-      for (const loser of losers) {
+    const near = nearIn(kin, ({ cosine }) => cosine, same);
+    for (const { keeper, absorbed } of chooseMerges(byId, near, { ...rule, words })) {
+      for (const loser of absorbed) {
         const isRight = says.get(keeper) === says.get(loser);
         const isAlone = isRepetition([keeper, loser].map((each) => byId.get(each) as MemoryNode));
         sum.asked += 1;
@@ -109,8 +109,8 @@ function groupsOf(all: readonly Kin[], least: number) {
 function nearIn({ nodes, pairs }: Kin, likenessOf: (pair: Pair) => number, least: number) {
   const idOf = (at: number): string => (nodes[at] as MemoryNode).node_id;
   return pairs
-    .map((pair) => ({ left: idOf(pair.from), right: idOf(pair.to), likeness: likenessOf(pair) }))
-    .filter(({ likeness }) => likeness >= least);
+    .map((pair) => ({ left: idOf(pair.from), right: idOf(pair.to), similarity: likenessOf(pair) }))
+    .filter(({ similarity }) => similarity >= least);
 }
 
 function rounded(value: number): number {

@@ -9,7 +9,7 @@
  * are held out.
  */
 import { parseArgs } from 'node:util';
-import { chooseLinks, linkFit, linkStrength, MOST_LINKS } from '../memory/compaction/links.ts';
+import { chooseLinks, linkStrength, linkThresholds, MOST_LINKS } from '../memory/compaction/links.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import { grouped } from '../memory/text/group-by.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
@@ -36,7 +36,7 @@ const sets: readonly (readonly [string, readonly Corpus[]])[] = [
   ['held out: demo story', [story()]],
   ['held out: dialogues', dialogues.slice(3)],
 ];
-const used = linkFit(values.embedder === 'words' ? '' : embedder.id, false);
+const used = linkThresholds(values.embedder === 'words' ? '' : embedder.id, false);
 const report = [];
 for (const [name, corpora] of sets) {
   if (corpora.length === 0) continue;

@@ -13,7 +13,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { compactLocally } from '../memory/compaction/extractive-summary.ts';
+import { summarizeByRules } from '../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { TurnText } from '../memory/model/turn.ts';
@@ -71,7 +71,7 @@ function kept(name: string, conversations: readonly PlantedConversation[], chars
   for (const { turns, facts } of conversations) {
     for (let at = 0; at < turns.length; at += BATCH) {
       const batch = turns.slice(at, at + BATCH).map(({ turn }) => turn);
-      const { nodes } = compactLocally(
+      const { nodes } = summarizeByRules(
         { project: 'p', turns: batch, knownTags: [], brief: '' },
         { summaryChars: chars },
       );

@@ -12,7 +12,7 @@
  */
 import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
-import { readFlow, SENSOR_THRESHOLDS } from '../memory/compaction/topic-detector.ts';
+import { readFlow, TOPIC_THRESHOLDS } from '../memory/compaction/topic-detector.ts';
 import { dialogues, type Labelled, storyConversations } from './labeled.ts';
 
 interface Outcome {
@@ -31,7 +31,7 @@ const SHOWN = 5;
 const { values } = parseArgs({ options: { data: { type: 'string' }, json: { type: 'boolean', default: false } } });
 const outcomes = [measure('demo story', storyConversations())];
 if (values.data !== undefined) outcomes.push(measure('dialogues', dialogues(readFileSync(values.data, 'utf8'))));
-if (values.json) process.stdout.write(`${JSON.stringify({ thresholds: SENSOR_THRESHOLDS, outcomes }, null, 2)}\n`);
+if (values.json) process.stdout.write(`${JSON.stringify({ thresholds: TOPIC_THRESHOLDS, outcomes }, null, 2)}\n`);
 else for (const outcome of outcomes) process.stdout.write(`${said(outcome)}\n`);
 
 function measure(name: string, conversations: readonly (readonly Labelled[])[]): Outcome {

@@ -1,7 +1,7 @@
 import type { Problem } from '../common/errors.ts';
 import type { Log } from '../common/log.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
-import type { Tracker } from './ingest/task-queue.ts';
+import type { TaskQueue } from './ingest/task-queue.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeWatch } from './storage/node-files.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
@@ -38,19 +38,19 @@ interface Parts {
   readonly indexer: Indexer;
   readonly pipeline: Pipeline;
   readonly store: Store;
-  readonly tracker: Tracker;
+  readonly taskQueue: TaskQueue;
   readonly isClosing: () => boolean;
 }
 
 /** Reads history, fills the index and follows edits on disk, from the start on. */
 export function startBackgroundTasks(parts: Parts): BackgroundTasks {
-  const { catalogue, indexer, isClosing, journal, log, pipeline, store, tracker, watch } = parts;
+  const { catalogue, indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
   const problems: Problem[] = [];
   let reindexing: IndexProgress | null = null;
   let succeeding: IndexProgress | null = null;
-  const started = tracker.run('ingest', start);
+  const started = taskQueue.run('ingest', start);
   const succeeded = started.then(succeed);
-  const watching = tracker.run('ingest', startWatching);
+  const watching = taskQueue.run('ingest', startWatching);
 
   /** Reads sessions, newest first, then indexes missing nodes. */
   async function start(): Promise<void> {
@@ -84,7 +84,7 @@ export function startBackgroundTasks(parts: Parts): BackgroundTasks {
   }
 
   async function startWatching(): Promise<void> {
-    await watch?.start((files) => void tracker.run('ingest', () => follow(files)));
+    await watch?.start((files) => void taskQueue.run('ingest', () => follow(files)));
     // An edit made before the watch began causes no event.
     if (watch !== null) await follow();
   }

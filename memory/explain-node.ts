@@ -1,6 +1,6 @@
 import { isCleanOrigin, type Origin } from '../common/turn.ts';
-import type { Texts } from './ingest/turn-reader.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import type { TurnReader } from './ingest/turn-reader.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import { isClosed, isPast } from './model/validity.ts';
@@ -45,14 +45,17 @@ export interface NodeReason {
 const PROMPT_CHARS = 300;
 
 interface Parts {
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
-  readonly texts: Texts;
+  readonly turnReader: TurnReader;
 }
 
-export async function explainNode(node: MemoryNode, { book, catalogue, texts }: Parts): Promise<NodeReason> {
-  const sessions = new Set([node.session_id, ...node.turns.flatMap((turnId) => book.sessionOf(turnId) ?? [])]);
-  const turns = (await Promise.all([...sessions].map(texts.ofSession))).flat();
+export async function explainNode(
+  node: MemoryNode,
+  { turnRegistry, catalogue, turnReader }: Parts,
+): Promise<NodeReason> {
+  const sessions = new Set([node.session_id, ...node.turns.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])]);
+  const turns = (await Promise.all([...sessions].map(turnReader.ofSession))).flat();
   const known = new Map(turns.map((turn) => [turn.turnId, turn]));
   return {
     node_id: node.node_id,
@@ -60,7 +63,7 @@ export async function explainNode(node: MemoryNode, { book, catalogue, texts }: 
     origin: node.origin,
     written_by: node.written_by,
     compaction_reason: node.compaction_reason,
-    turns: node.turns.map((turnId) => reasonOf(turnId, known.get(book.canonical(turnId)))),
+    turns: node.turns.map((turnId) => reasonOf(turnId, known.get(turnRegistry.canonicalId(turnId)))),
     facts: node.facts
       .filter((fact) => !isClosed(fact))
       .map(({ concept, value, polarity, evidence, origin }) => {

@@ -1,9 +1,9 @@
 import type { Compactor } from './compaction/compactor.ts';
-import type { Upgrades } from './compaction/model-upgrades.ts';
-import type { Rounds } from './compaction/tool-rounds.ts';
+import type { ModelUpgrades } from './compaction/model-upgrades.ts';
+import type { ToolRounds } from './compaction/tool-rounds.ts';
 import { isBundled } from './consolidation/merge-nodes.ts';
-import type { Texts } from './ingest/turn-reader.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import type { TurnReader } from './ingest/turn-reader.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import { isNodeFrom, isTurnFrom, type Source } from './model/source-filter.ts';
 import type { TurnText } from './model/turn.ts';
@@ -33,12 +33,12 @@ export interface ForgetReport {
 
 type Parts = {
   readonly journal: Journal;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
-  readonly rounds: Rounds;
-  readonly texts: Texts;
-  readonly upgrades: Upgrades;
+  readonly toolRounds: ToolRounds;
+  readonly turnReader: TurnReader;
+  readonly modelUpgrades: ModelUpgrades;
   /** Makes nodes of all turns that wait for some. */
   readonly compactTails: () => Promise<void>;
   /** See `removeNodes`. */
@@ -52,14 +52,15 @@ type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
  * turns does; of its other turns a new node is made first, so that nothing else is lost.
  */
 export function createForgetting(parts: Parts): (request: ForgetRequest) => Promise<ForgetReport> {
-  const { book, catalogue, compactor, journal, rounds, texts, upgrades, compactTails, remove } = parts;
+  const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades, compactTails, remove } =
+    parts;
 
   async function turnsOf(what: What): Promise<TurnText[]> {
     const { source, sessionId, sinceMs } = what;
     const ids = sessionId === undefined ? (await journal.sessions()).map((each) => each.sessionId) : [sessionId];
     const found: TurnText[] = [];
     for (const id of ids) {
-      for (const turn of await texts.ofSession(id)) {
+      for (const turn of await turnReader.ofSession(id)) {
         if (sinceMs !== undefined && turn.atMs < sinceMs) continue;
         if (source === undefined || isTurnFrom(turn, source)) found.push(turn);
       }
@@ -77,24 +78,24 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
   function namesOf(turns: readonly TurnText[]): Set<string> {
     return new Set(
       turns.flatMap(({ turnId }) => {
-        const wholes = book.wholesOf(turnId).map((whole) => book.canonical(whole.turnId));
+        const wholes = turnRegistry.wholesOf(turnId).map((whole) => turnRegistry.canonicalId(whole.turnId));
         return wholes.length > 0 ? wholes : [turnId];
       }),
     );
   }
 
   async function remake(nodes: readonly MemoryNode[], gone: ReadonlySet<string>): Promise<number> {
-    const stays = new Set(nodes.flatMap((node) => node.turns).map(book.canonical));
+    const stays = new Set(nodes.flatMap((node) => node.turns).map(turnRegistry.canonicalId));
     for (const turnId of gone) stays.delete(turnId);
-    const bySession = grouped([...stays], (turnId) => book.sessionOf(turnId) ?? '');
+    const bySession = grouped([...stays], (turnId) => turnRegistry.sessionOf(turnId) ?? '');
     let made = 0;
     for (const [sessionId, turnIds] of bySession) {
-      const turns = (await texts.ofSession(sessionId)).filter(({ turnId }) => turnIds.includes(turnId));
-      const project = book.session(sessionId)?.project ?? '';
+      const turns = (await turnReader.ofSession(sessionId)).filter(({ turnId }) => turnIds.includes(turnId));
+      const project = turnRegistry.session(sessionId)?.project ?? '';
       if (turns.length === 0) continue;
       const batch = { sessionId, project, reason: 'forced', turns } as const;
-      const { nodes: fresh } = await compactor.draftNodes([batch], (nodes) => rounds.childrenOf(nodes, turns));
-      upgrades.add(fresh);
+      const { nodes: fresh } = await compactor.draftNodes([batch], (nodes) => toolRounds.childrenOf(nodes, turns));
+      modelUpgrades.add(fresh);
       made += fresh.length;
     }
     return made;
@@ -103,10 +104,12 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
   return async ({ dryRun, ...what }) => {
     if (!dryRun) await compactTails();
     const turnIds = namesOf(await turnsOf(what));
-    const isHit = (node: MemoryNode): boolean => node.turns.some((turnId) => turnIds.has(book.canonical(turnId)));
+    const isHit = (node: MemoryNode): boolean =>
+      node.turns.some((turnId) => turnIds.has(turnRegistry.canonicalId(turnId)));
     const nodes = catalogue.all().filter((node) => isHit(node) || fits(node, what));
-    for (const node of nodes) if (!isHit(node)) for (const turnId of node.turns) turnIds.add(book.canonical(turnId));
-    const sessions = new Set([...turnIds].flatMap((turnId) => book.sessionOf(turnId) ?? []));
+    for (const node of nodes)
+      if (!isHit(node)) for (const turnId of node.turns) turnIds.add(turnRegistry.canonicalId(turnId));
+    const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
     if (!dryRun && nodes.length + turnIds.size > 0) await remove(nodes, [...turnIds]);

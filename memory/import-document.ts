@@ -9,7 +9,7 @@ import {
   documentSession,
   documentTurn,
 } from './ingest/chunk-document.ts';
-import { withoutOwn } from './ingest/strip-injected.ts';
+import { stripOwnBlocks } from './ingest/strip-injected.ts';
 import type { MemoryNode } from './model/node.ts';
 import { type ChunkParts, saveChunks } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
@@ -75,7 +75,7 @@ interface Piece {
 }
 
 export function createDocuments(parts: DocumentParts): Documents {
-  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, texts } = parts;
+  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, turnReader } = parts;
   let progress: ImportProgress | null = null;
 
   async function importText(request: DocumentRequest): Promise<DocumentReport> {
@@ -83,7 +83,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     const source = { file, projectDir, project: projectOf(projectDir) };
     const session_id = documentSession(source);
     // Before the cut: half of a secret is not known for one.
-    const text = await redactor.full.text(withoutOwn(request.text));
+    const text = await redactor.full.text(stripOwnBlocks(request.text));
     const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
     const wanted = new Set(pieces.map(({ turn }) => turn.turnId));
     const isHeld = ({ turn }: Piece): boolean => catalogue.nodesCovering(turn.turnId).length > 0;
@@ -93,7 +93,7 @@ export function createDocuments(parts: DocumentParts): Documents {
       .all()
       .filter((node) => isPieceOf(node) && !node.turns.some((turnId) => wanted.has(turnId)));
     if (fresh.length + outdated.length > 0) await snapshooter.take('import');
-    const kept = new Set((await texts.turns(session_id)).map(({ turnId }) => turnId));
+    const kept = new Set((await turnReader.turns(session_id)).map(({ turnId }) => turnId));
     for (let at = 0; at < fresh.length; at += BATCH) {
       progress = { file, done: at, total: fresh.length };
       await save(fresh.slice(at, at + BATCH));
@@ -139,7 +139,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     await store.remove(outdated.map((node) => node.node_id));
     const sessionId = outdated[0]?.session_id ?? '';
     await journal.remove(sessionId, turnIds);
-    texts.drop(turnIds);
+    turnReader.drop(turnIds);
     await indexer.purge();
   }
 

@@ -3,14 +3,14 @@ import type { Config } from '../common/config.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import type { Batch, Compactor } from './compaction/compactor.ts';
-import type { Upgrades } from './compaction/model-upgrades.ts';
+import type { ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
-import type { Rounds } from './compaction/tool-rounds.ts';
-import type { FileMemory } from './ingest/file-references.ts';
-import { capturedPast, importLink, type PastTurn, saidDigest } from './ingest/imported-turn.ts';
+import type { ToolRounds } from './compaction/tool-rounds.ts';
+import type { FileReferences } from './ingest/file-references.ts';
+import { captureImported, type ImportedTurn, importLink, turnContentHash } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
-import type { Texts } from './ingest/turn-reader.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import type { TurnReader } from './ingest/turn-reader.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import { isDraft } from './model/draft-node.ts';
 import type { MemoryNode } from './model/node.ts';
@@ -20,14 +20,14 @@ import type { Journal } from './storage/turn-log.ts';
 
 export interface ImportTurnsRequest {
   /** Of one session, oldest first. */
-  readonly turns: readonly PastTurn[];
+  readonly turns: readonly ImportedTurn[];
   readonly imported: 'claude' | 'file';
   /** Count only. */
   readonly dryRun: boolean;
   /** Those that are asked for; the others are looked at, because names rest on the turns before. */
-  readonly isSelected?: (turn: PastTurn) => boolean;
+  readonly isSelected?: (turn: ImportedTurn) => boolean;
   /** What was said where or when the user wants nothing taken in stays out; without it all may be kept. */
-  readonly isAllowed?: (turn: PastTurn) => boolean;
+  readonly isAllowed?: (turn: ImportedTurn) => boolean;
   /** Names of turns that this run has met already, in whatever session; they are added to it. */
   readonly seen: Set<string>;
   /**
@@ -67,14 +67,14 @@ export interface TurnImportParts {
   readonly journal: Journal;
   readonly projectOf: (directory: string | null) => string;
   readonly redactor: Redactor;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
-  readonly files: FileMemory;
+  readonly files: FileReferences;
   readonly pipeline: Pick<Pipeline, 'hydrate'>;
-  readonly rounds: Rounds;
-  readonly texts: Texts;
-  readonly upgrades: Upgrades;
+  readonly toolRounds: ToolRounds;
+  readonly turnReader: TurnReader;
+  readonly modelUpgrades: ModelUpgrades;
   readonly isGone: (turnId: string) => boolean;
 }
 
@@ -88,20 +88,20 @@ type Tally = { -readonly [K in keyof ImportTurnsReport]: ImportTurnsReport[K] };
 
 /** Imports past turns of one session, oldest first. */
 export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
-  const { config, journal, projectOf, redactor, book, catalogue, compactor, files, pipeline } = parts;
-  const { rounds, texts, upgrades, isGone } = parts;
+  const { config, journal, projectOf, redactor, turnRegistry, catalogue, compactor, files, pipeline } = parts;
+  const { toolRounds, turnReader, modelUpgrades, isGone } = parts;
 
   const isCovered = (turnId: string): boolean =>
-    book.forms(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
+    turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
 
   /** How often each saying was captured in a session, beside what was imported before. */
   async function captured(sessionId: string): Promise<Map<string, number>> {
     const sayings = new Map<string, number>();
-    if (book.session(sessionId) === undefined) return sayings;
+    if (turnRegistry.session(sessionId) === undefined) return sayings;
     await pipeline.hydrate(sessionId);
-    for (const { imported, ...turn } of await texts.turns(sessionId)) {
+    for (const { imported, ...turn } of await turnReader.turns(sessionId)) {
       if (imported !== undefined) continue;
-      const said = saidDigest(sessionId, readTurn(turn));
+      const said = turnContentHash(sessionId, readTurn(turn));
       sayings.set(said, (sayings.get(said) ?? 0) + 1);
     }
     return sayings;
@@ -126,11 +126,11 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
       chars = 0;
       await keep(batch.splice(0), request, tally);
     };
-    for (const [at, turn] of capturedPast(request.turns, request.imported, project).entries()) {
-      const past = request.turns[at] as PastTurn;
+    for (const [at, turn] of captureImported(request.turns, request.imported, project).entries()) {
+      const past = request.turns[at] as ImportedTurn;
       if (request.isSelected?.(past) === false) continue;
       tally.turns += 1;
-      const isKnown = request.seen.has(turn.turnId) || (book.isRecorded(turn.turnId) && isCovered(turn.turnId));
+      const isKnown = request.seen.has(turn.turnId) || (turnRegistry.isRecorded(turn.turnId) && isCovered(turn.turnId));
       request.seen.add(turn.turnId);
       if (isKnown) {
         tally.known += 1;
@@ -141,7 +141,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
         continue;
       }
       const fresh = await asFresh(turn, project);
-      const said = saidDigest(sessionId, fresh.text);
+      const said = turnContentHash(sessionId, fresh.text);
       const times = sayings.get(said) ?? 0;
       if (isGone(turn.turnId) || isGone(said)) tally.skipped += 1;
       else if (times > 0) {
@@ -168,13 +168,13 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
       tally.modelTokens += callTokens(tokens, run.length);
     }
     if (request.dryRun) return;
-    const isNew = ({ turn }: Fresh): boolean => !book.isRecorded(turn.turnId);
+    const isNew = ({ turn }: Fresh): boolean => !turnRegistry.isRecorded(turn.turnId);
     await Promise.all(
       batch.filter(isNew).map(async ({ turn, text }) => {
         const record = await journal.append(turn);
-        files.notice(turn.projectDir, turn.atMs);
-        book.record(record, text);
-        texts.keep(text);
+        files.noteProject(turn.projectDir, turn.atMs);
+        turnRegistry.record(record, text);
+        turnReader.keep(text);
       }),
     );
     const { sessionId, project } = first.turn;
@@ -184,7 +184,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
     };
     const turns = batch.map(({ text }) => slimTurn(text));
     const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
-    const stoodIn = await compactor.draftNodes(batches, (nodes) => rounds.childrenOf(nodes, turns));
+    const stoodIn = await compactor.draftNodes(batches, (nodes) => toolRounds.childrenOf(nodes, turns));
     // What a session that goes on, or another one of its project, starts with.
     await compactor.writeLocalBrief(asBatch(turns), stoodIn);
   }
@@ -194,14 +194,14 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
     const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
     const batches = new Map<string, MemoryNode[]>();
     for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);
-    const byId = new Map((await texts.ofSession(sessionId)).map((text) => [text.turnId, text]));
+    const byId = new Map((await turnReader.ofSession(sessionId)).map((text) => [text.turnId, text]));
     for (const nodes of batches.values()) {
       const turns = nodes.flatMap((node) => node.turns.flatMap((turnId) => byId.get(turnId) ?? []));
       const tokens = callTokens(
         turns.reduce((sum, text) => sum + tokensOf(text), 0),
         turns.length,
       );
-      if (hasBudget(tokens) && (await upgrades.now(nodes))) tally.modelDone += 1;
+      if (hasBudget(tokens) && (await modelUpgrades.upgrade(nodes))) tally.modelDone += 1;
       else tally.modelLeft += 1;
     }
   }

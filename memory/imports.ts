@@ -13,7 +13,7 @@ import {
   type ImportTurnsRequest,
   type TurnImportParts,
 } from './import-turns.ts';
-import type { Tracker } from './ingest/task-queue.ts';
+import type { TaskQueue } from './ingest/task-queue.ts';
 import { createNotes, type NoteParts, type NoteRequest, type SavedNote } from './remember.ts';
 
 /** What enters memory from files, from transcripts, and on request. */
@@ -36,13 +36,13 @@ type Parts = DocumentParts &
   TurnImportParts &
   NoteParts & {
     readonly archives: Archives;
-    readonly tracker: Tracker;
+    readonly taskQueue: TaskQueue;
     /** Settles when history is read. */
     readonly started: Promise<void>;
   };
 
 export function createImports(parts: Parts): { readonly imports: Import; progress(): ImportProgress | null } {
-  const { archives, started, tracker } = parts;
+  const { archives, started, taskQueue } = parts;
   const documents = createDocuments(parts);
   const importTurns = createTurnImport(parts);
   const remember = createNotes(parts);
@@ -53,7 +53,7 @@ export function createImports(parts: Parts): { readonly imports: Import; progres
     return async (request) => {
       await started;
       return new Promise((resolve, reject) => {
-        void tracker.run('ingest', () => serial(() => run(request).then(resolve, reject)));
+        void taskQueue.run('ingest', () => serial(() => run(request).then(resolve, reject)));
       });
     };
   }

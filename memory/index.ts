@@ -1,7 +1,7 @@
 export type { ArchiveReport, RollbackReport } from './archive.ts';
 export type { Capture } from './capture.ts';
-export type { DreamReport } from './consolidation/change-set.ts';
-export type { DreamRequest } from './consolidation/consolidator.ts';
+export type { ConsolidationReport as DreamReport } from './consolidation/change-set.ts';
+export type { ConsolidationRequest as DreamRequest } from './consolidation/consolidator.ts';
 export type { NodeChange } from './edit.ts';
 export type { NodeReason } from './explain-node.ts';
 export type { ForgetReport, ForgetRequest } from './forget.ts';

@@ -6,8 +6,8 @@ import type { Editing } from './edit.ts';
 import { explainNode, type NodeReason } from './explain-node.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
-import type { Texts } from './ingest/turn-reader.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import type { TurnReader } from './ingest/turn-reader.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
@@ -80,9 +80,9 @@ const MARK = '[REDACTED:';
 
 interface Parts {
   readonly projectOf: (directory: string | null) => string;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
-  readonly texts: Texts;
+  readonly turnReader: TurnReader;
   readonly details: Details;
   readonly sessions: Sessions;
   readonly editing: Editing;
@@ -98,7 +98,7 @@ interface Parts {
 }
 
 export function createLibrary(parts: Parts): Library {
-  const { projectOf, book, catalogue, texts, details, sessions, started, follow, resolve } = parts;
+  const { projectOf, turnRegistry, catalogue, turnReader, details, sessions, started, follow, resolve } = parts;
 
   function list(filter: NodeFilter): readonly MemoryNode[] {
     const sessionId = filter.sessionId === undefined ? undefined : sessions.named(filter.sessionId);
@@ -120,16 +120,16 @@ export function createLibrary(parts: Parts): Library {
   }
 
   async function restoreSession(sessionId: string): Promise<readonly RawMessage[]> {
-    const turns = await texts.turns(sessionId);
+    const turns = await turnReader.turns(sessionId);
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
-    const shared = await turnsBefore(turns[0], { book, texts });
+    const shared = await turnsBefore(turns[0], { turnRegistry, turnReader });
     return messagesOf([...shared, ...turns]).map(({ turnIds: _, ...message }) => message);
   }
 
   /** A node that others were merged into stands for turns of their sessions too. */
   function sessionsOf({ session_id, turns }: MemoryNode): string[] {
-    return [...new Set([session_id, ...turns.flatMap((turnId) => book.sessionOf(turnId) ?? [])])];
+    return [...new Set([session_id, ...turns.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])])];
   }
 
   async function show(id: string, depth: 0 | 1 | 2): Promise<NodeView> {
@@ -139,8 +139,10 @@ export function createLibrary(parts: Parts): Library {
     if (depth === 1) return { ...node, ...children, ...(await details.show(node)) };
     if (depth === 0) return { ...node, ...children };
     const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
-    const own = new Set((parent ?? node).turns.flatMap((turnId) => book.forms(turnId)));
-    const turns = (await Promise.all(sessionsOf(parent ?? node).map((sessionId) => texts.turns(sessionId)))).flat();
+    const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));
+    const turns = (
+      await Promise.all(sessionsOf(parent ?? node).map((sessionId) => turnReader.turns(sessionId)))
+    ).flat();
     const messages = messagesOf(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
     return { ...node, ...children, raw: messages.map(({ turnIds: _, ...message }) => message) };
   }
@@ -215,18 +217,18 @@ function parsed(content: string): unknown {
  */
 async function turnsBefore(
   first: Pick<JoinedTurn, 'before'> | undefined,
-  { book, texts }: { readonly book: TurnBook; readonly texts: Pick<Texts, 'turns'> },
+  { turnRegistry, turnReader }: { readonly turnRegistry: TurnRegistry; readonly turnReader: Pick<TurnReader, 'turns'> },
 ): Promise<JoinedTurn[]> {
   const read = new Map<string, Promise<readonly JoinedTurn[]>>();
   const found: JoinedTurn[] = [];
   const seen = new Set<string>();
   for (let before = first?.before ?? ''; before !== '' && !seen.has(before); ) {
     seen.add(before);
-    const sessionId = book.sessionOf(before);
+    const sessionId = turnRegistry.sessionOf(before);
     if (sessionId === undefined) break;
-    const turns = read.get(sessionId) ?? texts.turns(sessionId);
+    const turns = read.get(sessionId) ?? turnReader.turns(sessionId);
     read.set(sessionId, turns);
-    const name = book.forms(before)[0];
+    const name = turnRegistry.aliases(before)[0];
     const turn = (await turns).find(({ turnId }) => turnId === name);
     if (turn === undefined) break;
     found.unshift(turn);

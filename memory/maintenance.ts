@@ -2,13 +2,13 @@ import { finishesWithin } from '../common/async.ts';
 import type { Problem } from '../common/errors.ts';
 import type { Archives, RollbackReport } from './archive.ts';
 import type { BackgroundTasks, IndexProgress } from './background-tasks.ts';
-import type { DeferredUpgrades, Upgrades } from './compaction/model-upgrades.ts';
+import type { DeferredUpgrades, ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
-import type { DreamReport } from './consolidation/change-set.ts';
-import type { DreamRequest, DreamStatus, Dreams } from './consolidation/consolidator.ts';
+import type { ConsolidationReport } from './consolidation/change-set.ts';
+import type { ConsolidationRequest, ConsolidationStatus, Consolidator } from './consolidation/consolidator.ts';
 import type { ImportProgress } from './import-document.ts';
-import type { Tracker } from './ingest/task-queue.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import type { TaskQueue } from './ingest/task-queue.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { isDraft } from './model/draft-node.ts';
 import type { LanguageModel } from './models/language-model.ts';
 import type { NodeIndex } from './search/node-index.ts';
@@ -34,7 +34,7 @@ export interface MemoryStatus {
   readonly reindex: IndexProgress | null;
   readonly importing: ImportProgress | null;
   /** Null before the first. */
-  readonly dream: DreamStatus | null;
+  readonly dream: ConsolidationStatus | null;
 }
 
 export interface MemoryStats {
@@ -65,7 +65,7 @@ export interface Maintenance {
   /** Compacts every tail and waits until sensor, compacter and indexer are idle; false on timeout. */
   flush(timeoutMs: number): Promise<boolean>;
   /** Merges repetitions, groups related nodes, normalizes tags and links; see `dream` in docs/DOMAIN.md. */
-  dream(request: DreamRequest): Promise<DreamReport>;
+  dream(request: ConsolidationRequest): Promise<ConsolidationReport>;
   /** Newest first. */
   listSnapshots: Archives['listSnapshots'];
   /** @throws CometError `not_found` or `ambiguous_id` */
@@ -84,13 +84,13 @@ interface Parts {
   readonly snapshots: Snapshots;
   readonly archives: Archives;
   readonly background: BackgroundTasks;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
-  readonly dreams: Dreams;
+  readonly dreams: Consolidator;
   readonly pipeline: Pick<Pipeline, 'compactTails'>;
   readonly store: Store;
-  readonly tracker: Tracker;
-  readonly upgrades: Upgrades;
+  readonly taskQueue: TaskQueue;
+  readonly modelUpgrades: ModelUpgrades;
   readonly importing: () => ImportProgress | null;
   /** Aborted when memory closes. */
   readonly closing: AbortSignal;
@@ -100,14 +100,14 @@ interface Parts {
 const TAGS = 20;
 
 export function createMaintenance(parts: Parts): Maintenance {
-  const { backend, index, model, archives, background, book, catalogue, dreams, pipeline } = parts;
-  const { store, tracker, upgrades, importing, closing, snapshots } = parts;
+  const { backend, index, model, archives, background, turnRegistry, catalogue, dreams, pipeline } = parts;
+  const { store, taskQueue, modelUpgrades, importing, closing, snapshots } = parts;
 
   async function settleAll(): Promise<void> {
     await background.caughtUp();
     await pipeline.compactTails();
-    upgrades.catchUp();
-    await tracker.idle();
+    modelUpgrades.retryDeferred();
+    await taskQueue.idle();
   }
 
   return {
@@ -118,7 +118,7 @@ export function createMaintenance(parts: Parts): Maintenance {
     reindex: background.reindex,
     async stats() {
       const nodes = catalogue.all();
-      const sessions = [...book.sessions().values()];
+      const sessions = [...turnRegistry.sessions().values()];
       const tags = Object.entries(countBy(nodes.flatMap((node) => contentTags(node.topic_tags))));
       const drafts = nodes.filter(isDraft).length;
       return {
@@ -149,16 +149,16 @@ export function createMaintenance(parts: Parts): Maintenance {
       const health = model?.health?.();
       return {
         queue: {
-          sensor: tracker.count('sensor'),
-          compacter: tracker.count('compacter'),
-          indexer: tracker.count('indexer'),
+          sensor: taskQueue.count('sensor'),
+          compacter: taskQueue.count('compacter'),
+          indexer: taskQueue.count('indexer'),
         },
         llm: {
           backend,
           calls_today: health?.callsToday ?? 0,
           tokens_today: health?.tokensToday ?? 0,
           cost_usd_today: Number((health?.costUsdToday ?? 0).toFixed(6)),
-          ...upgrades.deferred(),
+          ...modelUpgrades.deferred(),
           last_error: health?.lastError ?? '',
         },
         nodes: catalogue.size(),

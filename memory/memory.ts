@@ -8,22 +8,22 @@ import { type Capture, createCapture } from './capture.ts';
 import { createCompactor } from './compaction/compactor.ts';
 import { createDetails } from './compaction/details.ts';
 import { createLinker } from './compaction/linker.ts';
-import { createUpgrades } from './compaction/model-upgrades.ts';
+import { createModelUpgrades } from './compaction/model-upgrades.ts';
 import { createPipeline } from './compaction/pipeline.ts';
 import { createRevisions } from './compaction/revisions.ts';
-import { createRounds } from './compaction/tool-rounds.ts';
-import { createSensor } from './compaction/topic-detector.ts';
-import { openDreams } from './consolidation/consolidator.ts';
-import { createSleep } from './consolidation/idle-scheduler.ts';
+import { createToolRounds } from './compaction/tool-rounds.ts';
+import { createTopicDetector } from './compaction/topic-detector.ts';
+import { openConsolidator } from './consolidation/consolidator.ts';
+import { createIdleScheduler } from './consolidation/idle-scheduler.ts';
 import { createNodeLimit } from './consolidation/node-limit.ts';
 import { recoverChange } from './consolidation/transaction.ts';
 import { createEditing } from './edit.ts';
 import { createForgetting } from './forget.ts';
 import { createImports, type Import } from './imports.ts';
-import { createFileMemory } from './ingest/file-references.ts';
-import { createTracker } from './ingest/task-queue.ts';
-import { createTexts } from './ingest/turn-reader.ts';
-import { createTurnBook } from './ingest/turn-registry.ts';
+import { createFileReferences } from './ingest/file-references.ts';
+import { createTaskQueue } from './ingest/task-queue.ts';
+import { createTurnReader } from './ingest/turn-reader.ts';
+import { createTurnRegistry } from './ingest/turn-registry.ts';
 import { createLibrary, type Library, resolveNode } from './library.ts';
 import { createMaintenance, type Maintenance } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
@@ -102,7 +102,7 @@ export interface MemoryOptions {
  */
 export async function createMemory(options: MemoryOptions): Promise<Memory> {
   const ingest = await createIngest(options);
-  const { store, log, dreamFiles, compactor, pipeline, upgrades, catalogue, removal, sensor } = ingest;
+  const { store, log, dreamFiles, compactor, pipeline, modelUpgrades, catalogue, removal, topicDetector } = ingest;
   const sessions = await openSessions(ingest);
   if (await recoverChange(options.nodeFiles, dreamFiles)) log.warn('an interrupted dream was undone');
   await store.open(await dreamFiles.written());
@@ -112,9 +112,9 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
   const background = startBackgroundTasks({ ...ingest, isClosing });
   const { started, follow } = background;
   const resolve = (prefix: string): MemoryNode => resolveNode(prefix, catalogue);
-  const dreams = await openDreams({ ...ingest, dreams: dreamFiles, newId: compactor.newId });
-  const idle = createSleep({ ...options, dreams, ready: started });
-  const shared = { ...ingest, sessions, started, follow, resolve, isClosing, onActivity: idle.disturb };
+  const dreams = await openConsolidator({ ...ingest, dreams: dreamFiles, newId: compactor.newId });
+  const idle = createIdleScheduler({ ...options, dreams, ready: started });
+  const shared = { ...ingest, sessions, started, follow, resolve, isClosing, onActivity: idle.reset };
   const details = createDetails(shared);
   const archives = createArchives(shared);
   const { imports, progress } = createImports({ ...shared, ...removal, archives, newId: compactor.newId });
@@ -123,14 +123,14 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
     closing.abort(new Error('memory is closing'));
     await idle.close();
     await background.stopWatching();
-    sensor.close();
+    topicDetector.close();
     details.close();
-    const upgradesEnded = upgrades.close();
+    const upgradesEnded = modelUpgrades.close();
     await pipeline.close();
     await Promise.all([upgradesEnded, options.model?.close(), options.local.close()]);
     await background.succeeded;
     await store.exclusive(async () => {});
-    await ingest.tracker.idle();
+    await ingest.taskQueue.idle();
     await Promise.all([options.journal.close(), options.index.close()]);
   }
 
@@ -165,26 +165,33 @@ export async function createMemory(options: MemoryOptions): Promise<Memory> {
 async function createIngest(options: MemoryOptions) {
   const { index, journal, log, dreams: dreamFiles } = options;
   const catalogue = createNodeRegistry();
-  const book = createTurnBook();
-  const base = { ...options, dreamFiles, catalogue, book, tracker: createTracker(), texts: createTexts(journal, book) };
-  const indexer = createIndexer({ ...base, textsOf: base.texts.ofSession, sessionOf: book.sessionOf });
+  const turnRegistry = createTurnRegistry();
+  const base = {
+    ...options,
+    dreamFiles,
+    catalogue,
+    turnRegistry,
+    taskQueue: createTaskQueue(),
+    turnReader: createTurnReader(journal, turnRegistry),
+  };
+  const indexer = createIndexer({ ...base, textsOf: base.turnReader.ofSession, sessionOf: turnRegistry.sessionOf });
   const store = createStore({ ...base, indexer });
   const stored = { ...base, indexer, store, snapshooter: createSnapshotService(base) };
   const linker = createLinker({ ...stored, index, log });
   const revisions = createRevisions(catalogue);
   const nodeLimit = createNodeLimit(stored);
   const compactor = createCompactor({ ...stored, linker, nodeLimit, revisions });
-  const upgrades = createUpgrades({ ...stored, compactor, revisions, linker, nodeLimit });
-  const sensor = createSensor(options);
-  const files = createFileMemory(base);
+  const modelUpgrades = createModelUpgrades({ ...stored, compactor, revisions, linker, nodeLimit });
+  const topicDetector = createTopicDetector(options);
+  const files = createFileReferences(base);
   const removal = await openRemoval(stored);
-  const rounds = createRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
-  const compacted = { ...stored, compactor, upgrades, sensor, files, removal, rounds };
+  const toolRounds = createToolRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
+  const compacted = { ...stored, compactor, modelUpgrades, topicDetector, files, removal, toolRounds };
   return { ...compacted, pipeline: createPipeline(compacted) };
 }
 
 function searchOf(parts: Awaited<ReturnType<typeof createIngest>>) {
-  const { catalogue, clock, config, files, index, log, projectOf, reranker, texts } = parts;
+  const { catalogue, clock, config, files, index, log, projectOf, reranker, turnReader } = parts;
   const { recall, rerank: rules } = config;
   const reranking =
     reranker === undefined
@@ -193,7 +200,7 @@ function searchOf(parts: Awaited<ReturnType<typeof createIngest>>) {
   const recaller = createRecaller({
     index,
     nodeOf: (id) => displayNode(catalogue.current(id), catalogue),
-    turnText: texts.said,
+    turnText: turnReader.words,
     projectOf,
     files,
     config: recall,

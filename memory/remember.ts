@@ -2,7 +2,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../common/errors.ts';
 import type { Redactor } from '../redact/index.ts';
 import { documentSession, documentTurn } from './ingest/chunk-document.ts';
-import { withoutOwn } from './ingest/strip-injected.ts';
+import { stripOwnBlocks } from './ingest/strip-injected.ts';
 import type { MemoryNode } from './model/node.ts';
 import { type ChunkParts, saveChunks } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
@@ -42,10 +42,10 @@ export interface NoteParts extends ChunkParts {
  * looked for, never in a system channel.
  */
 export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise<SavedNote> {
-  const { projectOf, clock, redactor, catalogue, texts, indexer, isGone } = parts;
+  const { projectOf, clock, redactor, catalogue, turnReader, indexer, isGone } = parts;
 
   async function remember(request: NoteRequest): Promise<SavedNote> {
-    const text = redactor.text(withoutOwn(request.text)).trim();
+    const text = redactor.text(stripOwnBlocks(request.text)).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of it to remember; say it in your own words');
     const project = projectOf(request.projectDir);
@@ -66,7 +66,7 @@ export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise
       facts: [],
       origin: 'tool',
     } as const;
-    const kept = new Set((await texts.turns(documentSession(source))).map(({ turnId }) => turnId));
+    const kept = new Set((await turnReader.turns(documentSession(source))).map(({ turnId }) => turnId));
     const noted = { project, link: NOTE, redacted: text !== request.text.trim(), kept };
     const [node] = await saveChunks([{ turn, draft }], noted, parts);
     if (node === undefined) throw new Error('a note has one node');

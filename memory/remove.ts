@@ -1,8 +1,8 @@
 import { withoutRevisionsBy } from './compaction/supersede.ts';
 import { isGroup } from './consolidation/merge-nodes.ts';
-import { saidDigest } from './ingest/imported-turn.ts';
-import type { Texts } from './ingest/turn-reader.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import { turnContentHash } from './ingest/imported-turn.ts';
+import type { TurnReader } from './ingest/turn-reader.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { Claim } from './model/claim.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { IdSetFile } from './storage/fs/id-set-file.ts';
@@ -17,12 +17,12 @@ import { isCall } from './text/tool-call-nodes.ts';
 interface Parts {
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
   readonly snapshooter: SnapshotService;
   readonly store: Store;
-  readonly texts: Texts;
+  readonly turnReader: TurnReader;
 }
 
 export interface Removal {
@@ -35,9 +35,9 @@ export interface Removal {
 }
 
 export async function openRemoval(parts: Parts & { readonly forgotten: IdSetFile }): Promise<Removal> {
-  const { book, forgotten, snapshooter, store } = parts;
+  const { turnRegistry, forgotten, snapshooter, store } = parts;
   const removed = new Set(await forgotten.load());
-  for (const turnId of removed) book.take(turnId);
+  for (const turnId of removed) turnRegistry.reserve(turnId);
 
   async function forget(turnIds: readonly string[]): Promise<void> {
     await forgotten.add(turnIds);
@@ -46,7 +46,7 @@ export async function openRemoval(parts: Parts & { readonly forgotten: IdSetFile
 
   return {
     isForgotten: (turnId) => removed.has(turnId),
-    isGone: (turnId) => book.forms(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
+    isGone: (turnId) => turnRegistry.aliases(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
     async remove(nodes, turnIds) {
       await snapshooter.take('rm');
       await removeNodes(nodes, { ...parts, forget }, turnIds);
@@ -65,10 +65,11 @@ async function removeNodes(
   parts: Parts & { readonly forget: (turnIds: readonly string[]) => Promise<void> },
   of: readonly string[] = chosen.flatMap((node) => node.turns),
 ): Promise<void> {
-  const { book, catalogue, indexer, journal, nodeFiles, snapshooter, store, texts } = parts;
-  const formsOf = (names: readonly string[]): string[] => names.flatMap((turnId) => [turnId, ...book.forms(turnId)]);
+  const { turnRegistry, catalogue, indexer, journal, nodeFiles, snapshooter, store, turnReader } = parts;
+  const formsOf = (names: readonly string[]): string[] =>
+    names.flatMap((turnId) => [turnId, ...turnRegistry.aliases(turnId)]);
   const turns = formsOf(of);
-  const rounds = formsOf(turns.flatMap((turnId) => book.partsOf(turnId)));
+  const rounds = formsOf(turns.flatMap((turnId) => turnRegistry.partsOf(turnId)));
   const turnIds = [...new Set([...turns, ...rounds])];
   const bundles = rounds.flatMap((turnId) => catalogue.nodesCovering(turnId)).flatMap((id) => catalogue.get(id) ?? []);
   const named = [...new Set([...chosen, ...bundles])];
@@ -76,17 +77,23 @@ async function removeNodes(
   // The text of a group quotes its members.
   const groups = named.flatMap((node) => catalogue.get(node.parent_node_id ?? '') ?? []).filter(isGroup);
   const nodes = [...new Set([...named, ...calls, ...groups])];
-  const sessions = new Set([...turnIds.flatMap((turnId) => book.sessionOf(turnId) ?? []), ...nodes.map(sessionOf)]);
+  const sessions = new Set([
+    ...turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []),
+    ...nodes.map(sessionOf),
+  ]);
   // Turns that stay although some of their rounds go.
-  const wholes = turnIds.flatMap((turnId) => book.wholesOf(turnId)).filter(({ turnId }) => !turnIds.includes(turnId));
+  const wholes = turnIds
+    .flatMap((turnId) => turnRegistry.wholesOf(turnId))
+    .filter(({ turnId }) => !turnIds.includes(turnId));
   await parts.forget([...turnIds, ...(await sayingsOf(turnIds, parts))]);
-  for (const turnId of turnIds) book.take(turnId);
+  for (const turnId of turnIds) turnRegistry.reserve(turnId);
   const copies = wholes.filter(({ isCopied }) => isCopied).map(({ turnId }) => turnId);
-  for (const [sessionId, own] of bySession([...turnIds, ...copies], nodes, book)) await journal.remove(sessionId, own);
-  texts.drop([...turnIds, ...wholes.map(({ turnId }) => book.canonical(turnId))]);
-  book.drop(turnIds);
+  for (const [sessionId, own] of bySession([...turnIds, ...copies], nodes, turnRegistry))
+    await journal.remove(sessionId, own);
+  turnReader.drop([...turnIds, ...wholes.map(({ turnId }) => turnRegistry.canonicalId(turnId))]);
+  turnRegistry.drop(turnIds);
   for (const sessionId of sessions) {
-    const isOver = book.session(sessionId) === undefined;
+    const isOver = turnRegistry.session(sessionId) === undefined;
     await cleanBrief({ sessionId, isOver, gone: new Set(turnIds) }, nodeFiles);
   }
   await store.exclusive(async (held) => {
@@ -99,7 +106,7 @@ async function removeNodes(
     await held.remove(ids, turnIds);
     await held.save(relinked.map((node) => withoutLinks(node, gone)));
     const kept = wholes
-      .flatMap(({ turnId }) => book.forms(turnId))
+      .flatMap(({ turnId }) => turnRegistry.aliases(turnId))
       .flatMap((turnId) => catalogue.nodesCovering(turnId));
     await reindex([...new Set(kept)], parts);
     await snapshooter.scrub(gone, new Set(turnIds), (id) => catalogue.get(id) !== undefined);
@@ -108,12 +115,12 @@ async function removeNodes(
 }
 
 /** What the turns say, so that no import brings them back from where they stand in another form. */
-async function sayingsOf(turnIds: readonly string[], { book, texts }: Parts): Promise<string[]> {
-  const gone = new Set(turnIds.map(book.canonical));
-  const sessions = new Set(turnIds.flatMap((turnId) => book.sessionOf(turnId) ?? []));
-  const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await texts.ofSession(id) })));
+async function sayingsOf(turnIds: readonly string[], { turnRegistry, turnReader }: Parts): Promise<string[]> {
+  const gone = new Set(turnIds.map(turnRegistry.canonicalId));
+  const sessions = new Set(turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
+  const read = await Promise.all([...sessions].map(async (id) => ({ id, turns: await turnReader.ofSession(id) })));
   return read.flatMap(({ id, turns }) =>
-    turns.filter(({ turnId }) => gone.has(turnId)).map((turn) => saidDigest(id, turn)),
+    turns.filter(({ turnId }) => gone.has(turnId)).map((turn) => turnContentHash(id, turn)),
   );
 }
 
@@ -140,11 +147,15 @@ function withoutLinks(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
   };
 }
 
-function bySession(turnIds: readonly string[], nodes: readonly MemoryNode[], book: TurnBook): Map<string, string[]> {
+function bySession(
+  turnIds: readonly string[],
+  nodes: readonly MemoryNode[],
+  turnRegistry: TurnRegistry,
+): Map<string, string[]> {
   const found = new Map<string, string[]>();
   const put = (sessionId: string, turnId: string) => found.set(sessionId, [...(found.get(sessionId) ?? []), turnId]);
   for (const turnId of turnIds) {
-    const sessionId = book.sessionOf(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id;
+    const sessionId = turnRegistry.sessionOf(turnId) ?? nodes.find((node) => node.turns.includes(turnId))?.session_id;
     if (sessionId !== undefined) put(sessionId, turnId);
   }
   return found;

@@ -1,9 +1,9 @@
 import type { Clock } from '../common/async.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import { assembleNodes } from './compaction/build-nodes.ts';
+import { buildNodes } from './compaction/build-nodes.ts';
 import { DOCUMENT } from './ingest/chunk-document.ts';
-import type { Texts } from './ingest/turn-reader.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import type { TurnReader } from './ingest/turn-reader.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { ProposedNode } from './models/language-model.ts';
@@ -13,9 +13,9 @@ import type { Journal } from './storage/turn-log.ts';
 export interface ChunkParts {
   readonly journal: Journal;
   readonly clock: Clock;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly store: Store;
-  readonly texts: Texts;
+  readonly turnReader: TurnReader;
   readonly newId: () => string;
 }
 
@@ -38,7 +38,7 @@ export interface ChunkSource {
 export async function saveChunks(
   chunks: readonly Chunk[],
   { project, link, redacted, kept }: ChunkSource,
-  { journal, clock, book, store, texts, newId }: ChunkParts,
+  { journal, clock, turnRegistry, store, turnReader, newId }: ChunkParts,
 ): Promise<readonly MemoryNode[]> {
   const shown = [];
   for (const { turn } of chunks) {
@@ -46,12 +46,12 @@ export async function saveChunks(
     const { seq: _, ...unstored } = stored;
     const record = kept.has(turn.turnId) ? stored : await journal.append(unstored);
     const read = readTurn(record);
-    book.record(record, read);
-    texts.keep(read);
+    turnRegistry.record(record, read);
+    turnReader.keep(read);
     shown.push(read);
   }
   const drafts = chunks.map(({ draft, turn }) => ({ ...draft, turns: [turn.turnId] }));
-  const nodes = assembleNodes(drafts, {
+  const nodes = buildNodes(drafts, {
     sessionId: chunks[0]?.turn.sessionId ?? '',
     project,
     reason: 'external',

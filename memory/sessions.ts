@@ -3,7 +3,7 @@ import type { Config } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
 import { renderBrief } from './compaction/brief.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
-import type { TurnBook } from './ingest/turn-registry.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { NodeLine } from './recall/project-overview.ts';
 import { nodeLines } from './recall/recall-service.ts';
 import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
@@ -50,18 +50,18 @@ interface Parts {
   readonly closings: ClosedSessionsFile;
   readonly nodeFiles: NodeFiles;
   readonly projectOf: (directory: string | null) => string;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'compactTail'>;
 }
 
 /** A session stays closed until its next turn. */
 export async function openSessions(parts: Parts): Promise<Sessions> {
-  const { config, clock, closings, projectOf, book, catalogue, pipeline, nodeFiles } = parts;
+  const { config, clock, closings, projectOf, turnRegistry, catalogue, pipeline, nodeFiles } = parts;
   const closedAt = new Map(await closings.load());
 
   function viewOf(id: string, nodeIds = nodeIdsOf(id)): SessionView {
-    const facts = book.session(id);
+    const facts = turnRegistry.session(id);
     if (facts === undefined) throw unknownSession(id);
     const closedAtMs = closedAt.get(id) ?? Number.NEGATIVE_INFINITY;
     const isClosed = closedAtMs >= facts.lastAtMs;
@@ -91,7 +91,7 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
       if (ids === undefined) nodeIds.set(id, [node_id]);
       else ids.push(node_id);
     }
-    return [...book.sessions()]
+    return [...turnRegistry.sessions()]
       .filter(([, session]) => project === null || session.project === project)
       .map(([id]) => viewOf(id, nodeIds.get(id) ?? []))
       .sort((a, b) => b.updated_at.localeCompare(a.updated_at));
@@ -109,7 +109,7 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
   async function readBrief(id: string): Promise<string> {
     const brief = await nodeFiles.readBrief(id);
     if (brief !== null) return renderBrief(brief);
-    if (book.session(id) !== undefined) return '';
+    if (turnRegistry.session(id) !== undefined) return '';
     throw unknownSession(id);
   }
 
@@ -135,7 +135,7 @@ export async function openSessions(parts: Parts): Promise<Sessions> {
     },
     readBrief,
     named(prefix) {
-      const known = new Set([...book.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
+      const known = new Set([...turnRegistry.sessions().keys(), ...catalogue.all().map((node) => node.session_id)]);
       const fitting = known.has(prefix) ? [prefix] : [...known].filter((id) => id.startsWith(prefix));
       if (fitting.length < 2) return fitting[0] ?? prefix;
       throw new CometError(

@@ -1,4 +1,4 @@
-import { compactLocally } from '../../memory/compaction/extractive-summary.ts';
+import { summarizeByRules } from '../../memory/compaction/extractive-summary.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
 import type { ProposedNode } from '../../memory/models/language-model.ts';
@@ -80,7 +80,7 @@ export function nodesOf(stretches: readonly Stretch[]): TopicNode[] {
   return stretches.flatMap(({ topic, turns }) =>
     turns.length === 0
       ? []
-      : compactLocally({ project: 'p', turns, knownTags: [], brief: '' }).nodes.map((draft) => ({
+      : summarizeByRules({ project: 'p', turns, knownTags: [], brief: '' }).nodes.map((draft) => ({
           topic,
           draft,
           turns: turns.filter(({ turnId }) => draft.turns.includes(turnId)),

@@ -1,12 +1,12 @@
-import { assembleNodes, rowsOf } from '../../memory/compaction/build-nodes.ts';
-import { createKin } from '../../memory/compaction/linker.ts';
-import type { Kinship } from '../../memory/compaction/links.ts';
+import { buildNodes, rowsOf } from '../../memory/compaction/build-nodes.ts';
+import { createSimilarNodeFinder } from '../../memory/compaction/linker.ts';
+import type { NodeSimilarity } from '../../memory/compaction/links.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { createMemoryIndex } from '../../test/helpers/memory-index.ts';
 import type { Corpus } from './corpora.ts';
 
-export interface Pair extends Kinship {
+export interface Pair extends NodeSimilarity {
   readonly from: number;
   readonly to: number;
 }
@@ -24,7 +24,7 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
   const index = createMemoryIndex(embedder);
   const nodes: MemoryNode[] = [];
   for (const [at, { draft, turns }] of corpus.nodes.entries()) {
-    const [node] = assembleNodes([draft], {
+    const [node] = buildNodes([draft], {
       sessionId: 's',
       project: 'p',
       reason: 'forced',
@@ -38,11 +38,11 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
     await index.upsert(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), before: new Map() }));
   }
   const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
-  const kinOf = createKin(index, (id) => nodes[places.get(id) as number]);
+  const kinOf = createSimilarNodeFinder(index, (id) => nodes[places.get(id) as number]);
   const pairs: Pair[] = [];
   for (const [from, node] of nodes.entries()) {
-    for (const { node: other, kinship } of await kinOf(node)) {
-      pairs.push({ from, to: places.get(other.node_id) as number, ...kinship });
+    for (const { node: other, similarity } of await kinOf(node)) {
+      pairs.push({ from, to: places.get(other.node_id) as number, ...similarity });
     }
   }
   return { name: corpus.name, nodes, topics: corpus.nodes.map(({ topic }) => topic), pairs };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { IdSetFile, Import, ImportProgress, ImportTurnsReport } from '../../memory/index.ts';
 import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
-import { isComplete, type PastTurn } from '../../memory/ingest/imported-turn.ts';
+import { type ImportedTurn, isComplete } from '../../memory/ingest/imported-turn.ts';
 import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
 import { absolutePath, importFile } from './import-file.ts';
 import {
@@ -135,14 +135,14 @@ export function createClaudeImport({
     if (report.turns === transcript.turns.length && !dryRun) await done.add([one.version]);
   }
 
-  function selectionOf({ projectDir, sinceMs = 0 }: Input): (turn: PastTurn) => boolean {
+  function selectionOf({ projectDir, sinceMs = 0 }: Input): (turn: ImportedTurn) => boolean {
     const projectOf = createProjectOf(now);
     const project = projectDir === undefined ? null : projectOf(projectDir);
     return (turn) => turn.atMs >= sinceMs && (project === null || projectOf(turn.projectDir) === project);
   }
 
   /** Without the last turn where it may still run. */
-  function endedTurns({ turns }: Transcript): readonly PastTurn[] {
+  function endedTurns({ turns }: Transcript): readonly ImportedTurn[] {
     const last = turns.at(-1);
     const runs = last !== undefined && !isComplete(last) && now() - last.atMs < RUNNING_MS;
     return runs ? turns.slice(0, -1) : turns;

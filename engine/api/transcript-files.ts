@@ -4,7 +4,7 @@ import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import { createTranscriptReader, type Skipped } from '../../memory/ingest/claude-transcript.ts';
-import type { PastTurn } from '../../memory/ingest/imported-turn.ts';
+import type { ImportedTurn } from '../../memory/ingest/imported-turn.ts';
 
 export interface TranscriptFile {
   readonly file: string;
@@ -15,7 +15,7 @@ export interface TranscriptFile {
 }
 
 export interface Transcript {
-  readonly turns: readonly PastTurn[];
+  readonly turns: readonly ImportedTurn[];
   readonly skipped: Skipped;
 }
 

@@ -10,7 +10,7 @@ const LEAST_SHARE = 0.6;
  * Verbatim words of the user are the user's. Else the lowest of the named sources, as long as the text really
  * rests on them; a text that does not could rest on anything the writer saw.
  */
-export function groundedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
+export function attributedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
   const named = shown.filter((turn) => sources.includes(turn.turnId));
   if (saidByUser(text, named)) return 'user';
   const lowest = lowestOrigin(shown.map((turn) => turn.origin));

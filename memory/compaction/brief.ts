@@ -13,7 +13,7 @@ export type SourcedClaim = Claim & { readonly origin: Origin };
 type Claims = Pick<StoredBrief, 'active' | 'hints'>;
 
 /** Gives each claim its origin, one line each, and drops whole claims that do not fit the rendered brief. */
-export function settleBrief(brief: SummaryResult['brief'], originOf: (claim: Claim) => Origin): Claims {
+export function attributeBrief(brief: SummaryResult['brief'], originOf: (claim: Claim) => Origin): Claims {
   const settle = (claims: readonly Claim[]): SourcedClaim[] =>
     claims
       .map((claim) => ({ ...claim, text: neutralLine(claim.text, CLAIM_CHARS), origin: originOf(claim) }))

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import { withoutTools } from '../ingest/turn-trust.ts';
+import { withoutToolOutput } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import { isDraft } from '../model/draft-node.ts';
@@ -15,15 +15,15 @@ import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
 import { atMost, modalityOf } from '../text/content-type.ts';
 import { contentTags, flagsOf } from '../text/system-tags.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { groundedOrigin } from './attribution.ts';
-import { type SourcedClaim, settleBrief } from './brief.ts';
+import { attributedOrigin } from './attribution.ts';
+import { attributeBrief, type SourcedClaim } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';
 
 const ROW_CHARS = 40_000;
 const CALL_CHARS = 200;
 const CALLS = 20;
 
-export interface Assembly {
+export interface NodeSource {
   readonly sessionId: string;
   readonly project: string;
   readonly reason: CompactionReason;
@@ -37,14 +37,14 @@ export interface Assembly {
 }
 
 /** A node for each draft. Its origin is what its text can be shown to rest on; only clean ones may be passive. */
-export function assembleNodes(drafts: readonly ProposedNode[], assembly: Assembly): MemoryNode[] {
-  return drafts.map((draft) => assembleNode(draft, assembly));
+export function buildNodes(drafts: readonly ProposedNode[], assembly: NodeSource): MemoryNode[] {
+  return drafts.map((draft) => buildNode(draft, assembly));
 }
 
-function assembleNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: Assembly): MemoryNode {
+function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: NodeSource): MemoryNode {
   const own = shown.filter((turn) => draft.turns.includes(turn.turnId));
   const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
-  const grounded = texts.map((text) => groundedOrigin(text, draft.turns, shown));
+  const grounded = texts.map((text) => attributedOrigin(text, draft.turns, shown));
   const origin = draft.origin ?? lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
   const turns = own.map((turn) => turn.turnId);
   const now = new Date(assembly.nowMs).toISOString();
@@ -85,7 +85,7 @@ function assembleNode(draft: ProposedNode, { shown, whole = shown, ...assembly }
     facts: draft.facts.map((fact) => ({
       ...fact,
       evidence: [...fact.evidence],
-      origin: groundedOrigin(fact.value, fact.evidence, shown),
+      origin: attributedOrigin(fact.value, fact.evidence, shown),
     })),
   };
 }
@@ -93,22 +93,22 @@ function assembleNode(draft: ProposedNode, { shown, whole = shown, ...assembly }
 /**
  * The new brief with an origin for each claim; claims of the old brief count as turns of the origin they had.
  */
-export function assembleBrief(
+export function buildBrief(
   brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] },
-  assembly: Pick<Assembly, 'sessionId' | 'project' | 'nowMs' | 'shown'> & { readonly old: StoredBrief | null },
+  assembly: Pick<NodeSource, 'sessionId' | 'project' | 'nowMs' | 'shown'> & { readonly old: StoredBrief | null },
 ): StoredBrief {
   const { old } = assembly;
   const former = old === null ? [] : [...old.active, ...old.hints];
   const shown = [...assembly.shown, ...former.flatMap(asTurns)];
   const originOf = (claim: Claim) => {
     const same = former.find((each) => each.text === claim.text);
-    return same?.origin ?? groundedOrigin(claim.text, claim.sources, shown);
+    return same?.origin ?? attributedOrigin(claim.text, claim.sources, shown);
   };
   return {
     session_id: assembly.sessionId,
     project: assembly.project,
     updated_at: new Date(assembly.nowMs).toISOString(),
-    ...settleBrief(brief, originOf),
+    ...attributeBrief(brief, originOf),
   };
 }
 
@@ -146,9 +146,9 @@ export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow
   };
   const turnRows = node.turns.flatMap((turnId): IndexRow[] => {
     const turn = turns.get(turnId);
-    const text = turn === undefined ? '' : saidText(turn);
+    const text = turn === undefined ? '' : spokenText(turn);
     if (turn === undefined || text === '') return [];
-    const { origin } = withoutTools(turn);
+    const { origin } = withoutToolOutput(turn);
     const own = {
       row_id: `${node.node_id}:${turnId}`,
       kind: 'turn',
@@ -192,7 +192,7 @@ function startsWith(tokens: readonly string[], first: readonly string[]): boolea
 }
 
 /** What user and assistant said, and what was called; the output of tools stays out of the index. */
-export function saidText(turn: TurnText): string {
+export function spokenText(turn: TurnText): string {
   const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
   const calls = turn.parts
     .filter((part) => part.kind === 'tool_use')

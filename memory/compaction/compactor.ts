@@ -1,7 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import { withoutTools } from '../ingest/turn-trust.ts';
+import { withoutToolOutput } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { type MemoryNode, nodeId } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
@@ -12,7 +12,7 @@ import type { Store } from '../storage/node-store.ts';
 import { subjectOf } from '../text/actions.ts';
 import { clip } from '../text/sanitize-line.ts';
 import { BUNDLE } from '../text/tool-call-nodes.ts';
-import { assembleBrief, assembleNodes } from './build-nodes.ts';
+import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './revisions.ts';
@@ -47,8 +47,8 @@ export interface Compactor {
   /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
   bundle(batch: Batch, prompt: string): Promise<void>;
   /** What `model` makes of the batch; turns that it left out are filled in locally. */
-  ask(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult>;
-  nodesOf(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
+  summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult>;
+  buildNodes(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
   /** Nothing where a later batch of the session has been compacted already. */
   writeBrief(result: Briefing, batch: Batch): Promise<void>;
   newId(atMs?: number): string;
@@ -93,7 +93,7 @@ export function createCompactor({
     return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
-  const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutTools) });
+  const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutToolOutput) });
 
   async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
     return local.summarize(inputOf(untooled(batch), claims ?? (await claimsOf(batch.sessionId))), never);
@@ -106,12 +106,12 @@ export function createCompactor({
     }
   }
 
-  function nodesOf(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
+  function buildBatchNodes(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
     const { sessionId, project, reason } = batch;
     const shown = writtenBy === local.name ? untooled(batch).turns : batch.turns;
     const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
     const assembly = { sessionId, project, reason, writtenBy, nowMs, shown, whole: batch.turns };
-    const nodes = assembleNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
+    const nodes = buildNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
     return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
   }
 
@@ -126,7 +126,7 @@ export function createCompactor({
     const old = await nodeFiles.readBrief(batch.sessionId);
     const { sessionId, project, turns: shown } = batch;
     const nowMs = batch.past?.atMs ?? clock.now();
-    await nodeFiles.writeBrief(assembleBrief(result.brief, { sessionId, project, nowMs, shown, old }));
+    await nodeFiles.writeBrief(buildBrief(result.brief, { sessionId, project, nowMs, shown, old }));
   }
 
   return {
@@ -137,7 +137,7 @@ export function createCompactor({
       for (const [at, batch] of batches.entries()) {
         if (at > 0) await nextTick();
         const result = await locally(batch, claims);
-        nodes.push(...nodesOf(result, batch, local.name));
+        nodes.push(...buildBatchNodes(result, batch, local.name));
         brief = result.brief;
         claims = [...brief.active, ...brief.hints];
       }
@@ -155,9 +155,9 @@ export function createCompactor({
       const { sessionId, project, reason, turns: shown } = batch;
       const drafts = shown.map((part) => bundleDraft(part, prompt));
       const assembly = { sessionId, project, reason, writtenBy: BUNDLE, nowMs: clock.now(), shown, newId };
-      await store.save(assembleNodes(drafts, assembly), shown);
+      await store.save(buildNodes(drafts, assembly), shown);
     },
-    async ask(model, batch, signal) {
+    async summarize(model, batch, signal) {
       const known = revisions.known(batch.project, batch.turns);
       const input = inputOf(batch, await claimsOf(batch.sessionId));
       const result = await model.summarize({ ...input, known }, signal);
@@ -171,7 +171,7 @@ export function createCompactor({
       const filled = await locally({ ...batch, turns: missing });
       return { ...result, nodes: [...nodes, ...filled.nodes] };
     },
-    nodesOf,
+    buildNodes: buildBatchNodes,
     newId,
     writeBrief,
     writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), untooled(batch)),

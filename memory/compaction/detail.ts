@@ -11,7 +11,7 @@ const SENTENCE_CHARS = 400;
 const DETAIL_CHARS = 2_400;
 
 /** The detail without a model: what was said in the turns, the most telling sentences, in order. */
-export function detailLocally({ turns, summary }: DetailInput): DetailResult {
+export function detailByRules({ turns, summary }: DetailInput): DetailResult {
   const told = turns.filter((turn) => !isIdle(turn)).flatMap(sentencesOf);
   const said = [...new Map(told.map((sentence) => [sentence.text, sentence])).values()];
   const telling = said.filter(({ text, by, worth }) => worth > 0 && !isEmpty(text, by));
@@ -33,7 +33,7 @@ function spoken({ text, by }: Sentence): string {
  * The node with this detail: a line for each sentence, neither markup nor fence in it. Its writer saw all of the
  * turns, so it has the lowest of their origins.
  */
-export function detailed(
+export function withDetail(
   node: MemoryNode,
   { sentences }: DetailResult,
   by: string,

@@ -1,15 +1,15 @@
 import type { Clock } from '../../common/async.ts';
 import { beforeAbort } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import type { Tracker } from '../ingest/task-queue.ts';
-import type { Texts } from '../ingest/turn-reader.ts';
+import type { TaskQueue } from '../ingest/task-queue.ts';
+import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { createBackoff } from '../models/backoff.ts';
 import type { DetailInput, LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import { detailed } from './detail.ts';
+import { withDetail } from './detail.ts';
 import { isSameWork } from './supersede.ts';
 
 export interface DetailedNode extends MemoryNode {
@@ -32,27 +32,27 @@ type Parts = {
   readonly log: Log;
   readonly catalogue: NodeRegistry;
   readonly store: Store;
-  readonly texts: Texts;
-  readonly tracker: Tracker;
+  readonly turnReader: TurnReader;
+  readonly taskQueue: TaskQueue;
 };
 
 const never = new AbortController().signal;
 
 export function createDetails(parts: Parts): Details {
-  const { model, local, quota, clock, log, catalogue, store, texts, tracker } = parts;
+  const { model, local, quota, clock, log, catalogue, store, turnReader, taskQueue } = parts;
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   const underway = new Map<string, Promise<DetailedNode>>();
 
   async function make(node: MemoryNode): Promise<DetailedNode> {
     const own = new Set(node.turns);
-    const turns = (await texts.ofSession(node.session_id)).filter((turn) => own.has(turn.turnId));
+    const turns = (await turnReader.ofSession(node.session_id)).filter((turn) => own.has(turn.turnId));
     if (turns.length === 0) return { ...node, detail_note: 'no detailed summary: the raw turns are not kept here' };
     const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns };
     const asked = await ask(input);
-    if (typeof asked !== 'string') return keep(node, detailed(node, asked.result, asked.by, turns));
+    if (typeof asked !== 'string') return keep(node, withDetail(node, asked.result, asked.by, turns));
     const result = await local.expand(input, never);
-    const fresh = detailed(node, result, local.name, turns);
+    const fresh = withDetail(node, result, local.name, turns);
     if (asked === '') return keep(node, fresh);
     // The model is asked again the next time: this one is shown, not kept.
     return { ...fresh, detail_note: `written without a model: ${asked}` };
@@ -97,7 +97,7 @@ export function createDetails(parts: Parts): Details {
       if (known !== undefined) return known;
       const made = make(node).finally(() => underway.delete(node.node_id));
       underway.set(node.node_id, made);
-      void tracker.run('ingest', () =>
+      void taskQueue.run('ingest', () =>
         made.then(
           () => undefined,
           () => undefined,

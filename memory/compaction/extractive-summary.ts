@@ -13,7 +13,7 @@ import { anchorsOf, contentTokens, tagsOf, topicTokens } from '../text/keywords.
 import { clip } from '../text/sanitize-line.ts';
 import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf, userSentences } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { isShift, type Meanings, topicRuns } from './topic-shift.ts';
+import { isShift, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 
 const SUMMARY_CHARS = 600;
 const CLAIM_CHARS = 200;
@@ -32,10 +32,10 @@ const COMPARED_CHARS = 4_000;
 /** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
 const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
-const UNKNOWN: Meanings = new Map();
+const UNKNOWN: TurnEmbeddings = new Map();
 
 /** The sensor without a model: what the turn is about, and size. */
-export function senseLocally({ buffer, turn }: TopicShiftInput, meanings = UNKNOWN): TopicShiftReading {
+export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, meanings = UNKNOWN): TopicShiftReading {
   const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
   return {
     logic_flow: isShift(turn, buffer, meanings) ? 'BROKEN' : 'MAINTAIN',
@@ -46,11 +46,11 @@ export function senseLocally({ buffer, turn }: TopicShiftInput, meanings = UNKNO
 
 export interface Compacting {
   readonly summaryChars?: number;
-  readonly meanings?: Meanings;
+  readonly meanings?: TurnEmbeddings;
 }
 
 /** The compacter without a model: the sentences themselves, a node for each run of one topic. */
-export function compactLocally(
+export function summarizeByRules(
   input: SummaryInput,
   { summaryChars = SUMMARY_CHARS, meanings = UNKNOWN }: Compacting = {},
 ): SummaryResult {

@@ -2,7 +2,7 @@ import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { isBundled } from '../consolidation/merge-nodes.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import type { Tracker } from '../ingest/task-queue.ts';
+import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import type { IndexFilter, Lane, NodeIndex } from '../search/node-index.ts';
@@ -13,11 +13,11 @@ import { isPairedScript } from '../text/cjk.ts';
 import { contentTokens } from '../text/keywords.ts';
 import {
   chooseLinks,
-  type Kinship,
-  type LinkFit,
-  linkFit,
+  type LinkThresholds,
   linkStrength,
+  linkThresholds,
   MOST_LINKS,
+  type NodeSimilarity,
   sharedTags,
   sharedWords,
 } from './links.ts';
@@ -33,13 +33,13 @@ export interface LinkerParts {
   readonly catalogue: NodeRegistry;
   readonly indexer: Pick<Indexer, 'settled'>;
   readonly store: Pick<Store, 'exclusive'>;
-  readonly tracker: Tracker;
+  readonly taskQueue: TaskQueue;
   readonly log: Log;
 }
 
-export interface Kin {
+export interface SimilarNode {
   readonly node: MemoryNode;
-  readonly kinship: Kinship;
+  readonly similarity: NodeSimilarity;
 }
 
 const ASKED_CHARS = 2_000;
@@ -55,7 +55,7 @@ const WITHOUT: ReadonlySet<Lane> = new Set([
   'trigger',
 ]);
 
-export function createLinker({ index, catalogue, indexer, store, tracker, log }: LinkerParts): Linker {
+export function createLinker({ index, catalogue, indexer, store, taskQueue, log }: LinkerParts): Linker {
   const serial = createSerialQueue((error) =>
     log.warn('memories were not linked; they are found all the same', { error }),
   );
@@ -68,11 +68,11 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
     const ids = [...waiting];
     waiting.clear();
     const chosen = new Map<string, readonly string[]>();
-    const kinOf = createKin(index, (id) => catalogue.get(id));
+    const kinOf = createSimilarNodeFinder(index, (id) => catalogue.get(id));
     for (const id of ids) {
       const node = catalogue.get(id);
       if (node === undefined || !isLinked(node)) continue;
-      const fit = linkFit(index.embedderId(), isPairedScript(node.summary));
+      const fit = linkThresholds(index.embedderId(), isPairedScript(node.summary));
       chosen.set(id, strongest(await kinOf(node), fit));
     }
     if (![...chosen.values()].some((links) => links.length > 0)) return;
@@ -82,10 +82,10 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
     });
   }
 
-  function strongest(kin: readonly Kin[], fit: LinkFit): string[] {
+  function strongest(kin: readonly SimilarNode[], fit: LinkThresholds): string[] {
     const candidates = kin
       .filter((each) => isLinkable(each.node))
-      .map((each) => ({ nodeId: each.node.node_id, strength: linkStrength(each.kinship, fit) }));
+      .map((each) => ({ nodeId: each.node.node_id, strength: linkStrength(each.similarity, fit) }));
     return chooseLinks(candidates, fit.least);
   }
 
@@ -94,7 +94,7 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
       const ids = nodes.filter(isLinked).map((node) => node.node_id);
       const isScheduled = waiting.size > 0;
       for (const id of ids) waiting.add(id);
-      if (waiting.size > 0 && !isScheduled) void tracker.run('indexer', () => serial(work));
+      if (waiting.size > 0 && !isScheduled) void taskQueue.run('indexer', () => serial(work));
     },
   };
 }
@@ -103,10 +103,10 @@ export function createLinker({ index, catalogue, indexer, store, tracker, log }:
  * Nodes of its project that the index finds near it, and how near. Made for some nodes at a time: it keeps the words of
  * those that it met, as nodes of one session meet the same ones.
  */
-export function createKin(
+export function createSimilarNodeFinder(
   index: NodeIndex,
   nodeOf: (id: string) => MemoryNode | undefined,
-): (node: MemoryNode) => Promise<Kin[]> {
+): (node: MemoryNode) => Promise<SimilarNode[]> {
   const met = new Map<MemoryNode, readonly string[]>();
 
   function wordsOf(node: MemoryNode): readonly string[] {
@@ -128,8 +128,8 @@ export function createKin(
     const weights = index.termWeights([...new Set([...own, ...others.flatMap(wordsOf)])], filter);
     return others.map((other) => ({
       node: other,
-      kinship: {
-        similarity: cosines.get(other.node_id) ?? 0,
+      similarity: {
+        cosine: cosines.get(other.node_id) ?? 0,
         words: sharedWords(own, wordsOf(other), weights),
         tags: sharedTags(node.topic_tags, other.topic_tags),
       },

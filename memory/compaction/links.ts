@@ -1,7 +1,7 @@
 /** What speaks for a link between two nodes of a project. */
-export interface Kinship {
+export interface NodeSimilarity {
   /** Cosine of one's summary, asked as a question, and the other's. */
-  readonly similarity: number;
+  readonly cosine: number;
   /** Share of their words that both have, each at its idf. */
   readonly words: number;
   /** Share of their content tags that both have. */
@@ -9,7 +9,7 @@ export interface Kinship {
 }
 
 /** How an embedder's cosines are read; made by `npm run bench:links`, see docs/LINKS.md. */
-export interface LinkFit {
+export interface LinkThresholds {
   readonly similarity: number;
   readonly words: number;
   readonly tags: number;
@@ -26,19 +26,19 @@ export interface Linkable {
 export const MOST_LINKS = 10;
 
 /** One for what nobody fitted: words and tags alone. */
-const UNFITTED: LinkFit = { similarity: 0, words: 1, tags: 0.1, least: 0.3 };
-const FITS: Readonly<Record<string, LinkFit>> = {
+const UNFITTED: LinkThresholds = { similarity: 0, words: 1, tags: 0.1, least: 0.3 };
+const FITS: Readonly<Record<string, LinkThresholds>> = {
   'static-minilm-128-v1': { similarity: 1, words: 1, tags: 0.1, least: 1.1 },
   'hash-ngram-256-v1': { similarity: 1, words: 1, tags: 0.1, least: 0.875 },
 };
 
 /** @param isScript  written in Hangul, kana or Han, which vectors of another scale are made of */
-export function linkFit(embedderId: string, isScript: boolean): LinkFit {
+export function linkThresholds(embedderId: string, isScript: boolean): LinkThresholds {
   return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
 }
 
-export function linkStrength(kinship: Kinship, fit: LinkFit): number {
-  return fit.similarity * kinship.similarity + fit.words * kinship.words + fit.tags * kinship.tags;
+export function linkStrength(similarity: NodeSimilarity, fit: LinkThresholds): number {
+  return fit.similarity * similarity.cosine + fit.words * similarity.words + fit.tags * similarity.tags;
 }
 
 /** The strongest that are strong enough, at most ten; ties by id. */

@@ -2,8 +2,8 @@ import type { Clock } from '../../common/async.ts';
 import { beforeAbort, createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
-import type { Tracker } from '../ingest/task-queue.ts';
-import type { Texts } from '../ingest/turn-reader.ts';
+import type { TaskQueue } from '../ingest/task-queue.ts';
+import type { TurnReader } from '../ingest/turn-reader.ts';
 import { isDraft } from '../model/draft-node.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { replaceDrafts } from '../model/replace-drafts.ts';
@@ -34,15 +34,15 @@ export interface DeferredUpgrades {
 }
 
 /** The compacter's queue: drafts that wait for the model's nodes. */
-export interface Upgrades {
+export interface ModelUpgrades {
   /** Queues the drafts of one batch; returns false where no model will come, so that the brief is up to others. */
   add(drafts: readonly MemoryNode[]): boolean;
   /** Has the model write these anew and waits for it; false where it does not answer, or may not be asked now. */
-  now(drafts: readonly MemoryNode[]): Promise<boolean>;
+  upgrade(drafts: readonly MemoryNode[]): Promise<boolean>;
   /** Batches of drafts that stay until the model answers again; fields as in the status. */
   deferred(): DeferredUpgrades;
   /** Asks about what was deferred, where the model may be asked. */
-  catchUp(): void;
+  retryDeferred(): void;
   close(): Promise<void>;
 }
 
@@ -70,13 +70,14 @@ type Parts = {
   readonly store: Store;
   readonly linker: Linker;
   readonly nodeLimit: NodeLimit;
-  readonly texts: Texts;
-  readonly tracker: Tracker;
+  readonly turnReader: TurnReader;
+  readonly taskQueue: TaskQueue;
   readonly log: Log;
 };
 
-export function createUpgrades(parts: Parts): Upgrades {
-  const { model, quota, clock, catalogue, compactor, revisions, store, linker, nodeLimit, texts, tracker, log } = parts;
+export function createModelUpgrades(parts: Parts): ModelUpgrades {
+  const { model, quota, clock, catalogue, compactor, revisions, store, linker, nodeLimit, turnReader, taskQueue, log } =
+    parts;
   const serial = createSerialQueue((error) =>
     log.error('drafts stay: the model’s nodes could not be stored', { error }),
   );
@@ -86,7 +87,7 @@ export function createUpgrades(parts: Parts): Upgrades {
   let answers = 0;
   let timer: NodeJS.Timeout | null = null;
 
-  const queue = (job: Job): void => void tracker.run('compacter', () => serial(() => work(job)));
+  const queue = (job: Job): void => void taskQueue.run('compacter', () => serial(() => work(job)));
 
   function defer(job: Job): void {
     if (closing.signal.aborted) return;
@@ -116,7 +117,7 @@ export function createUpgrades(parts: Parts): Upgrades {
   async function batchOf(job: Job): Promise<{ batch: Batch; drafts: MemoryNode[] }> {
     const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isDraft);
     const turnIds = new Set(drafts.flatMap((node) => node.turns));
-    const turns = (await texts.ofSession(job.sessionId)).filter((turn) => turnIds.has(turn.turnId));
+    const turns = (await turnReader.ofSession(job.sessionId)).filter((turn) => turnIds.has(turn.turnId));
     const past = pastOf(drafts);
     return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, drafts };
   }
@@ -126,7 +127,7 @@ export function createUpgrades(parts: Parts): Upgrades {
     const { batch, drafts } = await batchOf(job);
     if (model === null || closing.signal.aborted || !gate.isOpen() || batch.turns.length === 0) return false;
     try {
-      const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
+      const result = await beforeAbort(compactor.summarize(model, batch, closing.signal), closing.signal);
       gate.succeeded();
       answers += 1;
       await replace(drafts, result, batch);
@@ -154,7 +155,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       return defer(job);
     }
     try {
-      const result = await beforeAbort(compactor.ask(model, batch, closing.signal), closing.signal);
+      const result = await beforeAbort(compactor.summarize(model, batch, closing.signal), closing.signal);
       gate.succeeded();
       answers += 1;
       await replace(drafts, result, batch);
@@ -178,7 +179,7 @@ export function createUpgrades(parts: Parts): Upgrades {
   }
 
   async function replace(drafts: readonly MemoryNode[], result: SummaryResult, batch: Batch): Promise<void> {
-    const fresh = compactor.nodesOf(result, batch, model?.name ?? '');
+    const fresh = compactor.buildNodes(result, batch, model?.name ?? '');
     await store.exclusive(async (held) => {
       await held.refresh();
       // Some may have been removed or edited while the model was thinking; what is gone stays gone.
@@ -203,11 +204,11 @@ export function createUpgrades(parts: Parts): Upgrades {
       queue(jobOf(first, drafts));
       return gate.isOpen();
     },
-    async now(drafts) {
+    async upgrade(drafts) {
       const [first] = drafts;
       if (first === undefined) return false;
       let isDone = false;
-      await tracker.run('compacter', () =>
+      await taskQueue.run('compacter', () =>
         serial(async () => {
           isDone = await workOnce(jobOf(first, drafts));
         }),
@@ -219,7 +220,7 @@ export function createUpgrades(parts: Parts): Upgrades {
       const until = new Date(clock.now() + gate.waitMs()).toISOString();
       return { deferred: deferred.length, deferred_because: gate.because(), deferred_until: until };
     },
-    catchUp() {
+    retryDeferred() {
       if (deferred.length > 0 && gate.isOpen()) retry();
     },
     async close() {

@@ -4,15 +4,15 @@ import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import { createHearing, type SaidBefore, saidBefore } from '../ingest/external-text.ts';
-import type { FileMemory } from '../ingest/file-references.ts';
+import { createExternalTextTrackers, findRepeatedText, type RepeatedText } from '../ingest/external-text.ts';
+import type { FileReferences } from '../ingest/file-references.ts';
 import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { slimTurn } from '../ingest/redact-turn.ts';
-import { createAwakeSessions, type Session } from '../ingest/session-cache.ts';
-import type { Tracker } from '../ingest/task-queue.ts';
-import type { Texts } from '../ingest/turn-reader.ts';
-import type { TurnBook } from '../ingest/turn-registry.ts';
+import { createSessionCache, type Session } from '../ingest/session-cache.ts';
+import type { TaskQueue } from '../ingest/task-queue.ts';
+import type { TurnReader } from '../ingest/turn-reader.ts';
+import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { readTurn } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/draft-node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
@@ -22,9 +22,9 @@ import type { Store } from '../storage/node-store.ts';
 import type { Journal } from '../storage/turn-log.ts';
 import { type CompactionReason, type CompactionRule, decideCompaction, needsReading } from './compaction.ts';
 import type { Compactor } from './compactor.ts';
-import type { Upgrades } from './model-upgrades.ts';
-import type { Rounds } from './tool-rounds.ts';
-import type { Sensor } from './topic-detector.ts';
+import type { ModelUpgrades } from './model-upgrades.ts';
+import type { ToolRounds } from './tool-rounds.ts';
+import type { TopicDetector } from './topic-detector.ts';
 
 /** Turns that wait to be written; what does not fit is offered again with Claude Code's next request. */
 const PENDING_CHARS = 128_000_000;
@@ -56,50 +56,54 @@ export type PipelineParts = {
   readonly projectOf: (directory: string | null) => string;
   readonly clock: Clock;
   readonly log: Log;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
-  readonly files: FileMemory;
-  readonly rounds: Rounds;
-  readonly upgrades: Upgrades;
-  readonly sensor: Sensor;
+  readonly files: FileReferences;
+  readonly toolRounds: ToolRounds;
+  readonly modelUpgrades: ModelUpgrades;
+  readonly topicDetector: TopicDetector;
   readonly store: Store;
-  readonly texts: Texts;
-  readonly tracker: Tracker;
+  readonly turnReader: TurnReader;
+  readonly taskQueue: TaskQueue;
 };
 
 export function createPipeline(parts: PipelineParts): Pipeline {
-  const { config, journal, projectOf, clock, log, book, catalogue, compactor, upgrades, sensor } = parts;
-  const { files, rounds, store, texts, tracker } = parts;
+  const { config, journal, projectOf, clock, log, turnRegistry, catalogue, compactor, modelUpgrades, topicDetector } =
+    parts;
+  const { files, toolRounds, store, turnReader, taskQueue } = parts;
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const isPatient = config.llm === 'off' || config.compaction.idleMs === 0;
-  const sessions = createAwakeSessions({
-    buffersRest: isPatient,
+  const sessions = createSessionCache({
+    mayEvictBuffered: isPatient,
     onError: (sessionId, error) => log.error('a turn was not taken into memory', { sessionId, error }),
-    onPutAway: rounds.putAway,
+    onEvict: toolRounds.evict,
   });
-  const heardBy = createHearing();
+  const heardBy = createExternalTextTrackers();
   let pendingChars = 0;
   let closed = false;
 
   const run = (session: Session, work: () => Promise<void>, passes = false): Promise<void> =>
-    tracker.run('ingest', () => sessions.run(session, work, passes));
+    taskQueue.run('ingest', () => sessions.run(session, work, passes));
 
   async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
     let stored: JournalTurn;
-    let said: SaidBefore;
+    let said: RepeatedText;
     try {
       await hydrate(session);
-      if (book.isRecorded(turn.turnId)) return;
+      if (turnRegistry.isRecorded(turn.turnId)) return;
       session.project = projectOf(turn.projectDir) || session.project;
       const marks = await files.marksOf(turn);
       const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
       const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
-      if (turn.part !== undefined) return await rounds.ingest(turn, stamp);
-      said = await saidBefore(turn, async () => joinParts(await journal.read(session.id), book.canonical).turns);
-      stored = await rounds.append(turn, stamp);
+      if (turn.part !== undefined) return await toolRounds.ingest(turn, stamp);
+      said = await findRepeatedText(
+        turn,
+        async () => joinParts(await journal.read(session.id), turnRegistry.canonicalId).turns,
+      );
+      stored = await toolRounds.append(turn, stamp);
     } catch (error) {
-      book.release(turn.turnId);
+      turnRegistry.release(turn.turnId);
       throw error;
     }
     take(session, stored, said);
@@ -107,40 +111,40 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   /** Enters a durable turn into the book and, where no node stands for it, into the buffer. */
-  function take(session: Session, stored: JournalTurn, said: SaidBefore): void {
+  function take(session: Session, stored: JournalTurn, said: RepeatedText): void {
     const text = readTurn(stored);
-    files.notice(stored.projectDir, stored.atMs);
-    heardBy(session.id, stored.atMs).take(text, stored.messages, said);
+    files.noteProject(stored.projectDir, stored.atMs);
+    heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
     // One that was put away is read again: its turns are known, and may wait for a node all the same.
-    const isOwn = book.record(stored, text) || isFirst(session, stored.turnId);
-    texts.keep({ ...text, turnId: book.forms(text.turnId)[0] ?? text.turnId });
+    const isOwn = turnRegistry.record(stored, text) || isFirst(session, stored.turnId);
+    turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
     const isCovered = (turnId: string): boolean =>
       catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId);
     // Pieces of documents and past turns get their nodes from who imports them.
     const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
-    if (isOwn && isCaptured && !book.forms(text.turnId).some(isCovered)) {
+    if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(isCovered)) {
       session.buffer.push(slimTurn(text));
     }
   }
 
   function isFirst(session: Session, turnId: string): boolean {
     const isWaiting = session.buffer.some((turn) => turn.turnId === turnId);
-    return !isWaiting && book.canonical(turnId) === turnId && book.sessionOf(turnId) === session.id;
+    return !isWaiting && turnRegistry.canonicalId(turnId) === turnId && turnRegistry.sessionOf(turnId) === session.id;
   }
 
   async function hydrate(session: Session): Promise<void> {
     session.hydration ??= (async () => {
-      const isAgain = book.session(session.id) !== undefined;
+      const isAgain = turnRegistry.session(session.id) !== undefined;
       const records = await journal.read(session.id);
-      for (const part of records) if (part.part !== undefined) rounds.enter(part);
-      const { turns } = joinParts(records, book.canonical);
+      for (const part of records) if (part.part !== undefined) toolRounds.restore(part);
+      const { turns } = joinParts(records, turnRegistry.canonicalId);
       for (const [at, stored] of turns.entries()) {
         session.project = stored.project || session.project;
-        if (stored.part === undefined) take(session, stored, await saidBefore(stored, () => turns.slice(0, at)));
+        if (stored.part === undefined) take(session, stored, await findRepeatedText(stored, () => turns.slice(0, at)));
         // Long histories are read beside running streams.
         await nextTick();
       }
-      await rounds.draftNodes(session.id);
+      await toolRounds.draftNodes(session.id);
       if (!isAgain) requeueDrafts(session);
     })().catch((error: unknown) => {
       // A disk that comes back is asked again.
@@ -156,7 +160,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const own = catalogue.all().filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node));
     const recent = own.filter((node) => node.created_at >= since).toReversed();
     for (const at of new Set(recent.map((node) => node.created_at))) {
-      upgrades.add(recent.filter((node) => node.created_at === at));
+      modelUpgrades.add(recent.filter((node) => node.created_at === at));
     }
   }
 
@@ -174,11 +178,11 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     session.sensing = true;
     const buffer = session.buffer.slice(-1 - SENSED, -1);
     const work = async (): Promise<void> => {
-      const reading = await sensor.sense({ sessionId: session.id, buffer, turn });
+      const reading = await topicDetector.detect({ sessionId: session.id, buffer, turn });
       session.sensing = false;
       void run(session, () => apply(session, turn, reading));
     };
-    void tracker.run('sensor', work);
+    void taskQueue.run('sensor', work);
   }
 
   async function apply(session: Session, turn: TurnText, reading: TopicShiftReading): Promise<void> {
@@ -193,10 +197,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     for (let left = Math.min(count, session.buffer.length); left > 0; ) {
       const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
       const batch = { sessionId: session.id, project: session.project, reason, turns };
-      const stoodIn = await compactor.draftNodes([batch], (fresh) => rounds.childrenOf(fresh, turns));
+      const stoodIn = await compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns));
       session.buffer = session.buffer.slice(turns.length);
       left -= turns.length;
-      if (!upgrades.add(stoodIn.nodes)) await compactor.writeLocalBrief(batch, stoodIn);
+      if (!modelUpgrades.add(stoodIn.nodes)) await compactor.writeLocalBrief(batch, stoodIn);
     }
   }
 
@@ -221,7 +225,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 
   async function compactTails(): Promise<void> {
     await Promise.all(sessions.all().map((session) => compactTail(session)));
-    for (const id of sessions.waiting()) await compactTail(sessions.of(id));
+    for (const id of sessions.evictedWithTurns()) await compactTail(sessions.restore(id));
   }
 
   function armIdle(session: Session): void {
@@ -234,15 +238,15 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   }
 
   function offer(turn: CapturedTurn): void {
-    if (!book.take(turn.turnId)) return;
+    if (!turnRegistry.reserve(turn.turnId)) return;
     const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
     if (pendingChars > 0 && pendingChars + chars > PENDING_CHARS) {
-      book.release(turn.turnId);
+      turnRegistry.release(turn.turnId);
       log.warn('too much waits to be written; a turn is left for later', { sessionId: turn.sessionId });
       return;
     }
     pendingChars += chars;
-    const session = sessions.of(turn.sessionId);
+    const session = sessions.restore(turn.sessionId);
     void run(session, () => ingest(session, turn).finally(() => (pendingChars -= chars)));
   }
 
@@ -255,32 +259,32 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       }
     },
     prepare(sessionId, turnIds) {
-      const wanted = new Set(turnIds.flatMap((turnId) => book.forms(turnId)));
-      for (const id of new Set([sessionId, ...[...wanted].flatMap((turnId) => book.sessionOf(turnId) ?? [])])) {
-        const session = sessions.of(id);
+      const wanted = new Set(turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)));
+      for (const id of new Set([sessionId, ...[...wanted].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])])) {
+        const session = sessions.restore(id);
         void run(session, async () => {
           await hydrate(session);
           const last = session.buffer.findLastIndex((turn) =>
-            book.forms(turn.turnId).some((turnId) => wanted.has(turnId)),
+            turnRegistry.aliases(turn.turnId).some((turnId) => wanted.has(turnId)),
           );
           await compact(session, last + 1, 'forced');
-          await rounds.draftNodes(id);
+          await toolRounds.draftNodes(id);
         });
       }
     },
     notice,
     showed(sessionId, lines) {
-      for (const line of lines) heardBy(sessionId, clock.now()).hear(line);
+      for (const line of lines) heardBy(sessionId, clock.now()).addText(line);
     },
     hydrate(sessionId) {
-      const session = sessions.of(sessionId);
+      const session = sessions.restore(sessionId);
       const read = async (): Promise<void> => {
         await hydrate(session);
         await decide(session);
       };
       return run(session, read, true);
     },
-    compactTail: (sessionId) => handOver(sessions.of(sessionId)),
+    compactTail: (sessionId) => handOver(sessions.restore(sessionId)),
     compactTails,
     async close() {
       closed = true;
@@ -292,9 +296,9 @@ export function createPipeline(parts: PipelineParts): Pipeline {
 
   async function notice(sessionId: string, project: string): Promise<void> {
     if (sessions.has(sessionId)) return;
-    sessions.of(sessionId).project = project;
+    sessions.restore(sessionId).project = project;
     if (config.llm === 'off' || project === '') return;
     const waiting = sessions.all().filter((each) => each.project === project && each.buffer.length > 0);
-    await Promise.all([...waiting, ...sessions.waiting(project).map(sessions.of)].map(handOver));
+    await Promise.all([...waiting, ...sessions.evictedWithTurns(project).map(sessions.restore)].map(handOver));
   }
 }

@@ -7,7 +7,7 @@ import { isPast } from '../model/validity.ts';
 import type { KnownStatement } from '../models/language-model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { topicTokens } from '../text/keywords.ts';
-import { mayConcern, openFacts, revised, revisingTopics } from './supersede.ts';
+import { closeSuperseded, mayConcern, openFacts, revisingTopics } from './supersede.ts';
 import { topicsOf } from './supersession-patterns.ts';
 
 /** Nodes looked at before others get their turn. */
@@ -36,7 +36,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
       const ids = new Set(fresh.map((node) => node.node_id));
       const changed = new Map(fresh.map((node) => [node.node_id, node]));
       const close = (former: MemoryNode, next: MemoryNode, said?: readonly StatementRef[]): void => {
-        const closed = revised(former, next, said);
+        const closed = closeSuperseded(former, next, said);
         if (closed !== former) changed.set(former.node_id, closed);
       };
       const ordered = [...fresh.entries()].sort(([, a], [, b]) => a.valid_from.localeCompare(b.valid_from));

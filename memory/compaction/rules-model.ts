@@ -1,9 +1,9 @@
 import type { Corpus, Embedder } from '../embeddings/embedder.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { LanguageModel } from '../models/language-model.ts';
-import { detailLocally } from './detail.ts';
-import { compactLocally, senseLocally } from './extractive-summary.ts';
-import { type Meanings, meantText } from './topic-shift.ts';
+import { detailByRules } from './detail.ts';
+import { detectTopicShiftByRules, summarizeByRules } from './extractive-summary.ts';
+import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
 
 export interface LocalModelOptions {
   /** Tells topics apart by what is meant; words alone do without it. */
@@ -19,12 +19,12 @@ const TALK: Corpus = {
 
 /** The floor under every other model: no process, no network, the same answer for the same turns. */
 export function createLocalModel({ embedder }: LocalModelOptions = {}): LanguageModel {
-  async function meaningsOf(turns: readonly TurnText[]): Promise<Meanings> {
+  async function meaningsOf(turns: readonly TurnText[]): Promise<TurnEmbeddings> {
     const found = new Map<TurnText, Float32Array>();
     if (embedder === undefined) return found;
     try {
       for (const turn of turns) {
-        const { vector, comparedWith } = await embedder.embedQuery(meantText(turn), TALK);
+        const { vector, comparedWith } = await embedder.embedQuery(embeddedText(turn), TALK);
         if (comparedWith === 'vector') found.set(turn, vector);
       }
     } catch {
@@ -38,15 +38,15 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
     name: 'local',
     detectTopicShift: async (input, signal) => {
       signal.throwIfAborted();
-      return senseLocally(input, await meaningsOf([...input.buffer, input.turn]));
+      return detectTopicShiftByRules(input, await meaningsOf([...input.buffer, input.turn]));
     },
     summarize: async (input, signal) => {
       signal.throwIfAborted();
-      return compactLocally(input, { meanings: await meaningsOf(input.turns) });
+      return summarizeByRules(input, { meanings: await meaningsOf(input.turns) });
     },
     expand: async (input, signal) => {
       signal.throwIfAborted();
-      return detailLocally(input);
+      return detailByRules(input);
     },
     close: async () => {},
   };

@@ -6,7 +6,7 @@ import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model
 import { hashOf } from '../search/string-interner.ts';
 import { anchorsOf } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { LEAST_SHARED, revisesStatement, type Stated, stated } from './supersession-patterns.ts';
+import { LEAST_SHARED, type ParsedStatement, parseStatement, revisesStatement } from './supersession-patterns.ts';
 
 interface OpenFact {
   readonly text: string;
@@ -17,7 +17,7 @@ interface OpenFact {
 
 /** One thing that a node says. */
 interface Statement {
-  readonly stated: Stated;
+  readonly stated: ParsedStatement;
   readonly origin: Origin;
   readonly polarity: Fact['polarity'];
   /** Null for a part of the summary that no fact says. */
@@ -28,7 +28,7 @@ interface Statement {
 const LATELY = 64;
 let lately = new WeakMap<MemoryNode, readonly Statement[]>();
 let latelyCount = 0;
-const gists = new WeakMap<MemoryNode, Gist>();
+const fingerprints = new WeakMap<MemoryNode, TokenFingerprint>();
 
 /** What of a node is still so. */
 function openStatements(node: MemoryNode): readonly Statement[] {
@@ -47,14 +47,14 @@ function openStatements(node: MemoryNode): readonly Statement[] {
 function statementsOf(node: MemoryNode): Statement[] {
   const facts = openFacts(node).map(({ text, origin, fact }): Statement => {
     const { polarity } = node.facts[fact] as Fact;
-    return { stated: stated(text), origin, polarity, fact };
+    return { stated: parseStatement(text), origin, polarity, fact };
   });
   const isFact = toldBy(node.facts);
   const rest = summaryParts(node)
     .filter(({ text }) => !isFact(text))
     .map(({ text, isUsers }): Statement => {
       const origin = isUsers ? 'user' : node.origin;
-      return { stated: stated(text), origin, polarity: 'positive', fact: null };
+      return { stated: parseStatement(text), origin, polarity: 'positive', fact: null };
     });
   return [...facts, ...rest];
 }
@@ -82,12 +82,12 @@ export function revisingTopics(node: MemoryNode): string[] {
 
 /** False only where `next` revises nothing in `former`; next to nothing where both were asked for before. */
 export function mayConcern(next: MemoryNode, former: MemoryNode): boolean {
-  return mayRevise(gistFor(next), gistFor(former));
+  return mayRevise(fingerprintOf(next), fingerprintOf(former));
 }
 
-function gistFor(node: MemoryNode): Gist {
-  const known = gists.get(node) ?? gistOf(openStatements(node).map((statement) => statement.stated));
-  gists.set(node, known);
+function fingerprintOf(node: MemoryNode): TokenFingerprint {
+  const known = fingerprints.get(node) ?? tokenFingerprint(openStatements(node).map((statement) => statement.stated));
+  fingerprints.set(node, known);
   return known;
 }
 
@@ -98,7 +98,7 @@ function gistFor(node: MemoryNode): Gist {
  *
  * @param named  what the writer of `next` says that it revises
  */
-export function revised(former: MemoryNode, next: MemoryNode, named: readonly StatementRef[] = []): MemoryNode {
+export function closeSuperseded(former: MemoryNode, next: MemoryNode, named: readonly StatementRef[] = []): MemoryNode {
   if (!isBefore(former, next)) return former;
   const own = named.filter(({ nodeId }) => nodeId === former.node_id);
   if (own.length === 0 && !mayConcern(next, former)) return former;
@@ -121,7 +121,7 @@ export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]
   if (closed.length === 0 || last === undefined) return heir;
   const isClosedBy = toldBy(closed);
   const open = heir.facts.filter((fact) => !isClosedBy(`${fact.concept}: ${fact.value}`));
-  return settled({ ...heir, facts: [...open, ...closed] });
+  return closeIfSuperseded({ ...heir, facts: [...open, ...closed] });
 }
 
 /** Open again is what was revised only by nodes that are gone. */
@@ -181,11 +181,11 @@ function withClosed(former: MemoryNode, closed: readonly Statement[], next: Memo
         ...end,
       }),
     );
-  return settled({ ...former, facts: [...facts, ...added] });
+  return closeIfSuperseded({ ...former, facts: [...facts, ...added] });
 }
 
 /** Past as a whole where nothing that it says is still so. */
-function settled(node: MemoryNode): MemoryNode {
+function closeIfSuperseded(node: MemoryNode): MemoryNode {
   const closed = node.facts.filter(isClosed);
   if (closed.length < node.facts.length || currentSummary(node) !== null) return node;
   const last = closed.toSorted((a, b) => (a.valid_to ?? '').localeCompare(b.valid_to ?? '')).at(-1);
@@ -201,7 +201,7 @@ function settled(node: MemoryNode): MemoryNode {
  * What stays in memory of a node's statements: their words in two bytes each, by hash, in order. A string, since an
  * array of so few numbers takes several times as much.
  */
-type Gist = string;
+type TokenFingerprint = string;
 
 /** The word says what a revising statement is about. */
 const SUBJECT = 1;
@@ -210,7 +210,7 @@ const FORMER = 2;
 const ROLES = SUBJECT | FORMER;
 const HASH = 0xffff - ROLES;
 
-export function gistOf(statements: readonly Stated[]): Gist {
+export function tokenFingerprint(statements: readonly ParsedStatement[]): TokenFingerprint {
   const roles = new Map<string, number>();
   const add = (words: Iterable<string>, role: number): void => {
     for (const word of words) roles.set(word, (roles.get(word) ?? 0) | role);
@@ -229,7 +229,7 @@ export function gistOf(statements: readonly Stated[]): Gist {
  * False only where no statement of `next` revises one of `former`; both need not be taken apart for it. Words of one hash
  * are counted each, so that whatever `revisesStatement` finds is found here.
  */
-export function mayRevise(next: Gist, former: Gist): boolean {
+export function mayRevise(next: TokenFingerprint, former: TokenFingerprint): boolean {
   let shared = 0;
   for (let at = 0, other = 0; at < next.length && other < former.length; ) {
     const word = next.charCodeAt(at);

@@ -16,7 +16,7 @@ const SHARED = 0.6;
 export const LEAST_SHARED = 2;
 
 /** What of a statement is compared. */
-export interface Stated {
+export interface ParsedStatement {
   readonly text: string;
   readonly tokens: ReadonlySet<string>;
   readonly topics: ReadonlySet<string>;
@@ -51,7 +51,7 @@ export function topicsOf(text: string): string[] {
   return topicTokens(text).filter((token) => !/^[a-z]$/.test(token));
 }
 
-export function stated(text: string): Stated {
+export function parseStatement(text: string): ParsedStatement {
   const values = valuesOf(text).map((value): Value => {
     return { word: value.toLowerCase(), tokens: tokenize(value), kind: kindOf(value) };
   });
@@ -77,7 +77,7 @@ export function stated(text: string): Stated {
  * Whether `next` states a new value for what `former` is about, and says by its words that it does. Strict: two
  * statements that each name something of their own ("staging", "production") are about different things.
  */
-export function revisesStatement(next: Stated, former: Stated): boolean {
+export function revisesStatement(next: ParsedStatement, former: ParsedStatement): boolean {
   const { cue } = next;
   if (cue === null || next.text === former.text) return false;
   const gone = former.uses ? next.formers.filter(({ tokens }) => saysAll(former, tokens)) : [];
@@ -95,7 +95,7 @@ export function revisesStatement(next: Stated, former: Stated): boolean {
 }
 
 /** False for most pairs of statements, at little cost. */
-function mayRestate(cue: Cue, former: Stated): boolean {
+function mayRestate(cue: Cue, former: ParsedStatement): boolean {
   let shared = 0;
   for (const token of cue.topics) if (former.topics.has(token)) shared += 1;
   if (shared < LEAST_SHARED) return false;
@@ -109,19 +109,23 @@ interface Naming {
 }
 
 /** "vitest instead of jest", said of what `former` says jest is used for, or of everything. */
-function namesFormer({ text, gone, subject }: Naming, former: Stated, formerSubject: readonly string[]): boolean {
+function namesFormer(
+  { text, gone, subject }: Naming,
+  former: ParsedStatement,
+  formerSubject: readonly string[],
+): boolean {
   if (former.formers.some(({ word }) => gone.some((each) => each.word === word))) return false;
   const pair = [...gone, ...captured(SUCCESSOR, text)].flatMap(({ tokens }) => tokens);
   const about = subject.filter((token) => !pair.includes(token));
   return about.every((token) => formerSubject.includes(token)) && pair.length > gone.length;
 }
 
-function saysAll({ tokens }: Stated, wanted: readonly string[]): boolean {
+function saysAll({ tokens }: ParsedStatement, wanted: readonly string[]): boolean {
   return wanted.length > 0 && wanted.every((token) => tokens.has(token));
 }
 
 /** Values of the one that the other does not have. */
-function own(one: Stated, other: Stated): Value[] {
+function own(one: ParsedStatement, other: ParsedStatement): Value[] {
   if (one.values.length === 0) return [];
   const words = other.text.toLowerCase().split(/[^\p{L}\p{N}_@./:-]+/u);
   const said = new Set(words.map((word) => word.replace(/[./:-]+$/, '')));
@@ -142,7 +146,7 @@ function captured(pattern: RegExp, text: string): Word[] {
 }
 
 /** Topics but for those of values that the other one does not say at all. */
-function without(topics: ReadonlySet<string>, values: readonly Value[], other: Stated): string[] {
+function without(topics: ReadonlySet<string>, values: readonly Value[], other: ParsedStatement): string[] {
   const gone = values.flatMap(({ tokens }) => tokens).filter((token) => !other.tokens.has(token));
   return [...topics].filter((token) => !gone.includes(token));
 }

@@ -2,9 +2,9 @@ import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { redactTurn } from '../ingest/redact-turn.ts';
-import type { Texts } from '../ingest/turn-reader.ts';
-import type { TurnBook } from '../ingest/turn-registry.ts';
-import { readTainted } from '../ingest/turn-trust.ts';
+import type { TurnReader } from '../ingest/turn-reader.ts';
+import type { TurnRegistry } from '../ingest/turn-registry.ts';
+import { readTurnPart } from '../ingest/turn-trust.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -18,13 +18,13 @@ import type { Compactor } from './compactor.ts';
  * Rounds of turns that still run. Each part is written once; the turn that it belongs to is written without what its
  * parts hold already, and its nodes become the parents of theirs.
  */
-export interface Rounds {
+export interface ToolRounds {
   /** Writes a part and a node for it. @throws what journal and node files throw */
   ingest(part: CapturedTurn, stamp: Stamp): Promise<void>;
   /** Enters a part that is on disk. */
-  enter(part: JournalTurn): void;
+  restore(part: JournalTurn): void;
   /** What is known of the session's parts is on disk, and entered again when it comes back. */
-  putAway(sessionId: string): void;
+  evict(sessionId: string): void;
   /** Writes a whole turn; the record with all of its messages. @throws what the journal throws */
   append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn>;
   /** Nodes for the parts of a session that nothing stands for. */
@@ -37,7 +37,7 @@ export interface Rounds {
 type Stamp = Pick<JournalTurn, 'project' | 'files' | 'echoes'>;
 
 /** What is known of a part when the next one comes. */
-interface Entered {
+interface PartState {
   readonly sessionId: string;
   readonly project: string;
   /** What the user asked for in its turn, as far as a line of memory could show it. */
@@ -50,35 +50,35 @@ const PROMPT_CHARS = 400;
 type Parts = {
   readonly journal: Journal;
   readonly redactor: Redactor;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
   readonly compactor: Compactor;
   readonly store: Store;
-  readonly texts: Texts;
+  readonly turnReader: TurnReader;
   /** The user removed it: nothing of it is written again. */
   readonly isForgotten: (turnId: string) => boolean;
 };
 
-export function createRounds(parts: Parts): Rounds {
-  const { journal, redactor, book, catalogue, compactor, store, texts, isForgotten } = parts;
-  const entered = new Map<string, Entered>();
+export function createToolRounds(parts: Parts): ToolRounds {
+  const { journal, redactor, turnRegistry, catalogue, compactor, store, turnReader, isForgotten } = parts;
+  const entered = new Map<string, PartState>();
 
-  function enter(part: JournalTurn): TurnText {
+  function restore(part: JournalTurn): TurnText {
     const before = entered.get(part.part?.after ?? '');
     // What came before a part is not known where its predecessor is not: then it may be anything.
     const startsTainted = before?.tainted ?? part.part?.after !== null;
-    const { text, tainted } = readTainted(part, startsTainted);
+    const { text, tainted } = readTurnPart(part, startsTainted);
     const prompt = before?.prompt ?? text.user.slice(0, PROMPT_CHARS);
-    book.record(part, text);
-    const name = book.canonical(part.turnId);
-    texts.keep({ ...text, turnId: name });
+    turnRegistry.record(part, text);
+    const name = turnRegistry.canonicalId(part.turnId);
+    turnReader.keep({ ...text, turnId: name });
     const { sessionId, project } = part;
     entered.set(part.turnId, { sessionId, project, prompt, tainted });
     return { ...text, turnId: name };
   }
 
   async function write(part: CapturedTurn, stamp: Stamp): Promise<TurnText> {
-    return enter(await journal.append({ ...(await redactTurn(part, redactor)), ...stamp }));
+    return restore(await journal.append({ ...(await redactTurn(part, redactor)), ...stamp }));
   }
 
   async function bundle(part: TurnText): Promise<void> {
@@ -89,15 +89,17 @@ export function createRounds(parts: Parts): Rounds {
   }
 
   function isCovered(turnId: string): boolean {
-    return book.forms(turnId).some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
+    return turnRegistry
+      .aliases(turnId)
+      .some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
   }
 
   /** The turn's parts, all of them written in its own session; empty where that cannot be. */
   async function writtenParts(turn: CapturedTurn, stamp: Stamp): Promise<NonNullable<CapturedTurn['parts']>> {
     const own = turn.parts ?? [];
-    const isOwn = (turnId: string): boolean => book.sessionOf(turnId) === turn.sessionId;
+    const isOwn = (turnId: string): boolean => turnRegistry.sessionOf(turnId) === turn.sessionId;
     if (!own.some(({ turnId }) => isOwn(turnId))) return [];
-    if (own.some(({ turnId }) => book.isRecorded(turnId) && !isOwn(turnId))) return [];
+    if (own.some(({ turnId }) => turnRegistry.isRecorded(turnId) && !isOwn(turnId))) return [];
     let from = 0;
     for (const [index, { turnId, messages }] of own.entries()) {
       const { parts: _, ...rest } = turn;
@@ -110,8 +112,8 @@ export function createRounds(parts: Parts): Rounds {
   }
 
   return {
-    enter,
-    putAway(sessionId) {
+    restore,
+    evict(sessionId) {
       for (const [turnId, known] of entered) if (known.sessionId === sessionId) entered.delete(turnId);
     },
     async ingest(part, stamp) {
@@ -125,17 +127,19 @@ export function createRounds(parts: Parts): Rounds {
       const tail = { ...turn, messages: turn.messages.slice(held) };
       const stored = await journal.append({ ...(await redactTurn(tail, redactor)), ...stamp, tail: true });
       const records = await journal.read(turn.sessionId);
-      return joinParts(records, book.canonical).turns.find(({ turnId }) => turnId === stored.turnId) ?? stored;
+      return (
+        joinParts(records, turnRegistry.canonicalId).turns.find(({ turnId }) => turnId === stored.turnId) ?? stored
+      );
     },
     async draftNodes(sessionId) {
       const own = [...entered].filter(([, known]) => known.sessionId === sessionId).map(([turnId]) => turnId);
-      const bare = new Set(own.filter((turnId) => book.wholesOf(turnId).length === 0 && !isCovered(turnId)));
+      const bare = new Set(own.filter((turnId) => turnRegistry.wholesOf(turnId).length === 0 && !isCovered(turnId)));
       if (bare.size === 0) return;
-      for (const part of await texts.ofSession(sessionId)) if (bare.has(part.turnId)) await bundle(part);
+      for (const part of await turnReader.ofSession(sessionId)) if (bare.has(part.turnId)) await bundle(part);
     },
     childrenOf(nodes, turns) {
       return nodes.flatMap((parent) => {
-        const rounds = roundsBelow(parent, book, catalogue);
+        const rounds = roundsBelow(parent, turnRegistry, catalogue);
         const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
         return rounds.length > 0 ? rounds : callNodes(parent, actionsOf(own), compactor.newId);
       });
@@ -143,8 +147,10 @@ export function createRounds(parts: Parts): Rounds {
   };
 }
 
-function roundsBelow(parent: MemoryNode, book: TurnBook, catalogue: NodeRegistry): MemoryNode[] {
-  const turnIds = parent.turns.flatMap((turnId) => book.partsOf(turnId)).flatMap((turnId) => book.forms(turnId));
+function roundsBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: NodeRegistry): MemoryNode[] {
+  const turnIds = parent.turns
+    .flatMap((turnId) => turnRegistry.partsOf(turnId))
+    .flatMap((turnId) => turnRegistry.aliases(turnId));
   const ids = new Set(turnIds.flatMap((turnId) => catalogue.nodesCovering(turnId)));
   return [...ids].flatMap((id): MemoryNode[] => {
     const node = catalogue.get(id);

@@ -4,18 +4,18 @@ import type { Log } from '../../common/log.ts';
 import { createBackoff } from '../models/backoff.ts';
 import type { LanguageModel, TopicShiftInput, TopicShiftReading } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
-import { driftOf } from './topic-shift.ts';
+import { wordDrift } from './topic-shift.ts';
 
-export interface Sensor {
+export interface TopicDetector {
   /**
    * The local reading where the turn's words are clear, else the model's; the local one again where the model is
    * missing, failing, late, or held back by the quota. Never rejects.
    */
-  sense(input: TopicShiftInput): Promise<TopicShiftReading>;
+  detect(input: TopicShiftInput): Promise<TopicShiftReading>;
   close(): void;
 }
 
-export function createSensor({
+export function createTopicDetector({
   model,
   local,
   quota,
@@ -27,13 +27,13 @@ export function createSensor({
   readonly quota?: ModelQuota;
   readonly clock: Clock;
   readonly log: Log;
-}): Sensor {
+}): TopicDetector {
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
   const locally = (input: TopicShiftInput): Promise<TopicShiftReading> =>
     local.detectTopicShift(input, new AbortController().signal);
   return {
-    async sense(input) {
+    async detect(input) {
       const clear = readFlow(input);
       if (clear.kind === 'clear') return { ...(await locally(input)), logic_flow: clear.flow };
       if (model !== null && gate.isOpen() && !closing.signal.aborted) {
@@ -52,7 +52,7 @@ export function createSensor({
   };
 }
 
-interface SensorThresholds {
+interface TopicThresholds {
   /** Drift below which a turn goes on with what was going on. */
   readonly maintainBelow: number;
   /** Drift from which it has nothing to do with it. */
@@ -60,7 +60,7 @@ interface SensorThresholds {
 }
 
 /** Fitted with `npm run bench:sensor`: from 0.5 on topics of coding work begin, from 0.85 to 0.95 chats still go on. */
-export const SENSOR_THRESHOLDS: SensorThresholds = { maintainBelow: 0.5, brokenFrom: 0.95 };
+export const TOPIC_THRESHOLDS: TopicThresholds = { maintainBelow: 0.5, brokenFrom: 0.95 };
 
 /** What is clear of a turn without a model; `because` says by what. */
 type Flow =
@@ -79,12 +79,12 @@ const SWITCH =
 const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 
 /** Whether the newest turn goes on with those before it, as far as its words leave no doubt. Costs nothing. */
-export function readFlow({ buffer, turn }: TopicShiftInput, thresholds = SENSOR_THRESHOLDS): Flow {
+export function readFlow({ buffer, turn }: TopicShiftInput, thresholds = TOPIC_THRESHOLDS): Flow {
   if (buffer.length === 0) return { kind: 'clear', flow: 'MAINTAIN', because: 'first' };
   const prompt = turn.user.trim();
   if (SWITCH.test(prompt.replace(LEAD, ''))) return { kind: 'clear', flow: 'BROKEN', because: 'said_so' };
   if (GREETING.test(prompt)) return { kind: 'doubt' };
-  const drift = driftOf(turn, buffer);
+  const drift = wordDrift(turn, buffer);
   if (drift === null) return { kind: 'clear', flow: 'MAINTAIN', because: 'few_words' };
   if (drift < thresholds.maintainBelow) return { kind: 'clear', flow: 'MAINTAIN', because: 'same_words' };
   if (drift >= thresholds.brokenFrom) return { kind: 'clear', flow: 'BROKEN', because: 'other_words' };

@@ -3,7 +3,7 @@ import type { TurnText } from '../model/turn.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { isIdle } from '../text/sentences.ts';
 /** Vectors of turns, all of one embedder; a turn without one is judged by its words. */
-export type Meanings = ReadonlyMap<TurnText, Float32Array>;
+export type TurnEmbeddings = ReadonlyMap<TurnText, Float32Array>;
 
 /** What speaks for another topic, and how loud. Fitted with `npm run bench:local`, see decision 0016. */
 const WEIGHTS = {
@@ -37,13 +37,13 @@ const FILES_OF = 3;
 const MAX_RUN = 6;
 
 /** Whether `turn` leaves what the turns before it were about. */
-export function isShift(turn: TurnText, before: readonly TurnText[], meanings: Meanings): boolean {
+export function isShift(turn: TurnText, before: readonly TurnText[], meanings: TurnEmbeddings): boolean {
   const near = before.slice(-NEIGHBOURS);
   const last = near.at(-1);
   if (last === undefined || isIdle(turn)) return false;
   const greets = GREETING.test(turn.user.trim());
   const announced = TURNS_ON.test(turn.user.trim());
-  if (!greets && !announced && driftOf(turn, near, LEAST_WORDS) === null) return false;
+  if (!greets && !announced && wordDrift(turn, near, LEAST_WORDS) === null) return false;
   const paused = turn.atMs - last.atMs >= PAUSE_MS;
   const score =
     WEIGHTS.newWords * newWords(turn, near) +
@@ -60,7 +60,7 @@ export function isShift(turn: TurnText, before: readonly TurnText[], meanings: M
  * Consecutive turns of one topic; a run ends where the topic does, after six turns that say something, and where turns
  * that a stranger's text entered begin or end: who says what stays apart. Idle turns go with the run they stand in.
  */
-export function topicRuns(turns: readonly TurnText[], meanings: Meanings): TurnText[][] {
+export function topicRuns(turns: readonly TurnText[], meanings: TurnEmbeddings): TurnText[][] {
   const runs: { readonly turns: TurnText[]; readonly told: TurnText[] }[] = [];
   for (const turn of turns) {
     const run = runs.at(-1);
@@ -74,7 +74,7 @@ export function topicRuns(turns: readonly TurnText[], meanings: Meanings): TurnT
   return runs.map((run) => run.turns);
 }
 
-function endsAt(turn: TurnText, told: readonly TurnText[], meanings: Meanings): boolean {
+function endsAt(turn: TurnText, told: readonly TurnText[], meanings: TurnEmbeddings): boolean {
   const last = told.at(-1);
   if (last === undefined) return false;
   const isApart = isCleanOrigin(last.origin) !== isCleanOrigin(turn.origin);
@@ -84,22 +84,22 @@ function endsAt(turn: TurnText, told: readonly TurnText[], meanings: Meanings): 
 function newWords(turn: TurnText, before: readonly TurnText[]): number {
   const asked = topicTokens(turn.user.slice(0, TEXT_CHARS));
   if (asked.length === 0) return 0.5;
-  const known = new Set(before.flatMap((each) => topicTokens(meantText(each))));
+  const known = new Set(before.flatMap((each) => topicTokens(embeddedText(each))));
   return asked.filter((token) => !known.has(token)).length / asked.length;
 }
 
 /** 0 where vectors are missing: then nothing is known. */
-function relativeDrift(turn: TurnText, before: readonly TurnText[], meanings: Meanings): number {
+function relativeDrift(turn: TurnText, before: readonly TurnText[], meanings: TurnEmbeddings): number {
   const own = meanings.get(turn);
   const others = before.flatMap((each) => meanings.get(each) ?? []);
   const size = own?.length ?? 0;
   if (own === undefined || others.length === 0 || others.some((each) => each.length !== size)) return 0;
-  const away = 1 - closeness(own, others);
+  const away = 1 - cosine(own, others);
   if (others.length === 1) return 0;
   const usual = others.slice(1).map(
     (each) =>
       1 -
-      closeness(
+      cosine(
         each,
         others.filter((other) => other !== each),
       ),
@@ -108,7 +108,7 @@ function relativeDrift(turn: TurnText, before: readonly TurnText[], meanings: Me
 }
 
 /** Cosine of a unit vector and the middle of others. */
-function closeness(vector: Float32Array, others: readonly Float32Array[]): number {
+function cosine(vector: Float32Array, others: readonly Float32Array[]): number {
   let dot = 0;
   let square = 0;
   for (const [at, value] of vector.entries()) {
@@ -134,7 +134,7 @@ function filesOf(turn: TurnText): string[] {
 }
 
 /** What was said in a turn: the text that its vector is made of. */
-export function meantText(turn: TurnText): string {
+export function embeddedText(turn: TurnText): string {
   return `${turn.user.slice(0, TEXT_CHARS)}\n${saidIn(turn)}`;
 }
 
@@ -154,7 +154,7 @@ const TURNS_ON =
 /**
  * How far a turn is from the turns before it: 0 the same words, 1 none in common, null where it says too little.
  */
-export function driftOf(turn: TurnText, before: readonly TurnText[], leastWords = MIN_DRIFT_WORDS): number | null {
+export function wordDrift(turn: TurnText, before: readonly TurnText[], leastWords = MIN_DRIFT_WORDS): number | null {
   const asked = topicTokens(turn.user.slice(0, TEXT_CHARS));
   const answers = asked.length <= SHORT_WORDS && CONTINUES.test(turn.user.trim());
   if (before.length === 0 || asked.length < leastWords || answers) return null;

@@ -64,7 +64,7 @@ function singular(word: string): string {
  *
  * @param tags  every use of a content tag, repeated
  */
-export function tagForms(tags: readonly string[]): ReadonlyMap<string, string> {
+export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, string> {
   const uses = new Map<string, number>();
   for (const tag of tags) if (isContentTag(tag)) uses.set(tag, (uses.get(tag) ?? 0) + 1);
   const best = new Map<string, string>();
@@ -78,7 +78,7 @@ export function tagForms(tags: readonly string[]): ReadonlyMap<string, string> {
 }
 
 /** The tags in those forms, each once; the very same list where nothing changes. */
-export function inForms(tags: readonly string[], forms: ReadonlyMap<string, string>): readonly string[] {
+export function canonicalizeTags(tags: readonly string[], forms: ReadonlyMap<string, string>): readonly string[] {
   if (!tags.some((tag) => forms.has(tag))) return tags;
   return [...new Set(tags.map((tag) => forms.get(tag) ?? tag))];
 }

@@ -4,16 +4,16 @@ import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import { grouped } from '../text/group-by.ts';
-import { inForms, tagForms } from './canonical-tags.ts';
+import { canonicalizeTags, canonicalTags } from './canonical-tags.ts';
 import { chooseGroups, chooseJoins, chooseLinks, type Group } from './choose-groups.ts';
 import { chooseMerges, isSettled, isUsers } from './choose-merges.ts';
-import type { Near } from './clusters.ts';
+import type { NodePair } from './clusters.ts';
 import { groupNodes, mergedNodes } from './merge-nodes.ts';
-import type { Condenser } from './merge-writer.ts';
+import type { MergeWriter } from './merge-writer.ts';
 import { prune } from './prune.ts';
-import type { DreamRule } from './thresholds.ts';
+import type { ConsolidationRule } from './thresholds.ts';
 
-export interface DreamReport {
+export interface ConsolidationReport {
   readonly dry_run: boolean;
   readonly at: string;
   /** What `rollback` goes back to; null where nothing was changed. */
@@ -39,31 +39,32 @@ export interface DreamReport {
 const LOOKED_AT = 400;
 
 /** Pairs of a node with those near it: alike enough to say the same, and strong enough for a group or a link. */
-export type Neighbours = Readonly<Record<'alike' | 'grouped' | 'linked', readonly Near[]>>;
+export type NeighborPairs = Readonly<Record<'alike' | 'grouped' | 'linked', readonly NodePair[]>>;
 
-export interface DraftParts {
+export interface ChangeSetInput {
   readonly nodes: readonly MemoryNode[];
   /** Null for all. */
   readonly project: string | null;
-  readonly rule: DreamRule & { readonly sparesDrafts: boolean };
+  readonly rule: ConsolidationRule & { readonly sparesDrafts: boolean };
   /** Digests of nodes that an earlier dream looked at. */
   readonly seen: Readonly<Record<string, string>>;
   readonly nowMs: number;
-  readonly near: (node: MemoryNode) => Promise<Neighbours>;
-  readonly condenser: Condenser;
+  readonly near: (node: MemoryNode) => Promise<NeighborPairs>;
+  readonly mergeWriter: MergeWriter;
   readonly newId: () => string;
   readonly signal: AbortSignal;
 }
 
-export interface Draft extends Pick<DreamReport, 'merged' | 'groups' | 'tags' | 'linked' | 'pruned' | 'left'> {
+export interface ChangeSet
+  extends Pick<ConsolidationReport, 'merged' | 'groups' | 'tags' | 'linked' | 'pruned' | 'left'> {
   readonly changes: readonly NodeRewrite[];
   readonly lookedAt: number;
   readonly seen: Readonly<Record<string, string>>;
 }
 
 /** What memory would be after a dream; nothing is changed yet. */
-export async function draftDream(parts: DraftParts): Promise<Draft> {
-  const { rule, project, seen, nowMs, condenser, signal } = parts;
+export async function buildChangeSet(parts: ChangeSetInput): Promise<ChangeSet> {
+  const { rule, project, seen, nowMs, mergeWriter, signal } = parts;
   const at = new Date(nowMs).toISOString();
   const before = new Map(parts.nodes.map((node) => [node.node_id, node]));
   const after = new Map(before);
@@ -81,26 +82,26 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
   const isNew = (node: MemoryNode): boolean => isSettled(node, rule) && seen[node.node_id] !== shortDigest(node);
   const waiting = parts.nodes.filter((node) => inScope(node) && isNew(node)).toSorted(newestFirst);
   const looked = waiting.slice(0, LOOKED_AT);
-  const pairs: Record<keyof Neighbours, Near[]> = { alike: [], grouped: [], linked: [] };
+  const pairs: Record<keyof NeighborPairs, NodePair[]> = { alike: [], grouped: [], linked: [] };
   for (const node of looked) {
     signal.throwIfAborted();
     const near = await parts.near(node);
-    for (const kind of Object.keys(pairs) as (keyof Neighbours)[]) pairs[kind].push(...near[kind]);
+    for (const kind of Object.keys(pairs) as (keyof NeighborPairs)[]) pairs[kind].push(...near[kind]);
   }
   const later = new Set(waiting.slice(LOOKED_AT).map(({ node_id }) => node_id));
 
-  const merged: Draft['merged'][number][] = [];
-  for (const { keeper, losers } of chooseMerges(scoped(), pairs.alike, rule, takenBy)) {
+  const merged: ChangeSet['merged'][number][] = [];
+  for (const { keeper, absorbed } of chooseMerges(scoped(), pairs.alike, rule, takenBy)) {
     signal.throwIfAborted();
-    const [first, ...others] = get([keeper, ...losers]) as [MemoryNode, ...MemoryNode[]];
-    const made = await condenser.merge([first, ...others]);
-    if (made.kind === 'later') for (const id of [keeper, ...losers]) later.add(id);
+    const [first, ...others] = get([keeper, ...absorbed]) as [MemoryNode, ...MemoryNode[]];
+    const made = await mergeWriter.merge([first, ...others]);
+    if (made.kind === 'later') for (const id of [keeper, ...absorbed]) later.add(id);
     if (made.kind !== 'text') continue;
     put(mergedNodes(first, others, { ...made, at }));
-    merged.push({ keeper, merged: losers, summary: made.text.summary });
+    merged.push({ keeper, merged: absorbed, summary: made.text.summary });
   }
 
-  const groups: Draft['groups'][number][] = [];
+  const groups: ChangeSet['groups'][number][] = [];
   for (const join of chooseJoins(scoped(), pairs.grouped, rule)) await group(join, after.get(join.parent));
   for (const each of chooseGroups(scoped(), pairs.grouped, rule)) await group(each);
 
@@ -125,7 +126,7 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
   async function group({ members, density }: Group, former?: MemoryNode): Promise<void> {
     signal.throwIfAborted();
     const nodes = get(members);
-    const made = await condenser.group(nodes, density);
+    const made = await mergeWriter.group(nodes, density);
     if (made.kind === 'later') for (const id of members) later.add(id);
     if (made.kind !== 'text') return;
     const parent = former?.node_id ?? freshId();
@@ -137,14 +138,14 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
     return new Map([...after].filter(([, node]) => inScope(node)));
   }
 
-  function normaliseTags(): Draft['tags'] {
+  function normaliseTags(): ChangeSet['tags'] {
     const told = new Map<string, string>();
     const counting = parts.nodes.filter((node) => inScope(node) && !isPointer(node));
     for (const own of grouped(counting, (node) => node.project).values()) {
-      const forms = tagForms(own.flatMap((node) => node.topic_tags));
+      const forms = canonicalTags(own.flatMap((node) => node.topic_tags));
       const changing = own.filter((node) => isSettled(node, rule) && !isUsers(node));
       for (const node of changing) {
-        const topic_tags = inForms(node.topic_tags, forms);
+        const topic_tags = canonicalizeTags(node.topic_tags, forms);
         if (topic_tags === node.topic_tags) continue;
         put([{ ...node, topic_tags: [...topic_tags] }]);
         for (const tag of node.topic_tags) if (forms.has(tag)) told.set(tag, forms.get(tag) as string);
@@ -153,7 +154,7 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
     return [...told].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
   }
 
-  function pruneAll(): Draft['pruned'] {
+  function pruneAll(): ChangeSet['pruned'] {
     const found = prune(after, nowMs);
     const gone = found.removed.filter((id) => inScope(after.get(id) as MemoryNode));
     const changed = found.changed.filter(inScope);
@@ -182,7 +183,7 @@ export async function draftDream(parts: DraftParts): Promise<Draft> {
   }
 
   /** What an earlier dream knew and this one changed needs no look either. */
-  function seenNow(): Draft['seen'] {
+  function seenNow(): ChangeSet['seen'] {
     const lookedIds = new Set(looked.map(({ node_id }) => node_id));
     const found: Record<string, string> = {};
     for (const [id, node] of after) {

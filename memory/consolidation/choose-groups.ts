@@ -1,11 +1,11 @@
 import type { MemoryNode } from '../model/node.ts';
 import { byAge, isSettled, isUsers } from './choose-merges.ts';
-import { clustersOf, type Near, nearestFirst } from './clusters.ts';
+import { findClusters, type NodePair, sortPairs } from './clusters.ts';
 import { groupKey, isGroup } from './merge-nodes.ts';
-import type { DreamRule } from './thresholds.ts';
+import type { ConsolidationRule } from './thresholds.ts';
 
 type Nodes = ReadonlyMap<string, MemoryNode>;
-type Rule = DreamRule & { readonly sparesDrafts: boolean };
+type Rule = ConsolidationRule & { readonly sparesDrafts: boolean };
 
 export interface Group {
   readonly members: readonly string[];
@@ -19,12 +19,12 @@ export interface Join extends Group {
 }
 
 /** Nodes without a parent that belong together. @param pairs  strong enough for a group */
-export function chooseGroups(nodes: Nodes, pairs: readonly Near[], rule: Rule): readonly Group[] {
-  const near = nearestFirst(pairs).filter(({ left, right }) => {
+export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: Rule): readonly Group[] {
+  const near = sortPairs(pairs).filter(({ left, right }) => {
     const [one, other] = [nodes.get(left), nodes.get(right)];
     return isFree(one, rule) && isFree(other, rule) && groupKey(one) === groupKey(other);
   });
-  return clustersOf(near, rule.cluster).map((members) => {
+  return findClusters(near, rule.cluster).map((members) => {
     const own = new Set(members);
     const inside = near.filter(({ left, right }) => own.has(left) && own.has(right)).length;
     return { members, density: inside / ((members.length * (members.length - 1)) / 2) };
@@ -32,7 +32,7 @@ export function chooseGroups(nodes: Nodes, pairs: readonly Near[], rule: Rule): 
 }
 
 /** Nodes without a parent that go to a group as far as it has room: each to the one it is near to the most members of. */
-export function chooseJoins(nodes: Nodes, pairs: readonly Near[], rule: Rule): readonly Join[] {
+export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Rule): readonly Join[] {
   const membersOf = new Map<string, string[]>();
   for (const { node_id, parent_node_id: parent } of [...nodes.values()].toSorted(byAge)) {
     const group = nodes.get(parent ?? '');
@@ -40,7 +40,7 @@ export function chooseJoins(nodes: Nodes, pairs: readonly Near[], rule: Rule): r
     membersOf.set(group.node_id, [...(membersOf.get(group.node_id) ?? []), node_id]);
   }
   const shares = new Map<string, Map<string, number>>();
-  for (const { left, right } of nearestFirst(pairs)) {
+  for (const { left, right } of sortPairs(pairs)) {
     for (const [from, to] of [
       [left, right],
       [right, left],
@@ -61,17 +61,21 @@ export function chooseJoins(nodes: Nodes, pairs: readonly Near[], rule: Rule): r
     );
     const [parent, share] = best as [string, number];
     const { members, density } = joins.get(parent) ?? { members: membersOf.get(parent) ?? [], density: 1 };
-    if (members.length >= rule.cluster.most) continue;
+    if (members.length >= rule.cluster.maxSize) continue;
     joins.set(parent, { parent, members: [...members, id], density: Math.min(density, share) });
   }
   return [...joins.values()];
 }
 
 /** The pairs that are to be linked, strongest first, so that no node gets more links than the rule has. */
-export function chooseLinks(nodes: Nodes, pairs: readonly Near[], rule: Rule): ReadonlyMap<string, readonly string[]> {
+export function chooseLinks(
+  nodes: Nodes,
+  pairs: readonly NodePair[],
+  rule: Rule,
+): ReadonlyMap<string, readonly string[]> {
   const links = new Map<string, readonly string[]>();
   const own = (node: MemoryNode): readonly string[] => links.get(node.node_id) ?? node.links;
-  for (const { left, right } of nearestFirst(pairs)) {
+  for (const { left, right } of sortPairs(pairs)) {
     const [one, other] = [nodes.get(left), nodes.get(right)];
     if (one === undefined || other === undefined || one.project !== other.project) continue;
     if (![one, other].every((node) => isSettled(node, rule))) continue;

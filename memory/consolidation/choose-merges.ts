@@ -5,14 +5,14 @@ import { isPointer } from '../model/replace-drafts.ts';
 import { isClosed } from '../model/validity.ts';
 import { isSameMatter } from '../text/paraphrase.ts';
 import { BUNDLE } from '../text/tool-call-nodes.ts';
-import type { Near } from './clusters.ts';
-import { nearestFirst } from './clusters.ts';
+import type { NodePair } from './clusters.ts';
+import { sortPairs } from './clusters.ts';
 
 export interface MergeRule {
   /** Least share of the shorter one's words that the other has too. */
   readonly words: number;
   /** Nodes that one keeper takes over in its life. */
-  readonly most: number;
+  readonly limit: number;
   /** A model will replace drafts: until then they are left alone. */
   readonly sparesDrafts: boolean;
 }
@@ -20,7 +20,7 @@ export interface MergeRule {
 export interface Merge {
   /** The oldest. */
   readonly keeper: string;
-  readonly losers: readonly string[];
+  readonly absorbed: readonly string[];
 }
 
 /** Whether a node tells of turns of its own, as it was written, and counts as it stands. */
@@ -46,16 +46,16 @@ export function isUsers(node: MemoryNode): boolean {
  * Whether the younger node may go into the older one. Both come from equally trusted sources, so that neither lifts
  * the other's text nor lowers its own; and what matters most is never merged away.
  */
-export function mayMerge(keeper: MemoryNode, loser: MemoryNode, rule: MergeRule): boolean {
+export function mayMerge(keeper: MemoryNode, younger: MemoryNode, rule: MergeRule): boolean {
   return (
-    [keeper, loser].every((node) => isSettled(node, rule) && !isUsers(node)) &&
-    loser.importance !== 'HIGH' &&
-    keeper.project === loser.project &&
-    keeper.origin === loser.origin &&
-    keeper.recall_mode === loser.recall_mode &&
-    ![...keeper.facts, ...loser.facts].some(isClosed) &&
-    !contradicts(keeper, loser) &&
-    isSameMatter(saying(keeper), saying(loser), rule.words)
+    [keeper, younger].every((node) => isSettled(node, rule) && !isUsers(node)) &&
+    younger.importance !== 'HIGH' &&
+    keeper.project === younger.project &&
+    keeper.origin === younger.origin &&
+    keeper.recall_mode === younger.recall_mode &&
+    ![...keeper.facts, ...younger.facts].some(isClosed) &&
+    !contradicts(keeper, younger) &&
+    isSameMatter(saying(keeper), saying(younger), rule.words)
   );
 }
 
@@ -64,13 +64,13 @@ export function mayMerge(keeper: MemoryNode, loser: MemoryNode, rule: MergeRule)
  * itself. What is left holds no pair that could still be merged, so that a second choice changes nothing.
  *
  * @param pairs  nodes alike enough to say the same
- * @param taken  how many a keeper took over before
+ * @param absorbedBefore  how many a keeper took over before
  */
 export function chooseMerges(
   nodes: ReadonlyMap<string, MemoryNode>,
-  pairs: readonly Near[],
+  pairs: readonly NodePair[],
   rule: MergeRule,
-  taken: (keeper: string) => number = () => 0,
+  absorbedBefore: (keeper: string) => number = () => 0,
 ): readonly Merge[] {
   const gone = new Set<string>();
   const merges: Merge[] = [];
@@ -78,21 +78,21 @@ export function chooseMerges(
   for (const keeper of [...nodes.values()].toSorted(byAge)) {
     if (gone.has(keeper.node_id)) continue;
     const fitting = (near.get(keeper.node_id) ?? []).filter((id) => {
-      const loser = nodes.get(id);
-      return loser !== undefined && !gone.has(id) && byAge(keeper, loser) < 0 && mayMerge(keeper, loser, rule);
+      const younger = nodes.get(id);
+      return younger !== undefined && !gone.has(id) && byAge(keeper, younger) < 0 && mayMerge(keeper, younger, rule);
     });
-    const losers = fitting.slice(0, Math.max(0, rule.most - taken(keeper.node_id)));
-    for (const id of losers) gone.add(id);
-    if (losers.length > 0) merges.push({ keeper: keeper.node_id, losers });
+    const absorbed = fitting.slice(0, Math.max(0, rule.limit - absorbedBefore(keeper.node_id)));
+    for (const id of absorbed) gone.add(id);
+    if (absorbed.length > 0) merges.push({ keeper: keeper.node_id, absorbed });
   }
   return merges;
 }
 
 /** For each node those near it, nearest first. */
-function neighbours(pairs: readonly Near[]): ReadonlyMap<string, readonly string[]> {
+function neighbours(pairs: readonly NodePair[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   const add = (id: string, other: string): void => void found.set(id, [...(found.get(id) ?? []), other]);
-  for (const { left, right } of nearestFirst(pairs)) {
+  for (const { left, right } of sortPairs(pairs)) {
     add(left, right);
     add(right, left);
   }

@@ -1,14 +1,14 @@
 /** Two nodes by their ids, and how alike they are. */
-export interface Near {
+export interface NodePair {
   readonly left: string;
   readonly right: string;
   /** More is nearer; what it counts is said where pairs are taken. */
-  readonly likeness: number;
+  readonly similarity: number;
 }
 
 export interface ClusterRule {
-  readonly least: number;
-  readonly most: number;
+  readonly minSize: number;
+  readonly maxSize: number;
 }
 
 /**
@@ -17,7 +17,10 @@ export interface ClusterRule {
  *
  * @returns members in order of their ids, clusters in order of their first member
  */
-export function clustersOf(pairs: readonly Near[], { least, most }: ClusterRule): readonly (readonly string[])[] {
+export function findClusters(
+  pairs: readonly NodePair[],
+  { minSize, maxSize }: ClusterRule,
+): readonly (readonly string[])[] {
   const roots = new Map<string, string>();
   const members = new Map<string, readonly string[]>();
   const rootOf = (id: string): string => {
@@ -27,29 +30,29 @@ export function clustersOf(pairs: readonly Near[], { least, most }: ClusterRule)
     return root;
   };
   const own = (root: string): readonly string[] => members.get(root) ?? [root];
-  for (const { left, right } of nearestFirst(pairs)) {
+  for (const { left, right } of sortPairs(pairs)) {
     const [one, other] = [rootOf(left), rootOf(right)];
     const joined = [...own(one), ...own(other)];
-    if (one === other || joined.length > most) continue;
+    if (one === other || joined.length > maxSize) continue;
     roots.set(other, one);
     members.set(one, joined);
     members.delete(other);
   }
-  const found = [...members.values()].filter(({ length }) => length >= least).map((ids) => ids.toSorted());
+  const found = [...members.values()].filter(({ length }) => length >= minSize).map((ids) => ids.toSorted());
   return found.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
 }
 
-/** Each pair once, with its greatest likeness; equal ones in order of their ids. */
-export function nearestFirst(pairs: readonly Near[]): readonly Near[] {
-  const best = new Map<string, Near>();
-  for (const { left, right, likeness } of pairs) {
+/** Each pair once, with its greatest similarity; equal ones in order of their ids. */
+export function sortPairs(pairs: readonly NodePair[]): readonly NodePair[] {
+  const best = new Map<string, NodePair>();
+  for (const { left, right, similarity } of pairs) {
     if (left === right) continue;
     const [first, second] = left < right ? [left, right] : [right, left];
     const key = `${first}\n${second}`;
-    const known = best.get(key)?.likeness ?? Number.NEGATIVE_INFINITY;
-    if (likeness > known) best.set(key, { left: first, right: second, likeness });
+    const known = best.get(key)?.similarity ?? Number.NEGATIVE_INFINITY;
+    if (similarity > known) best.set(key, { left: first, right: second, similarity });
   }
   return [...best]
-    .sort(([a, one], [b, other]) => other.likeness - one.likeness || (a < b ? -1 : 1))
+    .sort(([a, one], [b, other]) => other.similarity - one.similarity || (a < b ? -1 : 1))
     .map(([, pair]) => pair);
 }

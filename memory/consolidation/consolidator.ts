@@ -3,8 +3,8 @@ import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
-import { createKin } from '../compaction/linker.ts';
-import { type Kinship, linkFit, linkStrength } from '../compaction/links.ts';
+import { createSimilarNodeFinder } from '../compaction/linker.ts';
+import { linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/links.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
@@ -16,14 +16,14 @@ import type { Store } from '../storage/node-store.ts';
 import type { DreamFiles, DreamLedger } from '../storage/snapshot-files.ts';
 import type { SnapshotService } from '../storage/snapshots.ts';
 import { isPairedScript } from '../text/cjk.ts';
-import type { DreamReport } from './change-set.ts';
-import { type Draft, draftDream, type Neighbours } from './change-set.ts';
-import type { Near } from './clusters.ts';
-import { createCondenser } from './merge-writer.ts';
-import { dreamFit, dreamRule } from './thresholds.ts';
+import type { ConsolidationReport } from './change-set.ts';
+import { buildChangeSet, type ChangeSet, type NeighborPairs } from './change-set.ts';
+import type { NodePair } from './clusters.ts';
+import { createMergeWriter } from './merge-writer.ts';
+import { consolidationRule, consolidationThresholds } from './thresholds.ts';
 import { writeChange } from './transaction.ts';
 
-export interface DreamRequest {
+export interface ConsolidationRequest {
   /** Say what would be done, and do nothing. */
   readonly dryRun: boolean;
   /** The memory of this directory's project alone. */
@@ -34,7 +34,7 @@ export interface DreamRequest {
 const TRIES = 3;
 
 /** What the last dream did. */
-export interface DreamStatus {
+export interface ConsolidationStatus {
   readonly at: string;
   readonly merged: number;
   readonly groups: number;
@@ -43,10 +43,10 @@ export interface DreamStatus {
   readonly running: boolean;
 }
 
-export interface Dreams {
+export interface Consolidator {
   /** One at a time. @throws the signal's reason; what the disk throws, and then nothing is changed */
-  run(request: DreamRequest, signal: AbortSignal): Promise<DreamReport>;
-  status(): DreamStatus | null;
+  run(request: ConsolidationRequest, signal: AbortSignal): Promise<ConsolidationReport>;
+  status(): ConsolidationStatus | null;
 }
 
 type Parts = {
@@ -66,31 +66,34 @@ type Parts = {
   readonly newId: () => string;
 };
 
-export async function openDreams(parts: Parts): Promise<Dreams> {
+export async function openConsolidator(parts: Parts): Promise<Consolidator> {
   const { catalogue, clock, config, dreams, index, indexer, log, model, nodeFiles, quota } = parts;
   const { projectOf, snapshooter, store, newId } = parts;
   let last: DreamLedger | null = await dreams.load();
   let running = false;
 
   /** Read as links are when a node is saved. */
-  async function near(node: MemoryNode): Promise<Neighbours> {
+  async function near(node: MemoryNode): Promise<NeighborPairs> {
     const isScript = isPairedScript(node.summary);
-    const [link, fit] = [linkFit(index.embedderId(), isScript), dreamFit(index.embedderId(), isScript)];
-    const kin = await createKin(index, (id) => catalogue.get(id))(node);
-    const pairs = (likenessOf: (kinship: Kinship) => number, least: number): Near[] =>
+    const [link, fit] = [
+      linkThresholds(index.embedderId(), isScript),
+      consolidationThresholds(index.embedderId(), isScript),
+    ];
+    const kin = await createSimilarNodeFinder(index, (id) => catalogue.get(id))(node);
+    const pairs = (similarityOf: (similarity: NodeSimilarity) => number, least: number): NodePair[] =>
       kin
-        .map((each) => ({ left: node.node_id, right: each.node.node_id, likeness: likenessOf(each.kinship) }))
-        .filter(({ likeness }) => likeness >= least);
-    const strength = (kinship: Kinship): number => linkStrength(kinship, link);
+        .map((each) => ({ left: node.node_id, right: each.node.node_id, similarity: similarityOf(each.similarity) }))
+        .filter(({ similarity }) => similarity >= least);
+    const strength = (similarity: NodeSimilarity): number => linkStrength(similarity, link);
     return {
-      alike: pairs(({ similarity }) => similarity, fit.same),
+      alike: pairs(({ cosine }) => cosine, fit.same),
       grouped: pairs(strength, fit.group),
       linked: pairs(strength, link.least),
     };
   }
 
   /** False where a node is no longer what the draft was made from. */
-  function apply({ changes }: Draft): Promise<string | false> {
+  function apply({ changes }: ChangeSet): Promise<string | false> {
     return store.exclusive(async (held) => {
       await held.refresh();
       const moved = changes.some(({ before, after }) => {
@@ -109,17 +112,20 @@ export async function openDreams(parts: Parts): Promise<Dreams> {
     });
   }
 
-  async function dream({ dryRun, projectDir }: DreamRequest, signal: AbortSignal): Promise<DreamReport> {
-    const rule = { ...dreamRule(index.embedderId()), sparesDrafts: model !== null };
-    const asked = { model: dryRun ? null : model, most: config.dream.modelCalls, density: rule.density };
-    const condenser = createCondenser({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
+  async function dream(
+    { dryRun, projectDir }: ConsolidationRequest,
+    signal: AbortSignal,
+  ): Promise<ConsolidationReport> {
+    const rule = { ...consolidationRule(index.embedderId()), sparesDrafts: model !== null };
+    const asked = { model: dryRun ? null : model, modelCallLimit: config.dream.modelCalls, density: rule.density };
+    const mergeWriter = createMergeWriter({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
     const project = projectDir === undefined ? null : projectOf(projectDir);
     for (let tried = 1; ; tried += 1) {
       await indexer.settled();
       const nowMs = clock.now();
       const nodes = catalogue.every();
       const seen = last?.seen ?? {};
-      const draft = await draftDream({ nodes, project, rule, seen, nowMs, near, condenser, newId, signal });
+      const draft = await buildChangeSet({ nodes, project, rule, seen, nowMs, near, mergeWriter, newId, signal });
       signal.throwIfAborted();
       const at = new Date(nowMs).toISOString();
       if (dryRun) return reportOf(draft, { dryRun, at, snapshot: null, because: '' });
@@ -127,7 +133,7 @@ export async function openDreams(parts: Parts): Promise<Dreams> {
       if (snapshot !== false) {
         last = ledgerOf(draft, at, snapshot);
         await dreams.save(last);
-        return reportOf(draft, { dryRun, at, snapshot, because: condenser.because() });
+        return reportOf(draft, { dryRun, at, snapshot, because: mergeWriter.because() });
       }
       if (tried === TRIES) {
         throw new CometError(
@@ -156,7 +162,7 @@ export async function openDreams(parts: Parts): Promise<Dreams> {
   };
 }
 
-function ledgerOf(draft: Draft, at: string, snapshot: string | null): DreamLedger {
+function ledgerOf(draft: ChangeSet, at: string, snapshot: string | null): DreamLedger {
   const { merged, groups, tags, linked, pruned, left, seen } = draft;
   const goneInto = merged.reduce((sum, each) => sum + each.merged.length, 0);
   const counts = { merged: goneInto, groups: groups.length, tags: tags.length, linked };
@@ -164,9 +170,9 @@ function ledgerOf(draft: Draft, at: string, snapshot: string | null): DreamLedge
 }
 
 function reportOf(
-  draft: Draft,
+  draft: ChangeSet,
   { dryRun, at, snapshot, because }: { dryRun: boolean; at: string; snapshot: string | null; because: string },
-): DreamReport {
+): ConsolidationReport {
   const { lookedAt, merged, groups, tags, linked, pruned, left } = draft;
   const told = { merged, groups, tags, linked, pruned, left };
   return { dry_run: dryRun, at, snapshot, looked_at: lookedAt, ...told, without_model: because };

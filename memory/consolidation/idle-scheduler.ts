@@ -2,12 +2,12 @@ import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
-import type { Dreams } from './consolidator.ts';
+import type { Consolidator } from './consolidator.ts';
 
 /** Dreams when nobody works. */
-export interface Sleep {
+export interface IdleScheduler {
   /** Somebody works: whatever sleeps is woken, and the wait begins anew. */
-  disturb(): void;
+  reset(): void;
   close(): Promise<void>;
 }
 
@@ -15,13 +15,13 @@ type Parts = {
   readonly config: Pick<Config, 'llm' | 'dream'>;
   readonly model: LanguageModel | null;
   readonly quota?: ModelQuota;
-  readonly dreams: Dreams;
+  readonly dreams: Consolidator;
   /** Resolves once there is something to dream of. */
   readonly ready: Promise<void>;
   readonly log: Log;
 };
 
-export function createSleep({ config, model, quota, dreams, ready, log }: Parts): Sleep {
+export function createIdleScheduler({ config, model, quota, dreams, ready, log }: Parts): IdleScheduler {
   const idleMs = config.llm === 'off' ? 0 : config.dream.idleMinutes * 60_000;
   let timer: NodeJS.Timeout | null = null;
   let waking = new AbortController();
@@ -30,11 +30,11 @@ export function createSleep({ config, model, quota, dreams, ready, log }: Parts)
 
   function wait(): void {
     if (timer !== null) clearTimeout(timer);
-    timer = closed || idleMs === 0 ? null : setTimeout(fall, idleMs).unref();
+    timer = closed || idleMs === 0 ? null : setTimeout(start, idleMs).unref();
   }
 
   /** What the model would be asked waits with all else until it may be asked. */
-  function fall(): void {
+  function start(): void {
     timer = null;
     if (model !== null && quota?.decide().kind === 'defer') wait();
     else dreaming = sleep(waking.signal);
@@ -53,7 +53,7 @@ export function createSleep({ config, model, quota, dreams, ready, log }: Parts)
 
   wait();
   return {
-    disturb() {
+    reset() {
       waking.abort(new Error('a request came'));
       waking = new AbortController();
       wait();

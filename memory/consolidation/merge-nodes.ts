@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import { byAge } from './choose-merges.ts';
-import type { Condensed } from './merge-text.ts';
+import type { MergeText } from './merge-text.ts';
 
 /** Who wrote a node that consolidation made without a model. */
 export const CONSOLIDATION = 'consolidation';
@@ -10,15 +10,15 @@ export const CONSOLIDATION = 'consolidation';
 const TAGS = 8;
 const RANK = { HIGH: 0, MED: 1, LOW: 2 } as const;
 
-export interface Making {
-  readonly text: Condensed;
+export interface MergedContent {
+  readonly text: MergeText;
   readonly writtenBy: string;
   /** ISO. */
   readonly at: string;
 }
 
 /** The keeper with the turns and facts of all, then the others as pointers to it; their own texts stay in them. */
-export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], making: Making): MemoryNode[] {
+export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], making: MergedContent): MemoryNode[] {
   const { text, writtenBy, at } = making;
   const all = [keeper, ...losers];
   const turns = distinct(all.toSorted(byStart).flatMap((node) => node.turns));
@@ -58,7 +58,7 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
  * A node over several, without turns of its own, and those with it as their parent. It says no more than they do, so
  * it is trusted as little as the least of them, and shown only where it is searched for.
  */
-export function groupNodes(members: readonly MemoryNode[], id: string, making: Making): MemoryNode[] {
+export function groupNodes(members: readonly MemoryNode[], id: string, making: MergedContent): MemoryNode[] {
   const [oldest, ...younger] = members.toSorted(byAge);
   if (oldest === undefined) return [];
   const all = [oldest, ...younger];

@@ -5,7 +5,7 @@ import { namesWithin, sharedWords } from '../text/paraphrase.ts';
 import { clip } from '../text/sanitize-line.ts';
 
 /** What one node says in the place of several. */
-export interface Condensed {
+export interface MergeText {
   readonly summary: string;
   readonly trigger: string;
 }
@@ -16,7 +16,7 @@ const REPEATED = 1;
 const LEAD = /^user says: /;
 
 /** Every statement of all of them once, the first node's as they are. */
-export function joinedText([first, ...others]: readonly MemoryNode[]): Condensed {
+export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText {
   if (first === undefined) return { summary: '', trigger: '' };
   let summary = first.summary;
   const said = statementsOf(summary);
@@ -34,7 +34,7 @@ export function isRepetition([keeper, ...losers]: readonly MemoryNode[]): boolea
 }
 
 /** What several nodes are about, and how each begins. */
-export function groupText(members: readonly MemoryNode[]): Condensed {
+export function groupText(members: readonly MemoryNode[]): MergeText {
   const all = members.map(({ summary }) => summary.replace(LEAD, '')).join('\n');
   const anchors = anchorsOf(all);
   const about = anchors.length === 0 ? '' : ` about ${anchors.join(', ')}`;
@@ -50,7 +50,7 @@ export function groupText(members: readonly MemoryNode[]): Condensed {
 }
 
 /** Whether a text in place of `nodes` invents no name or figure and, where it is to keep all of theirs, drops none. */
-export function isFaithful(text: Condensed, nodes: readonly MemoryNode[], keepsAll: boolean): boolean {
+export function isFaithful(text: MergeText, nodes: readonly MemoryNode[], keepsAll: boolean): boolean {
   const facts = nodes.flatMap((node) => node.facts.map(({ value }) => value));
   const own = [...nodes.map(({ summary }) => summary), ...nodes.map(({ trigger }) => trigger), ...facts];
   const given = [...own, ...nodes.flatMap(({ topic_tags }) => topic_tags)].join('\n');

@@ -5,30 +5,30 @@ import type { LanguageModel, MergeInput, MergeResult } from '../models/language-
 import type { ModelQuota } from '../models/quota.ts';
 import type { Group } from './choose-groups.ts';
 import { CONSOLIDATION } from './merge-nodes.ts';
-import { type Condensed, groupText, isFaithful, isRepetition, joinedText } from './merge-text.ts';
+import { groupText, isFaithful, isRepetition, joinTexts, type MergeText } from './merge-text.ts';
 
 /** A text for several nodes; or they do not belong together; or the model is to be asked another time. */
-export type Condensing =
-  | { readonly kind: 'text'; readonly text: Condensed; readonly writtenBy: string }
+export type MergeDecision =
+  | { readonly kind: 'text'; readonly text: MergeText; readonly writtenBy: string }
   | { readonly kind: 'apart' }
   | { readonly kind: 'later' };
 
-export interface Condenser {
+export interface MergeWriter {
   /** @param nodes  the keeper first */
-  merge(nodes: readonly MemoryNode[]): Promise<Condensing>;
-  group(nodes: readonly MemoryNode[], density: Group['density']): Promise<Condensing>;
+  merge(nodes: readonly MemoryNode[]): Promise<MergeDecision>;
+  group(nodes: readonly MemoryNode[], density: Group['density']): Promise<MergeDecision>;
   /** Why no model was asked although there is one; '' where it was. */
   because(): string;
 }
 
-export interface CondenserParts {
+export interface MergeWriterOptions {
   readonly quota?: ModelQuota;
   /** Null where rules alone are to decide. */
   readonly model: LanguageModel | null;
   readonly log: Log;
   readonly signal: AbortSignal;
   /** Questions to the model at most. */
-  readonly most: number;
+  readonly modelCallLimit: number;
   /** See `DreamRule`. */
   readonly density: number;
 }
@@ -37,13 +37,20 @@ export interface CondenserParts {
  * Asks the model as long as it may be asked. Plain repetitions do not wait for it, and their text by rule loses nothing;
  * all else does.
  */
-export function createCondenser({ model, quota, log, signal, most, density }: CondenserParts): Condenser {
+export function createMergeWriter({
+  model,
+  quota,
+  log,
+  signal,
+  modelCallLimit,
+  density,
+}: MergeWriterOptions): MergeWriter {
   const answers = new Map<string, MergeResult>();
   let asked = 0;
   let because = '';
 
-  const apart: Condensing = { kind: 'apart' };
-  const byRule = (text: Condensed): Condensing => ({ kind: 'text', text, writtenBy: CONSOLIDATION });
+  const apart: MergeDecision = { kind: 'apart' };
+  const byRule = (text: MergeText): MergeDecision => ({ kind: 'text', text, writtenBy: CONSOLIDATION });
 
   function mayAsk(): boolean {
     const decision = quota?.decide();
@@ -57,7 +64,7 @@ export function createCondenser({ model, quota, log, signal, most, density }: Co
     const known = answers.get(key);
     if (known !== undefined) return known;
     if (model?.merge === undefined || !mayAsk()) return null;
-    if (asked >= most) return 'later';
+    if (asked >= modelCallLimit) return 'later';
     asked += 1;
     const notes = nodes.map(({ summary, trigger, facts }) => {
       return { summary, trigger, facts: facts.map(({ concept, value }) => `${concept}: ${value}`) };
@@ -79,11 +86,11 @@ export function createCondenser({ model, quota, log, signal, most, density }: Co
     async merge(nodes) {
       const answer = await ask('merge', nodes);
       if (answer === 'later') return { kind: 'later' };
-      if (answer === null && isRepetition(nodes)) return byRule(joinedText(nodes));
+      if (answer === null && isRepetition(nodes)) return byRule(joinTexts(nodes));
       if (answer === null) return model === null ? apart : { kind: 'later' };
       if (!answer.fits) return apart;
       const keepsWords = nodes[0]?.importance === 'HIGH';
-      if (keepsWords || !isFaithful(answer, nodes, true)) return byRule(joinedText(nodes));
+      if (keepsWords || !isFaithful(answer, nodes, true)) return byRule(joinTexts(nodes));
       return { kind: 'text', text: answer, writtenBy: model?.name ?? CONSOLIDATION };
     },
     async group(nodes, near) {

@@ -4,7 +4,7 @@ import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import type { Tracker } from '../ingest/task-queue.ts';
+import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import { isClosed } from '../model/validity.ts';
@@ -24,17 +24,17 @@ type Parts = {
   readonly model: LanguageModel | null;
   readonly catalogue: Pick<NodeRegistry, 'every' | 'sizeOf'>;
   readonly store: Pick<Store, 'exclusive'>;
-  readonly tracker: Tracker;
+  readonly taskQueue: TaskQueue;
 };
 
 /** Merges the oldest nodes of a session that has too many; every turn keeps a node and every id keeps resolving. */
-export function createNodeLimit({ clock, log, model, catalogue, store, tracker }: Parts): NodeLimit {
+export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue }: Parts): NodeLimit {
   const serial = createSerialQueue((error) => log.warn('could not merge old memories of a long session', { error }));
 
-  function foldsOf(sessionId: string): readonly Fold[] {
+  function foldsOf(sessionId: string): readonly OldPair[] {
     if (catalogue.sizeOf(sessionId) <= MOST) return [];
     const own = catalogue.every().filter((node) => node.session_id === sessionId && !isPointer(node));
-    return chooseFolds(own, { sparesDrafts: model !== null });
+    return chooseOldPairs(own, { sparesDrafts: model !== null });
   }
 
   async function fold(sessionId: string): Promise<void> {
@@ -44,7 +44,7 @@ export function createNodeLimit({ clock, log, model, catalogue, store, tracker }
       const at = new Date(clock.now()).toISOString();
       const merged = foldsOf(sessionId).flatMap((each) => {
         const [older, newer] = each;
-        return mergedNodes(older, [newer], { text: foldedText(each), writtenBy: CONSOLIDATION, at });
+        return mergedNodes(older, [newer], { text: mergePairText(each), writtenBy: CONSOLIDATION, at });
       });
       await held.save(merged);
     });
@@ -52,7 +52,7 @@ export function createNodeLimit({ clock, log, model, catalogue, store, tracker }
 
   return {
     enforce(sessionId) {
-      void tracker.run('indexer', () => serial(() => fold(sessionId)));
+      void taskQueue.run('indexer', () => serial(() => fold(sessionId)));
     },
   };
 }
@@ -66,9 +66,9 @@ const SUMMARY_CHARS = 2_000;
 const TRIGGER_CHARS = 300;
 
 /** Two nodes that follow each other in their session; the newer one goes into the older one. */
-type Fold = readonly [older: MemoryNode, newer: MemoryNode];
+type OldPair = readonly [older: MemoryNode, newer: MemoryNode];
 
-interface FoldRule {
+interface OldPairRule {
   /** A model will replace drafts: until then they are left alone. */
   readonly sparesDrafts: boolean;
 }
@@ -77,16 +77,18 @@ interface FoldRule {
  * Which nodes of one session are folded, none twice: neighbours of one origin with the fewest turns first, so that what
  * is old gets coarser evenly. Decisions, what is always shown and what a person wrote are never among them.
  */
-export function chooseFolds(nodes: readonly MemoryNode[], rule: FoldRule): readonly Fold[] {
+export function chooseOldPairs(nodes: readonly MemoryNode[], rule: OldPairRule): readonly OldPair[] {
   const own = nodes.filter(countsItself);
   if (own.length <= MOST) return [];
   const older = own.toSorted(byAge).slice(0, -NEWEST);
   const alike = grouped(
-    older.filter((node) => mayFold(node, rule)),
+    older.filter((node) => mayMergeOld(node, rule)),
     ({ origin, project }) => `${origin} ${project}`,
   );
-  const pairs = [...alike.values()].flatMap((run) => run.slice(1).map((newer, at): Fold => [run[at] ?? newer, newer]));
-  const folds: Fold[] = [];
+  const pairs = [...alike.values()].flatMap((run) =>
+    run.slice(1).map((newer, at): OldPair => [run[at] ?? newer, newer]),
+  );
+  const folds: OldPair[] = [];
   const taken = new Set<MemoryNode>();
   for (const [one, other] of pairs.toSorted((a, b) => turnsOf(a) - turnsOf(b))) {
     if (own.length - folds.length <= LEFT) break;
@@ -98,7 +100,7 @@ export function chooseFolds(nodes: readonly MemoryNode[], rule: FoldRule): reado
 }
 
 /** What both say, and no more than one node may. */
-export function foldedText([older, newer]: Fold): Pick<MemoryNode, 'summary' | 'trigger'> {
+export function mergePairText([older, newer]: OldPair): Pick<MemoryNode, 'summary' | 'trigger'> {
   return {
     summary: bothOf(older.summary.replace(/[.;\s]+$/, ''), newer.summary, '; ', SUMMARY_CHARS),
     trigger: bothOf(older.trigger, newer.trigger, ' ', TRIGGER_CHARS),
@@ -119,7 +121,7 @@ function countsItself(node: MemoryNode): boolean {
   return !isGroup(node) && !isBundled(node) && node.written_by !== BUNDLE && node.written_by !== DOCUMENT;
 }
 
-function mayFold(node: MemoryNode, rule: FoldRule): boolean {
+function mayMergeOld(node: MemoryNode, rule: OldPairRule): boolean {
   const isDecision = node.importance === 'HIGH' && isCleanOrigin(node.origin);
   return (
     isSettled(node, rule) &&
@@ -134,6 +136,6 @@ function mayFold(node: MemoryNode, rule: FoldRule): boolean {
   );
 }
 
-function turnsOf(fold: Fold): number {
+function turnsOf(fold: OldPair): number {
   return fold.reduce((sum, { turns }) => sum + turns.length, 0);
 }

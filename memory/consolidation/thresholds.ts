@@ -2,7 +2,7 @@ import { MOST_LINKS } from '../compaction/links.ts';
 import type { MergeRule } from './choose-merges.ts';
 import type { ClusterRule } from './clusters.ts';
 
-export interface DreamRule extends Omit<MergeRule, 'sparesDrafts'> {
+export interface ConsolidationRule extends Omit<MergeRule, 'sparesDrafts'> {
   readonly links: number;
   readonly cluster: ClusterRule;
   /** Least share of a group's pairs that must be near, where no model says that it belongs together. */
@@ -10,7 +10,7 @@ export interface DreamRule extends Omit<MergeRule, 'sparesDrafts'> {
 }
 
 /** How an embedder's vectors are read in a dream; made by `npm run bench:dream`, see docs/DREAM.md. */
-export interface DreamFit {
+export interface ConsolidationThresholds {
   /** Cosine from which two nodes may say the same. */
   readonly same: number;
   /** See `MergeRule`. */
@@ -19,20 +19,20 @@ export interface DreamFit {
   readonly group: number;
 }
 
-const SHARED = { most: 5, links: MOST_LINKS, cluster: { least: 2, most: 8 }, density: 0.5 } as const;
+const SHARED = { limit: 5, links: MOST_LINKS, cluster: { minSize: 2, maxSize: 8 }, density: 0.5 } as const;
 
 /** One for what nobody fitted: words decide. */
-const UNFITTED: DreamFit = { same: 0, words: 0.7, group: 0.4 };
-const FITS: Readonly<Record<string, DreamFit>> = {
+const UNFITTED: ConsolidationThresholds = { same: 0, words: 0.7, group: 0.4 };
+const FITS: Readonly<Record<string, ConsolidationThresholds>> = {
   'static-minilm-128-v1': { same: 0.9, words: 0.4, group: 1.2 },
   'hash-ngram-256-v1': { same: 0.85, words: 0.4, group: 1 },
 };
 
 /** @param isScript  written in Hangul, kana or Han, which vectors of another scale are made of */
-export function dreamFit(embedderId: string, isScript = false): DreamFit {
+export function consolidationThresholds(embedderId: string, isScript = false): ConsolidationThresholds {
   return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
 }
 
-export function dreamRule(embedderId: string): DreamRule {
-  return { ...SHARED, words: dreamFit(embedderId).words };
+export function consolidationRule(embedderId: string): ConsolidationRule {
+  return { ...SHARED, words: consolidationThresholds(embedderId).words };
 }

@@ -1,6 +1,6 @@
 import { isRecord } from '../../common/text.ts';
 import { type Block, stringOf } from './content-blocks.ts';
-import { blocksIn, type PastMessage, type PastTurn } from './imported-turn.ts';
+import { blocksIn, type ImportedMessage, type ImportedTurn } from './imported-turn.ts';
 
 /** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
@@ -11,7 +11,7 @@ export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', n
  */
 export interface TranscriptReader {
   line(text: string): void;
-  turns(): PastTurn[];
+  turns(): ImportedTurn[];
   skipped(): Skipped;
 }
 
@@ -127,7 +127,7 @@ function reasonToSkip(line: Line): keyof Skipped | null {
   return role === type ? null : 'other';
 }
 
-function asMessage({ role, blocks }: Entry): PastMessage {
+function asMessage({ role, blocks }: Entry): ImportedMessage {
   return { role, content: blocks };
 }
 

@@ -1,6 +1,6 @@
 import { isRecord } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
-import { withoutOwn } from './strip-injected.ts';
+import { stripOwnBlocks } from './strip-injected.ts';
 
 export type Block = Readonly<Record<string, unknown>>;
 
@@ -25,13 +25,13 @@ export function contentText(content: unknown): string {
 }
 
 /** Removes what Claude Code and comet-cc injected. */
-export function withoutInjected(text: string): string {
+export function stripInjected(text: string): string {
   const said = INJECTED_TAGS.reduce((left, tag) => cutSpans(left, `<${tag}>`, `</${tag}>`), text);
-  return withoutOwn(withoutMarkup(said)).trim();
+  return stripOwnBlocks(stripMarkup(said)).trim();
 }
 
 /** Restores a slash command as typed; drops interruption notes. */
-function withoutMarkup(text: string): string {
+function stripMarkup(text: string): string {
   if (!text.includes('<command-') && !text.includes('[Request interrupted')) return text;
   return text
     .replace(/<command-message>[^<]*<\/command-message>\s?/g, '')

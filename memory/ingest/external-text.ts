@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { type CapturedMessage, type CapturedTurn, isCleanOrigin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { isContinuation, mayContinue } from '../text/compaction-summary.ts';
-import { blocksOf, contentText, withoutInjected } from './content-blocks.ts';
+import { blocksOf, contentText, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
 /** Words per shingle. */
@@ -20,21 +20,23 @@ const PLACE = /[\w.+-]+@[\w-]+\.[\w.-]+|(?:\w+:\/\/|\/)[\w@:%.~/-]{5,}|(?:[\w-]+
 type Shingle = string | number;
 
 /** Remembers external text of a session so that a later repetition of it is recognized. */
-export interface Heard {
+export interface ExternalTextTracker {
   /**
    * @param messages  raw messages: their injected parts, which `turn` lacks, are external too
    * @param known  shingles of earlier trusted text, which a summary may repeat
    */
-  take(turn: TurnText, messages?: readonly CapturedMessage[], known?: ReadonlySet<Shingle>): void;
-  hear(text: string): void;
-  rows(): number;
+  addTurn(turn: TurnText, messages?: readonly CapturedMessage[], known?: ReadonlySet<Shingle>): void;
+  addText(text: string): void;
+  size(): number;
   /** Whether the assistant repeats external text that the user did not write. */
   isRepeatedIn(turn: TurnText): boolean;
 }
 
 /** One tracker per session. Above `limit` shingles the longest idle sessions are evicted and then distrust all text. */
-export function createHearing(limit = MAX_SHINGLES): (sessionId: string, atMs: number) => Heard {
-  const sessions = new Map<string, { readonly tracker: Heard; readonly atMs: number }>();
+export function createExternalTextTrackers(
+  limit = MAX_SHINGLES,
+): (sessionId: string, atMs: number) => ExternalTextTracker {
+  const sessions = new Map<string, { readonly tracker: ExternalTextTracker; readonly atMs: number }>();
   const evicted = new Set<string>();
   let total = 0;
 
@@ -42,8 +44,8 @@ export function createHearing(limit = MAX_SHINGLES): (sessionId: string, atMs: n
     const oldest = [...sessions].sort(([, a], [, b]) => a.atMs - b.atMs);
     for (const [id, { tracker }] of oldest) {
       if (total <= limit / 2) return;
-      if (tracker.rows() > 0) evicted.add(id);
-      total -= tracker.rows();
+      if (tracker.size() > 0) evicted.add(id);
+      total -= tracker.size();
       sessions.delete(id);
     }
   }
@@ -56,13 +58,13 @@ export function createHearing(limit = MAX_SHINGLES): (sessionId: string, atMs: n
       // Registered late: most sessions have no external text.
       if (!sessions.has(sessionId)) sessions.set(sessionId, { tracker, atMs });
     };
-    const tracker = known?.tracker ?? createHeard({ isFull: evicted.has(sessionId), onAdd });
+    const tracker = known?.tracker ?? createExternalTextTracker({ isFull: evicted.has(sessionId), onAdd });
     if (known !== undefined) sessions.set(sessionId, { tracker, atMs: Math.max(atMs, known.atMs) });
     return tracker;
   };
 }
 
-export function createHeard({ isFull: wasFull = false, onAdd = () => {} } = {}): Heard {
+export function createExternalTextTracker({ isFull: wasFull = false, onAdd = () => {} } = {}): ExternalTextTracker {
   const external = new Set<Shingle>();
   /** Over capacity: any trusted text may repeat what was not stored. */
   let isFull = wasFull;
@@ -78,9 +80,9 @@ export function createHeard({ isFull: wasFull = false, onAdd = () => {} } = {}):
   }
 
   return {
-    rows: () => external.size,
-    hear: (text) => add(text),
-    take({ parts }, messages = [], known = NO_SHINGLES) {
+    size: () => external.size,
+    addText: (text) => add(text),
+    addTurn({ parts }, messages = [], known = NO_SHINGLES) {
       const foreign = parts.filter(({ origin }) => origin === 'external');
       for (const { text } of foreign) add(text, known);
       if (foreign.length > 0) for (const text of messages.flatMap(hiddenResults)) add(text);
@@ -99,7 +101,10 @@ export function createHeard({ isFull: wasFull = false, onAdd = () => {} } = {}):
 }
 
 /** Collects the shingles of `text` that trusted parts of earlier turns contain. */
-export function createSaidBefore(text: string): { readonly found: ReadonlySet<Shingle>; search(turn: TurnText): void } {
+export function createRepeatedTextFinder(text: string): {
+  readonly found: ReadonlySet<Shingle>;
+  search(turn: TurnText): void;
+} {
   const wanted = new Set(shinglesOf(text));
   const found = new Set<Shingle>();
   return {
@@ -118,7 +123,7 @@ export function createSaidBefore(text: string): { readonly found: ReadonlySet<Sh
 /** Results from which `TurnText` strips something that looks injected. */
 function hiddenResults(message: CapturedMessage): string[] {
   const results = blocksOf(message).filter((block) => block['type'] === 'tool_result');
-  return results.map((block) => contentText(block['content'])).filter((text) => withoutInjected(text) !== text);
+  return results.map((block) => contentText(block['content'])).filter((text) => stripInjected(text) !== text);
 }
 
 function* shinglesOf(text: string): Generator<Shingle> {
@@ -143,17 +148,17 @@ function hash(text: string): number {
   return value >>> 0;
 }
 
-export type SaidBefore = Parameters<Heard['take']>[2];
+export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[2];
 
 /** What a turn's opening compaction summary repeats of `earlier` turns; undefined without such a summary. */
-export async function saidBefore(
+export async function findRepeatedText(
   turn: CapturedTurn,
   earlier: () => readonly CapturedTurn[] | Promise<readonly CapturedTurn[]>,
-): Promise<SaidBefore> {
+): Promise<RepeatedText> {
   if (!mayContinue(turn)) return undefined;
   const { parts } = readTurn(turn);
   if (!parts.some(({ text }) => isContinuation(text))) return undefined;
-  const known = createSaidBefore(parts.map(({ text }) => text).join('\n'));
+  const known = createRepeatedTextFinder(parts.map(({ text }) => text).join('\n'));
   for (const one of await earlier()) {
     known.search(readTurn(one));
     await nextTick();

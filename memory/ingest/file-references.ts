@@ -33,9 +33,9 @@ export interface FileAnchor {
 }
 
 /** Tracks which files nodes reference and whether those files changed. */
-export interface FileMemory {
+export interface FileReferences {
   /** Records the latest working tree of a project. */
-  notice(projectDir: string | null, atMs: number): void;
+  noteProject(projectDir: string | null, atMs: number): void;
   /** Hashes the project files that the turn's tool calls name; bounded in time, never rejects. */
   marksOf(turn: CapturedTurn): Promise<readonly FileMark[]>;
   /** Without hashes: an imported turn's files may have changed since. */
@@ -47,7 +47,7 @@ export interface FileMemory {
     budgetMs?: number,
   ): Promise<ReadonlyMap<string, Freshness>>;
   /** Null outside known projects. `file` is absolute and may be deleted. */
-  about(file: string): FileAnchor | null;
+  anchorOf(file: string): FileAnchor | null;
 }
 
 type Parts = {
@@ -58,12 +58,18 @@ type Parts = {
   readonly catalogue: NodeRegistry;
 };
 
-export function createFileMemory({ sources, sourcePatience = 1, projectOf, redactor, catalogue }: Parts): FileMemory {
+export function createFileReferences({
+  sources,
+  sourcePatience = 1,
+  projectOf,
+  redactor,
+  catalogue,
+}: Parts): FileReferences {
   const lastSeen = new Map<string, { readonly directory: string; readonly atMs: number }>();
   const verdicts = new LruMap<string, FileState>(CACHED_STATES);
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
 
-  function notice(projectDir: string | null, atMs: number): void {
+  function noteProject(projectDir: string | null, atMs: number): void {
     if (projectDir === null || sources === null) return;
     const project = projectOf(projectDir);
     if (project === '' || (lastSeen.get(project)?.atMs ?? Number.NEGATIVE_INFINITY) > atMs) return;
@@ -102,7 +108,7 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
   }
 
   return {
-    notice,
+    noteProject,
 
     namesOf(turn) {
       const root = sources?.rootOf(turn.projectDir) ?? null;
@@ -141,7 +147,7 @@ export function createFileMemory({ sources, sourcePatience = 1, projectOf, redac
       );
     },
 
-    about(file) {
+    anchorOf(file) {
       const all = catalogue.all();
       const projects = new Set(all.map((node) => node.project));
       const directory = ancestors(file).find((each) => projects.has(projectOf(each))) ?? null;

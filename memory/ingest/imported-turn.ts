@@ -6,26 +6,30 @@ import { isContinuation } from '../text/compaction-summary.ts';
 import { type Block, stringOf } from './content-blocks.ts';
 
 /** A turn read from a transcript or a JSONL file. */
-export interface PastTurn {
+export interface ImportedTurn {
   readonly sessionId: string;
   readonly projectDir: string | null;
   readonly model: string;
   readonly startMs: number;
   /** Time of the last message. */
   readonly atMs: number;
-  readonly messages: readonly PastMessage[];
+  readonly messages: readonly ImportedMessage[];
   /** Index of the preceding turn in the same list, -1 for none. */
   readonly after: number;
 }
 
-export interface PastMessage {
+export interface ImportedMessage {
   readonly role: 'user' | 'assistant';
   /** String or content blocks. */
   readonly content: unknown;
 }
 
 /** Ids hash a turn with its predecessors, so a fork's copied beginning gets the ids of the original. */
-export function capturedPast(turns: readonly PastTurn[], imported: 'claude' | 'file', project: string): CapturedTurn[] {
+export function captureImported(
+  turns: readonly ImportedTurn[],
+  imported: 'claude' | 'file',
+  project: string,
+): CapturedTurn[] {
   const turnIds: string[] = [];
   return turns.map((turn) => {
     const messages = turn.messages.map(({ role, content }): CapturedMessage => {
@@ -58,14 +62,14 @@ export function isImported({ source_links }: Pick<MemoryNode, 'source_links'>): 
 }
 
 /** Ends with an assistant message without an open tool call. */
-export function isComplete({ messages }: PastTurn): boolean {
+export function isComplete({ messages }: ImportedTurn): boolean {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return false;
   return !blocksIn(last.content).some((block) => stringOf(block['type']) === 'tool_use');
 }
 
 /** Equal for a turn captured from the wire and the same turn read from a transcript. */
-export function saidDigest(sessionId: string, text: TurnText): string {
+export function turnContentHash(sessionId: string, text: TurnText): string {
   const own = text.parts.flatMap((part) => {
     if (part.kind === 'tool_result' || isContinuation(part.text)) return [];
     return [`${part.kind} ${part.kind === 'tool_use' ? part.tool : part.text.trim()}`];

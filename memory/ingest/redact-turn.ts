@@ -9,7 +9,7 @@ import { blocksOf, stringOf } from './content-blocks.ts';
 /** Tool traffic kept per part of a buffered turn; the model reads whole turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
 
-const privateWords = new WeakMap<Redactor, PrivateWords>();
+const privateSpans = new WeakMap<Redactor, PrivateSpans>();
 
 /** Redacts secrets and private spans, and hashes what is left. */
 export async function redactTurn(
@@ -17,21 +17,21 @@ export async function redactTurn(
   redactor: Redactor,
 ): Promise<Omit<CapturedTurn, 'earlierPrivate'> & { readonly redacted: boolean }> {
   let redacted = false;
-  const words = privateWords.get(redactor) ?? createPrivateWords();
-  privateWords.set(redactor, words);
-  words.hear(turn);
+  const words = privateSpans.get(redactor) ?? createPrivateSpans();
+  privateSpans.set(redactor, words);
+  words.collect(turn);
   const messages: CapturedMessage[] = [];
   for (const message of turn.messages) {
-    const found = await redactor.full.json(words.tagged(turn.sessionId, message.content));
+    const found = await redactor.full.json(words.tag(turn.sessionId, message.content));
     redacted ||= found.redacted;
-    messages.push(found.redacted ? rewritten(message, found.text) : message);
+    messages.push(found.redacted ? withContent(message, found.text) : message);
   }
   const { earlierPrivate: _, ...rest } = turn;
   return { ...rest, messages, redacted };
 }
 
 /** A hash of the original content would allow guessing a short secret. */
-function rewritten({ role }: CapturedMessage, content: string): CapturedMessage {
+function withContent({ role }: CapturedMessage, content: string): CapturedMessage {
   return { role, content, sha256: createHash('sha256').update(content).digest('hex') };
 }
 
@@ -52,17 +52,17 @@ const MIN_WORD_CHARS = 6;
  * Text that the user marked private in a session, also redacted where the assistant or a tool call repeats it. Kept in
  * memory only; captured turns carry the earlier spans of their conversation.
  */
-interface PrivateWords {
-  hear(turn: Pick<CapturedTurn, 'sessionId' | 'messages' | 'earlierPrivate'>): void;
+interface PrivateSpans {
+  collect(turn: Pick<CapturedTurn, 'sessionId' | 'messages' | 'earlierPrivate'>): void;
   /** Wraps repeated private text in tags; returns the same string when there is none. */
-  tagged(sessionId: string, content: string): string;
+  tag(sessionId: string, content: string): string;
 }
 
-function createPrivateWords(): PrivateWords {
+function createPrivateSpans(): PrivateSpans {
   const sessions = new LruMap<string, ReadonlySet<string>>(MAX_SESSIONS);
 
   return {
-    hear({ sessionId, messages, earlierPrivate = [] }) {
+    collect({ sessionId, messages, earlierPrivate = [] }) {
       const said = messages.filter(({ role }) => role === 'user').flatMap(blocksOf);
       const now = privateTexts(said.map((block) => stringOf(block['text'])).join('\n'));
       const found = [...earlierPrivate, ...now].flatMap(spansOf);
@@ -70,7 +70,7 @@ function createPrivateWords(): PrivateWords {
       const spans = [...(sessions.get(sessionId) ?? []), ...found].slice(-MAX_SPANS);
       sessions.set(sessionId, new Set(spans));
     },
-    tagged(sessionId, content) {
+    tag(sessionId, content) {
       const spans = [...(sessions.peek(sessionId) ?? [])].sort((one, other) => other.length - one.length);
       return spans.reduce((text, span) => {
         const written = JSON.stringify(span).slice(1, -1);

@@ -14,58 +14,58 @@ export interface Session {
 }
 
 /** Keeps recently used sessions in memory; the rest can be read back from the journal. */
-export interface AwakeSessions {
+export interface SessionCache {
   has(id: string): boolean;
   /** Returns the cached session or an empty one that the caller has to hydrate. */
-  of(id: string): Session;
+  restore(id: string): Session;
   all(): readonly Session[];
   /** Evicted sessions with turns that no node covers yet. */
-  waiting(project?: string): readonly string[];
+  evictedWithTurns(project?: string): readonly string[];
   /** @param passes  evict this session first, as it is only read once */
   run(session: Session, work: () => Promise<void>, passes?: boolean): Promise<void>;
 }
 
-export interface AwakeParts {
+export interface SessionCacheOptions {
   /** Whether a session with buffered turns may be evicted: nothing compacts them without a request. */
-  readonly buffersRest: boolean;
+  readonly mayEvictBuffered: boolean;
   readonly onError: (sessionId: string, error: unknown) => void;
-  readonly onPutAway: (sessionId: string) => void;
-  readonly most?: number;
+  readonly onEvict: (sessionId: string) => void;
+  readonly limit?: number;
 }
 
 const MOST_SESSIONS = 200;
 
-export function createAwakeSessions({
-  buffersRest,
+export function createSessionCache({
+  mayEvictBuffered,
   onError,
-  onPutAway,
-  most = MOST_SESSIONS,
-}: AwakeParts): AwakeSessions {
+  onEvict,
+  limit = MOST_SESSIONS,
+}: SessionCacheOptions): SessionCache {
   /** Least recently used first. */
   const sessions = new Map<string, Session>();
   /** Session id to project. */
   const waiting = new Map<string, string>();
 
   function rests({ busy, sensing, buffer }: Session): boolean {
-    return busy === 0 && !sensing && (buffersRest || buffer.length === 0);
+    return busy === 0 && !sensing && (mayEvictBuffered || buffer.length === 0);
   }
 
   function makeRoom(first: readonly Session[]): void {
     for (const session of [...first, ...sessions.values()]) {
-      if (sessions.size <= most) return;
+      if (sessions.size <= limit) return;
       if (sessions.get(session.id) !== session || !rests(session)) continue;
       const { id, buffer, hydration, idle, project } = session;
       sessions.delete(id);
       if (idle !== null) clearTimeout(idle);
       if (buffer.length > 0) waiting.set(id, project);
       else if (hydration !== null) waiting.delete(id);
-      onPutAway(id);
+      onEvict(id);
     }
   }
 
   return {
     has: (id) => sessions.has(id),
-    of(id) {
+    restore(id) {
       const session = sessions.get(id) ?? {
         id,
         serial: createSerialQueue((error) => onError(id, error)),
@@ -81,7 +81,7 @@ export function createAwakeSessions({
       return session;
     },
     all: () => [...sessions.values()],
-    waiting: (project) =>
+    evictedWithTurns: (project) =>
       [...waiting].flatMap(([id, own]) => (sessions.has(id) || (project ?? own) !== own ? [] : [id])),
     async run(session, work, passes = false) {
       session.busy += 1;

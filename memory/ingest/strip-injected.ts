@@ -19,7 +19,7 @@ const MEMORY_LINE = /^[\s>*-]*\[mem_\d{8}_\d{6}_[0-9a-f]{6}\] /;
  * Removes what comet-cc injects: fenced blocks, unfenced blocks up to the next blank line, and single memory lines.
  * An unclosed fence extends to the end.
  */
-export function withoutOwn(text: string): string {
+export function stripOwnBlocks(text: string): string {
   if (!text.includes(MARK) && !text.includes('comet-cc') && !text.includes('[mem_')) return text;
   const lines = text.split('\n');
   const kept: string[] = [];

@@ -118,8 +118,8 @@ export interface TaskList {
 }
 
 /** To-do lists of all sessions. */
-interface TaskBook {
-  take(turn: Pick<JournalTurn, 'turnId' | 'sessionId' | 'atMs'>, text: TurnText): void;
+interface TaskLists {
+  record(turn: Pick<JournalTurn, 'turnId' | 'sessionId' | 'atMs'>, text: TurnText): void;
   drop(turnIds: readonly string[]): void;
   lists(): ReadonlyMap<string, readonly Task[]>;
 }
@@ -133,7 +133,7 @@ interface Change {
 /** List changes kept per session, newest first to stay. */
 const MAX_TURNS = 200;
 
-export function createTaskBook(): TaskBook {
+export function createTaskLists(): TaskLists {
   const sessions = new Map<string, readonly Change[]>();
   /** `lists` runs while a prompt waits, and few sessions change in between. */
   const settled = new WeakMap<readonly Change[], readonly Task[]>();
@@ -145,7 +145,7 @@ export function createTaskBook(): TaskBook {
   }
 
   return {
-    take({ turnId, sessionId, atMs }, text) {
+    record({ turnId, sessionId, atMs }, text) {
       const changes = taskChanges(text);
       if (changes.length === 0) return;
       // On startup, parts arrive before older whole turns.

@@ -1,13 +1,13 @@
 type Work = 'ingest' | 'sensor' | 'compacter' | 'indexer';
 
 /** Counts background tasks and reports when none is left. */
-export interface Tracker {
+export interface TaskQueue {
   run<T>(kind: Work, work: () => Promise<T>): Promise<T>;
   count(kind: Work): number;
   idle(): Promise<void>;
 }
 
-export function createTracker(): Tracker {
+export function createTaskQueue(): TaskQueue {
   const counts: Record<Work, number> = { ingest: 0, sensor: 0, compacter: 0, indexer: 0 };
   let waiting: (() => void)[] = [];
   const busy = (): boolean => Object.values(counts).some((count) => count > 0);

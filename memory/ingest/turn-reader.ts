@@ -1,32 +1,32 @@
 import type { Origin } from '../../common/turn.ts';
-import { saidText } from '../compaction/build-nodes.ts';
+import { spokenText } from '../compaction/build-nodes.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { Journal } from '../storage/turn-log.ts';
 import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts';
-import type { TurnBook } from './turn-registry.ts';
-import { readTainted, readTurn, withoutTools } from './turn-trust.ts';
+import type { TurnRegistry } from './turn-registry.ts';
+import { readTurn, readTurnPart, withoutToolOutput } from './turn-trust.ts';
 
 /** Older turns are found through the search index; the cache serves recent ones. */
 const CACHED_CHARS = 2_000_000;
 
-interface Said {
+interface TurnWords {
   readonly text: string;
   readonly origin: Origin;
   readonly user: string;
 }
 
 /** Reads raw turns: each once, in its latest form, under its canonical id. */
-export interface Texts {
+export interface TurnReader {
   turns(sessionId: string): Promise<readonly JoinedTurn[]>;
   /** Whole turns, then parts. */
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
-  said(turnId: string): Promise<Said | null>;
+  words(turnId: string): Promise<TurnWords | null>;
   keep(turn: TurnText): void;
   drop(turnIds: readonly string[]): void;
 }
 
-export function createTexts(journal: Journal, book: TurnBook): Texts {
-  const cache = new Map<string, Said>();
+export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): TurnReader {
+  const cache = new Map<string, TurnWords>();
   let chars = 0;
 
   function drop(turnIds: readonly string[]): void {
@@ -39,8 +39,8 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
   function keep(turn: TurnText): void {
     drop([turn.turnId]);
     const said = {
-      text: saidText(turn),
-      origin: withoutTools(turn).origin,
+      text: spokenText(turn),
+      origin: withoutToolOutput(turn).origin,
       user: turn.userOrigin === undefined ? turn.user : '',
     };
     cache.set(turn.turnId, said);
@@ -51,7 +51,7 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
     }
   }
 
-  const nameOf = (turnId: string): string => book.forms(turnId)[0] ?? turnId;
+  const nameOf = (turnId: string): string => turnRegistry.aliases(turnId)[0] ?? turnId;
 
   async function joined(sessionId: string): Promise<JoinedRecords> {
     const latest = new Map<string, JournalTurn>();
@@ -76,9 +76,9 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
     ofSession,
     keep,
     drop,
-    async said(turnId) {
-      const name = book.forms(turnId)[0] ?? turnId;
-      const sessionId = book.sessionOf(name);
+    async words(turnId) {
+      const name = turnRegistry.aliases(turnId)[0] ?? turnId;
+      const sessionId = turnRegistry.sessionOf(name);
       if (!cache.has(name) && sessionId !== undefined) {
         for (const turn of await ofSession(sessionId)) keep(turn);
       }
@@ -87,7 +87,7 @@ export function createTexts(journal: Journal, book: TurnBook): Texts {
   };
 }
 
-function charsOf(said: Said | undefined): number {
+function charsOf(said: TurnWords | undefined): number {
   return said === undefined ? 0 : said.text.length + said.user.length;
 }
 
@@ -95,7 +95,7 @@ function charsOf(said: Said | undefined): number {
 function readParts(parts: readonly JournalTurn[]): TurnText[] {
   const tainted = new Map<string | null, boolean>([[null, false]]);
   return parts.map((part) => {
-    const read = readTainted(part, tainted.get(part.part?.after ?? null) ?? true);
+    const read = readTurnPart(part, tainted.get(part.part?.after ?? null) ?? true);
     tainted.set(part.turnId, read.tainted);
     return read.text;
   });

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { grown } from '../search/grow-array.ts';
 import { createTextIds } from '../search/string-interner.ts';
-import { saidDigest } from './imported-turn.ts';
-import { createTaskBook, type Task, type TaskList } from './task-list.ts';
+import { turnContentHash } from './imported-turn.ts';
+import { createTaskLists, type Task, type TaskList } from './task-list.ts';
 
-interface SessionFacts {
+interface SessionInfo {
   readonly project: string;
   readonly firstAtMs: number;
   readonly lastAtMs: number;
@@ -13,9 +13,9 @@ interface SessionFacts {
 }
 
 /** Known turns and their ids: the same turn may arrive again serialized differently. */
-export interface TurnBook {
+export interface TurnRegistry {
   /** False when the id is known or reserved already. */
-  take(turnId: string): boolean;
+  reserve(turnId: string): boolean;
   /** Undoes `take`, so that the turn may be offered again. */
   release(turnId: string): void;
   isRecorded(turnId: string): boolean;
@@ -24,15 +24,15 @@ export interface TurnBook {
   /** Adds a durable turn; false when it is known or another form of a known one. */
   record(turn: JournalTurn, text: TurnText): boolean;
   /** The id that nodes use for this turn. */
-  canonical(turnId: string): string;
+  canonicalId(turnId: string): string;
   /** Every id of this turn, oldest first. */
-  forms(turnId: string): readonly string[];
+  aliases(turnId: string): readonly string[];
   sessionOf(turnId: string): string | undefined;
   partsOf(turnId: string): readonly string[];
   /** Whole turns that contain this part; `isCopied`: their record repeats its messages. */
   wholesOf(part: string): readonly { readonly turnId: string; readonly isCopied: boolean }[];
-  session(sessionId: string): SessionFacts | undefined;
-  sessions(): ReadonlyMap<string, SessionFacts>;
+  session(sessionId: string): SessionInfo | undefined;
+  sessions(): ReadonlyMap<string, SessionInfo>;
   /** To-do lists by session. */
   tasks(): ReadonlyMap<string, readonly Task[]>;
 }
@@ -40,7 +40,7 @@ export interface TurnBook {
 /** Bit flags. A session counts whole turns only, each in its first form. */
 const [TAKEN, RECORDED, COUNTED] = [1, 2, 4];
 
-export function createTurnBook(): TurnBook {
+export function createTurnRegistry(): TurnRegistry {
   /** Interned turn and session ids; their numbers index the columns. */
   const names = createTextIds();
   let marks = new Uint32Array(1_024);
@@ -52,10 +52,10 @@ export function createTurnBook(): TurnBook {
   const formsOf = new Map<string, string[]>();
   /** Imported turns not captured yet, by content hash: their place in the conversation is unknown. */
   const unplaced = new Map<string, string[]>();
-  const sessions = new Map<string, SessionFacts>();
+  const sessions = new Map<string, SessionInfo>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
-  const tasks = createTaskBook();
+  const tasks = createTaskLists();
 
   function isMarked(turnId: string, mark: number): boolean {
     const turn = names.find(turnId);
@@ -108,7 +108,7 @@ export function createTurnBook(): TurnBook {
   /** The imported turn that this captured turn is another form of. */
   function matchImported(turn: JournalTurn, text: TurnText, hash: string): string | undefined {
     if (turn.part !== undefined) return undefined;
-    const contentHash = saidDigest(turn.sessionId, text);
+    const contentHash = turnContentHash(turn.sessionId, text);
     const waiting = unplaced.get(contentHash) ?? [];
     if (turn.imported !== undefined) {
       unplaced.set(contentHash, [...waiting, turn.turnId]);
@@ -121,9 +121,9 @@ export function createTurnBook(): TurnBook {
     return first;
   }
 
-  const canonical = (turnId: string): string => canonicalOf.get(turnId) ?? turnId;
+  const canonicalId = (turnId: string): string => canonicalOf.get(turnId) ?? turnId;
   return {
-    take(turnId) {
+    reserve(turnId) {
       if (isMarked(turnId, TAKEN)) return false;
       mark(turnId, TAKEN);
       return true;
@@ -136,7 +136,7 @@ export function createTurnBook(): TurnBook {
       sessionOfTurn = grown(sessionOfTurn, number);
       sessionOfTurn[number] = names.of(turn.sessionId);
       recordParts(turn);
-      const hash = sayingOf(turn, text);
+      const hash = turnIdentityHash(turn, text);
       const first = findFirst(hash) ?? matchImported(turn, text, hash);
       const known = sessions.get(turn.sessionId);
       const isCounted = first === undefined && turn.part === undefined;
@@ -149,7 +149,7 @@ export function createTurnBook(): TurnBook {
       if (isCounted) mark(turn.turnId, COUNTED);
       if (first === undefined) {
         setFirst(hash, turn.turnId);
-        tasks.take(turn, text);
+        tasks.record(turn, text);
         return true;
       }
       canonicalOf.set(turn.turnId, first);
@@ -167,8 +167,8 @@ export function createTurnBook(): TurnBook {
         else sessions.delete(sessionId);
       }
     },
-    canonical,
-    forms: (turnId) => formsOf.get(canonical(turnId)) ?? [canonical(turnId)],
+    canonicalId,
+    aliases: (turnId) => formsOf.get(canonicalId(turnId)) ?? [canonicalId(turnId)],
     sessionOf,
     partsOf: (turnId) => partsOf.get(turnId) ?? [],
     wholesOf: (part) => wholesOf.get(part) ?? [],
@@ -179,7 +179,7 @@ export function createTurnBook(): TurnBook {
 }
 
 /** Equal for the same prompt after the same history in the same project, answered with the same words and calls. */
-function sayingOf(turn: JournalTurn, text: TurnText): string {
+function turnIdentityHash(turn: JournalTurn, text: TurnText): string {
   const place = turn.part === undefined ? '' : `part ${turn.part.index}\n`;
   const hash = createHash('sha256').update(`${turn.key}\n${turn.project}\n${place}${text.user}\n`);
   for (const part of text.parts) {
@@ -190,9 +190,9 @@ function sayingOf(turn: JournalTurn, text: TurnText): string {
   return hash.digest('base64');
 }
 
-export function taskListsOf(book: Pick<TurnBook, 'tasks' | 'session'>): TaskList[] {
-  return [...book.tasks()].flatMap(([sessionId, tasks]) => {
-    const facts = book.session(sessionId);
+export function taskListsOf(turnRegistry: Pick<TurnRegistry, 'tasks' | 'session'>): TaskList[] {
+  return [...turnRegistry.tasks()].flatMap(([sessionId, tasks]) => {
+    const facts = turnRegistry.session(sessionId);
     return facts === undefined ? [] : [{ sessionId, tasks, ...facts }];
   });
 }

@@ -3,7 +3,7 @@ import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { isContinuation } from '../text/compaction-summary.ts';
 import { DOCUMENT, documentText } from './chunk-document.ts';
-import { type Block, blocksOf, contentText, stringOf, withoutInjected } from './content-blocks.ts';
+import { type Block, blocksOf, contentText, stringOf, stripInjected } from './content-blocks.ts';
 
 const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g;
 
@@ -25,11 +25,11 @@ type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes'>>;
  * the assistant writes in the turn is `external`. A turn that repeats earlier external text is tainted from its start.
  */
 export function readTurn(turn: Marked): TurnText {
-  return readTainted(turn, false).text;
+  return readTurnPart(turn, false).text;
 }
 
 /** Reads a part of a turn. @param tainted  whether the preceding parts were; the result says it for the next part */
-export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; tainted: boolean } {
+export function readTurnPart(turn: Marked, tainted: boolean): { text: TurnText; tainted: boolean } {
   const { projectDir, model } = turn;
   const isDocument = model === DOCUMENT;
   const isCopy = isDocument || turn.imported === 'file';
@@ -60,24 +60,24 @@ export function readTainted(turn: Marked, tainted: boolean): { text: TurnText; t
 }
 
 /** User and assistant text only, with the origin of that text. */
-export function withoutTools(turn: TurnText): TurnText {
-  const known = untooled.get(turn);
+export function withoutToolOutput(turn: TurnText): TurnText {
+  const known = withoutToolOutputCache.get(turn);
   if (known !== undefined) return known;
   const parts = turn.parts.filter((part) => part.kind === 'assistant');
   const origins: Origin[] = parts.map((part) => part.origin);
   const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
-  untooled.set(turn, bare);
+  withoutToolOutputCache.set(turn, bare);
   return bare;
 }
 
 /** Returns the same object each time, so that caches keyed by it hit. */
-const untooled = new WeakMap<TurnText, TurnText>();
+const withoutToolOutputCache = new WeakMap<TurnText, TurnText>();
 
 function readUserBlock(block: Block, reading: Reading): void {
   if (block['type'] === 'tool_result') readResult(block, reading);
   else if (block['type'] === 'image') reading.user.push('[image]');
   else if (reading.isDocument) readDocument(block, reading);
-  else if (block['type'] === 'text') readUserText(withoutInjected(stringOf(block['text'])), reading);
+  else if (block['type'] === 'text') readUserText(stripInjected(stringOf(block['text'])), reading);
 }
 
 function readDocument(block: Block, reading: Reading): void {
@@ -125,7 +125,7 @@ function readResult(block: Block, reading: Reading): void {
   const said = contentText(block['content']);
   const origin = isOwnAnswer(stringOf(use?.['name']), said) ? 'tool' : toolOrigin(use, reading.projectDir);
   if (origin === 'external') reading.tainted = true;
-  const text = withoutInjected(said);
+  const text = stripInjected(said);
   add(reading, { kind: 'tool_result', origin, tool: stringOf(use?.['name']), text });
 }
 
@@ -133,7 +133,7 @@ function readAssistantBlock(block: Block, reading: Reading): void {
   const type = stringOf(block['type']);
   const origin = reading.tainted ? 'external' : reading.isCopy ? 'tool' : 'assistant';
   if (type === 'text') {
-    add(reading, { kind: 'assistant', origin, tool: '', text: withoutInjected(stringOf(block['text'])) });
+    add(reading, { kind: 'assistant', origin, tool: '', text: stripInjected(stringOf(block['text'])) });
   } else if (type.endsWith('tool_use')) {
     reading.uses.set(stringOf(block['id']), block);
     const text = JSON.stringify(block['input'] ?? {});

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import type { PastTurn } from './imported-turn.ts';
+import type { ImportedTurn } from './imported-turn.ts';
 
 /** One message per line. */
 const TurnLine = z.looseObject({
@@ -17,15 +17,15 @@ export function isTurnLines(text: string): boolean {
 }
 
 /** Turns by session, in order of their first message. @throws CometError `usage` with line number and reason */
-export function parseTurnLines(text: string, projectDir: string): ReadonlyMap<string, readonly PastTurn[]> {
-  const sessions = new Map<string, Map<string, PastTurn>>();
+export function parseTurnLines(text: string, projectDir: string): ReadonlyMap<string, readonly ImportedTurn[]> {
+  const sessions = new Map<string, Map<string, ImportedTurn>>();
   for (const [at, line] of text
     .replace(/^\uFEFF/, '')
     .split('\n')
     .entries()) {
     if (line.trim() === '') continue;
     const { session_id, turn_id, role, content, at: time } = parseLine(line, at + 1);
-    const turns = sessions.get(session_id) ?? new Map<string, PastTurn>();
+    const turns = sessions.get(session_id) ?? new Map<string, ImportedTurn>();
     sessions.set(session_id, turns);
     const atMs = Date.parse(time);
     const known = turns.get(String(turn_id));

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import type { FileMemory } from '../ingest/file-references.ts';
+import type { FileReferences } from '../ingest/file-references.ts';
 import { memoryLine } from './format-memory.ts';
 import { ASKED_MS, type Recaller } from './recall.ts';
 import { staleNote } from './staleness.ts';
@@ -7,7 +7,7 @@ import type { RecallHit, SearchOptions } from './types.ts';
 
 export interface FileSearchParts {
   readonly recaller: Pick<Recaller, 'search'>;
-  readonly files: Pick<FileMemory, 'about' | 'freshness'>;
+  readonly files: Pick<FileReferences, 'anchorOf' | 'freshness'>;
 }
 
 /** `search` that knows what a file is: see `Memory.search`. */
@@ -16,7 +16,7 @@ export function createFileSearch({
   files,
 }: FileSearchParts): (query: string, options: SearchOptions) => Promise<readonly RecallHit[]> {
   async function searchAbout(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
-    const anchor = files.about(file);
+    const anchor = files.anchorOf(file);
     if (anchor === null) return query === '' ? [] : recaller.search(query, options);
     const { directory, nodes } = anchor;
     const scope = { ...options, projectDir: options.projectDir ?? directory };

@@ -2,8 +2,8 @@ import type { Clock } from '../../common/async.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
 import { isBundled } from '../consolidation/merge-nodes.ts';
-import type { FileMemory, Freshness } from '../ingest/file-references.ts';
-import { type TurnBook, taskListsOf } from '../ingest/turn-registry.ts';
+import type { FileReferences, Freshness } from '../ingest/file-references.ts';
+import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import { fileMarks } from '../model/file-link.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import { currentSummary, isClosed, isPast } from '../model/validity.ts';
@@ -74,14 +74,14 @@ type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly projectOf: (directory: string | null) => string;
   readonly clock: Clock;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
-  readonly files: Pick<FileMemory, 'freshness'>;
+  readonly files: Pick<FileReferences, 'freshness'>;
 };
 
 /** What is known of a project, the weightiest first. */
 export function createProjectOverview({
-  book,
+  turnRegistry,
   catalogue,
   nodeFiles,
   projectOf,
@@ -123,7 +123,7 @@ export function createProjectOverview({
       const summary = [neutralLine(currentSummary(node) ?? node.summary, SUMMARY_CHARS), note].join(' ').trim();
       return { node_id, origin, text, importance, at, summary };
     };
-    const sessions = [...book.sessions().values()].filter((session) => session.project === project);
+    const sessions = [...turnRegistry.sessions().values()].filter((session) => session.project === project);
     return {
       project,
       counts: {
@@ -137,7 +137,7 @@ export function createProjectOverview({
       brief,
       nodes: weightiest.map(knownOf),
       decisions: decisions.map(knownOf),
-      tasks: openTasks(taskListsOf(book), { project, sessionId: '', nowMs: clock.now() }),
+      tasks: openTasks(taskListsOf(turnRegistry), { project, sessionId: '', nowMs: clock.now() }),
       tags: tally.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
       names: tally.names.slice(0, MOST.names),
       files: most.map((file) => ({ path: file.name, nodes: file.nodes, state: stateOf(file, fresh) })),

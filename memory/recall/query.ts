@@ -1,4 +1,4 @@
-import { withoutInjected } from '../ingest/content-blocks.ts';
+import { stripInjected } from '../ingest/content-blocks.ts';
 import { contentTokens } from '../text/keywords.ts';
 
 /** With fewer words of its own a prompt means what was said before it. */
@@ -15,10 +15,10 @@ const MAX_CHARS = 4_000;
  * @returns       '' when nothing names anything
  */
 export function recallQuery(prompt: string, recent: readonly string[]): string {
-  const own = bounded(withoutInjected(prompt), MAX_CHARS);
+  const own = bounded(stripInjected(prompt), MAX_CHARS);
   if (contentTokens(own).length >= ENOUGH_WORDS) return own;
   const before = recent
-    .map((text) => bounded(withoutInjected(text), CONTEXT_CHARS))
+    .map((text) => bounded(stripInjected(text), CONTEXT_CHARS))
     .filter((text) => contentTokens(text).length > 0)
     .slice(-CONTEXT_TEXTS);
   const query = [own, ...before.reverse()].join('\n').trim();

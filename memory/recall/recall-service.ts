@@ -3,7 +3,7 @@ import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
-import type { TurnBook } from '../ingest/turn-registry.ts';
+import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { heldBackLine, memoryLine, summaryLine } from './format-memory.ts';
 import { isQuarantined } from './quarantine.ts';
@@ -36,7 +36,7 @@ export interface Recall {
 interface Parts {
   readonly redactor: Redactor;
   readonly projectOf: (directory: string | null) => string;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'notice' | 'showed'>;
   readonly recaller: Pick<Recaller, 'recall'>;
@@ -56,12 +56,14 @@ const TAILS_MS = 60;
 const WHOLE_LINES_CHARS = 7_000;
 
 export function createRecall(parts: Parts): Recall {
-  const { redactor, projectOf, book, catalogue, pipeline, recaller, search, openContext } = parts;
+  const { redactor, projectOf, turnRegistry, catalogue, pipeline, recaller, search, openContext } = parts;
   const { named, isGone, isClosing, onActivity } = parts;
   return {
     async recall(request, signal) {
       onActivity();
-      const visibleTurns = new Set([...request.visibleTurns].flatMap((turnId) => [turnId, ...book.forms(turnId)]));
+      const visibleTurns = new Set(
+        [...request.visibleTurns].flatMap((turnId) => [turnId, ...turnRegistry.aliases(turnId)]),
+      );
       // Private text is not searched for either.
       const prompt = redactor.text(request.prompt);
       const recent = request.recent.map(redactor.text);
@@ -75,7 +77,7 @@ export function createRecall(parts: Parts): Recall {
     lines: (nodeIds) => nodeLines(nodeIds, catalogue),
     nodesCovering(turnIds) {
       const found = turnIds.map(
-        (turnId) => [turnId, [...new Set(book.forms(turnId).flatMap(catalogue.nodesCovering))]] as const,
+        (turnId) => [turnId, [...new Set(turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering))]] as const,
       );
       return new Map(found.filter(([turnId, ids]) => ids.length > 0 || isGone(turnId)));
     },

@@ -1,7 +1,7 @@
 import { beforeAbort } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { FileMemory, Freshness } from '../ingest/file-references.ts';
+import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import { createBreaker } from '../search/circuit-breaker.ts';
@@ -34,7 +34,7 @@ export interface RecallerDeps {
   /** Project key of a directory, '' for null. */
   readonly projectOf: (directory: string | null) => string;
   /** Where it is not given, no memory is stale. */
-  readonly files?: Pick<FileMemory, 'freshness'>;
+  readonly files?: Pick<FileReferences, 'freshness'>;
   readonly config: RecallConfig;
   /** Where it is not given, the order of ranking stands. */
   readonly reranking?: Reranking;

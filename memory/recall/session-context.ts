@@ -4,7 +4,7 @@ import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
-import { type TurnBook, taskListsOf } from '../ingest/turn-registry.ts';
+import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import type { Claim } from '../model/claim.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isClosed, isPast, toldBy } from '../model/validity.ts';
@@ -26,12 +26,19 @@ type Parts = {
   readonly nodeFiles: NodeFiles;
   readonly projectOf: (directory: string | null) => string;
   readonly clock: Clock;
-  readonly book: TurnBook;
+  readonly turnRegistry: TurnRegistry;
   readonly catalogue: NodeRegistry;
 };
 
 /** What a session starts with, and each of its epochs: constant until the next one. */
-export function createSessionContext({ config, nodeFiles, projectOf, clock, book, catalogue }: Parts): OpenContext {
+export function createSessionContext({
+  config,
+  nodeFiles,
+  projectOf,
+  clock,
+  turnRegistry,
+  catalogue,
+}: Parts): OpenContext {
   function passive(project: string, isNear: (node: MemoryNode) => boolean): MemoryNode[] {
     return catalogue
       .all()
@@ -45,7 +52,9 @@ export function createSessionContext({ config, nodeFiles, projectOf, clock, book
 
   /** A claim rests on turns of which it was said since that it is no longer so. */
   function holds({ text, sources }: Claim): boolean {
-    const nodes = sources.flatMap((turnId) => book.forms(turnId)).flatMap((turnId) => catalogue.nodesCovering(turnId));
+    const nodes = sources
+      .flatMap((turnId) => turnRegistry.aliases(turnId))
+      .flatMap((turnId) => catalogue.nodesCovering(turnId));
     const facts = nodes.flatMap((id) => catalogue.get(id)?.facts.filter(isClosed) ?? []);
     return !toldBy(facts)(text);
   }
@@ -64,7 +73,7 @@ export function createSessionContext({ config, nodeFiles, projectOf, clock, book
     const threads = alone
       ? []
       : [
-          ...openTasks(taskListsOf(book), start),
+          ...openTasks(taskListsOf(turnRegistry), start),
           ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
         ];
     const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];

@@ -1,7 +1,7 @@
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { type NodeTexts, rowsOf } from '../compaction/build-nodes.ts';
-import type { Tracker } from '../ingest/task-queue.ts';
+import type { TaskQueue } from '../ingest/task-queue.ts';
 import { createSessionTurns } from '../ingest/turn-windows.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -36,7 +36,7 @@ export interface IndexerDeps {
   readonly catalogue: NodeRegistry;
   readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
   readonly sessionOf: (turnId: string) => string | undefined;
-  readonly tracker: Tracker;
+  readonly taskQueue: TaskQueue;
   readonly log: Log;
 }
 
@@ -45,10 +45,10 @@ const NODES_AT_ONCE = 8;
 /** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
 const NODES_PER_WRITE = 100;
 
-export function createIndexer({ index, catalogue, textsOf, sessionOf, tracker, log }: IndexerDeps): Indexer {
+export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, log }: IndexerDeps): Indexer {
   const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
   const sessionTurns = createSessionTurns(textsOf);
-  const queued = (work: () => Promise<void>): Promise<void> => tracker.run('indexer', () => serial(work));
+  const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
 
   async function write(
     nodes: readonly MemoryNode[],

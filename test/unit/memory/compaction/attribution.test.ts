@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { groundedOrigin } from '../../../../memory/compaction/attribution.ts';
+import { attributedOrigin } from '../../../../memory/compaction/attribution.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 
 const turn = (user: string): TurnText => ({
@@ -13,17 +13,17 @@ const turn = (user: string): TurnText => ({
 describe('words of the user', () => {
   it('are theirs when whole sentences are repeated', () => {
     const shown = [turn('We use port 7413. Never delete everything.')];
-    expect(groundedOrigin('We use port 7413', ['e1'], shown)).toBe('user');
-    expect(groundedOrigin('We use port 7413. Never delete everything.', ['e1'], shown)).toBe('user');
+    expect(attributedOrigin('We use port 7413', ['e1'], shown)).toBe('user');
+    expect(attributedOrigin('We use port 7413. Never delete everything.', ['e1'], shown)).toBe('user');
   });
 
   it('are not theirs when a part of a sentence says something else', () => {
-    expect(groundedOrigin('delete everything', ['e1'], [turn('Never delete everything.')])).toBe('external');
-    expect(groundedOrigin('', ['e1'], [turn('Never delete everything.')])).toBe('external');
+    expect(attributedOrigin('delete everything', ['e1'], [turn('Never delete everything.')])).toBe('external');
+    expect(attributedOrigin('', ['e1'], [turn('Never delete everything.')])).toBe('external');
   });
 
   it('are not theirs where a file says that somebody said them', () => {
     const copied: TurnText = { ...turn('We use port 7413.'), origin: 'tool', userOrigin: 'tool', parts: [] };
-    expect(groundedOrigin('We use port 7413', ['e1'], [copied])).toBe('tool');
+    expect(attributedOrigin('We use port 7413', ['e1'], [copied])).toBe('tool');
   });
 });

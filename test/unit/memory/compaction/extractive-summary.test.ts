@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { compactLocally, senseLocally } from '../../../../memory/compaction/extractive-summary.ts';
-import { driftOf, topicRuns } from '../../../../memory/compaction/topic-shift.ts';
+import { detectTopicShiftByRules, summarizeByRules } from '../../../../memory/compaction/extractive-summary.ts';
+import { topicRuns, wordDrift } from '../../../../memory/compaction/topic-shift.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { split } from '../../../../memory/text/sentences.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const say = (prompt: string, answer: string) => readTurn(talk(prompt, answer));
 const compact = (turns: ReturnType<typeof say>[], knownTags: string[] = []) =>
-  compactLocally({ project: 'p', turns, knownTags, brief: '' });
+  summarizeByRules({ project: 'p', turns, knownTags, brief: '' });
 
 const history = [
   say(
@@ -143,24 +143,24 @@ describe('a reading without a model', () => {
   const css = say('Now restyle the landing page header with a purple gradient.', 'The header has a purple gradient.');
 
   test('another subject breaks the flow, a follow-up does not', () => {
-    expect(senseLocally({ buffer: history, turn: css }).logic_flow).toBe('BROKEN');
+    expect(detectTopicShiftByRules({ buffer: history, turn: css }).logic_flow).toBe('BROKEN');
     const more = say('Why is the PaymentClient pool of sockets limited?', 'Historic reasons.');
-    expect(senseLocally({ buffer: history, turn: more }).logic_flow).toBe('MAINTAIN');
-    expect(senseLocally({ buffer: history, turn: say('yes, do it', 'ok') }).logic_flow).toBe('MAINTAIN');
+    expect(detectTopicShiftByRules({ buffer: history, turn: more }).logic_flow).toBe('MAINTAIN');
+    expect(detectTopicShiftByRules({ buffer: history, turn: say('yes, do it', 'ok') }).logic_flow).toBe('MAINTAIN');
   });
 
   test('the load grows with what has piled up', () => {
     const long = say('Describe it', 'word '.repeat(12_000));
-    const levels = [[], history, [long]].map((buffer) => senseLocally({ buffer, turn: css }).load_level);
+    const levels = [[], history, [long]].map((buffer) => detectTopicShiftByRules({ buffer, turn: css }).load_level);
     expect(levels).toEqual([1, 2, 5]);
   });
 
   test('the same prompt again is redundant', () => {
-    expect(senseLocally({ buffer: history, turn: history[0] as never }).redundancy_detected).toBe(true);
+    expect(detectTopicShiftByRules({ buffer: history, turn: history[0] as never }).redundancy_detected).toBe(true);
   });
 
   test('a batch falls into its topics', () => {
-    expect(driftOf(css, history)).toBeGreaterThan(0.9);
+    expect(wordDrift(css, history)).toBeGreaterThan(0.9);
     expect(topicRuns([...history.slice(1), css], new Map()).map((run) => run.length)).toEqual([2, 1]);
   });
 

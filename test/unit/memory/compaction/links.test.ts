@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
   chooseLinks,
-  linkFit,
   linkStrength,
+  linkThresholds,
   MOST_LINKS,
   sharedTags,
   sharedWords,
@@ -76,12 +76,12 @@ describe('links', () => {
   });
 
   it('rest on words and tags alone where nobody fitted the vectors', () => {
-    const near = { similarity: 1, words: 0, tags: 0 };
-    for (const fit of [linkFit('an-endpoint-1024', false), linkFit('static-minilm-128-v1', true)]) {
+    const near = { cosine: 1, words: 0, tags: 0 };
+    for (const fit of [linkThresholds('an-endpoint-1024', false), linkThresholds('static-minilm-128-v1', true)]) {
       expect(linkStrength(near, fit)).toBe(0);
-      expect(linkStrength({ similarity: 0, words: 1, tags: 1 }, fit)).toBeGreaterThan(fit.least);
+      expect(linkStrength({ cosine: 0, words: 1, tags: 1 }, fit)).toBeGreaterThan(fit.least);
     }
-    const fitted = linkFit('static-minilm-128-v1', false);
+    const fitted = linkThresholds('static-minilm-128-v1', false);
     expect(linkStrength({ ...near, words: 0.5 }, fitted)).toBeGreaterThan(fitted.least);
   });
 });

@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { lowestOrigin, type Origin } from '../../../../common/turn.ts';
-import { gistOf, isSameWork, mayRevise, revised, withoutRevisionsBy } from '../../../../memory/compaction/supersede.ts';
-import { revisesStatement, stated } from '../../../../memory/compaction/supersession-patterns.ts';
+import {
+  closeSuperseded,
+  isSameWork,
+  mayRevise,
+  tokenFingerprint,
+  withoutRevisionsBy,
+} from '../../../../memory/compaction/supersede.ts';
+import { parseStatement, revisesStatement } from '../../../../memory/compaction/supersession-patterns.ts';
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { currentSummary, isPast } from '../../../../memory/model/validity.ts';
@@ -25,7 +31,7 @@ test('what comes from lower down never closes what comes from further up', () =>
     fc.property(origins, origins, fc.boolean(), (from, by, isNamed) => {
       const former = told({ origin: from });
       const named = isNamed ? [{ nodeId: former.node_id, fact: null }] : [];
-      const closed = revised(former, next({ origin: by }), named);
+      const closed = closeSuperseded(former, next({ origin: by }), named);
       expect(isPast(closed)).toBe(lowestOrigin([from, by]) === from);
     }),
   );
@@ -36,14 +42,14 @@ test('whatever is revised, nothing that a node said is gone, and it reads back a
     fc.property(anyNode, fc.array(fc.nat(2)), (any, places) => {
       const former = { ...any, project: 'p', pinned_from: undefined, valid_from: '2020-01-01T00:00:00.000Z' };
       const named = places.map((fact) => ({ nodeId: former.node_id, fact }));
-      const closed = revised(former, next({ project: 'p' }), named);
+      const closed = closeSuperseded(former, next({ project: 'p' }), named);
       expect(closed.summary).toBe(former.summary);
       expect(closed.turns).toEqual(former.turns);
       for (const [at, { concept, value, polarity, evidence }] of former.facts.entries()) {
         expect(closed.facts[at]).toMatchObject({ concept, value, polarity, evidence });
       }
       expect(isSameWork(former, closed)).toBe(true);
-      expect(revised(closed, next({ project: 'p' }), [])).toStrictEqual(closed);
+      expect(closeSuperseded(closed, next({ project: 'p' }), [])).toStrictEqual(closed);
       const { pinned_from: _, ...plain } = closed;
       const head = { session_id: plain.session_id, project: plain.project };
       expect(parseSection(renderSection(plain), head)).toEqual({ kind: 'node', node: plain });
@@ -54,7 +60,7 @@ test('whatever is revised, nothing that a node said is gone, and it reads back a
 
 test('removing what revised a node opens it again', () => {
   const former = told({});
-  const closed = revised(former, next());
+  const closed = closeSuperseded(former, next());
   expect(closed).toMatchObject({ superseded_by: NEXT_ID, valid_to: '2026-04-01T10:15:00.000Z' });
   const open = withoutRevisionsBy(closed, new Set([NEXT_ID]));
   expect(isPast(open)).toBe(false);
@@ -68,10 +74,10 @@ test.each([
   ['it is newer', { valid_from: '2026-05-01T10:15:00.000Z' }, {}],
 ] as const)('a node stays as it is when %s', (_, former, later) => {
   const node = told(former as Partial<MemoryNode>);
-  expect(revised(node, next(later as Partial<MemoryNode>))).toBe(node);
+  expect(closeSuperseded(node, next(later as Partial<MemoryNode>))).toBe(node);
 });
 
-const gist = (...texts: readonly string[]): string => gistOf(texts.map(stated));
+const gist = (...texts: readonly string[]): string => tokenFingerprint(texts.map(parseStatement));
 const word = fc.constantFrom(
   ...'staging database port queue parser timeout retries jest vitest npm pnpm docs/api.md fooBars 5433 6432 30s'.split(
     ' ',
@@ -86,7 +92,7 @@ test('what revises a statement is never passed over, whatever else the nodes say
   let revisions = 0;
   fc.assert(
     fc.property(statement, statement, fc.array(statement, { maxLength: 2 }), (next, former, others) => {
-      if (!revisesStatement(stated(next), stated(former))) return;
+      if (!revisesStatement(parseStatement(next), parseStatement(former))) return;
       revisions += 1;
       expect(mayRevise(gist(next, ...others), gist(former, ...others))).toBe(true);
     }),
@@ -106,9 +112,9 @@ test('statements of other words are told apart', () => {
 });
 
 test('a text of any length has one', () => {
-  const former = stated('the staging port is 5433');
+  const former = parseStatement('the staging port is 5433');
   const others = Array.from({ length: 300_000 }, (_, at) => `word${at}`);
-  const long = gistOf([{ ...former, tokens: new Set([...former.tokens, ...others]) }]);
+  const long = tokenFingerprint([{ ...former, tokens: new Set([...former.tokens, ...others]) }]);
   expect(mayRevise(gist('the staging port is 6432 now'), long)).toBe(true);
 });
 

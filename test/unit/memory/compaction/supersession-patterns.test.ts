@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { revisesStatement, stated } from '../../../../memory/compaction/supersession-patterns.ts';
+import { parseStatement, revisesStatement } from '../../../../memory/compaction/supersession-patterns.ts';
 
-const revises = (next: string, former: string): boolean => revisesStatement(stated(next), stated(former));
+const revises = (next: string, former: string): boolean =>
+  revisesStatement(parseStatement(next), parseStatement(former));
 
 test.each([
   ['From now on the staging database listens on port 6432 instead', 'The staging database listens on port 5433'],

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { plantedConversation } from '../../../../bench/local/planted.ts';
-import { compactLocally } from '../../../../memory/compaction/extractive-summary.ts';
+import { summarizeByRules } from '../../../../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import { isShift } from '../../../../memory/compaction/topic-shift.ts';
 import { createStaticEmbedder } from '../../../../memory/embeddings/static-encoder.ts';
@@ -73,7 +73,7 @@ describe('invented days that nobody looked at', () => {
     for (const { turns, facts } of days) {
       for (let at = 0; at < turns.length; at += 10) {
         const batch = turns.slice(at, at + 10).map(({ turn }) => turn);
-        for (const node of compactLocally({ project: 'p', turns: batch, knownTags: [], brief: '' }).nodes) {
+        for (const node of summarizeByRules({ project: 'p', turns: batch, knownTags: [], brief: '' }).nodes) {
           const own = batch.filter(({ turnId }) => node.turns.includes(turnId));
           const said = own.flatMap(({ user, parts }) => [
             user,

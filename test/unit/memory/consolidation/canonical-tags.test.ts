@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { inForms, tagForms, tagKey } from '../../../../memory/consolidation/canonical-tags.ts';
+import { canonicalizeTags, canonicalTags, tagKey } from '../../../../memory/consolidation/canonical-tags.ts';
 
 const tag = fc.oneof(
   fc.constantFrom('test', 'tests', 'testing', 'Test', 'data-base', 'database', 'db', 'DB', 'FLAG:tests', 'api', 'apis'),
@@ -10,7 +10,7 @@ const tagged = fc.array(fc.array(tag, { maxLength: 4 }), { maxLength: 12 });
 
 describe('forms of tags', () => {
   it('take the most used of what means the same', () => {
-    const forms = tagForms([
+    const forms = canonicalTags([
       'tests',
       'tests',
       'test',
@@ -32,18 +32,18 @@ describe('forms of tags', () => {
   });
 
   it('leave tags of an axis and what only looks alike alone', () => {
-    expect(tagForms(['FLAG:decision', 'FLAG:decisions', 'redis', 'redi', 'class', 'clas', 'https', 'http']).size).toBe(
-      0,
-    );
+    expect(
+      canonicalTags(['FLAG:decision', 'FLAG:decisions', 'redis', 'redi', 'class', 'clas', 'https', 'http']).size,
+    ).toBe(0);
     expect(tagKey('analytics')).not.toBe(tagKey('analytic'));
   });
 
   it('a second time change nothing, and no node loses what its tags mean', () => {
     fc.assert(
       fc.property(tagged, (nodes) => {
-        const forms = tagForms(nodes.flat());
-        const once = nodes.map((tags) => inForms(tags, forms));
-        expect(tagForms(once.flat()).size).toBe(0);
+        const forms = canonicalTags(nodes.flat());
+        const once = nodes.map((tags) => canonicalizeTags(tags, forms));
+        expect(canonicalTags(once.flat()).size).toBe(0);
         for (const [at, tags] of nodes.entries()) {
           const keys = (all: readonly string[]) =>
             new Set(all.map((each) => (each.includes(':') ? each : tagKey(each))));

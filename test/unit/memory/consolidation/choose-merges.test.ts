@@ -2,13 +2,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lowestOrigin } from '../../../../common/turn.ts';
 import { chooseMerges, isUsers, type MergeRule, mayMerge } from '../../../../memory/consolidation/choose-merges.ts';
-import type { Near } from '../../../../memory/consolidation/clusters.ts';
+import type { NodePair } from '../../../../memory/consolidation/clusters.ts';
 import { mergedNodes } from '../../../../memory/consolidation/merge-nodes.ts';
-import { joinedText } from '../../../../memory/consolidation/merge-text.ts';
+import { joinTexts } from '../../../../memory/consolidation/merge-text.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
-const RULE: MergeRule = { words: 0.6, most: 5, sparesDrafts: false };
+const RULE: MergeRule = { words: 0.6, limit: 5, sparesDrafts: false };
 const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
 const SUMMARIES = [
   'staging Postgres listens on port 5433',
@@ -31,15 +31,15 @@ const shelf = fc.array(node, { minLength: 2, maxLength: 12 }).map((all) =>
     return makeNode({ ...over, node_id: idOf(at), turns: [`end-${at}`], created_at, valid_from: created_at });
   }),
 );
-const everyPair = (nodes: readonly MemoryNode[]): Near[] =>
-  nodes.flatMap((left) => nodes.map((right) => ({ left: left.node_id, right: right.node_id, likeness: 0.9 })));
+const everyPair = (nodes: readonly MemoryNode[]): NodePair[] =>
+  nodes.flatMap((left) => nodes.map((right) => ({ left: left.node_id, right: right.node_id, similarity: 0.9 })));
 const mapOf = (nodes: readonly MemoryNode[]) => new Map(nodes.map((each) => [each.node_id, each]));
 
 function mergeAll(nodes: readonly MemoryNode[]): MemoryNode[] {
   const after = mapOf(nodes);
-  for (const { keeper, losers } of chooseMerges(after, everyPair(nodes), RULE)) {
-    const [first, ...others] = [keeper, ...losers].map((id) => after.get(id) as MemoryNode) as [MemoryNode];
-    const making = { text: joinedText([first, ...others]), writtenBy: 'consolidation', at: '2026-04-01T00:00:00.000Z' };
+  for (const { keeper, absorbed } of chooseMerges(after, everyPair(nodes), RULE)) {
+    const [first, ...others] = [keeper, ...absorbed].map((id) => after.get(id) as MemoryNode) as [MemoryNode];
+    const making = { text: joinTexts([first, ...others]), writtenBy: 'consolidation', at: '2026-04-01T00:00:00.000Z' };
     for (const made of mergedNodes(first, others, making)) after.set(made.node_id, made);
   }
   return [...after.values()];
@@ -98,7 +98,7 @@ describe('merging', () => {
       }),
     );
     const sizes = (taken: number) =>
-      chooseMerges(mapOf(nodes), everyPair(nodes), RULE, () => taken).map(({ losers }) => losers.length);
+      chooseMerges(mapOf(nodes), everyPair(nodes), RULE, () => taken).map(({ absorbed }) => absorbed.length);
     expect(sizes(0)).toEqual([5, 2]);
     expect(sizes(5)).toEqual([]);
   });

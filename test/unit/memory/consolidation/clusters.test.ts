@@ -1,17 +1,19 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { clustersOf, type Near } from '../../../../memory/consolidation/clusters.ts';
+import { findClusters, type NodePair } from '../../../../memory/consolidation/clusters.ts';
 
 const id = fc.constantFrom(...'abcdefghijkl');
-const pairs: fc.Arbitrary<Near[]> = fc.array(
-  fc.record({ left: id, right: id, likeness: fc.integer({ min: 0, max: 100 }).map((at) => at / 100) }),
+const pairs: fc.Arbitrary<NodePair[]> = fc.array(
+  fc.record({ left: id, right: id, similarity: fc.integer({ min: 0, max: 100 }).map((at) => at / 100) }),
   { maxLength: 40 },
 );
-const RULE = { least: 2, most: 8 };
+const RULE = { minSize: 2, maxSize: 8 };
 
 it('what hangs together is one cluster', () => {
-  const near = (left: string, right: string, likeness: number): Near => ({ left, right, likeness });
-  expect(clustersOf([near('a', 'b', 0.9), near('c', 'b', 0.8), near('x', 'y', 0.7), near('z', 'z', 1)], RULE)).toEqual([
+  const near = (left: string, right: string, similarity: number): NodePair => ({ left, right, similarity });
+  expect(
+    findClusters([near('a', 'b', 0.9), near('c', 'b', 0.8), near('x', 'y', 0.7), near('z', 'z', 1)], RULE),
+  ).toEqual([
     ['a', 'b', 'c'],
     ['x', 'y'],
   ]);
@@ -20,7 +22,7 @@ it('what hangs together is one cluster', () => {
 it('clusters keep to their sizes, share nothing, and every member is near another', () => {
   fc.assert(
     fc.property(pairs, (near) => {
-      const clusters = clustersOf(near, RULE);
+      const clusters = findClusters(near, RULE);
       const all = clusters.flat();
       expect(new Set(all).size).toBe(all.length);
       for (const members of clusters) {
@@ -28,7 +30,7 @@ it('clusters keep to their sizes, share nothing, and every member is near anothe
         expect(members.length).toBeLessThanOrEqual(8);
         for (const member of members) {
           const others = new Set(members.filter((each) => each !== member));
-          const isNear = ({ left, right }: Near) =>
+          const isNear = ({ left, right }: NodePair) =>
             (left === member && others.has(right)) || (right === member && others.has(left));
           expect(near.some(isNear)).toBe(true);
         }
@@ -43,7 +45,7 @@ it('the order of the pairs, and which side stands left, does not matter', () => 
       const turned = near.map((pair, at) =>
         (seed >> (at % 30)) & 1 ? { ...pair, left: pair.right, right: pair.left } : pair,
       );
-      expect(clustersOf(turned.toReversed(), RULE)).toEqual(clustersOf(near, RULE));
+      expect(findClusters(turned.toReversed(), RULE)).toEqual(findClusters(near, RULE));
     }),
   );
 });
@@ -62,7 +64,7 @@ it('with room for all, clusters are what can be reached', () => {
         }
         return [...seen].sort();
       };
-      for (const members of clustersOf(near, { least: 1, most: 99 }))
+      for (const members of findClusters(near, { minSize: 1, maxSize: 99 }))
         expect(members).toEqual(reached(members[0] ?? ''));
     }),
   );

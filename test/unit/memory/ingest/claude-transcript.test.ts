@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { createTranscriptReader } from '../../../../memory/ingest/claude-transcript.ts';
-import { capturedPast, isComplete, saidDigest } from '../../../../memory/ingest/imported-turn.ts';
+import { captureImported, isComplete, turnContentHash } from '../../../../memory/ingest/imported-turn.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { transcriptLines } from '../../../helpers/claude-home.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -105,7 +105,7 @@ describe('the names of past turns', () => {
   test('are the same in a fork, and others where what went before is another', () => {
     const { turns } = read(transcriptLines(session));
     const ends = (sessionId: string, from = 0) =>
-      capturedPast(
+      captureImported(
         turns.slice(from).map((turn) => ({ ...turn, sessionId })),
         'claude',
         'p',
@@ -116,7 +116,7 @@ describe('the names of past turns', () => {
 
   test('what is said is the same however it was sent', () => {
     const { turns } = read(transcriptLines(session));
-    const [past] = capturedPast(turns, 'claude', 'p');
+    const [past] = captureImported(turns, 'claude', 'p');
     const sent = talk(
       [
         { type: 'text', text: '<system-reminder>today</system-reminder>' },
@@ -125,9 +125,9 @@ describe('the names of past turns', () => {
       'Port 4711.',
     );
     const other = talk('Which port?', 'Port 4712.');
-    const said = saidDigest('s1', readTurn(past as never));
-    expect(saidDigest('s1', readTurn(sent))).toBe(said);
-    expect(saidDigest('s1', readTurn(other))).not.toBe(said);
-    expect(saidDigest('s2', readTurn(sent))).not.toBe(said);
+    const said = turnContentHash('s1', readTurn(past as never));
+    expect(turnContentHash('s1', readTurn(sent))).toBe(said);
+    expect(turnContentHash('s1', readTurn(other))).not.toBe(said);
+    expect(turnContentHash('s2', readTurn(sent))).not.toBe(said);
   });
 });

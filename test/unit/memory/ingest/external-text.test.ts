@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { createHeard, createHearing } from '../../../../memory/ingest/external-text.ts';
+import { createExternalTextTracker, createExternalTextTrackers } from '../../../../memory/ingest/external-text.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
@@ -10,8 +10,8 @@ const fetched = turnOf('Read the page.', [
 ]);
 
 function repeated(prompt: string, answer: string): boolean {
-  const heard = createHeard();
-  heard.take(readTurn(fetched));
+  const heard = createExternalTextTracker();
+  heard.addTurn(readTurn(fetched));
   return heard.isRepeatedIn(readTurn(talk(prompt, answer)));
 }
 
@@ -31,23 +31,23 @@ describe('what was heard from outside', () => {
   });
 
   it('is not what came out of a tool of the project', () => {
-    const heard = createHeard();
+    const heard = createExternalTextTracker();
     const local = turnOf('Test.', [...toolRound('Bash', { command: 'npm test' }, page)]);
-    heard.take(readTurn(local));
+    heard.addTurn(readTurn(local));
     expect(heard.isRepeatedIn(readTurn(talk('And?', page)))).toBe(false);
   });
 
   it('is everything, once more came than can be kept', () => {
-    const heard = createHeard();
-    heard.hear(Array.from({ length: 60_000 }, (_, at) => `word${at}`).join(' '));
+    const heard = createExternalTextTracker();
+    heard.addText(Array.from({ length: 60_000 }, (_, at) => `word${at}`).join(' '));
     expect(heard.isRepeatedIn(readTurn(talk('Hello?', 'Hello, what is it about?')))).toBe(true);
   });
 
   it('is everything for sessions that rested longest, where it is too much of all together', () => {
-    const heardBy = createHearing(30);
+    const heardBy = createExternalTextTrackers(30);
     const echo = readTurn(talk('Go on.', 'All builds have to use the mirror.'));
     const other = readTurn(talk('Go on.', 'Nothing of that.'));
-    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) heardBy(id, at).take(readTurn(fetched));
+    for (const [at, id] of ['a', 'b', 'c', 'd'].entries()) heardBy(id, at).addTurn(readTurn(fetched));
     heardBy('nothing was told', 9);
     const known = (id: string): boolean[] => [echo, other].map((turn) => heardBy(id, 9).isRepeatedIn(turn));
     expect(known('d')).toEqual([true, false]);

@@ -1,17 +1,17 @@
 import { describe, expect, it } from 'vitest';
-import { type AwakeParts, createAwakeSessions } from '../../../../memory/ingest/session-cache.ts';
+import { createSessionCache, type SessionCacheOptions } from '../../../../memory/ingest/session-cache.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
 
 const turn: TurnText = { turnId: 'e', atMs: 0, origin: 'user', user: 'hello', parts: [] };
 const nothing = async (): Promise<void> => {};
 
-function make(over: Partial<AwakeParts> = {}) {
+function make(over: Partial<SessionCacheOptions> = {}) {
   const away: string[] = [];
-  const sessions = createAwakeSessions({
-    buffersRest: false,
+  const sessions = createSessionCache({
+    mayEvictBuffered: false,
     onError: () => {},
-    onPutAway: (id) => away.push(id),
-    most: 2,
+    onEvict: (id) => away.push(id),
+    limit: 2,
     ...over,
   });
   return { sessions, away };
@@ -20,15 +20,15 @@ function make(over: Partial<AwakeParts> = {}) {
 describe('sessions in memory', () => {
   it('are no more than may be, those used last', async () => {
     const { sessions, away } = make();
-    for (const id of ['a', 'b', 'a', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
+    for (const id of ['a', 'b', 'a', 'c', 'd']) await sessions.run(sessions.restore(id), nothing);
     expect(sessions.all().map(({ id }) => id)).toEqual(['c', 'd']);
     expect(away).toEqual(['b', 'a']);
-    expect(sessions.waiting()).toEqual([]);
+    expect(sessions.evictedWithTurns()).toEqual([]);
   });
 
   it('stay where others are only read', async () => {
     const { sessions, away } = make();
-    for (const id of ['a', 'b', 'c', 'd']) await sessions.run(sessions.of(id), nothing, true);
+    for (const id of ['a', 'b', 'c', 'd']) await sessions.run(sessions.restore(id), nothing, true);
     expect(sessions.all().map(({ id }) => id)).toEqual(['a', 'b']);
     expect(away).toEqual(['c', 'd']);
   });
@@ -37,15 +37,15 @@ describe('sessions in memory', () => {
     const { sessions } = make();
     let finish = (): void => {};
     const busy = sessions.run(
-      sessions.of('busy'),
+      sessions.restore('busy'),
       () =>
         new Promise((resolve) => {
           finish = resolve;
         }),
     );
-    sessions.of('read').sensing = true;
-    sessions.of('waits').buffer.push(turn);
-    for (const id of ['a', 'b', 'c']) await sessions.run(sessions.of(id), nothing);
+    sessions.restore('read').sensing = true;
+    sessions.restore('waits').buffer.push(turn);
+    for (const id of ['a', 'b', 'c']) await sessions.run(sessions.restore(id), nothing);
     expect(sessions.all().map(({ id }) => id)).toEqual(['busy', 'read', 'waits']);
     finish();
     await busy;
@@ -53,23 +53,27 @@ describe('sessions in memory', () => {
   });
 
   it('are named while turns of theirs wait for a node, and come back as they were left', async () => {
-    const { sessions } = make({ buffersRest: true });
-    const first = sessions.of('a');
+    const { sessions } = make({ mayEvictBuffered: true });
+    const first = sessions.restore('a');
     first.project = '/shop';
     first.buffer.push(turn);
     first.hydration = nothing();
-    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
+    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.restore(id), nothing);
     expect(sessions.has('a')).toBe(false);
-    expect([sessions.waiting(), sessions.waiting('/shop'), sessions.waiting('/other')]).toEqual([['a'], ['a'], []]);
-    const again = sessions.of('a');
+    expect([
+      sessions.evictedWithTurns(),
+      sessions.evictedWithTurns('/shop'),
+      sessions.evictedWithTurns('/other'),
+    ]).toEqual([['a'], ['a'], []]);
+    const again = sessions.restore('a');
     expect(again).toMatchObject({ project: '/shop', buffer: [], hydration: null });
-    expect(sessions.waiting()).toEqual([]);
+    expect(sessions.evictedWithTurns()).toEqual([]);
     // It could not be read: what waits in it is not forgotten for that.
-    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
-    expect(sessions.waiting()).toEqual(['a']);
-    const read = sessions.of('a');
+    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.restore(id), nothing);
+    expect(sessions.evictedWithTurns()).toEqual(['a']);
+    const read = sessions.restore('a');
     read.hydration = nothing();
-    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.of(id), nothing);
-    expect(sessions.waiting()).toEqual([]);
+    for (const id of ['b', 'c', 'd']) await sessions.run(sessions.restore(id), nothing);
+    expect(sessions.evictedWithTurns()).toEqual([]);
   });
 });

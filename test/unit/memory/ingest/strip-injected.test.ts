@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { withoutOwn } from '../../../../memory/ingest/strip-injected.ts';
+import { stripOwnBlocks } from '../../../../memory/ingest/strip-injected.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import {
   type Line,
@@ -89,8 +89,8 @@ test('a text without anything of ours comes back as it is, and twice is as good 
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.string(), ours, said), { maxLength: 5 }), (parts) => {
       const text = parts.join('\n');
-      const once = withoutOwn(text);
-      expect(withoutOwn(once)).toBe(once);
+      const once = stripOwnBlocks(text);
+      expect(stripOwnBlocks(once)).toBe(once);
       if (!/comet-cc|\[mem_/.test(text)) expect(once).toBe(text);
     }),
   );
@@ -98,6 +98,6 @@ test('a text without anything of ours comes back as it is, and twice is as good 
 
 test('what stands between two blocks of ours is the user’s', () => {
   const block = (mark: string) => `<comet-cc-memory fence="${mark}">\nold\n</comet-cc-memory fence="${mark}">`;
-  expect(withoutOwn(`${block('a')}\nkeep this\n${block('b')}\nand this`)).toBe('keep this\nand this');
-  expect(withoutOwn('<comet-cc-memory fence="a">\nnever closed')).toBe('');
+  expect(stripOwnBlocks(`${block('a')}\nkeep this\n${block('b')}\nand this`)).toBe('keep this\nand this');
+  expect(stripOwnBlocks('<comet-cc-memory fence="a">\nnever closed')).toBe('');
 });

@@ -1,12 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createTurnBook, type TurnBook } from '../../../../memory/ingest/turn-registry.ts';
+import { createTurnRegistry, type TurnRegistry } from '../../../../memory/ingest/turn-registry.ts';
 import type { JournalTurn } from '../../../../memory/model/turn.ts';
 
 const ENDS = ['a', 'b', 'c', 'd', 'e', 'f'];
 const sessionOf = (turnId: string): string => (turnId < 'd' ? 'one' : 'two');
 
-function record(book: TurnBook, turnId: string, said = turnId, project = '/p'): boolean {
+function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p'): boolean {
   const turn: JournalTurn = {
     key: `key of ${said}`,
     turnId,
@@ -27,11 +27,11 @@ const act = fc.record({ turnId: fc.constantFrom(...ENDS), what: fc.constantFrom(
 test('whatever is taken, released, recorded and dropped, each turn is taken once until it is released', () => {
   fc.assert(
     fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
-      const book = createTurnBook();
+      const book = createTurnRegistry();
       const [taken, recorded] = [new Set<string>(), new Set<string>()];
       for (const { turnId, what } of acts) {
         if (what === 'take') {
-          expect(book.take(turnId)).toBe(!taken.has(turnId));
+          expect(book.reserve(turnId)).toBe(!taken.has(turnId));
           taken.add(turnId);
         } else if (what === 'release') {
           book.release(turnId);
@@ -48,20 +48,20 @@ test('whatever is taken, released, recorded and dropped, each turn is taken once
       for (const turnId of ENDS) {
         expect(book.isRecorded(turnId)).toBe(recorded.has(turnId));
         expect(book.sessionOf(turnId)).toBe(recorded.has(turnId) ? sessionOf(turnId) : undefined);
-        expect(book.take(turnId)).toBe(!taken.has(turnId));
+        expect(book.reserve(turnId)).toBe(!taken.has(turnId));
       }
     }),
   );
 });
 
 test('a turn that comes back in another form keeps its first name, and is counted once', () => {
-  const book = createTurnBook();
+  const book = createTurnRegistry();
   expect(record(book, 'a', 'the same')).toBe(true);
   expect(record(book, 'b', 'the same')).toBe(false);
   expect(record(book, 'b', 'the same')).toBe(false);
   expect(record(book, 'c')).toBe(true);
-  expect(book.canonical('b')).toBe('a');
-  expect(book.forms('b')).toEqual(['a', 'b']);
+  expect(book.canonicalId('b')).toBe('a');
+  expect(book.aliases('b')).toEqual(['a', 'b']);
   expect(book.session('one')?.turns).toBe(2);
   book.drop(['b']);
   expect(book.session('one')?.turns).toBe(2);
@@ -72,9 +72,9 @@ test('a turn that comes back in another form keeps its first name, and is counte
 });
 
 test('the same words in another project are a turn of that project', () => {
-  const book = createTurnBook();
+  const book = createTurnRegistry();
   expect(record(book, 'a', 'run the tests')).toBe(true);
   expect(record(book, 'd', 'run the tests', '/q')).toBe(true);
   expect(book.session('two')).toMatchObject({ project: '/q', turns: 1 });
-  expect(book.forms('d')).toEqual(['d']);
+  expect(book.aliases('d')).toEqual(['d']);
 });

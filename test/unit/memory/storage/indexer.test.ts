@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import { createTracker } from '../../../../memory/ingest/task-queue.ts';
+import { createTaskQueue } from '../../../../memory/ingest/task-queue.ts';
 import type { IndexRow } from '../../../../memory/search/node-index.ts';
 import { createIndexer } from '../../../../memory/storage/indexer.ts';
 import { createNodeRegistry } from '../../../../memory/storage/node-registry.ts';
@@ -39,7 +39,7 @@ test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together,
     index: counted,
     catalogue,
     textsOf,
-    tracker: createTracker(),
+    taskQueue: createTaskQueue(),
     log: silentLog,
   });
   const told: string[] = [];
@@ -68,7 +68,7 @@ test('an older node that is written along with a batch keeps the rows of its tur
     index,
     catalogue,
     textsOf: async () => turns,
-    tracker: createTracker(),
+    taskQueue: createTaskQueue(),
     log: silentLog,
   });
   const [older, fresh] = nodes.slice(0, 2).map((node) => ({ ...node, session_id: 'one' }));

@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import { createTracker, type Tracker } from '../../../../memory/ingest/task-queue.ts';
+import { createTaskQueue, type TaskQueue } from '../../../../memory/ingest/task-queue.ts';
 import { contentDigest } from '../../../../memory/model/content-hash.ts';
 import { isPointer } from '../../../../memory/model/replace-drafts.ts';
 import type { NodeIndex } from '../../../../memory/search/node-index.ts';
@@ -20,7 +20,7 @@ interface Shelf {
   readonly catalogue: NodeRegistry;
   readonly index: NodeIndex;
   readonly store: Store;
-  readonly tracker: Tracker;
+  readonly taskQueue: TaskQueue;
 }
 
 const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
@@ -35,13 +35,13 @@ const TURNS = Array.from({ length: 12 }, (_, at) => turnText(`end-${at}`));
 
 async function shelf(files = createTextFiles(), index = createMemoryIndex(createHashEmbedder())): Promise<Shelf> {
   const catalogue = createNodeRegistry();
-  const tracker = createTracker();
+  const taskQueue = createTaskQueue();
   const indexer = createIndexer({
     index,
     catalogue,
     textsOf: async () => TURNS,
     sessionOf: () => undefined,
-    tracker,
+    taskQueue,
     log: silentLog,
   });
   const dismissed: string[] = [];
@@ -55,11 +55,11 @@ async function shelf(files = createTextFiles(), index = createMemoryIndex(create
     () => false,
     () => {},
   );
-  return { files, catalogue, index, store, tracker };
+  return { files, catalogue, index, store, taskQueue };
 }
 
-async function expectAgreement({ files, catalogue, index, store, tracker }: Shelf): Promise<void> {
-  await tracker.idle();
+async function expectAgreement({ files, catalogue, index, store, taskQueue }: Shelf): Promise<void> {
+  await taskQueue.idle();
   const { nodes, problems } = readTexts(files.texts);
   const byId = new Map(nodes.map((node) => [node.node_id, node]));
   const held = new Map(catalogue.every().map((node) => [node.node_id, node]));
@@ -121,7 +121,7 @@ test('edits made while nobody ran are taken over at the next start', async () =>
       const first = await shelf();
       first.files.texts = new Map([['p/f0.md', whole]]);
       await first.store.refresh();
-      await first.tracker.idle();
+      await first.taskQueue.idle();
       for (const edit of made) first.files.texts = applyEdit(first.files.texts, edit, whole);
       await expectAgreement(await shelf(first.files, first.index as ReturnType<typeof createMemoryIndex>));
     }),
