@@ -5,8 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { CometError } from '../common/errors.ts';
 import { byteSink } from '../common/log.ts';
 import { homePaths, PLATFORM } from '../common/paths.ts';
-import { createGuard } from '../proxy/guard/index.ts';
-import { createRoute } from '../proxy/guard/upstream-proxy.ts';
+import { createGuard, createRoute } from '../proxy/guard/index.ts';
 
 process.umask(0o077);
 

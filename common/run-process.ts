@@ -1,18 +1,22 @@
+import os from 'node:os';
 import { execa } from 'execa';
 import { CometError, type ErrorCode } from './errors.ts';
 import { PLATFORM } from './paths.ts';
+
+const OUTPUT_CHARS = 1_000_000;
 
 export interface ChildRun {
   readonly file: string;
   readonly args: readonly string[];
   readonly input: string;
-  readonly env: Readonly<Record<string, string>>;
-  readonly cwd: string;
+  /** The environment of this process when left out. */
+  readonly env?: NodeJS.ProcessEnv;
+  readonly cwd?: string;
   readonly timeoutMs: number;
-  /** Between SIGTERM and SIGKILL, and again until open pipes are let go. */
+  /** Between SIGTERM and SIGKILL, and again until open pipes are closed. */
   readonly graceMs: number;
   /** More than this on stdout and stderr together ends the child. */
-  readonly maxChars: number;
+  readonly maxChars?: number;
 }
 
 export interface ChildEnd {
@@ -22,18 +26,18 @@ export interface ChildEnd {
   readonly stderr: string;
 }
 
-/** Runs a program in a process group of its own; whatever happens the whole group is gone when this resolves. */
-export async function runChild(run: ChildRun, signal: AbortSignal): Promise<ChildEnd> {
+/** Runs a program and captures its output. Its whole process group has ended when this resolves. */
+export async function runChild(run: ChildRun, signal?: AbortSignal): Promise<ChildEnd> {
   let how: ChildEnd['how'] = 'exited';
+  const { maxChars = OUTPUT_CHARS } = run;
   const child = execa(run.file, run.args, {
     input: run.input,
-    env: run.env,
-    extendEnv: false,
-    cwd: run.cwd,
+    ...(run.env === undefined ? {} : { env: run.env, extendEnv: false }),
+    ...(run.cwd === undefined ? {} : { cwd: run.cwd }),
     detached: true,
     reject: false,
     cleanup: false,
-    maxBuffer: run.maxChars * 2,
+    maxBuffer: maxChars * 2,
     stripFinalNewline: false,
   });
   const timers: NodeJS.Timeout[] = [];
@@ -45,7 +49,7 @@ export async function runChild(run: ChildRun, signal: AbortSignal): Promise<Chil
     how = cause;
     killGroup(child.pid, 'SIGTERM');
     later(run.graceMs, () => killGroup(child.pid, 'SIGKILL'));
-    // A grandchild that left the group may hold the pipes open for ever.
+    // A grandchild outside the group may keep the pipes open.
     later(run.graceMs * 2, () => {
       child.stdout.destroy();
       child.stderr.destroy();
@@ -54,18 +58,18 @@ export async function runChild(run: ChildRun, signal: AbortSignal): Promise<Chil
   let printed = 0;
   const onData = (chunk: { readonly length: number }): void => {
     printed += chunk.length;
-    // execa would stop reading and then wait for a child that does not care.
-    if (printed > run.maxChars) end('flooded');
+    // execa would only stop reading, and then wait for the child.
+    if (printed > maxChars) end('flooded');
   };
   child.stdout.on('data', onData);
   child.stderr.on('data', onData);
   const onAbort = (): void => end('aborted');
-  if (signal.aborted) onAbort();
-  signal.addEventListener('abort', onAbort, { once: true });
+  if (signal?.aborted) onAbort();
+  signal?.addEventListener('abort', onAbort, { once: true });
   later(run.timeoutMs, () => end('timeout'));
   const result = await child;
   for (const timer of timers) clearTimeout(timer);
-  signal.removeEventListener('abort', onAbort);
+  signal?.removeEventListener('abort', onAbort);
   killGroup(child.pid, 'SIGKILL');
   if (how === 'exited' && isMissing(result.cause)) how = 'missing';
   return { how, exitCode: result.exitCode ?? -1, stdout: textOf(result.stdout), stderr: textOf(result.stderr) };
@@ -94,6 +98,27 @@ export async function runCommand(
   throw new CometError(code, message, { cause: result.cause });
 }
 
+export interface ForegroundEnd {
+  /** 128 + n when signal n ended it. */
+  readonly exitCode: number;
+  /** Why it could not be started: `ENOENT`, `EACCES`; null when it was. */
+  readonly failure: string | null;
+}
+
+/** Runs a program on this process's own terminal; `onStart` gets what sends it signals. */
+export async function runInForeground(
+  file: string,
+  args: readonly string[],
+  env: NodeJS.ProcessEnv,
+  onStart: (send: (signal: NodeJS.Signals) => void) => void = () => {},
+): Promise<ForegroundEnd> {
+  const child = execa(file, args, { env, extendEnv: false, stdio: 'inherit', reject: false, cleanup: false });
+  onStart((signal) => void child.kill(signal));
+  const { exitCode, signal, code } = await child;
+  if (signal !== undefined) return { exitCode: 128 + os.constants.signals[signal], failure: null };
+  return { exitCode: exitCode ?? 1, failure: exitCode === undefined ? (code ?? 'unknown') : null };
+}
+
 function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void {
   if (pid === undefined) return;
   try {
@@ -101,7 +126,7 @@ function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void
     if ('kill' in end) process.kill(end.kill, signal);
     else void execa(end.run[0], end.run.slice(1), { reject: false });
   } catch (error) {
-    // ESRCH: nothing of the group is left, which is what was wanted. EPERM: a zombie group on macOS.
+    // ESRCH: the group has ended. EPERM: a zombie group on macOS.
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }

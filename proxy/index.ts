@@ -6,6 +6,12 @@ import { createUpstream, type UpstreamOptions } from './http/upstream.ts';
 import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
 
 export type { ProxyStats } from './http/exchange.ts';
+export { createAssembler } from './http/message-assembler.ts';
+export { createSseDecoder } from './http/sse.ts';
+export type { AssistantMessage } from './ports.ts';
+export type { Receipt } from './rewrite/receipt.ts';
+export { scanBody, scanObject } from './wire/json-scanner.ts';
+export { applyEdits } from './wire/splice.ts';
 
 export interface ProxyDeps {
   readonly rewriter: Rewriter;

@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { oneLine, printable } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/client.ts';
 import { lanesText } from '../../engine/api/render.ts';
-import type { Receipt } from '../../proxy/rewrite/receipt.ts';
+import type { Receipt } from '../../proxy/index.ts';
 import type { Context } from '../context.ts';
 
 export function registerExplain(program: Command, context: Context): void {

@@ -1,8 +1,7 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import os from 'node:os';
+import { runInForeground } from '../../common/run-process.ts';
 
 const PASSED: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
-/** These a terminal sends to the whole foreground group: passing them on would deliver them twice. */
+/** A terminal sends these to the whole foreground group: passing them on would deliver them twice. */
 const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']);
 
 export interface ChildCommand {
@@ -16,28 +15,22 @@ export interface ChildCommand {
  *
  * @returns its exit code; 128 + n when signal n ended it, 127 when it is not found, 126 when it cannot be run
  */
-export function runChild({ command, args, env }: ChildCommand, say: (text: string) => void): Promise<number> {
-  return new Promise((resolve) => {
-    const child = spawn(command, [...args], { env, stdio: 'inherit' });
-    const stopPassing = passSignals(child);
-    const settle = (code: number): void => {
-      stopPassing();
-      resolve(code);
-    };
-    child.once('error', (error: NodeJS.ErrnoException) => {
-      const missing = error.code === 'ENOENT';
-      say(`comet-cc: ${command} ${missing ? 'was not found' : `cannot be run (${error.code ?? error.message})`}`);
-      settle(missing ? 127 : 126);
-    });
-    child.once('exit', (code, signal) => settle(signal === null ? (code ?? 1) : 128 + os.constants.signals[signal]));
+export async function runCommand({ command, args, env }: ChildCommand, say: (text: string) => void): Promise<number> {
+  let stopPassing: () => void = () => {};
+  const { exitCode, failure } = await runInForeground(command, args, env, (send) => {
+    stopPassing = passSignals(send);
   });
+  stopPassing();
+  if (failure === null) return exitCode;
+  say(`comet-cc: ${command} ${failure === 'ENOENT' ? 'was not found' : `cannot be run (${failure})`}`);
+  return failure === 'ENOENT' ? 127 : 126;
 }
 
-function passSignals(child: ChildProcess): () => void {
+function passSignals(send: (signal: NodeJS.Signals) => void): () => void {
   const atTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
   const passers = PASSED.map((signal) => {
     const pass = (): void => {
-      if (!atTerminal || !FROM_TERMINAL.has(signal)) child.kill(signal);
+      if (!atTerminal || !FROM_TERMINAL.has(signal)) send(signal);
     };
     process.on(signal, pass);
     return () => process.off(signal, pass);

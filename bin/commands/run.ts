@@ -5,7 +5,7 @@ import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../..
 import type { DaemonSetup } from '../../engine/lifecycle/daemon.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
 import type { Context } from '../context.ts';
-import { type ChildCommand, runChild } from './run-child.ts';
+import type { ChildCommand } from './run-child.ts';
 
 interface Route {
   readonly child: ChildCommand;
@@ -26,7 +26,8 @@ export function registerRun(program: Command, context: Context): void {
       const { child, setup } = await route(context, command, args);
       const watching = new AbortController();
       const watch = setup === null ? undefined : keepAlive(setup, watching.signal);
-      process.exitCode = await runChild(child, context.term.say);
+      const { runCommand } = await import('./run-child.ts');
+      process.exitCode = await runCommand(child, context.term.say);
       watching.abort();
       await watch;
     });

@@ -2,9 +2,8 @@ import { once } from 'node:events';
 import http, { type IncomingMessage } from 'node:http';
 import tls from 'node:tls';
 import { CometError } from '../../common/errors.ts';
-import { createAssembler } from '../../proxy/http/message-assembler.ts';
-import { createSseDecoder } from '../../proxy/http/sse.ts';
-import type { AssistantMessage } from '../../proxy/ports.ts';
+import type { AssistantMessage } from '../../proxy/index.ts';
+import { createAssembler, createSseDecoder } from '../../proxy/index.ts';
 
 const HOST = 'api.anthropic.com';
 const TIMEOUT_MS = 20_000;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Receipt } from '../../proxy/rewrite/receipt.ts';
-import { scanBody, scanObject } from '../../proxy/wire/json-scanner.ts';
-import { applyEdits } from '../../proxy/wire/splice.ts';
+import type { Receipt } from '../../proxy/index.ts';
+import { applyEdits, scanBody, scanObject } from '../../proxy/index.ts';
 import type { ServedRequest } from '../../test/mock-anthropic/index.ts';
 import type { Stage } from './harness.ts';
 import type { StorySession } from './story.ts';

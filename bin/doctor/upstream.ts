@@ -1,6 +1,4 @@
-import { execFile } from 'node:child_process';
 import { access, constants } from 'node:fs/promises';
-import { promisify } from 'node:util';
 import type { Config } from '../../common/config.ts';
 import { oneLine } from '../../common/text.ts';
 import { noProxyCovers } from '../../engine/lifecycle/client-env.ts';
@@ -10,21 +8,13 @@ import { bad, type Check, good } from './check.ts';
 const VERSION_MS = 10_000;
 
 export async function checkClaude(bin: string, env: NodeJS.ProcessEnv): Promise<Check> {
-  try {
-    const { stdout } = await promisify(execFile)(bin, ['--version'], {
-      env,
-      timeout: VERSION_MS,
-      // Whoever hangs may ignore the polite signal, too.
-      killSignal: 'SIGKILL',
-      maxBuffer: 64 * 1024,
-    });
-    return good('claude', `${bin}: ${oneLine(stdout)}`);
-  } catch (error) {
-    const { code, killed } = error as NodeJS.ErrnoException & { readonly killed?: boolean };
-    const failed = killed === true ? `did not answer within ${VERSION_MS / 1_000} s` : `failed (${code ?? 'unknown'})`;
-    const detail = code === 'ENOENT' ? `${bin} was not found` : `${bin} --version ${failed}`;
-    return bad('claude', detail, 'install Claude Code, or set COMET_CC_CLAUDE_BIN to where it is');
-  }
+  const { runChild } = await import('../../common/run-process.ts');
+  const run = { file: bin, args: ['--version'], input: '', env, timeoutMs: VERSION_MS, graceMs: 0 };
+  const { how, exitCode, stdout } = await runChild(run);
+  if (how === 'exited' && exitCode === 0) return good('claude', `${bin}: ${oneLine(stdout)}`);
+  const failed = how === 'timeout' ? `did not answer within ${VERSION_MS / 1_000} s` : `failed (${exitCode})`;
+  const detail = how === 'missing' ? `${bin} was not found` : `${bin} --version ${failed}`;
+  return bad('claude', detail, 'install Claude Code, or set COMET_CC_CLAUDE_BIN to where it is');
 }
 
 /** Only what can be said without contacting anyone. */

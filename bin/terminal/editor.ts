@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
@@ -46,16 +45,10 @@ function split(command: string): string[] {
   );
 }
 
-function run([program = '', ...args]: readonly string[]): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: 'inherit' });
-    child.once('error', (cause) => {
-      reject(new CometError('usage', `the editor ${program} cannot be started; set EDITOR`, { cause }));
-    });
-    child.once('exit', (code) => {
-      if (code === 0) resolve();
-      else
-        reject(new CometError('usage', `the editor ${program} ended with ${code ?? 'a signal'}; nothing was changed`));
-    });
-  });
+async function run([program = '', ...args]: readonly string[]): Promise<void> {
+  const { runInForeground } = await import('../../common/run-process.ts');
+  const { exitCode, failure } = await runInForeground(program, args, process.env);
+  if (failure !== null) throw new CometError('usage', `the editor ${program} cannot be started; set EDITOR`);
+  if (exitCode === 0) return;
+  throw new CometError('usage', `the editor ${program} ended with ${exitCode}; nothing was changed`);
 }
