@@ -12,7 +12,7 @@ export interface Bundle {
   readonly file: string;
   /** The user's own NODE_EXTRA_CA_CERTS that was merged; null when there is none. */
   readonly userFile: string | null;
-  /** What could not be merged, in words for the user. */
+  /** What could not be merged, as messages for the user. */
   readonly problems: readonly string[];
 }
 
@@ -21,55 +21,55 @@ export function bundleFile(certsDir: string): string {
 }
 
 /**
- * Writes the one file for NODE_EXTRA_CA_CERTS: our roots, then the user's own certificates.
+ * Writes the file for NODE_EXTRA_CA_CERTS: the roots of comet-cc, then the user's own certificates.
  *
- * @param userExtraCaFile  NODE_EXTRA_CA_CERTS as found; null, or our own bundle, means the file merged before
- * @throws CometError `ca_unreadable` when our root is missing
+ * @param userExtraCaFile  NODE_EXTRA_CA_CERTS as found; null or the bundle itself means the file merged last time
+ * @throws CometError `ca_unreadable` when the root is missing
  */
 export async function writeBundle(paths: HomePaths, userExtraCaFile: string | null): Promise<Bundle> {
   return writeBundleInto(paths.certsDir, await resolveUserFile(paths, userExtraCaFile));
 }
 
-/** As `writeBundle`, for a generation in any directory. */
+/** As `writeBundle`, for certificates in any directory. */
 export async function writeBundleInto(certsDir: string, userFile: string | null): Promise<Bundle> {
   const root = await readFileIfPresent(path.join(certsDir, 'root.pem'));
-  if (root === null) throw new CometError('ca_unreadable', `${certsDir} holds no root; run comet-cc install-ca`);
+  if (root === null) throw new CometError('ca_unreadable', `${certsDir} has no root; run comet-cc install-ca`);
   const next = await readFileIfPresent(path.join(certsDir, 'next', 'root.pem'));
   const user = userFile === null ? { certificates: [], problems: [] } : await readCertificates(userFile);
   const sections = [
-    labelled('comet-cc root', [root]),
-    next === null ? '' : labelled('comet-cc root, from the next renewal on', [next]),
-    user.certificates.length === 0 ? '' : labelled(`from ${userFile}`, user.certificates),
+    labelCertificates('comet-cc root', [root]),
+    next === null ? '' : labelCertificates('comet-cc root, after the next renewal', [next]),
+    user.certificates.length === 0 ? '' : labelCertificates(`from ${userFile}`, user.certificates),
   ];
-  await writeFileAtomic(rememberedFile(certsDir), `${JSON.stringify({ userFile })}\n`);
+  await writeFileAtomic(recordFile(certsDir), `${JSON.stringify({ userFile })}\n`);
   await writeFileAtomic(bundleFile(certsDir), sections.join(''));
   return { file: bundleFile(certsDir), userFile, problems: user.problems };
 }
 
-/** The file to merge: what the environment names, or where that is our bundle or nothing, what was merged before. */
+/** The file to merge: the one that the environment names, or the one merged last time. */
 export async function resolveUserFile(paths: HomePaths, userExtraCaFile: string | null): Promise<string | null> {
   const isOwn = userExtraCaFile === null || (await isSameFile(userExtraCaFile, bundleFile(paths.certsDir)));
   return isOwn ? userCaFile(paths) : path.resolve(userExtraCaFile);
 }
 
-/** The user's own NODE_EXTRA_CA_CERTS that our bundle stands for. */
+/** The user's own NODE_EXTRA_CA_CERTS that the bundle replaces. */
 export async function userCaFile(paths: HomePaths): Promise<string | null> {
-  const text = await readFileIfPresent(rememberedFile(paths.certsDir));
+  const text = await readFileIfPresent(recordFile(paths.certsDir));
   if (text === null) return null;
   try {
     const { userFile } = Object(JSON.parse(text)) as { userFile?: unknown };
     if (userFile === null || typeof userFile === 'string') return userFile;
     throw new TypeError('userFile is neither a path nor null');
   } catch (error) {
-    throw new CometError('ca_unreadable', `${rememberedFile(paths.certsDir)} is damaged; remove it`, { cause: error });
+    throw new CometError('ca_unreadable', `${recordFile(paths.certsDir)} is damaged; remove it`, { cause: error });
   }
 }
 
-function rememberedFile(certsDir: string): string {
+function recordFile(certsDir: string): string {
   return path.join(certsDir, 'bundle.json');
 }
 
-// One certificate that does not parse would make the client drop all that follow it.
+// A certificate that does not parse would make the client ignore all that follow it.
 async function readCertificates(
   file: string,
 ): Promise<{ readonly certificates: readonly string[]; readonly problems: readonly string[] }> {
@@ -82,9 +82,12 @@ async function readCertificates(
   }
   const blocks = certificateBlocks(text);
   const certificates = blocks.filter(isCertificate);
-  const lost = blocks.length - certificates.length;
-  if (blocks.length === 0) return { certificates, problems: [`${file} holds no PEM certificate`] };
-  return { certificates, problems: lost === 0 ? [] : [`${file}: ${lost} certificates do not parse and are left out`] };
+  const invalid = blocks.length - certificates.length;
+  if (blocks.length === 0) return { certificates, problems: [`${file} has no PEM certificate`] };
+  return {
+    certificates,
+    problems: invalid === 0 ? [] : [`${file}: ${invalid} certificates do not parse and are left out`],
+  };
 }
 
 function certificateBlocks(text: string): string[] {
@@ -105,7 +108,7 @@ function isCertificate(pem: string): boolean {
   }
 }
 
-function labelled(label: string, certificates: readonly string[]): string {
+function labelCertificates(label: string, certificates: readonly string[]): string {
   return `# ${label.replaceAll(/[^\x20-\x7e]/g, '?')}\n${certificates.map((pem) => `${pem.trim()}\n`).join('')}`;
 }
 

@@ -3,10 +3,10 @@ import { promisify } from 'node:util';
 import forge from 'node-forge';
 
 const DAY_MS = 86_400_000;
-/** With the day before now that covers a slow clock: 397 days in all, as Apple allows for public leaves. */
+/** 397 days with the day before now, which allows for a slow clock; Apple allows no more for public leaves. */
 const LIFE_DAYS = 396;
 
-/** A signing root, held in memory only. Its key is gone once nothing refers to this. */
+/** A signing root. Its key exists in memory only. */
 export interface Root {
   readonly certPem: string;
   readonly cert: forge.pki.Certificate;
@@ -23,7 +23,7 @@ export function validityFrom(nowMs: number): Validity {
   return { notBefore: new Date(nowMs - DAY_MS), notAfter: new Date(nowMs + LIFE_DAYS * DAY_MS - 1_000) };
 }
 
-/** A root that can vouch for `host` and its subdomains, and for nothing else. */
+/** A root that is valid for `host` and its subdomains only. */
 export async function createRoot(host: string, nowMs: number): Promise<Root> {
   const { publicKey, privateKey } = await createKeys();
   const key = forge.pki.privateKeyFromPem(privateKey);
@@ -45,7 +45,7 @@ export async function createRoot(host: string, nowMs: number): Promise<Root> {
   return { certPem: forge.pki.certificateToPem(cert), cert, key, validity };
 }
 
-/** RSA-2048 as PEM, from OpenSSL: forge's own takes seconds. */
+/** RSA-2048 as PEM, from OpenSSL: forge takes seconds for it. */
 export async function createKeys(): Promise<{ readonly publicKey: string; readonly privateKey: string }> {
   return promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
@@ -54,7 +54,7 @@ export async function createKeys(): Promise<{ readonly publicKey: string; readon
   });
 }
 
-/** 128 bits, hex; the first is clear and the second set, so it is positive and of full length. */
+/** 128 bits, hex. The first bit is 0 and the second 1, so that the number is positive and of full length. */
 export function serialNumber(): string {
   const bytes = randomBytes(16);
   bytes.writeUInt8((bytes.readUInt8(0) & 0x7f) | 0x40, 0);
@@ -62,8 +62,8 @@ export function serialNumber(): string {
 }
 
 /**
- * DER of the extension's value, which forge does not know: permitted DNS `host`; excluded every IP address,
- * since a kind of name that is not mentioned is not constrained.
+ * DER of the extension's value, which forge does not support: permitted DNS name `host`, excluded every IP address,
+ * because a kind of name that is not mentioned is not constrained.
  * Source: RFC 5280, 4.2.1.10.
  */
 function nameConstraints(host: string): string {

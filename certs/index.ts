@@ -7,61 +7,64 @@ import { ensureDir, inspectPrivateFile } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { type Bundle, bundleFile, resolveUserFile, writeBundle, writeBundleInto } from './bundle.ts';
 import type { Issued } from './leaf.ts';
-
-import { OVERLAP_DAYS } from './renewal.ts';
+import { RENEWAL_DAYS } from './renewal.ts';
 import * as store from './store.ts';
 
 export { type Bundle, bundleFile, userCaFile } from './bundle.ts';
-export { inspectOverlap, type Overlap } from './renewal.ts';
-export type { LeafDoubt } from './store.ts';
-export { type TrustPlan, type TrustStore, thisMachine, trustStores } from './trust/index.ts';
-export { distrustRoots, trustedStores, trustRoot, trustState } from './trust/trust-registry.ts';
+export { inspectRenewal as inspectOverlap, type Renewal as Overlap } from './renewal.ts';
+export type { LeafProblem as LeafDoubt } from './store.ts';
+export { inspectMachine as thisMachine, type TrustPlan, type TrustStore, trustStores } from './trust/index.ts';
+export {
+  distrustRoots,
+  inspectTrust as trustState,
+  listTrustedStores as trustedStores,
+  trustRoot,
+} from './trust/trust-registry.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 const DAY_MS = 86_400_000;
-/** Sessions keep the bundle they started with: a new root is published so long before its leaf is served. */
-const OVERLAP_MS = OVERLAP_DAYS * DAY_MS;
+const RENEWAL_MS = RENEWAL_DAYS * DAY_MS;
 const HOUR_MS = 3_600_000;
-const REPAIRED: readonly store.LeafDoubt[] = ['missing', 'expired', 'damaged', 'key_mismatch'];
+const REPAIRED: readonly store.LeafProblem[] = ['missing', 'expired', 'damaged', 'key_mismatch'];
 
 export interface EnsureOptions {
   readonly nowMs: number;
   /** NODE_EXTRA_CA_CERTS as found in the user's environment. */
   readonly userExtraCaFile: string | null;
-  /** The one host the root may vouch for; api.anthropic.com unless told. */
+  /** The only host that the root is valid for; api.anthropic.com by default. */
   readonly host?: string;
-  /** Throws away what stands and starts anew; sessions that run now must be restarted. */
+  /** Replaces valid certificates; running sessions must be restarted. */
   readonly reissue?: boolean;
 }
 
 export interface Certs {
-  /** What happened to the leaf that is served. */
+  /** Of the leaf that is served. */
   readonly change: 'kept' | 'issued' | 'renewed';
   readonly rootFile: string;
   readonly bundle: Bundle;
   /** SHA-256 of the root, upper-case hex with colons. */
   readonly fingerprint: string;
   readonly notAfterMs: number;
-  /** The constraint of the root, in words. */
+  /** The constraint of the root, as text. */
   readonly constraints: string;
 }
 
 /**
- * Makes root, leaf and bundle where they are missing or worn out, and brings the bundle up to date.
+ * Creates root, leaf and bundle where they are missing or expire, and updates the bundle.
  *
- * @throws CometError `unsafe_file` when others may have seen or changed the key; nothing is replaced then
+ * @throws CometError `unsafe_file` when other users may have read or written the key; nothing is replaced then
  */
 export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Promise<Certs> {
   const { nowMs, host = TARGET_HOST } = options;
   await ensureDir(paths.home);
-  // Their age is by the machine's own clock, whatever time it is that we are asked about.
+  // Ages of files follow the machine's clock, not `nowMs`.
   await store.removeLeftovers(paths.certsDir, Date.now() - HOUR_MS);
   const userFile = await resolveUserFile(paths, options.userExtraCaFile);
   const nextDir = path.join(paths.certsDir, 'next');
-  const judged = store.standing(paths.certsDir);
+  const checked = store.generationOf(paths.certsDir);
   const state = loadLeaf(paths, nowMs);
   const replace = (write: (dir: string) => Promise<void>): Promise<void> =>
-    store.publish(paths.certsDir, judged, async (dir) => {
+    store.publish(paths.certsDir, checked, async (dir) => {
       await write(dir);
       await writeBundleInto(dir, userFile);
     });
@@ -73,17 +76,17 @@ export async function ensureCerts(paths: HomePaths, options: EnsureOptions): Pro
     await replace((dir) => store.copyGeneration(nextDir, dir));
     change = 'renewed';
   } else if (options.reissue === true || remainingMs <= 0) {
-    await replace(async (dir) => store.writeGeneration(dir, await issued(host, nowMs)));
+    await replace(async (dir) => store.writeGeneration(dir, await issueCerts(host, nowMs)));
     change = 'issued';
-  } else if (remainingMs < OVERLAP_MS && store.loadLeaf(nextDir, nowMs).kind !== 'usable') {
-    await store.publish(nextDir, store.standing(nextDir), async (dir) =>
-      store.writeGeneration(dir, await issued(host, nowMs)),
+  } else if (remainingMs < RENEWAL_MS && store.loadLeaf(nextDir, nowMs).kind !== 'usable') {
+    await store.publish(nextDir, store.generationOf(nextDir), async (dir) =>
+      store.writeGeneration(dir, await issueCerts(host, nowMs)),
     );
   }
   return { ...describeCerts(paths, host), change, bundle: await writeBundle(paths, userFile) };
 }
 
-/** What may be served now, or why nothing may. Reads the disk each time. */
+/** The leaf to serve now, or why there is none. Reads the disk each time. */
 export function loadLeaf(paths: HomePaths, nowMs: number): store.LeafState {
   const state = store.loadLeaf(paths.certsDir, nowMs);
   if (state.kind === 'refused') return state;
@@ -96,11 +99,11 @@ export function loadLeaf(paths: HomePaths, nowMs: number): store.LeafState {
   return isIssuedBy(file, state.leaf.cert) ? state : { kind: 'refused', reason: 'damaged', file };
 }
 
-/** Gives the proxy its leaf, checked anew at each call; `onRefused` hears why there is none. */
+/** The proxy's leaf, checked on each call; `onRefused` is told why there is none. */
 export function leafSource(options: {
   readonly paths: HomePaths;
   readonly now: () => number;
-  readonly onRefused?: (state: { readonly reason: store.LeafDoubt; readonly file: string }) => void;
+  readonly onRefused?: (state: { readonly reason: store.LeafProblem; readonly file: string }) => void;
 }): { leaf(): store.ServedLeaf | null } {
   return {
     leaf() {
@@ -112,7 +115,7 @@ export function leafSource(options: {
   };
 }
 
-/** Removes root, leaf, bundle and every leftover of them. Returns what went. */
+/** Removes root, leaf, bundle and what crashes left of them. Returns the removed paths. */
 export async function removeCerts(paths: HomePaths): Promise<string[]> {
   const present = inspectPrivateFile(paths.certsDir) !== 'missing';
   await rm(paths.certsDir, { recursive: true, force: true });
@@ -127,11 +130,11 @@ function describeCerts(paths: HomePaths, host: string): Omit<Certs, 'change' | '
     rootFile,
     fingerprint: root.fingerprint256,
     notAfterMs: Date.parse(root.validTo),
-    constraints: `vouches for ${host} and its subdomains only, never for an IP address; its key was destroyed`,
+    constraints: `valid for ${host} and its subdomains only, never for an IP address; its key was destroyed`,
   };
 }
 
-function refuseUnsafe(state: { readonly reason: store.LeafDoubt; readonly file: string }): void {
+function refuseUnsafe(state: { readonly reason: store.LeafProblem; readonly file: string }): void {
   if (REPAIRED.includes(state.reason)) return;
   const hint =
     state.reason === 'not_yet_valid'
@@ -150,8 +153,8 @@ function isIssuedBy(rootFile: string, leaf: string): boolean {
   }
 }
 
-/** Loaded when it is needed: signing takes a library that costs every other command a tenth of a second. */
-async function issued(host: string, nowMs: number): Promise<Issued> {
+/** Imports on demand: the signing library takes a tenth of a second to load. */
+async function issueCerts(host: string, nowMs: number): Promise<Issued> {
   const { issue } = await import('./leaf.ts');
   return issue(host, nowMs);
 }

@@ -17,13 +17,13 @@ export interface Issued {
   readonly leaf: Leaf;
 }
 
-/** A fresh root and its one leaf. The root's key never leaves this call. */
+/** A new root and its only leaf. The root's key never leaves this function. */
 export async function issue(host: string, nowMs: number): Promise<Issued> {
   const root = await createRoot(host, nowMs);
   return { rootPem: root.certPem, leaf: await signLeaf(root, host, [{ kind: 'dns', value: host }]) };
 }
 
-/** A server certificate, valid as long as its root. */
+/** A server certificate that expires with its root. */
 export async function signLeaf(root: Root, commonName: string, altNames: readonly AltName[]): Promise<Leaf> {
   const { publicKey, privateKey } = await createKeys();
   const cert = forge.pki.createCertificate();

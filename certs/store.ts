@@ -3,7 +3,7 @@ import { lstatSync, readFileSync, renameSync } from 'node:fs';
 import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { createExclusive, type FileDoubt, inspectPrivateFile, syncDir } from '../common/files.ts';
+import { createExclusive, type FileProblem, inspectPrivateFile, syncDir } from '../common/files.ts';
 import { PLATFORM } from '../common/paths.ts';
 import type { Issued } from './leaf.ts';
 
@@ -19,11 +19,11 @@ export interface ServedLeaf {
 
 export type LeafState =
   | { readonly kind: 'usable'; readonly leaf: ServedLeaf }
-  | { readonly kind: 'refused'; readonly reason: LeafDoubt; readonly file: string };
+  | { readonly kind: 'refused'; readonly reason: LeafProblem; readonly file: string };
 
-export type LeafDoubt = FileDoubt | 'expired' | 'not_yet_valid' | 'damaged' | 'key_mismatch';
+export type LeafProblem = FileProblem | 'expired' | 'not_yet_valid' | 'damaged' | 'key_mismatch';
 
-/** Reads the leaf in `dir`, trusting nothing that others could have put or seen there. */
+/** Reads the leaf in `dir`, and refuses one that other users could have read or written. */
 export function loadLeaf(dir: string, nowMs: number): LeafState {
   const [certFile, keyFile] = [path.join(dir, 'leaf.pem'), path.join(dir, 'leaf.key')];
   const openDir = inspectDir(dir);
@@ -35,7 +35,7 @@ export function loadLeaf(dir: string, nowMs: number): LeafState {
   try {
     const [cert, key] = [readFileSync(certFile, 'utf8'), readFileSync(keyFile, 'utf8')];
     const { notBeforeMs, notAfterMs, isPair } = parsePair(cert, key);
-    const refused = (reason: LeafDoubt): LeafState => ({ kind: 'refused', reason, file: certFile });
+    const refused = (reason: LeafProblem): LeafState => ({ kind: 'refused', reason, file: certFile });
     if (nowMs >= notAfterMs) return refused('expired');
     if (nowMs < notBeforeMs) return refused('not_yet_valid');
     if (!isPair) return refused('key_mismatch');
@@ -55,7 +55,7 @@ interface Pair {
 
 let lastPair: Pair | null = null;
 
-/** The same texts come again with each connection, which must not wait 2 ms for them. */
+/** Cached because each connection asks for the same pair, and parsing takes 2 ms. */
 function parsePair(cert: string, key: string): Pair {
   if (lastPair?.cert === cert && lastPair.key === key) return lastPair;
   const parsed = new X509Certificate(cert);
@@ -69,21 +69,21 @@ function parsePair(cert: string, key: string): Pair {
   return lastPair;
 }
 
-/** Which generation stands in `certsDir`; null when none does. */
-export function standing(certsDir: string): number | null {
+/** Identifies the certificates in `certsDir`; null when there are none. */
+export function generationOf(certsDir: string): number | null {
   return lstatSync(certsDir, { throwIfNoEntry: false })?.ino ?? null;
 }
 
 /**
- * Puts a whole new generation in the place of the one that was judged. A crash at any point leaves the old one,
- * the new one or none. When another process was faster, its generation stays and ours is dropped.
+ * Replaces the certificates in `certsDir` as a whole. A crash leaves the old ones, the new ones or none. When another
+ * process replaced them first, its certificates stay.
  *
- * @param judged  what `standing` said before it was found wanting
- * @param write   writes all that belongs to it into the directory it is given
+ * @param expected  what `generationOf` returned when the old ones were checked
+ * @param write     writes every file into the directory it is given
  */
 export async function publish(
   certsDir: string,
-  judged: number | null,
+  expected: number | null,
   write: (dir: string) => Promise<void>,
 ): Promise<void> {
   const fresh = `${certsDir}.${randomBytes(6).toString('hex')}.tmp`;
@@ -92,35 +92,35 @@ export async function publish(
   try {
     await write(fresh);
     await syncDir(fresh);
-    // In one breath, so that nobody finds nothing there for longer than two renames take.
-    if (standing(certsDir) !== judged) return;
-    if (judged !== null) renameSync(certsDir, former);
+    // Synchronous, so that the directory is missing no longer than two renames take.
+    if (generationOf(certsDir) !== expected) return;
+    if (expected !== null) renameSync(certsDir, former);
     renameSync(fresh, certsDir);
     await syncDir(path.dirname(certsDir));
   } catch (error) {
-    if (!isOvertaken(error)) throw error;
+    if (!lostRace(error)) throw error;
   } finally {
     await rm(fresh, { recursive: true, force: true });
     await rm(former, { recursive: true, force: true });
   }
 }
 
-/** Writes an issued generation into a directory that is not published yet. */
+/** Writes certificates into a directory that is not published yet. */
 export async function writeGeneration(dir: string, issued: Issued): Promise<void> {
   const texts = { 'root.pem': issued.rootPem, 'leaf.pem': issued.leaf.certPem, 'leaf.key': issued.leaf.keyPem };
   for (const name of GENERATION) {
     if (!(await createExclusive(path.join(dir, name), texts[name]))) {
-      throw new CometError('ca_exists', `${path.join(dir, name)} appeared while it was made; try again`);
+      throw new CometError('ca_exists', `${path.join(dir, name)} was created by another process; try again`);
     }
   }
 }
 
-/** Copies a generation, each file created private. */
+/** Copies certificates; every file is created private. */
 export async function copyGeneration(from: string, to: string): Promise<void> {
   for (const name of GENERATION) await createExclusive(path.join(to, name), await readFile(path.join(from, name)));
 }
 
-/** Removes what a crash left beside `certsDir` before `olderThanMs`; it may hold keys. Returns what went. */
+/** Removes what a crash before `olderThanMs` left beside `certsDir`, which may be keys. Returns the removed paths. */
 export async function removeLeftovers(certsDir: string, olderThanMs: number): Promise<string[]> {
   const parent = path.dirname(certsDir);
   const prefix = `${path.basename(certsDir)}.`;
@@ -135,7 +135,7 @@ export async function removeLeftovers(certsDir: string, olderThanMs: number): Pr
   return removed;
 }
 
-function inspectDir(dir: string): FileDoubt | null {
+function inspectDir(dir: string): FileProblem | null {
   try {
     const found = lstatSync(dir);
     if (found.isSymbolicLink()) return 'symlink';
@@ -147,8 +147,8 @@ function inspectDir(dir: string): FileDoubt | null {
   }
 }
 
-// Only another process renames these: it took the place, or the directory that we were about to move.
-function isOvertaken(error: unknown): boolean {
+// Only another process renames these directories.
+function lostRace(error: unknown): boolean {
   const { code = '', syscall = '' } = error as NodeJS.ErrnoException;
   return syscall === 'rename' && ['ENOTEMPTY', 'EEXIST', 'ENOENT'].includes(code);
 }

@@ -86,10 +86,10 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
   }
 }
 
-export type FileDoubt = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner' | 'open_mode' | 'unreadable';
+export type FileProblem = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner' | 'open_mode' | 'unreadable';
 
 /** Null when `file` is a regular file of ours with no bit for group or others; else why it must not be trusted. */
-export function inspectPrivateFile(file: string): FileDoubt | null {
+export function inspectPrivateFile(file: string): FileProblem | null {
   try {
     const found = lstatSync(file);
     if (found.isSymbolicLink()) return 'symlink';

@@ -11,36 +11,38 @@ export async function readRoot(rootFile: string): Promise<X509Certificate> {
   try {
     return new X509Certificate(pem);
   } catch (error) {
-    throw new CometError('ca_unreadable', `${rootFile} is no certificate; run comet-cc install-ca`, { cause: error });
+    throw new CometError('ca_unreadable', `${rootFile} is not a certificate; run comet-cc install-ca`, {
+      cause: error,
+    });
   }
 }
 
-/** Every certificate of a PEM text that OpenSSL can read; not every block of a system's bundle must be one. */
-export function certificatesIn(text: string): X509Certificate[] {
+/** The certificates of a PEM text; blocks that OpenSSL cannot read are skipped. */
+export function readCertificates(text: string): X509Certificate[] {
   return text
     .split(END)
     .slice(0, -1)
-    .flatMap((block) => parsed(`${block.slice(block.lastIndexOf('-----BEGIN'))}${END}\n`));
+    .flatMap((block) => parseCertificate(`${block.slice(block.lastIndexOf('-----BEGIN'))}${END}\n`));
 }
 
-/** SHA-256 of every certificate of a PEM text. */
-export function fingerprintsIn(text: string): string[] {
-  return certificatesIn(text).map(({ fingerprint256 }) => fingerprint256);
+/** SHA-256 of each certificate of a PEM text. */
+export function readFingerprints(text: string): string[] {
+  return readCertificates(text).map(({ fingerprint256 }) => fingerprint256);
 }
 
-/** The certificates of a text with one in base64 (DER) on each line; other lines are passed over. */
-export function certificatesInBase64Lines(text: string): X509Certificate[] {
+/** The certificates of a text with one in base64 (DER) a line; other lines are skipped. */
+export function readBase64Lines(text: string): X509Certificate[] {
   return text
     .split(/\r?\n/)
     .map((line) => line.trim())
     .filter((line) => line !== '')
-    .flatMap((line) => parsed(Buffer.from(line, 'base64')));
+    .flatMap((line) => parseCertificate(Buffer.from(line, 'base64')));
 }
 
-function parsed(encoded: string | Buffer): X509Certificate[] {
+function parseCertificate(encoded: string | Buffer): X509Certificate[] {
   try {
     return [new X509Certificate(encoded)];
   } catch {
-    return []; // Somebody else's entry: it is none of ours, which all parse.
+    return []; // Not a certificate of comet-cc: those all parse.
   }
 }

@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import path from 'node:path';
-import { certificatesIn } from './certificates.ts';
+import { readCertificates } from './certificates.ts';
 import { type RunCommand, runCommand } from './run.ts';
 import { createTrustStore, type Removal, type TrustStore } from './trust-store.ts';
 
@@ -16,7 +16,7 @@ export function createDarwinTrust(options: DarwinTrustOptions): TrustStore {
   const { workDir, keychain = '/Library/Keychains/System.keychain', run = runCommand } = options;
 
   async function found(fingerprint: string): Promise<X509Certificate | null> {
-    const all = certificatesIn(await run(['security', 'find-certificate', '-a', '-p', keychain]));
+    const all = readCertificates(await run(['security', 'find-certificate', '-a', '-p', keychain]));
     return all.find(({ fingerprint256 }) => fingerprint256 === fingerprint) ?? null;
   }
 

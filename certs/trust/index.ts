@@ -2,21 +2,19 @@ import { accessSync, constants, existsSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createDarwinTrust } from './darwin.ts';
-import { createArchTrust } from './linux-arch.ts';
-import { createDebianTrust } from './linux-debian.ts';
-import { createFedoraTrust } from './linux-fedora.ts';
+import { createArchTrust, createDebianTrust, createFedoraTrust } from './linux.ts';
 import { createNssTrust } from './nss.ts';
 import type { TrustStore } from './trust-store.ts';
 import { createWindowsTrust } from './windows.ts';
 
 export type { TrustPlan, TrustStore } from './trust-store.ts';
 
-/** All that decides which stores there are. */
+/** What decides which stores a machine has. */
 export interface MachineFacts {
   readonly platform: NodeJS.Platform;
   /** The user's home directory. */
   readonly userHome: string;
-  /** A private directory of ours. */
+  /** A private directory for temporary files. */
   readonly workDir: string;
   exists(file: string): boolean;
   /** The path of a program in PATH; null when there is none. */
@@ -32,7 +30,7 @@ export function trustStores(facts: MachineFacts): TrustStore[] {
 }
 
 /** @param env  the user's PATH and HOME */
-export function thisMachine(
+export function inspectMachine(
   env: { readonly PATH?: string | undefined; readonly HOME?: string | undefined },
   workDir: string,
 ): MachineFacts {
@@ -41,11 +39,11 @@ export function thisMachine(
     userHome: env.HOME || os.homedir(),
     workDir,
     exists: existsSync,
-    findTool: (name) => inPath(name, env.PATH ?? ''),
+    findTool: (name) => findInPath(name, env.PATH ?? ''),
   };
 }
 
-// The folder alone proves little: several families ship one of the others' tools.
+// The folder alone is no proof: distributions ship folders of each other's tools.
 function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
   const sysroot = '/';
   const has = (folder: string, ...tools: string[]): boolean =>
@@ -59,20 +57,20 @@ function linuxStore({ exists, findTool }: MachineFacts): TrustStore | null {
 function nssStore({ exists, findTool, userHome }: MachineFacts): TrustStore | null {
   const databaseDir = path.join(userHome, '.pki', 'nssdb');
   const certutil = findTool('certutil');
-  // A database is never made: where there is none, no program looks for one.
+  // A database is never created: where there is none, no program reads one.
   return certutil !== null && exists(path.join(databaseDir, 'cert9.db'))
     ? createNssTrust({ databaseDir, certutil })
     : null;
 }
 
-function inPath(name: string, searchPath: string): string | null {
+function findInPath(name: string, searchPath: string): string | null {
   for (const dir of searchPath.split(path.delimiter).filter((part) => path.isAbsolute(part))) {
     const file = path.join(dir, name);
     try {
       accessSync(file, constants.X_OK);
       return file;
     } catch {
-      // Not in this folder; the next may have it.
+      // Not in this directory.
     }
   }
   return null;

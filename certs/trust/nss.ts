@@ -1,16 +1,16 @@
-import { fingerprintsIn } from './certificates.ts';
+import { readFingerprints } from './certificates.ts';
 import { type RunCommand, runCommand } from './run.ts';
 import { createTrustStore, type TrustStore } from './trust-store.ts';
 
 export interface NssTrustOptions {
-  /** A database that is there already, usually `~/.pki/nssdb`. */
+  /** An existing database, usually `~/.pki/nssdb`. */
   readonly databaseDir: string;
-  /** NSS's own certutil; Windows has another program of that name. */
+  /** The certutil of NSS; Windows has another program of that name. */
   readonly certutil?: string;
   readonly run?: RunCommand;
 }
 
-/** The user's NSS database, which Chromium and others on Linux look into instead of the system's store. */
+/** The user's NSS database, which Chromium and others on Linux read instead of the system's store. */
 export function createNssTrust(options: NssTrustOptions): TrustStore {
   const { certutil = 'certutil', run = runCommand } = options;
   const database = ['-d', `sql:${options.databaseDir}`];
@@ -20,7 +20,7 @@ export function createNssTrust(options: NssTrustOptions): TrustStore {
     const held: string[] = [];
     for (const name of names) {
       const pem = await run([certutil, '-L', ...database, '-n', name, '-a']);
-      if (fingerprintsIn(`${pem}\n`).includes(fingerprint)) held.push(name);
+      if (readFingerprints(`${pem}\n`).includes(fingerprint)) held.push(name);
     }
     return held;
   }
@@ -40,12 +40,12 @@ export function createNssTrust(options: NssTrustOptions): TrustStore {
   });
 }
 
-/** NSS joins two certificates of one nickname, so each root has its own. */
+/** Each root has a nickname of its own, because NSS merges two certificates with the same one. */
 function nickname(fingerprint: string): string {
   return `comet-cc ${fingerprint.replaceAll(':', '').slice(0, 16).toLowerCase()}`;
 }
 
-/** The names in what `certutil -L` prints: each line that ends in three sets of trust flags. */
+/** The names that `certutil -L` prints: lines that end in three sets of trust flags. */
 export function nicknamesIn(listing: string): string[] {
   const names = listing.split(/\r?\n/).map((line) => /^(.+?)\s+[a-zA-Z]*,[a-zA-Z]*,[a-zA-Z]*\s*$/.exec(line)?.[1]);
   return names.filter((name) => name !== undefined);

@@ -7,25 +7,25 @@ import type { HomePaths } from '../../common/paths.ts';
 import { readRoot } from './certificates.ts';
 import type { TrustStore } from './index.ts';
 
-/** A root that a store was told to trust. Generations of certificates come and go, this stays until it is removed. */
+/** A root that a store was told to trust; recorded until it is removed, also when newer certificates replace it. */
 interface TrustedRoot {
   /** The store's `id`. */
   readonly store: string;
   readonly fingerprint: string;
 }
 
-/** How a store stands to the root in force. */
+/** What a store knows of the current root. */
 export interface TrustState {
   readonly holdsCurrent: boolean;
   /** Whether it was told to trust the current root or an older one. */
   readonly wasAsked: boolean;
-  /** Roots of ours that it still holds though another is in force. */
+  /** Older roots of comet-cc that it still has. */
   readonly former: readonly string[];
 }
 
-/** Looks into `store`. @param current  fingerprint of the root in force; null when there is none */
-export async function trustState(paths: HomePaths, store: TrustStore, current: string | null): Promise<TrustState> {
-  const asked = (await readTrusted(paths)).filter((root) => root.store === store.id).map((root) => root.fingerprint);
+/** Reads `store`. @param current  fingerprint of the current root; null when there is none */
+export async function inspectTrust(paths: HomePaths, store: TrustStore, current: string | null): Promise<TrustState> {
+  const asked = (await readRecord(paths)).filter((root) => root.store === store.id).map((root) => root.fingerprint);
   const former: string[] = [];
   for (const fingerprint of asked) {
     if (fingerprint !== current && (await store.isInstalled(fingerprint))) former.push(fingerprint);
@@ -35,56 +35,56 @@ export async function trustState(paths: HomePaths, store: TrustStore, current: s
 }
 
 /**
- * Makes `store` trust the root in force and none of its forerunners.
+ * Makes `store` trust the current root and no older one.
  *
- * @throws CometError `trust_failed`; whatever it holds by then is remembered
+ * @throws CometError `trust_failed`; what the store has by then is recorded
  */
 export async function trustRoot(paths: HomePaths, store: TrustStore, rootFile: string): Promise<void> {
   const { fingerprint256: current } = await readRoot(rootFile);
-  const { former } = await trustState(paths, store, current);
-  const before = await readTrusted(paths);
-  // Ahead of the commands: a crash between them must leave nothing that nobody knows of.
-  await writeTrusted(paths, [
+  const { former } = await inspectTrust(paths, store, current);
+  const before = await readRecord(paths);
+  // Before the commands: a crash must leave no root that is not recorded.
+  await writeRecord(paths, [
     ...before.filter((root) => root.store !== store.id || root.fingerprint !== current),
     { store: store.id, fingerprint: current },
   ]);
   await store.install(rootFile, former);
-  await forget(paths, (root) => root.store === store.id && root.fingerprint !== current);
+  await forgetRoots(paths, (root) => root.store === store.id && root.fingerprint !== current);
 }
 
 /**
- * Takes every root of this home out of `stores`: the ones remembered, the one in force and the next one.
+ * Removes every root of this home from `stores`: the recorded ones, the current one and the next one.
  *
- * @returns names of the stores that held one; ids of stores that were told to trust one and cannot be looked into
- * @throws CometError `trust_failed` when one is still there; it stays remembered
+ * @returns names of the stores that had one; ids of stores that were told to trust one and cannot be read
+ * @throws CometError `trust_failed` when one is still there; it stays recorded
  */
 export async function distrustRoots(
   paths: HomePaths,
   stores: readonly TrustStore[],
 ): Promise<{ readonly stores: readonly string[]; readonly unreachable: readonly string[] }> {
-  const remembered = await readTrusted(paths);
+  const recorded = await readRecord(paths);
   const generated = [path.join(paths.certsDir, 'root.pem'), path.join(paths.certsDir, 'next', 'root.pem')];
   const present = await Promise.all(generated.filter((file) => existsSync(file)).map(fingerprintOf));
   const cleared: string[] = [];
   for (const store of stores) {
-    const asked = remembered.filter((root) => root.store === store.id).map((root) => root.fingerprint);
+    const asked = recorded.filter((root) => root.store === store.id).map((root) => root.fingerprint);
     const ours = new Set([...asked, ...present.filter((fingerprint) => fingerprint !== null)]);
-    let held = false;
+    let hadRoot = false;
     for (const fingerprint of ours) {
-      if (await isHeld(store, fingerprint, asked.length > 0)) held = (await store.remove(fingerprint)) || held;
+      if (await isHeld(store, fingerprint, asked.length > 0)) hadRoot = (await store.remove(fingerprint)) || hadRoot;
     }
-    await forget(paths, (root) => root.store === store.id);
-    if (held) cleared.push(store.name);
+    await forgetRoots(paths, (root) => root.store === store.id);
+    if (hadRoot) cleared.push(store.name);
   }
-  return { stores: cleared, unreachable: await trustedStores(paths) };
+  return { stores: cleared, unreachable: await listTrustedStores(paths) };
 }
 
 /** Ids of the stores that were told to trust a root of this home. @throws CometError `ca_unreadable` */
-export async function trustedStores(paths: HomePaths): Promise<string[]> {
-  return [...new Set((await readTrusted(paths)).map(({ store }) => store))];
+export async function listTrustedStores(paths: HomePaths): Promise<string[]> {
+  return [...new Set((await readRecord(paths)).map(({ store }) => store))];
 }
 
-// A store that was never asked and cannot be looked into, say a broken database, must not keep others from their end.
+// A store that was never changed and cannot be read, say a broken database, must not stop the removal from others.
 async function isHeld(store: TrustStore, fingerprint: string, wasAsked: boolean): Promise<boolean> {
   try {
     return await store.isInstalled(fingerprint);
@@ -94,7 +94,7 @@ async function isHeld(store: TrustStore, fingerprint: string, wasAsked: boolean)
   }
 }
 
-// A damaged root file was never installed by this name; what was is remembered.
+// A damaged root file was never installed; what was installed is recorded.
 async function fingerprintOf(file: string): Promise<string | null> {
   try {
     return (await readRoot(file)).fingerprint256;
@@ -104,31 +104,32 @@ async function fingerprintOf(file: string): Promise<string | null> {
   }
 }
 
-async function forget(paths: HomePaths, isGone: (root: TrustedRoot) => boolean): Promise<void> {
-  const before = await readTrusted(paths);
+async function forgetRoots(paths: HomePaths, isGone: (root: TrustedRoot) => boolean): Promise<void> {
+  const before = await readRecord(paths);
   const after = before.filter((root) => !isGone(root));
   if (after.length === before.length) return;
-  if (after.length === 0) await rm(trustedFile(paths), { force: true });
-  else await writeTrusted(paths, after);
+  if (after.length === 0) await rm(recordFile(paths), { force: true });
+  else await writeRecord(paths, after);
 }
 
-async function writeTrusted(paths: HomePaths, roots: readonly TrustedRoot[]): Promise<void> {
+async function writeRecord(paths: HomePaths, roots: readonly TrustedRoot[]): Promise<void> {
   await ensureDir(paths.home);
-  await writeFileAtomic(trustedFile(paths), `${JSON.stringify({ roots }, null, 2)}\n`);
+  await writeFileAtomic(recordFile(paths), `${JSON.stringify({ roots }, null, 2)}\n`);
 }
 
-async function readTrusted(paths: HomePaths): Promise<readonly TrustedRoot[]> {
-  const text = await readFileIfPresent(trustedFile(paths));
+async function readRecord(paths: HomePaths): Promise<readonly TrustedRoot[]> {
+  const text = await readFileIfPresent(recordFile(paths));
   if (text === null) return [];
-  const { Trusted } = await import('../schemas.ts');
   try {
-    return Trusted.parse(JSON.parse(text)).roots;
+    // Not a zod schema, which takes 70 ms to load: `env` and `run` do not need it.
+    const { roots } = JSON.parse(text) as { readonly roots: readonly TrustedRoot[] };
+    if (roots.every(({ store, fingerprint }) => typeof store === 'string' && typeof fingerprint === 'string'))
+      return roots;
+    throw new TypeError('a root without a store or fingerprint');
   } catch (error) {
-    const file = trustedFile(paths);
-    throw new CometError('ca_unreadable', `${file} is damaged: remove our roots from the system's store by hand`, {
-      cause: error,
-    });
+    const next = "remove the roots of comet-cc from the system's store by hand";
+    throw new CometError('ca_unreadable', `${recordFile(paths)} is damaged: ${next}`, { cause: error });
   }
 }
 
-const trustedFile = (paths: HomePaths): string => path.join(paths.home, 'trusted-roots.json');
+const recordFile = (paths: HomePaths): string => path.join(paths.home, 'trusted-roots.json');

@@ -11,19 +11,19 @@ export interface TrustPlan {
   readonly commands: readonly Argv[];
   /** SHA-256 of the root. */
   readonly fingerprint: string;
-  /** What the system will hold afterwards. */
+  /** What the system has afterwards. */
   readonly files: readonly string[];
   /** The root as OpenSSL-style text for the user: subject, expiry, constraint. */
   readonly certificate: string;
 }
 
-/** A certificate store of this machine. Nothing is done before `install` or `remove`. */
+/** A certificate store of this machine. Only `install` and `remove` change it. */
 export interface TrustStore {
-  /** Short and stable: what was installed is remembered under it. */
+  /** Short and stable: installed roots are recorded under it. */
   readonly id: string;
   readonly name: string;
   /**
-   * @param former  SHA-256 of older roots of ours, which `rootFile` takes the place of
+   * @param former  SHA-256 of older roots, which `rootFile` replaces
    * @throws CometError `ca_unreadable` when there is no root
    */
   describe(rootFile: string, former?: readonly string[]): Promise<TrustPlan>;
@@ -31,29 +31,29 @@ export interface TrustStore {
   install(rootFile: string, former?: readonly string[]): Promise<void>;
   /** False when it was not there. @throws CometError `trust_failed` when it is still there afterwards */
   remove(fingerprint: string): Promise<boolean>;
-  /** Looks into the store itself. */
+  /** Reads the store itself. */
   isInstalled(fingerprint: string): Promise<boolean>;
 }
 
 export interface Removal {
-  /** None where the store does not hold the certificate. */
+  /** None where the store does not have the certificate. */
   readonly commands: readonly Argv[];
-  /** Files that the commands read; they exist only while these run. */
+  /** Files that the commands read; removed after them. */
   readonly inputs?: readonly { readonly file: string; readonly text: string }[];
 }
 
-/** What differs from store to store. All but `run` only looks. */
+/** What differs from store to store. Only `run` changes anything. */
 export interface StoreSpec {
   readonly id: string;
   readonly name: string;
   readonly run: RunCommand;
-  /** Where the certificate will be, in words for the user: files, a keychain, a database. */
+  /** Where the certificate will be, as text for the user: files, a keychain, a database. */
   readonly places: readonly string[];
   installation(rootFile: string, root: X509Certificate): readonly Argv[];
   removal(fingerprint: string): Promise<Removal>;
   isInstalled(fingerprint: string): Promise<boolean>;
-  /** What of somebody else's would be overwritten by anything but `ours`; null when nothing would. */
-  obstacle?(ours: readonly string[]): Promise<string | null>;
+  /** Why installing would overwrite a certificate that is not among `allowed`; null when it would not. */
+  obstacle?(allowed: readonly string[]): Promise<string | null>;
 }
 
 export function createTrustStore(spec: StoreSpec): TrustStore {
@@ -75,7 +75,7 @@ export function createTrustStore(spec: StoreSpec): TrustStore {
     for (const fingerprint of former) await remove(fingerprint);
     for (const command of spec.installation(rootFile, root)) await spec.run(command);
     if (!(await spec.isInstalled(root.fingerprint256))) {
-      throw new CometError('trust_failed', `${spec.name} does not hold the root, though every command succeeded`);
+      throw new CometError('trust_failed', `${spec.name} does not have the root, though every command succeeded`);
     }
   }
 
@@ -92,10 +92,7 @@ export function createTrustStore(spec: StoreSpec): TrustStore {
       for (const { file } of inputs) await rm(file, { force: true });
     }
     if (await spec.isInstalled(fingerprint)) {
-      throw new CometError(
-        'trust_failed',
-        `${spec.name} still holds the certificate ${fingerprint}; remove it by hand`,
-      );
+      throw new CometError('trust_failed', `${spec.name} still has the certificate ${fingerprint}; remove it by hand`);
     }
     return true;
   }

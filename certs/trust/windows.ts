@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { certificatesInBase64Lines } from './certificates.ts';
+import { readBase64Lines } from './certificates.ts';
 import { type Argv, type RunCommand, runCommand } from './run.ts';
 import { createTrustStore, type TrustStore } from './trust-store.ts';
 
@@ -7,7 +7,7 @@ export interface WindowsTrustOptions {
   readonly run?: RunCommand;
 }
 
-/** Looks only. The words that certutil prints are translated, these bytes are not. */
+/** Not `certutil -store`, whose output is translated. */
 const LIST: Argv = [
   'powershell.exe',
   '-NoProfile',
@@ -19,7 +19,7 @@ const LIST: Argv = [
 /** Windows: the root store of the current user, which needs no administrator. */
 export function createWindowsTrust({ run = runCommand }: WindowsTrustOptions = {}): TrustStore {
   async function found(fingerprint: string): Promise<X509Certificate | null> {
-    const all = certificatesInBase64Lines(await run(LIST));
+    const all = readBase64Lines(await run(LIST));
     return all.find(({ fingerprint256 }) => fingerprint256 === fingerprint) ?? null;
   }
 

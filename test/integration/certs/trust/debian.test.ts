@@ -18,7 +18,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { ensureCerts, removeCerts, type TrustStore, thisMachine, trustStores } from '../../../../certs/index.ts';
 import { issue } from '../../../../certs/leaf.ts';
-import { createDebianTrust } from '../../../../certs/trust/linux-debian.ts';
+import { createDebianTrust } from '../../../../certs/trust/linux.ts';
 import { homePaths } from '../../../../common/paths.ts';
 
 const isRoot = process.getuid?.() === 0;

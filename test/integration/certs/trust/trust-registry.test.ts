@@ -71,7 +71,7 @@ describe('a root that a store was told to trust', () => {
     expect(existsSync(record())).toBe(false);
   });
 
-  it('stays remembered when the store fails half way, or cannot be looked into', async () => {
+  it('stays recorded when the store fails half way, or cannot be read', async () => {
     const first = await issue();
     await trustRoot(paths, store, first.rootFile);
     const second = await issue(nowMs, true);
@@ -84,7 +84,7 @@ describe('a root that a store was told to trust', () => {
     expect(store.held.size).toBe(0);
   });
 
-  it('ends though another store, which was never asked, cannot be looked into; one that was asked has to be', async () => {
+  it('skips a store that was never changed and cannot be read, but not one that was changed', async () => {
     const certs = await issue();
     await trustRoot(paths, store, certs.rootFile);
     const look = () => Promise.reject(new CometError('trust_failed', 'bad database'));
