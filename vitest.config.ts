@@ -3,13 +3,13 @@ import { defineConfig } from 'vitest/config';
 
 const setupFiles = ['test/helpers/loopback-only.ts', 'test/helpers/fixed-seed.ts'];
 
+const cores = os.availableParallelism();
 /** The limits are for a machine that does nothing else; each process that waits for a core adds to them. */
-const load = Math.max(1, (os.loadavg()[0] ?? 0) / os.availableParallelism());
+const load = Math.max(1, (os.loadavg()[0] ?? 0) / cores);
 
 export default defineConfig({
   test: {
     reporters: ['default', './test/helpers/summary-reporter.ts'],
-    maxWorkers: 2,
     projects: [
       {
         test: {
@@ -18,6 +18,8 @@ export default defineConfig({
           setupFiles,
           pool: 'threads',
           isolate: false,
+          maxWorkers: cores,
+          sequence: { groupOrder: 0 },
           testTimeout: 5_000 * load,
           hookTimeout: 5_000 * load,
         },
@@ -29,6 +31,9 @@ export default defineConfig({
           exclude: ['test/unit/**'],
           setupFiles,
           pool: 'forks',
+          // Most of them wait for processes and timers rather than for a core.
+          maxWorkers: 2 * cores,
+          sequence: { groupOrder: 1 },
           testTimeout: 60_000 * load,
           hookTimeout: 60_000 * load,
           expect: { poll: { timeout: 20_000 * load } },

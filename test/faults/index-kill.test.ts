@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
@@ -10,31 +10,17 @@ import { createHashEmbedder } from '../helpers/hash-embedder.ts';
 import { searched } from '../helpers/lane-hits.ts';
 
 const KILLS = 5;
-const WRITER = `
-import { openLanceIndex } from './memory/search/lancedb/lance-index.js';
-import { createHashEmbedder } from './test/helpers/hash-embedder.js';
-const [dir, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
-process.umask(0o077);
-const embedder = createHashEmbedder();
-const { index, rebuilt, reason } = await openLanceIndex({ dir, embedder, now: Date.now, report() {} });
-if (rebuilt && reason !== 'new') throw new Error('rebuilt: ' + reason);
-for (let at = first; ; at += 1) {
-  await index.upsert([{ ...template, row_id: 'r' + at, node_id: 'n' + at }]);
-  process.stdout.write(at + '\\n');
-}
-`;
 
 it('row 56: killed while it is tidied, the index opens as it was, with every row that was acknowledged', async () => {
   const out = await mkdtemp(path.join(os.tmpdir(), 'comet-index-kill-'));
   const dir = path.join(out, 'index');
-  const script = path.join(out, 'js', 'writer.js');
+  const program = path.join(out, 'js/test/fixtures/programs/write-until-killed.js');
   const acknowledged: number[] = [];
   try {
-    await compileInto(path.join(out, 'js'), ['memory/search/lancedb/lance-index.ts', '../helpers/hash-embedder.ts']);
-    await writeFile(script, WRITER);
+    await compileInto(path.join(out, 'js'), ['test/fixtures/programs/write-until-killed.ts']);
     for (let round = 0; round < KILLS; round += 1) {
       const template = JSON.stringify(nodeRow('x', 'some words'));
-      const writer = execa('node', [script, dir, String(round * 1_000), template], {
+      const writer = execa('node', [program, 'index', out, String(round * 1_000), template], {
         reject: false,
         buffer: { stdout: false },
       });

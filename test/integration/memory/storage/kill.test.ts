@@ -1,4 +1,4 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
@@ -12,42 +12,26 @@ import { compileInto } from '../../../helpers/compiled.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
-const KILLS = 6;
+/** Of each store; `test/faults/kill-points.test.ts` kills at hundreds of writes without processes. */
+const KILLS = 2;
 let out: string;
 let home: string;
-
-const child = (body: string): string => `
-import { openJournal } from './memory/storage/fs/turn-log.js';
-import { openNodeFiles } from './memory/storage/fs/node-files.js';
-import { openLanceIndex } from './memory/search/lancedb/lance-index.js';
-import { createHashEmbedder } from './test/helpers/hash-embedder.js';
-const [home, first, template] = [process.argv[2], Number(process.argv[3]), JSON.parse(process.argv[4])];
-process.umask(0o077);
-${body}
-for (let at = first; ; at += 1) { await write(at); process.stdout.write(at + '\\n'); }
-`;
 
 beforeAll(async () => {
   out = await mkdtemp(path.join(os.tmpdir(), 'comet-kill-'));
   home = path.join(out, 'home');
-  await compileInto(path.join(out, 'js'), [
-    'memory/storage/fs/turn-log.ts',
-    'memory/storage/fs/node-files.ts',
-    'memory/search/lancedb/lance-index.ts',
-    '../../../helpers/hash-embedder.ts',
-  ]);
+  await compileInto(path.join(out, 'js'), ['test/fixtures/programs/write-until-killed.ts']);
 });
 
 afterAll(() => rm(out, { recursive: true, force: true }));
 
 /** Runs a writer, kills it in the middle of its work again and again, and gives the numbers it had acknowledged. */
-async function killedWriter(name: string, body: string, template: unknown): Promise<number[]> {
-  const script = path.join(out, 'js', `${name}.js`);
-  await writeFile(script, child(body));
+async function killedWriter(store: string, template: unknown): Promise<number[]> {
+  const program = path.join(out, 'js/test/fixtures/programs/write-until-killed.js');
   const acknowledged: number[] = [];
   for (let round = 1; round <= KILLS; round += 1) {
     const first = (acknowledged.at(-1) ?? -1) + 1_000;
-    const writer = execa('node', [script, home, String(first), JSON.stringify(template)], {
+    const writer = execa('node', [program, store, home, String(first), JSON.stringify(template)], {
       reject: false,
       buffer: false,
     });
@@ -64,9 +48,7 @@ async function killedWriter(name: string, body: string, template: unknown): Prom
 }
 
 test('no acknowledged turn is lost when the writer is killed', async () => {
-  const body = `const journal = await openJournal({ dir: home + '/journal', report() {} });
-const write = (at) => journal.append({ ...template, turnId: 'e' + at });`;
-  const acknowledged = await killedWriter('journal', body, turn('s-1', 'x', 'y'.repeat(20_000)));
+  const acknowledged = await killedWriter('journal', turn('s-1', 'x', 'y'.repeat(20_000)));
   const journal = await openJournal({ dir: path.join(home, 'journal'), report: () => {} });
   const turnIds = new Set((await journal.read('s-1')).map(({ turnId }) => turnId));
   for (const at of acknowledged) expect(turnIds).toContain(`e${at}`);
@@ -74,9 +56,7 @@ const write = (at) => journal.append({ ...template, turnId: 'e' + at });`;
 });
 
 test('no acknowledged node is lost when the writer is killed', async () => {
-  const body = `const files = await openNodeFiles({ nodesDir: home + '/nodes', briefsDir: home + '/briefs' });
-const write = (at) => files.save([{ ...template, node_id: 'mem_20260301_101500_' + at.toString(16).padStart(6, '0') }]);`;
-  const acknowledged = await killedWriter('nodes', body, makeNode());
+  const acknowledged = await killedWriter('nodes', makeNode());
   const files = await openNodeFiles({ nodesDir: path.join(home, 'nodes'), briefsDir: path.join(home, 'briefs') });
   const { nodes, problems } = await files.load();
   expect(problems).toEqual([]);
@@ -85,9 +65,7 @@ const write = (at) => files.save([{ ...template, node_id: 'mem_20260301_101500_'
 });
 
 test('no acknowledged row is lost when the writer is killed, and the index opens', async () => {
-  const body = `const { index } = await openLanceIndex({ dir: home + '/index', embedder: createHashEmbedder(), now: Date.now, report() {} });
-const write = (at) => index.upsert([{ ...template, row_id: 'r' + at, node_id: 'n' + at }]);`;
-  const acknowledged = await killedWriter('index', body, nodeRow('x', 'some words'));
+  const acknowledged = await killedWriter('index', nodeRow('x', 'some words'));
   const opened = await openLanceIndex({
     dir: path.join(home, 'index'),
     embedder: createHashEmbedder(),
