@@ -11,17 +11,17 @@ import type { Reranker } from './reranking.ts';
 export interface EndpointRerankerOptions extends EndpointKeyOptions {
   readonly model: string;
   readonly timeoutMs: number;
-  /** What leaves the machine leaves it redacted. */
+  /** Applied to every text before it is sent. */
   readonly redact: (text: string) => string;
 }
 
 const ANSWER_CHARS = 2_000_000;
-/** Cohere's shape; Jina, vLLM and llama.cpp give it too. */
+/** Cohere's format, also used by Jina, vLLM and llama.cpp. */
 const Answer = z.looseObject({
   results: z.array(z.looseObject({ index: z.int().nonnegative(), relevance_score: z.number() })).min(1),
 });
 
-/** A reranker behind an endpoint that takes Cohere's `…/rerank`. */
+/** Calls an endpoint with Cohere's `…/rerank` API. */
 export function createEndpointReranker(options: EndpointRerankerOptions): Reranker {
   const { baseUrl, model, timeoutMs, redact } = options;
   const url = `${baseUrl.replace(/\/+$/, '')}/rerank`;
@@ -40,15 +40,15 @@ export function createEndpointReranker(options: EndpointRerankerOptions): Rerank
   };
 }
 
-/** Texts that it does not name are worth least. */
+/** Texts missing from the answer rank last. */
 function scoresOf(reply: EndpointReply, count: number, options: EndpointRerankerOptions): number[] {
   if (reply.how !== 'answered') {
-    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `gives no answer (${reply.how})`, options);
+    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `did not answer (${reply.how})`, options);
   }
-  if (reply.status !== 200) throw failed(`refuses (status ${reply.status})`, options);
+  if (reply.status !== 200) throw failed(`returned status ${reply.status}`, options);
   const answer = Answer.safeParse(jsonOf(reply.body));
   if (!answer.success || answer.data.results.some(({ index }) => index >= count)) {
-    throw failed('answers with something else than scores', options);
+    throw failed('did not return scores', options);
   }
   const scores = new Array<number>(count).fill(Number.NEGATIVE_INFINITY);
   for (const { index, relevance_score } of answer.data.results) scores[index] = relevance_score;
@@ -59,7 +59,7 @@ function jsonOf(body: string): unknown {
   try {
     return JSON.parse(body) as unknown;
   } catch {
-    return null; // A page: the caller says what was expected.
+    return null;
   }
 }
 

@@ -10,12 +10,12 @@ export interface FileSearchParts {
   readonly files: Pick<FileReferences, 'anchorOf' | 'freshness'>;
 }
 
-/** `search` that knows what a file is: see `Memory.search`. */
+/** Search that puts memories about `options.file` first. */
 export function createFileSearch({
   recaller,
   files,
 }: FileSearchParts): (query: string, options: SearchOptions) => Promise<readonly RecallHit[]> {
-  async function searchAbout(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
+  async function searchFile(file: string, query: string, options: Options): Promise<readonly RecallHit[]> {
     const anchor = files.anchorOf(file);
     if (anchor === null) return query === '' ? [] : recaller.search(query, options);
     const { directory, nodes } = anchor;
@@ -38,7 +38,7 @@ export function createFileSearch({
   }
 
   return async (query, { file, ...options }) =>
-    file === undefined ? recaller.search(query, options) : searchAbout(file, query.trim(), options);
+    file === undefined ? recaller.search(query, options) : searchFile(file, query.trim(), options);
 }
 
 type Options = Omit<SearchOptions, 'file'>;

@@ -8,32 +8,32 @@ import { uniqueTokens } from '../text/tokenizer.ts';
 import type { MemoryLine } from './types.ts';
 
 export const LINE_CHARS = 400;
-/** What a summary takes at most where nothing stands beside it; as long as the writers of summaries make them. */
+/** Maximum summary length without a quote. */
 const WHOLE_CHARS = 700;
-/** A summary squeezed to less than this beside a raw line tells nobody what the node is about. */
+/** Minimum summary length beside a quote. */
 const STUMP_CHARS = 90;
 
 export interface RawLine {
   readonly text: string;
-  /** `end` of the turn it stands in. */
+  /** Id of its turn. */
   readonly turn: string;
   readonly origin: Origin;
 }
 
 export interface Showing {
-  /** Ends the line. */
+  /** Appended to the line. */
   readonly note?: string;
-  /** What was so once is asked for: it is shown, too. */
+  /** Show superseded statements too. */
   readonly past?: boolean;
 }
 
-/** What a raw line may take at most, so that it always fits beside a stump of the summary. */
+/** Maximum quote length, which leaves room for `STUMP_CHARS` of the summary. */
 export const RAW_CHARS = 240;
 
 /**
- * A node in one line: `- [mem_…] 2026-03-01 (O:USER I:M S:db.ts) summary — "raw line"`, at most 400 characters. The raw line is
- * shown whole or not at all, because its point are the exact values, and only where it adds a word to what of the
- * summary would be shown. What is no longer so is left out, or said to be so.
+ * Formats a node as `- [mem_…] 2026-03-01 (O:USER I:M S:db.ts) summary — "quote"`, at most 400 characters. The quote
+ * appears whole or not at all, since it carries exact values, and only if it adds a word to the summary. Superseded
+ * statements are left out or marked.
  */
 export function memoryLine(
   node: MemoryNode,
@@ -47,34 +47,34 @@ export function memoryLine(
   const quote = neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
   if (quote.length > RAW_CHARS || !addsTo(alone.text, quote)) return alone;
   const origin = lowestOrigin([node.origin, raw.origin]);
-  const head = headOf(node, origin);
+  const head = headerOf(node, origin);
   const tail = ` — "${quote}"${mark}`;
   const left = LINE_CHARS - head.length - tail.length;
   if (left < Math.min(STUMP_CHARS, summary.length)) return alone;
   return { nodeId: node.node_id, origin, text: `${head}${neutralLine(summary, left)}${tail}` };
 }
 
-/** The same without a raw line, as whole as a summary may be shown. */
+/** Like `memoryLine`, without a quote and with a longer summary. */
 export function summaryLine(node: MemoryNode): MemoryLine {
   const note = validityNote(node);
   return lineOf(node, currentSummary(node) ?? node.summary, WHOLE_CHARS, note === '' ? '' : ` ${note}`);
 }
 
-/** For one in quarantine: that it is there, and what of it the user or an untainted assistant stated. */
-export function heldBackLine(node: MemoryNode): MemoryLine {
+/** For a quarantined node: only the facts of clean origin. */
+export function quarantinedLine(node: MemoryNode): MemoryLine {
   const clean = node.facts.filter(({ origin = node.origin }) => isCleanOrigin(origin));
   const stated = clean.map(({ concept, value }) => (value.startsWith(concept) ? value : `${concept}: ${value}`));
   const known = stated.length === 0 ? '' : `; stated in it: ${stated.join('; ')}`;
-  return lineOf(node, `held back, as it gives orders and came from ${node.origin} text${known}`, LINE_CHARS, '');
+  return lineOf(node, `quarantined: contains instructions from ${node.origin} text${known}`, LINE_CHARS, '');
 }
 
 function lineOf(node: MemoryNode, summary: string, maxChars: number, mark: string): MemoryLine {
-  const head = headOf(node, node.origin);
+  const head = headerOf(node, node.origin);
   const text = `${head}${neutralLine(summary, maxChars - head.length - mark.length)}${mark}`;
   return { nodeId: node.node_id, origin: node.origin, text };
 }
 
-function headOf(node: MemoryNode, origin: Origin): string {
+function headerOf(node: MemoryNode, origin: Origin): string {
   return `- [${node.node_id}] ${node.created_at.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
 }
 
@@ -88,8 +88,8 @@ const NAME_CHARS = 24;
 const SESSION_CHARS = 8;
 
 /**
- * Where a node comes from, in few characters and none that could pass for words of ours: the document it is a piece of,
- * the file it is about (`db.ts`, with more than one `db.ts+2`), or the beginning of its session's id.
+ * A node's source in a few safe characters: its document, its file (`db.ts`, or `db.ts+2` for several), or the start of
+ * its session id.
  */
 export function provenance({ source_links, session_id }: Pick<MemoryNode, 'source_links' | 'session_id'>): string {
   const document = source_links.find((link) => link.startsWith(DOCUMENT_LINK))?.slice(DOCUMENT_LINK.length);

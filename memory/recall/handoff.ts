@@ -7,7 +7,7 @@ import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 
-/** What was open in other sessions and is not in the brief that is shown. */
+/** Limits on open items of other sessions. */
 const THREADS = 4;
 const THREAD_BRIEFS = 3;
 const THREAD_DAYS_MS = 14 * 86_400_000;
@@ -15,12 +15,12 @@ const TASKS = 6;
 
 export interface HandoffRules {
   readonly project: string;
-  /** Whose start it is: its own memories stand in its conversation. */
+  /** The starting session, whose own memories are left out. */
   readonly sessionId: string;
   readonly most: number;
 }
 
-/** The weighty memories that a session of the project starts with, newest first; of clean origin, all of them. */
+/** HIGH nodes of clean origin from the project's other sessions, newest first. */
 export function handedOver(
   newestFirst: readonly MemoryNode[],
   { project, sessionId, most }: HandoffRules,
@@ -33,7 +33,7 @@ export function handedOver(
     .slice(0, most);
 }
 
-/** The brief of the project that was written last, the session's own apart. */
+/** The latest brief of another session of the project. */
 export function lastBrief(
   briefs: readonly StoredBrief[],
   { project, sessionId }: Pick<HandoffRules, 'project' | 'sessionId'>,
@@ -42,7 +42,7 @@ export function lastBrief(
   return others(briefs, project, sessionId)[0] ?? null;
 }
 
-/** Claims of clean origin on what other sessions of the project were at, which `shown` does not say. */
+/** Claims of clean origin from other sessions' active work that `shown` does not contain. */
 export function openThreads(
   briefs: readonly StoredBrief[],
   {
@@ -66,7 +66,7 @@ export function openThreads(
   return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);
 }
 
-/** Tasks of clean origin that other sessions of the project left undone; what a later one says of the same holds. */
+/** Unfinished tasks of clean origin from other sessions of the project; the latest status of a task counts. */
 export function openTasks(
   lists: readonly TaskList[],
   { project, sessionId, nowMs }: Pick<HandoffRules, 'project' | 'sessionId'> & { readonly nowMs: number },
@@ -91,7 +91,7 @@ export function openTasks(
   return open.slice(0, TASKS);
 }
 
-/** Newest first; one that says nothing stands for nothing. */
+/** Newest first, empty briefs left out. */
 function others(briefs: readonly StoredBrief[], project: string, sessionId: string): StoredBrief[] {
   return briefs
     .filter((brief) => brief.project === project && brief.session_id !== sessionId)

@@ -26,14 +26,13 @@ export interface NodeLine {
 
 export interface KnownNode extends NodeLine {
   readonly importance: 'HIGH' | 'MED' | 'LOW';
-  /** When it was said. */
   readonly at: string;
-  /** What is still so of its summary, on one line, with a note where its files changed. */
+  /** The current part of its summary on one line, with a note if its files changed. */
   readonly summary: string;
 }
 
 export interface ProjectView {
-  /** Its key, see `core/project.ts`. */
+  /** The project key, see `memory/model/project.ts`. */
   readonly project: string;
   readonly counts: {
     readonly sessions: number;
@@ -41,28 +40,28 @@ export interface ProjectView {
     readonly nodes: number;
     readonly facts: number;
   };
-  /** When the oldest and the newest of it were said; null where nothing is known. */
+  /** Times of the oldest and the newest memory; null if there is none. */
   readonly since: string | null;
   readonly until: string | null;
-  /** The last one of the project. */
+  /** The project's latest. */
   readonly brief: { readonly session_id: string; readonly updated_at: string; readonly text: string } | null;
   /** Pinned first, then by importance, then the newest; at most 20. */
   readonly nodes: readonly KnownNode[];
-  /** What was decided, newest first, at most 10. */
+  /** Newest first, at most 10. */
   readonly decisions: readonly KnownNode[];
-  /** What Claude Code's agent left undone, with its state. */
+  /** Open items of Claude Code's task lists, with their state. */
   readonly tasks: readonly string[];
   /** Most used first, at most 20. */
   readonly tags: readonly { readonly tag: string; readonly nodes: number }[];
-  /** People and things that several memories name, most first, at most 12. */
+  /** People and things named by several memories, most frequent first, at most 12. */
   readonly names: readonly { readonly name: string; readonly nodes: number }[];
-  /** What most memories are about, at most 12; `state` as far as it was known in time. */
+  /** Most mentioned first, at most 12; `state` is `unknown` if it could not be checked in time. */
   readonly files: readonly {
     readonly path: string;
     readonly nodes: number;
     readonly state: 'as_remembered' | 'changed' | 'deleted' | 'unknown';
   }[];
-  /** Each once, newest first, at most 50. */
+  /** Distinct, newest first, at most 50. */
   readonly facts: readonly KnownFact[];
 }
 
@@ -79,7 +78,6 @@ type Parts = {
   readonly files: Pick<FileReferences, 'freshness'>;
 };
 
-/** What is known of a project, the weightiest first. */
 export function createProjectOverview({
   turnRegistry,
   catalogue,
@@ -88,17 +86,17 @@ export function createProjectOverview({
   clock,
   files,
 }: Parts): (projectDir: string) => Promise<ProjectView> {
-  /** For as long as the catalogue is this very list. */
-  const known = new Map<string, { readonly of: readonly MemoryNode[]; readonly tally: ProjectTally }>();
+  /** Valid while the registry returns the same list. */
+  const known = new Map<string, { readonly of: readonly MemoryNode[]; readonly summary: ProjectSummary }>();
 
-  function tallyOf(project: string): ProjectTally {
+  function summaryOf(project: string): ProjectSummary {
     const of = catalogue.all();
     const before = known.get(project);
-    if (before?.of === of) return before.tally;
+    if (before?.of === of) return before.summary;
     if (known.size >= PROJECTS) known.clear();
-    const tally = tallied(of.filter((node) => node.project === project));
-    known.set(project, { of, tally });
-    return tally;
+    const summary = summarizeProject(of.filter((node) => node.project === project));
+    known.set(project, { of, summary });
+    return summary;
   }
 
   async function briefOf(project: string): Promise<ProjectView['brief']> {
@@ -110,11 +108,11 @@ export function createProjectOverview({
 
   return async (projectDir) => {
     const project = projectOf(projectDir);
-    const tally = tallyOf(project);
-    const weightiest = tally.weightiest.slice(0, MOST.nodes);
-    const decisions = tally.decisions.slice(0, MOST.decisions);
-    const most = tally.files.slice(0, MOST.files);
-    const looked = [...new Set([...weightiest, ...decisions, ...most.map(({ newest }) => newest)])];
+    const summary = summaryOf(project);
+    const mostImportant = summary.mostImportant.slice(0, MOST.nodes);
+    const decisions = summary.decisions.slice(0, MOST.decisions);
+    const most = summary.files.slice(0, MOST.files);
+    const looked = [...new Set([...mostImportant, ...decisions, ...most.map(({ newest }) => newest)])];
     const [fresh, brief] = await Promise.all([files.freshness(looked, projectDir), briefOf(project)]);
     const knownOf = (node: MemoryNode): KnownNode => {
       const note = staleNote(fresh.get(node.node_id)?.changes ?? []);
@@ -129,24 +127,24 @@ export function createProjectOverview({
       counts: {
         sessions: sessions.length,
         turns: sessions.reduce((sum, session) => sum + session.turns, 0),
-        nodes: tally.nodes,
-        facts: tally.facts.length,
+        nodes: summary.nodes,
+        facts: summary.facts.length,
       },
-      since: tally.since,
-      until: tally.until,
+      since: summary.since,
+      until: summary.until,
       brief,
-      nodes: weightiest.map(knownOf),
+      nodes: mostImportant.map(knownOf),
       decisions: decisions.map(knownOf),
       tasks: openTasks(taskListsOf(turnRegistry), { project, sessionId: '', nowMs: clock.now() }),
-      tags: tally.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
-      names: tally.names.slice(0, MOST.names),
+      tags: summary.tags.slice(0, MOST.tags).map(({ name, nodes }) => ({ tag: name, nodes })),
+      names: summary.names.slice(0, MOST.names),
       files: most.map((file) => ({ path: file.name, nodes: file.nodes, state: stateOf(file, fresh) })),
-      facts: tally.facts.slice(0, MOST.facts),
+      facts: summary.facts.slice(0, MOST.facts),
     };
   };
 }
 
-/** As the newest memory about it has it. */
+/** Compared with the newest memory about the file. */
 function stateOf(
   { name, newest }: KnownFile,
   fresh: ReadonlyMap<string, Freshness>,
@@ -159,12 +157,11 @@ function stateOf(
 
 const LEVELS = ['HIGH', 'MED', 'LOW'];
 const DECISION = 'FLAG:DECISION';
-/** A name in the middle of a sentence, of at least three letters. */
+/** A capitalized word of at least three letters inside a sentence. */
 const NAME = /(?<=\p{Ll},? )\p{Lu}\p{Ll}{2,}(?: \p{Lu}\p{Ll}{2,})?(?!\p{L})/gu;
 const DATES =
   /^(?:(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)days?|Jan|Feb|March|April|May|June|July|Aug|Sept|Oct|Nov|Dec)/;
-/** A name that one memory gives says little of a project. */
-const TWICE = 2;
+const MIN_NAME_NODES = 2;
 
 interface Counted {
   readonly name: string;
@@ -172,7 +169,6 @@ interface Counted {
 }
 
 interface KnownFile extends Counted {
-  /** The newest memory about it. */
   readonly newest: MemoryNode;
 }
 
@@ -181,26 +177,24 @@ interface KnownFact extends Pick<Fact, 'concept' | 'value' | 'polarity'> {
   readonly node_id: string;
 }
 
-/** What all memories of a project say together. */
-interface ProjectTally {
+interface ProjectSummary {
   readonly nodes: number;
-  /** When the oldest and the newest of it were said; null where nothing is known. */
   readonly since: string | null;
   readonly until: string | null;
   /** Pinned first, then by importance, then the newest. */
-  readonly weightiest: readonly MemoryNode[];
+  readonly mostImportant: readonly MemoryNode[];
   /** Newest first. */
   readonly decisions: readonly MemoryNode[];
   /** Most used first, as are names and files. */
   readonly tags: readonly Counted[];
   readonly names: readonly Counted[];
   readonly files: readonly KnownFile[];
-  /** Each statement once, the newest first. */
+  /** Distinct, newest first. */
   readonly facts: readonly KnownFact[];
 }
 
 /** @param newestFirst  memories of one project */
-export function tallied(newestFirst: readonly MemoryNode[]): ProjectTally {
+export function summarizeProject(newestFirst: readonly MemoryNode[]): ProjectSummary {
   const open = newestFirst.filter((node) => !isQuarantined(node));
   const valid = open.filter((node) => !isPast(node));
   const shown = valid.filter((node) => !isBundled(node));
@@ -209,10 +203,10 @@ export function tallied(newestFirst: readonly MemoryNode[]): ProjectTally {
     nodes: newestFirst.length,
     since: outermost(newestFirst, (a, b) => a < b),
     until: outermost(newestFirst, (a, b) => a > b),
-    weightiest: [-1, 0, 1, 2].flatMap((level) => shown.filter((node) => weight(node) === level)),
+    mostImportant: [-1, 0, 1, 2].flatMap((level) => shown.filter((node) => weight(node) === level)),
     decisions: shown.filter(({ topic_tags }) => topic_tags.some((tag) => tag.toUpperCase() === DECISION)),
     tags: counted(open.map(({ topic_tags }) => contentTags(topic_tags))),
-    names: names.filter(({ nodes }) => nodes >= TWICE),
+    names: names.filter(({ nodes }) => nodes >= MIN_NAME_NODES),
     files: filesOf(valid),
     facts: factsOf(valid),
   };

@@ -1,7 +1,7 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 
-/** Words by which a text gives orders to its reader, or passes itself off as somebody else. Not all that do are known. */
+/** Patterns of instructions to the reader and of impersonation; necessarily incomplete. */
 const SIGNS: readonly RegExp[] = [
   /\b(?:ignore|disregard|forget|override)\b[^.!?\n]{0,40}\b(?:previous|prior|above|earlier|preceding|your)\b[^.!?\n]{0,30}\b(?:instructions?|rules?|prompts?|messages?|guidelines)\b/i,
   /\b(?:remember|store|save)\b[^.!?\n]{0,30}\b(?:for|in) (?:all|every|any) (?:future|later|coming)\b/i,
@@ -15,12 +15,12 @@ const SIGNS: readonly RegExp[] = [
   /\brecall[_ ]mode\b\W{1,4}(?:passive|both)\b|\borigin\b\W{1,4}user\b/i,
 ];
 
-/** Nodes are never changed, only replaced, and a long conversation asks for hundreds at once. */
+/** Nodes are immutable, so the result can be cached by identity. */
 const known = new WeakMap<MemoryNode, boolean>();
 
 /**
- * Whether a memory is held out of recall: nobody here said it, it gives orders as injections do, and the user has not
- * released it.
+ * Whether a node is excluded from recall: it is of untrusted origin, contains instructions, and was not released by the
+ * user.
  */
 export function isQuarantined(node: MemoryNode): boolean {
   if (isCleanOrigin(node.origin) || node.released === true) return false;

@@ -5,7 +5,7 @@ import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import { heldBackLine, memoryLine, summaryLine } from './format-memory.ts';
+import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
@@ -93,7 +93,7 @@ export function createRecall(parts: Parts): Recall {
 /** Tier-1 lines of nodes, whole summaries for the newest as far as the budget goes. */
 export function nodeLines(nodeIds: readonly string[], catalogue: Pick<NodeRegistry, 'current'>): readonly MemoryLine[] {
   const nodes = [...new Set(nodeIds.flatMap((id) => catalogue.current(id) ?? []))];
-  const lines = nodes.map((node) => (isQuarantined(node) ? heldBackLine(node) : memoryLine(node, null)));
+  const lines = nodes.map((node) => (isQuarantined(node) ? quarantinedLine(node) : memoryLine(node, null)));
   let left = WHOLE_LINES_CHARS - lines.reduce((sum, line) => sum + line.text.length, 0);
   // The conversation goes on from the newest.
   for (const [at, node] of [...nodes.entries()].reverse()) {

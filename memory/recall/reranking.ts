@@ -5,24 +5,24 @@ import type { RankedNode } from './node-ranking.ts';
 
 export type RerankRules = Pick<Config['rerank'], 'mode' | 'timeoutMs' | 'candidates'>;
 
-/** Asks a reranker where the settings allow it, and not for long. */
+/** Applies a reranker within configuration and deadline. */
 export interface Reranking {
-  /** Nodes that are looked at so that the best of them can be found; 0 where nobody is asked. */
+  /** How many nodes to rerank; 0 if reranking is off. */
   candidates(gated: boolean): number;
-  /** A number for each text, more is better; null where the order they have must do. Never rejects. */
+  /** A score per text, higher is better; null keeps the present order. Never rejects. */
   worth(query: string, texts: readonly string[], gated: boolean): Promise<readonly number[] | null>;
 }
 
 interface RerankingParts {
   readonly reranker: Reranker;
   readonly rules: RerankRules;
-  /** All that a recall for a prompt may take. */
+  /** The deadline of a recall for a prompt. */
   readonly deadlineMs: number;
   readonly now: () => number;
   readonly log: Pick<Log, 'warn'>;
 }
 
-/** Of a recall's time; what is found in the rest is shown in its own order. */
+/** Share of the recall deadline that the reranker may use. */
 const RECALL_SHARE = 0.6;
 
 export function createReranking({ reranker, rules, deadlineMs, now, log }: RerankingParts): Reranking {
@@ -39,17 +39,17 @@ export function createReranking({ reranker, rules, deadlineMs, now, log }: Reran
         return worth;
       } catch (error) {
         breaker.failed();
-        log.warn('what was found keeps its order; the reranker gave none', { error });
+        log.warn('reranker failed; results keep their order', { error });
         return null;
       }
     },
   };
 }
 
-/** Reads each passage beside the question, which ranking by words and vectors does not. */
+/** A cross-encoder: scores each passage together with the query. */
 export interface Reranker {
   /**
-   * A score for each text, in their order; more is better, and only their order counts.
+   * One score per text, in order; higher is better, and only the ranking matters.
    *
    * @throws CometError `model_failed`, or the signal's reason as soon as it aborts
    */
@@ -57,8 +57,8 @@ export interface Reranker {
 }
 
 /**
- * Nodes in the order of `worth`, given in their order; ties stay as they were. The scores they had are handed out anew in
- * that order: what is a good score does not depend on who ordered them.
+ * Orders nodes by `worth`; ties keep their order. The present scores are reassigned in the new order, so that they stay
+ * comparable with other results.
  */
 export function reranked(nodes: readonly RankedNode[], worth: readonly number[]): RankedNode[] {
   const worthAt = (at: number): number => worth[at] ?? Number.NEGATIVE_INFINITY;
@@ -70,7 +70,7 @@ export function reranked(nodes: readonly RankedNode[], worth: readonly number[])
 
 const TEXT_CHARS = 2_000;
 
-/** What a reranker is shown of a node: its summary, and of its turns what was found first. */
+/** The node's summary and its matched turns, as input for a reranker. */
 export function rerankedText(
   summary: string,
   { turns }: RankedNode,

@@ -14,11 +14,11 @@ import { memoryLine } from './format-memory.ts';
 import { handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
 import type { MemoryLine, SessionContext } from './types.ts';
 
-/** Passive lines and what is handed over may take as much each. */
+/** Passive lines and handed-over lines each get this budget. */
 const BYTES_PER_TOKEN = 3.5;
 const THREADS = '## Open in Other Sessions';
 
-/** The brief of the session (or the last one of its project), and the passive and pinned lines; its own with `session`. */
+/** The session's brief (or the project's latest), and the passive and pinned lines; with scope `session`, its own only. */
 export type OpenContext = (sessionId: string, projectDir: string | null, scope?: Scope) => Promise<SessionContext>;
 
 type Parts = {
@@ -30,7 +30,7 @@ type Parts = {
   readonly catalogue: NodeRegistry;
 };
 
-/** What a session starts with, and each of its epochs: constant until the next one. */
+/** Memory for the system prompt; constant within a plan. */
 export function createSessionContext({
   config,
   nodeFiles,
@@ -50,7 +50,7 @@ export function createSessionContext({
       .slice(0, config.recall.passiveLines);
   }
 
-  /** A claim rests on turns of which it was said since that it is no longer so. */
+  /** False if a fact of the claim's source turns has been superseded. */
   function holds({ text, sources }: Claim): boolean {
     const nodes = sources
       .flatMap((turnId) => turnRegistry.aliases(turnId))
@@ -110,7 +110,7 @@ function rank(node: MemoryNode, project: string): number {
 
 const BRIEFS_TRIED = 6;
 
-/** Of the sessions whose memories are the newest; there may be thousands, and a prompt waits. */
+/** Reads briefs of the most recent sessions only, since a project may have thousands. */
 export async function recentBriefs(
   { catalogue, nodeFiles }: { readonly catalogue: Pick<NodeRegistry, 'all'>; readonly nodeFiles: NodeFiles },
   { project, sessionId }: { readonly project: string; readonly sessionId: string },

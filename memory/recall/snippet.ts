@@ -3,43 +3,43 @@ import { tokenize, uniqueTokens } from '../text/tokenizer.ts';
 import { coveredWorth, type QueryWeights } from './query-weights.ts';
 
 export interface Snippet {
-  /** Whole lines or sentences of the text, verbatim but for white space at its ends. */
+  /** Whole lines or sentences, verbatim apart from trimming. */
   readonly text: string;
-  /** How well it answers; worth of the query's terms in it and, less, in the question it follows. */
+  /** Relevance: `worth` adjusted by the kind of text. */
   readonly rank: number;
-  /** Worth of the query's terms in it and in the question it follows. */
+  /** Weight of the query terms in it, or, discounted, in the question before it. */
   readonly worth: number;
-  /** The question it follows, where that lent it worth, else ''. */
+  /** The question before it if that contributed to `worth`, else ''. */
   readonly asked: string;
 }
 
 export interface SnippetRules {
-  /** Worth of the query's terms in the turn before: what a prompt without words of its own leans on. */
+  /** Weight of the query terms in the previous turn, for questions without content words. */
   readonly carried?: number;
   readonly maxChars: number;
-  /** The query names a command, path or the like: calls of tools answer too. */
+  /** The query asks for a command or path, so tool calls may answer it. */
   readonly callsAnswer: boolean;
-  /** How an answer looks; null where the query does not say. */
+  /** Pattern of an answer of the requested type, if any. */
   readonly kind: RegExp | null;
 }
 
 const READ_CHARS = 100_000;
 const SENTENCE_END = /(?<=[.!?])\s+|(?<=[。！？])/u;
-/** A line that asks repeats the query and answers nothing. */
+/** A question may repeat the query but does not answer it. */
 const QUESTION_SHARE = 0.5;
-/** What follows a question answers it, whatever its words; so many pieces long. */
+/** Text after a matching question inherits this share of its weight, for `REPLY_PIECES` pieces. */
 const LENT_SHARE = 0.65;
 const REPLY_PIECES = 4;
-/** A question with no more words of its own leans on what was said before it. */
+/** A question with at most this many content words depends on the text before it. */
 const LEANS_WORDS = 1;
-/** Between two lines that say as much the one with a figure, path or name is the one to show. */
+/** Prefers lines with a figure, path or name. */
 const EXACT_BONUS = 1.15;
-/** A line that holds a time where the query asks when, a figure where it asks how many. */
+/** Prefers lines of the requested answer type. */
 const KIND_BONUS = 1.35;
-/** What stands before a question and gives nothing exact belongs to it. */
+/** Text right before a question usually introduces it. */
 const LEAD_SHARE = 0.7;
 const EXACT = /\d|[\w-]+[./_][\w-]+|`[^`]+`/;
-/** How `saidText` names a call: tool, then its input. Its words are keys and code, seldom what was asked for. */
+/** A tool call as `saidText` renders it: tool name, then input. */
 const CALL = /^\w+ \{"/;
 const CALL_SHARE = 0.4;
 const CALL_SHARE_ASKED = 0.85;
@@ -47,19 +47,19 @@ const CALL_SHARE_ASKED = 0.85;
 interface Question {
   readonly text: string;
   readonly worth: number;
-  /** Pieces after it that may still answer it. */
+  /** Number of following pieces that may answer it. */
   readonly left: number;
 }
 
-const NOTHING_ASKED: Question = { text: '', worth: 0, left: 0 };
+const NO_QUESTION: Question = { text: '', worth: 0, left: 0 };
 
-/** The line (or sentence of a long line) of `text` that answers most of the query; null where none does. */
+/** The line of `text` (or sentence of a long line) that best matches the query; null if none matches. */
 export function bestSnippet(text: string, query: QueryWeights, rules: SnippetRules): Snippet | null {
   const worthOf = worthIn(query);
-  let question = NOTHING_ASKED;
+  let question = NO_QUESTION;
   let best: Snippet | null = null;
   for (const line of text.slice(0, READ_CHARS).split('\n')) {
-    if (question.left === 0 && !(rules.carried && isQuestion(line)) && !worthOf.mayStandIn(line)) continue;
+    if (question.left === 0 && !(rules.carried && isQuestion(line)) && !worthOf.mayMatch(line)) continue;
     const pieces = piecesOfLine(line.trim(), rules.maxChars);
     for (const [at, piece] of pieces.entries()) {
       const asks = isQuestion(piece);
@@ -77,21 +77,20 @@ export function bestSnippet(text: string, query: QueryWeights, rules: SnippetRul
   return best;
 }
 
-/** Most lines share nothing with the query; looking for stems is far cheaper than taking each apart. */
-function worthIn(query: QueryWeights): { mayStandIn(text: string): boolean; piece(text: string): number } {
+/** A substring check of stems rejects most lines before they are tokenized. */
+function worthIn(query: QueryWeights): { mayMatch(text: string): boolean; piece(text: string): number } {
   const roots = [...query.terms.keys()].map((term) => (term.length > 4 ? term.slice(0, -1) : term));
-  const mayStandIn = (text: string): boolean => {
+  const mayMatch = (text: string): boolean => {
     const lower = text.toLowerCase();
     return roots.some((root) => lower.includes(root));
   };
-  return { mayStandIn, piece: (text) => (mayStandIn(text) ? coveredWorth(query, new Set(tokenize(text))) : 0) };
+  return { mayMatch, piece: (text) => (mayMatch(text) ? coveredWorth(query, new Set(tokenize(text))) : 0) };
 }
 
-/** "What is the cause?" asks for the cause of what was talked about before. */
 function asked(text: string, worthOf: (text: string) => number, { carried = 0 }: SnippetRules): Question {
   const own = worthOf(text);
   const worth = carried > own && contentTokens(text).length <= LEANS_WORDS ? carried : own;
-  return worth === 0 ? NOTHING_ASKED : { text, worth, left: REPLY_PIECES };
+  return worth === 0 ? NO_QUESTION : { text, worth, left: REPLY_PIECES };
 }
 
 function shareOf(piece: string, asks: boolean, { callsAnswer, kind }: SnippetRules): number {
@@ -102,12 +101,12 @@ function shareOf(piece: string, asks: boolean, { callsAnswer, kind }: SnippetRul
 
 const isQuestion = (text: string): boolean => text.endsWith('?') || text.endsWith('？');
 
-/** Everything of a text that `bestSnippet` could give. */
+/** Every piece of a text that `bestSnippet` may return. */
 export function piecesOf(text: string, maxChars: number): string[] {
   return text.split('\n').flatMap((line) => piecesOfLine(line.trim(), maxChars));
 }
 
-/** The line's sentences, each joined with the next while they fit; a question is kept apart from its answer. */
+/** Sentences joined up to `maxChars`; a question stays separate from its answer. */
 function piecesOfLine(line: string, maxChars: number): string[] {
   if (CALL.test(line) && line.length <= maxChars) return [line];
   const pieces: string[] = [];
@@ -120,7 +119,7 @@ function piecesOfLine(line: string, maxChars: number): string[] {
   return pieces;
 }
 
-/** A sentence beyond all measure, in stretches of whole words; a word that fits nowhere is left out. */
+/** Splits an overlong sentence at words; words longer than `maxChars` are dropped. */
 function wordWindows(sentence: string, maxChars: number): string[] {
   if (sentence.length <= maxChars) return [sentence];
   const windows: string[] = [];
@@ -133,18 +132,18 @@ function wordWindows(sentence: string, maxChars: number): string[] {
   return windows;
 }
 
-/** From this share of the best rank on a later line is as good: what was said last holds. */
+/** A later line with at least this share of the best rank is preferred, as it is more current. */
 const NEAR = 0.85;
-/** The same for a line that gives another figure for the same thing. */
+/** The same for a line with a different figure for the same subject. */
 const REVISED = 0.45;
 const SHARED_TERMS = 2;
 const SHARED_WORDS = 3;
 
-/** The line to show of those that each turn offers, oldest first. */
-export function chooseRaw<T extends Snippet>(offered: readonly T[], query: QueryWeights): T | null {
-  const best = offered.reduce<T | null>((top, each) => (each.rank > (top?.rank ?? 0) ? each : top), null);
+/** @param candidates  the best line of each turn, oldest first */
+export function chooseQuote<T extends Snippet>(candidates: readonly T[], query: QueryWeights): T | null {
+  const best = candidates.reduce<T | null>((top, each) => (each.rank > (top?.rank ?? 0) ? each : top), null);
   if (best === null) return null;
-  const later = offered.slice(offered.indexOf(best) + 1).reverse();
+  const later = candidates.slice(candidates.indexOf(best) + 1).reverse();
   const holds = (each: T): boolean =>
     each.rank >= best.rank * NEAR || (each.rank >= best.rank * REVISED && revises(each.text, best.text, query));
   return later.find(holds) ?? best;

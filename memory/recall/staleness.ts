@@ -1,15 +1,15 @@
 import type { FileChange } from '../model/file-link.ts';
 
-/** What a node loses of its score when every file it is about has changed. */
+/** Score penalty if all files of a node changed. */
 const STALE_LOSS = 0.3;
 const PLAIN_PATH = /^[\w./@+-]{1,80}$/;
 
-/** 1 for a node whose files are as they were, less by the share of them that changed. */
+/** 1 if no file changed, lower by the share of changed files. */
 export function freshnessFactor(changes: number, files: number): number {
   return files === 0 ? 1 : 1 - (STALE_LOSS * Math.min(changes, files)) / files;
 }
 
-/** `[file changed since: src/db.ts]`; '' without a change. A path that reads like prose is not repeated. */
+/** `[file changed since: src/db.ts]`; '' without a change. Only plain paths are quoted. */
 export function staleNote(changes: readonly FileChange[]): string {
   const [first] = changes;
   if (first === undefined) return '';

@@ -6,27 +6,27 @@ import type { TurnWords } from '../search/node-index.ts';
 import { RAW_CHARS, type RawLine } from './format-memory.ts';
 import type { RankedNode } from './node-ranking.ts';
 import type { QueryWeights } from './query-weights.ts';
-import { bestSnippet, chooseRaw, piecesOf, type Snippet, type SnippetRules } from './snippet.ts';
+import { bestSnippet, chooseQuote, piecesOf, type Snippet, type SnippetRules } from './snippet.ts';
 
 export interface TurnOfMemory {
   readonly text: string;
   readonly origin: Origin;
-  /** What of it the user wrote. */
+  /** The user's part. */
   readonly user?: string;
 }
 
 type TurnText = (turnId: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
 
-/** Turns of one node that are read, and how much of them all together. */
+/** Limits per node. */
 const TURNS_READ = 16;
 const READ_CHARS = 80_000;
 
-/** Ids of the node's turns that are read, those found first. */
+/** Ids of the node's turns to read, matched turns first. */
 export function turnsRead({ turns }: RankedNode, node: MemoryNode | null): string[] {
   return [...new Set([...turns, ...(node?.turns ?? [])])].slice(0, TURNS_READ);
 }
 
-/** What was said in the node's turns, oldest first. */
+/** Texts of the node's turns, oldest first. */
 export async function readTurns(
   candidate: RankedNode,
   node: MemoryNode,
@@ -54,7 +54,7 @@ interface Reading {
   readonly past: boolean;
 }
 
-/** The line of the node's turns that answers best. */
+/** The best matching line of the node's turns. */
 export function rawLine(
   node: MemoryNode,
   turns: ReadonlyMap<string, TurnWords>,
@@ -69,10 +69,10 @@ export function rawLine(
     if (snippet !== null && !isGone) offered.push({ ...snippet, turn, origin });
     carried = snippet?.worth ?? 0;
   }
-  return chooseRaw(offered, weights);
+  return chooseQuote(offered, weights);
 }
 
-/** A turn may be tainted by what came later in it; the user's own words in it are not. */
+/** The user's own words stay trusted even if later text of the turn came from outside. */
 export async function originOf({ text, turn, origin }: RawLine, turnText: TurnText): Promise<Origin> {
   if (isCleanOrigin(origin)) return origin;
   const { user = '' } = (await turnText(turn)) ?? {};

@@ -4,14 +4,14 @@ import type { FileChange } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { Lane } from '../search/node-index.ts';
 
-/** A node as one line of tier 1, ready to be injected: redacted, one line, no fence or tag of ours inside. */
+/** One tier-1 line, ready to inject: redacted, without line breaks, fences or tags. */
 export interface MemoryLine {
   readonly nodeId: string;
   readonly text: string;
   readonly origin: Origin;
 }
 
-/** Memory in the system prompt for a whole epoch; every line is of clean origin. */
+/** Memory for the system prompt of one plan; every line is of clean origin. */
 export interface SessionContext {
   readonly brief: readonly string[];
   readonly lines: readonly MemoryLine[];
@@ -20,15 +20,15 @@ export interface SessionContext {
 export interface RecallRequest {
   readonly sessionId: string;
   readonly projectDir: string | null;
-  /** The prompt, reminders stripped. */
+  /** Without reminders. */
   readonly prompt: string;
-  /** The conversation before it, oldest first; used where the prompt has no words of its own. */
+  /** The conversation before it, oldest first; used if the prompt has no content words. */
   readonly recent: readonly string[];
-  /** Ids of the turns that are sent verbatim: what stands for them is not recalled. */
+  /** Ids of the turns sent verbatim, whose nodes are not recalled. */
   readonly visibleTurns: ReadonlySet<string>;
-  /** Texts already shown in this epoch: an identical line is not recalled again. */
+  /** Texts already injected by the current plan; identical lines are skipped. */
   readonly shown: ReadonlySet<string>;
-  /** Narrower than the configuration's where the project asks for it. */
+  /** A narrower scope than configured, if the project requests one. */
   readonly scope?: Scope;
 }
 
@@ -40,17 +40,17 @@ export interface LaneScore {
 export interface RecallHit {
   readonly node: MemoryNode;
   readonly score: number;
-  /** The tier-1 line, with the raw line that matched where that adds something, and date and origin. */
+  /** The tier-1 line, with a matching quote if that adds something. */
   readonly line: MemoryLine;
-  /** The verbatim line of the turn that matched best, and the turn's end; null when only the node matched. */
+  /** The best matching line and its turn id; null if only the node matched. */
   readonly raw: { readonly text: string; readonly turn: string } | null;
-  /** Files the node is about that are no longer what they were; absent where none is. */
+  /** Files of the node that changed since; absent if none did. */
   readonly changed?: readonly FileChange[];
-  /** An exact value or wording is asked for: only the raw turn has it for certain. Absent where it is not. */
+  /** The query asks for an exact value or wording, which only the verbatim turn can confirm. */
   readonly isExact?: true;
-  /** It does not pass the gate: whoever asks is shown it, and no prompt is given it. Absent where it does. */
+  /** Below the relevance filter: shown in search, never injected. */
   readonly isFar?: true;
-  /** The node is about the file that was asked for. */
+  /** The node is about the requested file. */
   readonly anchored?: true;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
 }
@@ -59,6 +59,6 @@ export interface SearchOptions {
   readonly top: number;
   readonly sessionId?: string;
   readonly projectDir?: string;
-  /** Absolute path: what is about that file or folder comes first. */
+  /** Absolute path; memories about that file or folder come first. */
   readonly file?: string;
 }

@@ -3,7 +3,7 @@ import { STOP_WORDS, tokenize, uniqueTokens } from './tokenizer.ts';
 const ANCHORS = 4;
 const TAGS = 5;
 
-/** Words of any conversation; they recognise nothing. */
+/** Too common to identify a topic. */
 const COMMON = new Set(
   (
     'says said user use used using make made get set add added done need want also just like please work working works ' +
@@ -18,7 +18,7 @@ const COMMON = new Set(
 
 const COMMON_TOKENS = new Set([...COMMON].flatMap((word) => tokenize(word)));
 
-/** Distinct tokens that say what a text is about. */
+/** Distinct topical tokens. */
 export function topicTokens(text: string): string[] {
   return uniqueTokens(text).filter((token) => !COMMON_TOKENS.has(token));
 }
@@ -40,7 +40,7 @@ const AREAS: readonly (readonly [string, RegExp])[] = [
   ['dependencies', /\b(?:dependenc\w+|package\.json|upgrade|lockfile|npm|pnpm|yarn|pip|cargo)\b/i],
 ];
 
-/** Up to four words, as written, by which the text is recognised: names and figures before plain words. */
+/** Up to four identifying words as written, names and figures first. */
 export function anchorsOf(text: string): string[] {
   const found = new Map<string, { word: string; score: number; at: number }>();
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*/gu) ?? [];
@@ -62,7 +62,7 @@ function strength(word: string): number {
   return word.length < 4 ? 0.5 : 1;
 }
 
-/** Known tags that the text names, then areas of work; at least one where there is any word. */
+/** Known tags that occur in the text, then areas of work; at least one if the text has words. */
 export function tagsOf(asked: string, kept: string, knownTags: readonly string[]): string[] {
   const text = `${asked.slice(0, 4_000)}\n${kept}`;
   const tokens = new Set(tokenize(text));
@@ -77,12 +77,12 @@ export function tagsOf(asked: string, kept: string, knownTags: readonly string[]
   return word === undefined ? [] : [word.toLowerCase()];
 }
 
-/** Distinct tokens of `text` that name something, in order. */
+/** Distinct content tokens, in order. */
 export function contentTokens(text: string): string[] {
   return uniqueTokens(text).filter((token) => !TALK.has(token));
 }
 
-/** Words of asking and agreeing: they name nothing that could be remembered. */
+/** Words of asking and agreeing, without content. */
 const TALK = new Set(
   (
     'yes yep yeah no nope ok okay sure right fine good great perfect nice thanks thank please pls sorry hi hello hey ' +

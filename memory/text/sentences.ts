@@ -2,41 +2,41 @@ import type { Origin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { isContinuation } from './compaction-summary.ts';
 
-/** A statement of a turn, whole, with what makes it worth keeping. */
+/** A sentence of a turn with its features. */
 export interface Sentence {
   readonly text: string;
   readonly by: 'user' | 'assistant';
   readonly origin: Origin;
-  /** turn id of its turn. */
+  /** Id of its turn. */
   readonly turn: string;
-  /** Above 0: holds something to remember. */
+  /** Above 0 if worth remembering. */
   readonly worth: number;
-  /** Figures, names, paths and identifiers in it: what is asked for later. */
+  /** Figures, names, paths and identifiers. */
   readonly values: readonly string[];
 }
 
-/** Longer ones are pasted data or lists run together. */
+/** Longer ones are pasted data or joined lists. */
 const MAX_CHARS = 320;
-/** What is read of one text; nobody states facts beyond it. */
+/** Only this much of a text is read. */
 const READ_CHARS = 100_000;
 
 export const DECISION =
   /\b(?:decid\w+|chose|agreed|must|never|always|prefer\w*|instead of|rather than|switch\w* to|we (?:use|will|'ll|are using|need)|let's use|going with|from now on|only ever|do not|don't|should|remember|because|root cause|turned out|fixed by|the fix)\b|(?:반드시|항상|결정|기억)|(?:必须|决定|总是)|(?:必ず|決定|常に)|(?<!\p{L})(?:immer|nie|niemals|müssen|entschieden|Entscheidung|ab (?:jetzt|sofort)|statt|stattdessen|toujours|jamais|décid\p{L}+|désormais|plutôt que|siempre|nunca|en vez de|a partir de ahora)(?!\p{L})/iu;
 export const STANDING =
   /\b(?:always|never|from now on|prefer\w*|remember|as a rule|every time|don't ever|do not ever)\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})/iu;
-/** Says that something is going to be said. */
+/** Announces a statement. */
 const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
 const FILLER =
   /^(?:let me|now |great|sure|perfect|i'll |i will |i need to|looking at|okay|ok\b|thanks|thank you|you're right|good\b|first,? let|here's|here is)/i;
 
-/** A number and a point before a month or a part of a year is a day or a quarter: "until 3. Dezember". */
+/** An ordinal such as "3. Dezember" does not end a sentence. */
 const SENTENCE_END =
   /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u;
 const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
 
-/** Each sign counts once: a line full of figures is a table, not a fact. */
+/** Each feature counts once, since a line full of figures is a table, not a fact. */
 const SIGNS: readonly (readonly [RegExp, number])[] = [
   [DECISION, 3],
   [
@@ -59,7 +59,7 @@ const SIGNS: readonly (readonly [RegExp, number])[] = [
 
 const sentencesIn = new WeakMap<TurnText, readonly Sentence[]>();
 
-/** Statements of user and assistant in order; tool traffic and code blocks are not anybody's statement. */
+/** Sentences of user and assistant in order, without tool traffic and code blocks. */
 export function sentencesOf(turn: TurnText): readonly Sentence[] {
   const known = sentencesIn.get(turn) ?? taken(turn);
   sentencesIn.set(turn, known);
@@ -68,7 +68,6 @@ export function sentencesOf(turn: TurnText): readonly Sentence[] {
 
 const usersIn = new WeakMap<TurnText, readonly Sentence[]>();
 
-/** Those of the user alone. */
 export function userSentences(turn: TurnText): readonly Sentence[] {
   const known = usersIn.get(turn) ?? read(turn.user, 'user', turn.userOrigin ?? 'user', turn.turnId);
   usersIn.set(turn, known);
@@ -76,7 +75,7 @@ export function userSentences(turn: TurnText): readonly Sentence[] {
 }
 
 function taken(turn: TurnText): Sentence[] {
-  // What a summary of the history says was said before, and is remembered from there.
+  // The turns behind a compaction summary are remembered themselves.
   const said = turn.parts.filter((part) => part.kind === 'assistant' && !isContinuation(part.text));
   return [...userSentences(turn), ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.turnId))];
 }
@@ -92,14 +91,14 @@ function read(text: string, by: Sentence['by'], origin: Origin, turn: string): S
   }));
 }
 
-/** Figures, names, paths and identifiers, as written, each once. */
+/** Distinct figures, names, paths and identifiers as written. */
 export function valuesOf(text: string): string[] {
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
   const bare = words.map((word) => word.replace(/[./:-]+$/, ''));
   return [...new Set(bare.filter((word, at) => VALUE.test(word) || (at > 0 && NAME.test(word))))];
 }
 
-/** Whole sentences and list items, without markdown marks. */
+/** Sentences and list items without markdown syntax. */
 export function split(text: string): string[] {
   const prose = text.replace(/^ {0,3}(```|~~~)[^\n]*\n[\s\S]*?(?:^ {0,3}\1\s*$|$(?![\s\S]))/gm, '');
   return prose
@@ -116,23 +115,22 @@ function bare(line: string): string {
     .replace(/\s+/g, ' ');
 }
 
-/** Whether nobody in the turn said anything but noise; a turn without a word is no such turn. */
+/** Whether the turn has text but all of it is noise. */
 export function isIdle(turn: TurnText): boolean {
   const said = sentencesOf(turn);
   return said.length > 0 && said.every(({ text, by }) => isEmpty(text, by) || isSmall(text, by));
 }
 
-/** Holds nothing for later, see `isNoise`. */
 export function isEmpty(text: string, by: Sentence['by']): boolean {
   return isNoise(text, by, DECISION.test(text));
 }
 
-/** Too short to say anything, or an assistant's word of agreement. */
+/** Too short, or an assistant's agreement. */
 function isSmall(text: string, by: Sentence['by']): boolean {
   return text.length < 12 || (by === 'assistant' && FILLER.test(text) && text.length < 60);
 }
 
-/** Above 0: holds something to remember. `index` is its place in what was said. */
+/** Above 0 if worth remembering; `index` is the sentence's position. */
 export function worthOf(text: string, by: Sentence['by'], index: number): number {
   if (text.length > MAX_CHARS * 2 || isEmpty(text, by)) return -1;
   const signs = SIGNS.reduce((sum, [sign, weight]) => sum + (sign.test(text) ? weight : 0), 0);
@@ -144,7 +142,7 @@ export function worthOf(text: string, by: Sentence['by'], index: number): number
   return signs + voice + opening - filler - shape - question;
 }
 
-/** Said so that something is said, or true only while it is said. A decision in the same sentence outweighs it. */
+/** Filler, or true only at the moment of speaking, unless the sentence contains a decision. */
 const PASSING: readonly RegExp[] = [
   /^\W*(?:heartbeat|ping|pong|keep-?alive|tick|noop|no-op|beep)(?:[\W\d]|ok|ack)*$/i,
   /\bheartbeat[_ ]?(?:ok|ack\w*|received)\b|\b(?:periodic|scheduled|automatic|routine) (?:heartbeat|keep-?alive|check-in|poll|wake-?up)\b/i,
@@ -159,25 +157,24 @@ const PASSING: readonly RegExp[] = [
   /\b(?:the )?cursor (?:is|stands) (?:at|on)\b|\battempt \d+ of \d+\b|\b(?:right now|at (?:the|this) moment|as we speak)\b.*\b(?:line|step|screen|tab|window|prompt|spinner|terminal|branch is clean)\b/i,
 ];
 
-/** A command of the client, with nothing said to it. */
+/** A slash command without further text. */
 const COMMAND = /^\/[\w:-]+$/;
 
-/** What an agent is told about itself; as a memory it would be taken for the user's wish. */
+/** Instructions to an agent, which must not be mistaken for the user's wishes. */
 const INSTRUCTIONS =
   /\byou are (?:claude\b|an? (?:[\w'-]+ ){0,3}(?:ai|language model|coding agent|cli agent)\b)|\bi(?:'m| am) (?:claude\b|an? (?:[\w'-]+ ){0,2}(?:ai|language model)\b)|\bas an ai\b|\b(?:my|your) (?:system prompt|(?:core |system |hidden |developer |own )?(?:instructions|guidelines|directives)|knowledge cutoff|tool list)\b|\b(?:the )?system prompt\b.*\b(?:says?|states?|tells?|requires?|begins?|contains?|asks?)\b/i;
-/** The same where the agent says it; a user may well build an agent. */
+/** The same in the assistant's words; users may well talk about building agents. */
 const OWN_RULES =
   /\b(?:the )?(?:assistant|model|agent|claude) (?:must|should|will|may|is (?:instructed|expected|told))\b/i;
 
-/** An assistant's guess at who it talks to; what users say of themselves is said by the user. */
+/** An assistant's guess about the user. */
 const PROFILE =
   /\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|enjoys?|loves?|likes?|prefers?|values?|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]+ ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|\buser(?:'s)? (?:profile|persona|preferences?|personality|mood)\b|\b(?:your|the (?:user|developer|human)'s) (?:name|age|hometown|family|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
 
 /**
- * Whether a sentence holds nothing that will matter once the turn is over: heartbeats and progress, an agent's
- * instructions, guesses about the user.
+ * Whether a sentence is irrelevant after its turn: progress reports, instructions to an agent, guesses about the user.
  *
- * @param decides  it tells a decision or a rule
+ * @param decides  the sentence states a decision or a rule
  */
 function isNoise(sentence: string, by: 'user' | 'assistant', decides: boolean): boolean {
   if (INSTRUCTIONS.test(sentence) || COMMAND.test(sentence)) return true;

@@ -1,4 +1,4 @@
-/** Words that carry no meaning of their own; never indexed, never asked for. */
+/** Not indexed and not searched for. */
 export const STOP_WORDS: ReadonlySet<string> = new Set(
   (
     'a an the of to in on at for and or is are was were be been do does did has have had i you he she it we they ' +
@@ -15,23 +15,23 @@ const SCRIPT_RUN =
 const CJK = /[\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]/u;
 const PART_EDGE =
   /_+|(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=[\p{L}\p{M}])(?=\p{N})|(?<=\p{N})(?=\p{L})/u;
-/** One part, in letters of which none belongs to another script. */
+/** A run without a case, digit or script boundary. */
 const PLAIN = /^(?:[A-Za-z][a-z]*|[0-9]+)$/;
-/** The index would drop longer tokens silently. */
+/** LanceDB's tokenizer drops longer tokens. */
 const MAX_TOKEN_POINTS = 64;
-/** Longer runs are encoded data, not names: their pieces would only be noise. */
+/** Longer runs are encoded data. */
 const MAX_SPLIT_UNITS = 200;
-/** The same words come again and again, and taking one apart is what costs. */
+/** Words recur, and splitting is the expensive part. */
 const REMEMBERED_RUNS = 8_192;
-/** A longer piece of a string keeps the whole of it in memory. */
+/** Longer substrings would keep their whole source string in memory. */
 const REMEMBERED_UNITS = 12;
 const remembered = new Map<string, readonly string[]>();
 
 /**
- * The one tokeniser, for what is indexed and what is asked. Total: any string gives a list, possibly empty.
+ * The tokenizer of both index and queries.
  *
- * Latin runs are split at case, digit and underscore edges, stemmed, and kept whole as well where they had
- * several parts; Hangul, kana and Han become overlapping pairs. No token holds white space.
+ * Latin runs are split at case, digit and underscore boundaries and stemmed; runs of several parts are also kept whole.
+ * Hangul, kana and Han become overlapping pairs.
  */
 export function tokenize(text: string): string[] {
   const tokens: string[] = [];
@@ -39,9 +39,9 @@ export function tokenize(text: string): string[] {
   return tokens;
 }
 
-/** The runs of letters and figures that a text is made of; `tokensOf` each gives its tokens. */
+/** The runs of letters and digits of a text, to be passed to `tokensOf`. */
 export function runsOf(text: string): readonly string[] {
-  // Of most texts the letters are plain, which is told and taken apart much faster.
+  // Fast path for ASCII.
   return (ASCII.test(text) ? text.match(PLAIN_RUN) : text.normalize('NFKC').match(RUN)) ?? [];
 }
 
@@ -89,7 +89,7 @@ function capped(token: string): string {
   return [...token].slice(0, MAX_TOKEN_POINTS).join('');
 }
 
-/** Light English stemming: plural, then one of -ing, -ed, -ly, then a final e. */
+/** Light English stemming: plural; then -ing, -ed or -ly; then a final e. */
 function stem(word: string): string {
   if (word.length < 4) return word;
   if (word.length > 4 && word.endsWith('ies')) return `${word.slice(0, -3)}y`;

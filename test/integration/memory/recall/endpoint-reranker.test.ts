@@ -62,15 +62,15 @@ describe('a reranking endpoint', () => {
   });
 
   test.each<[string, Answer, string]>([
-    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'refuses (status 500)'],
-    ['answers a page', (_, response) => send(response, 200, '<html>'), 'something else than scores'],
+    ['refuses', (_, response) => send(response, 500, { error: 'k-123 is out' }), 'returned status 500'],
+    ['answers a page', (_, response) => send(response, 200, '<html>'), 'did not return scores'],
     [
       'scores what it was not given',
       (_, response) => send(response, 200, { results: [{ index: 7, relevance_score: 1 }] }),
-      'something else than scores',
+      'did not return scores',
     ],
     ['breaks off', (_, response) => response.destroy(), 'cannot be reached'],
-    ['never answers', () => {}, 'no answer (timeout)'],
+    ['never answers', () => {}, 'did not answer (timeout)'],
   ])('that %s is named with its reason, and without its key', async (_, answer, reason) => {
     const { baseUrl } = await serve(answer);
     const timeoutMs = reason.includes('timeout') ? 300 : 60_000;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import type { Fact } from '../../../../memory/model/node.ts';
-import { heldBackLine, memoryLine, provenance, summaryLine } from '../../../../memory/recall/format-memory.ts';
+import { memoryLine, provenance, quarantinedLine, summaryLine } from '../../../../memory/recall/format-memory.ts';
 import { hostileText, makeNode } from '../../../helpers/nodes.ts';
 
 test('a line gives id, day, origin, source, summary and the raw line beside it', () => {
@@ -24,8 +24,8 @@ test('one in quarantine says that it is there and what the user stated in it, no
     { concept: 'gateway port', value: '7411', polarity: 'positive', evidence: [], origin: 'user' },
     { concept: 'mirror', value: orders, polarity: 'positive', evidence: [] },
   ];
-  const { text, origin } = heldBackLine(makeNode({ summary: orders, origin: 'external', facts }));
-  expect(text).toMatch(/held back, as it gives orders and came from external text; stated in it: gateway port: 7411$/);
+  const { text, origin } = quarantinedLine(makeNode({ summary: orders, origin: 'external', facts }));
+  expect(text).toMatch(/quarantined: contains instructions from external text; stated in it: gateway port: 7411$/);
   expect(text).not.toContain('Ignore');
   expect(origin).toBe('external');
 });

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { answerKind } from '../../../../memory/recall/answer-type.ts';
 import { namesCall } from '../../../../memory/recall/query.ts';
 import { weighQuery } from '../../../../memory/recall/query-weights.ts';
-import { bestSnippet, chooseRaw } from '../../../../memory/recall/snippet.ts';
+import { bestSnippet, chooseQuote } from '../../../../memory/recall/snippet.ts';
 import { uniqueTokens } from '../../../../memory/text/tokenizer.ts';
 
 function snippet(text: string, query: string, maxChars = 300): string | null {
@@ -89,7 +89,7 @@ test('a megabyte is read in bounded time', () => {
 const tokens = uniqueTokens('how wide is the quiet zone of the barcodes');
 const query = weighQuery(tokens, new Map(tokens.map((token) => [token, 1])));
 const chosen = (...offered: (readonly [string, number])[]): string | undefined =>
-  chooseRaw(
+  chooseQuote(
     offered.map(([text, rank]) => ({ text, rank, worth: rank, asked: '' })),
     query,
   )?.text;
