@@ -2,31 +2,35 @@ import { randomBytes } from 'node:crypto';
 import type { Socket } from 'node:net';
 import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
-import { leafSource } from '../certs/index.ts';
+import { bundleFile, leafSource, userCaFile } from '../certs/index.ts';
 import { systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { loadConfig } from '../common/config.ts';
 import { ensureDir } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
-import type { Memory } from '../memory/index.ts';
-import { type Budget, openBudget, type UsageCounter } from '../memory/models/budget.ts';
-import { createProjectOf } from '../memory/storage/fs/git-project.ts';
-import { createIdSetFile } from '../memory/storage/fs/id-set-file.ts';
-import { createRoute } from '../proxy/guard/upstream-proxy.ts';
+import {
+  type Budget,
+  createIdSetFile,
+  createProjectOf,
+  type Memory,
+  type OpenMemoryOptions,
+  openBudget,
+  openMemory,
+  type UsageCounter,
+} from '../memory/index.ts';
+import { createRoute } from '../proxy/guard/index.ts';
 import { createProxy } from '../proxy/index.ts';
-import { type CostLedger, openCostLedger } from '../proxy/ledger/index.ts';
-import { openReceipts } from '../proxy/ledger/receipts.ts';
-import { createRewriter, type RewriterConfig } from '../proxy/rewrite/rewriter.ts';
-import { createRedactor, markKey, type Redactor } from '../redact/index.ts';
-import { createSecretlint } from '../redact/secretlint.ts';
+import { type CostLedger, openCostLedger, openReceipts } from '../proxy/ledger/index.ts';
+import { createRewriter, type RewriterConfig } from '../proxy/rewrite/index.ts';
+import { createRedactor, createSecretlint, markKey, type Redactor } from '../redact/index.ts';
 import { conversationCosts, costsOf } from './api/costs.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
 import { deferredMemory } from './deferred.ts';
+import { PROXY_NAMES } from './lifecycle/client-env.ts';
 import { faultAt, readFaults, withFaults } from './lifecycle/fault-injection.ts';
-import { openMemory } from './open-memory.ts';
 import { openStores, type Stores } from './open-stores.ts';
 import { createAccess } from './policy/access.ts';
 import { guardMemory } from './policy/guard.ts';
@@ -69,16 +73,17 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   const api = await openApiServer(paths.engineSocket, log);
   const stores = await openStores(paths, redactor, log);
   const ledgers = await openLedgers(config, stores, redactor, log);
-  const { governor, ledger, receipts } = ledgers;
+  const { budget, ledger, receipts } = ledgers;
   const policy = await openPolicy({
     paths,
     scope: config.recall.scope,
     now: systemClock.now,
     report: (message, error) => log.error(message, { error }),
   });
-  const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(() => {
+  const opening = Promise.resolve(faultAt(faults, 'store')?.()).then(async () => {
     if (stores.locked !== null) throw stores.locked;
-    return openMemory({ env, config, paths, redactor, spending: spendingOf(governor, ledger), governor, log });
+    const claudeEnvironment = await claudeEnvironmentOf(env, paths);
+    return openMemory({ env, config, paths, redactor, budget, usage: usageOf(budget, ledger), claudeEnvironment, log });
   });
   const memory = guardMemory(deferredMemory(opening, config.llm), policy);
   const rewriter = await createRewriter({
@@ -95,7 +100,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   const proxy = createProxy({
     ...proxyConfig(config, env),
     rewriter: withFaults(rewriter, faults),
-    quota: governor,
+    quota: budget,
     certs: leafSource({
       paths,
       now: systemClock.now,
@@ -121,7 +126,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   let closing: Promise<void> | null = null;
   const closeAll = async (): Promise<void> => {
     clearInterval(watch);
-    for (const part of [proxy, rewriter, memory.maintenance, governor, stores.plans, api]) {
+    for (const part of [proxy, rewriter, memory.maintenance, budget, stores.plans, api]) {
       await part.close().catch((error: unknown) => log.error('a part did not close cleanly', { error }));
     }
     log.info('the engine has ended');
@@ -150,7 +155,7 @@ async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log
 
 async function openLedgers(config: Config, stores: Stores, redactor: Redactor, log: Log) {
   return {
-    governor: await openBudget({
+    budget: await openBudget({
       // The limits of the user's login do not apply to another endpoint.
       rule: config.llm === 'openai' ? { ...config.models, maxUtilization: Number.POSITIVE_INFINITY } : config.models,
       store: stores.usage,
@@ -223,14 +228,27 @@ function proxyConfig(config: Config, env: NodeJS.ProcessEnv) {
 }
 
 /** Calls of memory count twice: against the day's tokens, and in the cost ledger. */
-function spendingOf(governor: Budget, ledger: CostLedger): UsageCounter {
+function usageOf(budget: Budget, ledger: CostLedger): UsageCounter {
   return {
-    today: governor.today,
+    today: budget.today,
     record(spent) {
-      governor.record(spent);
+      budget.record(spent);
       const { calls, tokens, costUsd: usd, sessionId: conversation = '' } = spent;
       ledger.recordOwnCall({ conversation, calls, tokens, usd });
     },
+  };
+}
+
+async function claudeEnvironmentOf(
+  env: NodeJS.ProcessEnv,
+  paths: HomePaths,
+): Promise<OpenMemoryOptions['claudeEnvironment']> {
+  return {
+    env,
+    bundleFile: bundleFile(paths.certsDir),
+    userCa: (await userCaFile(paths)) ?? '',
+    // Ours were removed when the daemon was started: these are the user's own.
+    userProxy: Object.fromEntries(PROXY_NAMES.flatMap((name) => (env[name] ? [[name, env[name]]] : []))),
   };
 }
 

@@ -2,11 +2,17 @@ import path from 'node:path';
 import { CometError } from '../common/errors.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
-import type { UsageStore } from '../memory/models/budget.ts';
-import { createUsageFile } from '../memory/models/usage-file.ts';
-import { createMemoryReceipts, openReceiptFile, type ReceiptStore } from '../proxy/ledger/receipt-store.ts';
-import { createMemoryLedger, type LedgerStore, openLedgerFile } from '../proxy/ledger/store.ts';
-import { openPlanStore, type PlanStore } from '../proxy/rewrite/plan-store.ts';
+import type { UsageStore } from '../memory/index.ts';
+import { createUsageFile } from '../memory/index.ts';
+import {
+  createMemoryLedger,
+  createMemoryReceipts,
+  type LedgerStore,
+  openLedgerFile,
+  openReceiptFile,
+  type ReceiptStore,
+} from '../proxy/ledger/index.ts';
+import { openPlanStore, type PlanStore } from '../proxy/rewrite/index.ts';
 import type { Redactor } from '../redact/index.ts';
 import { openSchema } from './lifecycle/home-schema.ts';
 

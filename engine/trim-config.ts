@@ -1,5 +1,5 @@
 import type { Config } from '../common/config.ts';
-import type { CutRule } from '../proxy/rewrite/cut.ts';
+import type { CutRule } from '../proxy/rewrite/index.ts';
 
 /** Patience of each mode: how many times its price a warm cut must have been worth, and how much more it leaves. */
 const MODES = {

@@ -1,3 +1,5 @@
+import type { Memory, MemoryOptions } from './memory.ts';
+
 export type { ArchiveReport, RollbackReport } from './archive.ts';
 export type { Capture } from './capture.ts';
 export type { ConsolidationReport as DreamReport } from './consolidation/change-set.ts';
@@ -8,12 +10,29 @@ export type { ForgetReport, ForgetRequest } from './forget.ts';
 export type { DocumentReport, DocumentRequest, ImportProgress } from './import-document.ts';
 export type { ImportTurnsReport, ImportTurnsRequest } from './import-turns.ts';
 export type { Import } from './imports.ts';
+export { createTranscriptReader, type Skipped } from './ingest/claude-transcript.ts';
+export { type ImportedTurn, isComplete } from './ingest/imported-turn.ts';
+export { isTurnLines, parseTurnLines } from './ingest/turns-jsonl.ts';
 export type { Library, NodeFilter, NodeView, RawMessage } from './library.ts';
 export type { Maintenance, MemoryStats, MemoryStatus } from './maintenance.ts';
-export { createMemory, type Memory, type MemoryOptions } from './memory.ts';
+export type { Memory, MemoryOptions } from './memory.ts';
+export { isArchive } from './model/archive.ts';
+export type { MemoryNode } from './model/node.ts';
+export { type Budget, openBudget, type UsageCounter, type UsageStore } from './models/budget.ts';
+export { createUsageFile } from './models/usage-file.ts';
+export { type OpenMemoryOptions, openMemory } from './open-memory.ts';
 export type { NodeLine, ProjectView } from './recall/project-overview.ts';
 export type { Recall } from './recall/recall-service.ts';
 export type * from './recall/types.ts';
 export type { NoteRequest, SavedNote } from './remember.ts';
 export type { SessionDetail, SessionView } from './sessions.ts';
+export { createProjectOf } from './storage/fs/git-project.ts';
 export type { IdSetFile } from './storage/fs/id-set-file.ts';
+export { createIdSetFile } from './storage/fs/id-set-file.ts';
+export type { SnapshotInfo } from './storage/snapshot-files.ts';
+
+/** Loads the services on first use: importing this module for a type or a rule stays cheap. */
+export async function createMemory(options: MemoryOptions): Promise<Memory> {
+  const memory = await import('./memory.ts');
+  return memory.createMemory(options);
+}

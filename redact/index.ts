@@ -3,13 +3,12 @@ import { readOrCreateSecret } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
 import { isJson, literalValues } from './json.ts';
 import { type Marker, type RedactPass, redactLiterals, redactText } from './redact-text.ts';
-import type { Span } from './span.ts';
+import type { SecretScanner } from './span.ts';
 import { runInSlices, runSync } from './time-slice.ts';
 
 export { findPrivateTexts as privateTexts } from './scanners.ts';
-
-/** Another's rules for secrets. It takes turns with everybody else on the thread. */
-export type SecretScanner = (text: string) => Promise<readonly Span[]>;
+export { createSecretlint } from './secretlint.ts';
+export type { SecretScanner } from './span.ts';
 
 /**
  * Takes secrets out of text before it is written, embedded or shown to a model. Best effort, linear time,

@@ -1,8 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { createMutex } from '../common/async.ts';
-import type { SecretScanner } from './index.ts';
 import { findUrlPasswords } from './scanners.ts';
-import { mergeSpans, type Span } from './span.ts';
+import { mergeSpans, type SecretScanner, type Span } from './span.ts';
 
 /** Read at one go; bounds what a text made for it can cost a rule that is not linear. */
 const WINDOW = 64 * 1024;

@@ -34,3 +34,6 @@ export function containsSpan(span: Span, parts: readonly Span[]): boolean {
   const first = parts[low];
   return first !== undefined && first.end <= span.end;
 }
+
+/** Another library's rules for secrets; runs in slices of the event loop. */
+export type SecretScanner = (text: string) => Promise<readonly Span[]>;

@@ -37,6 +37,6 @@ export function registerPause(program: Command, context: Context): void {
 
 /** The project key of a directory given on the command line. */
 export async function projectAt(directory: string): Promise<string> {
-  const { createProjectOf } = await import('../../memory/storage/fs/git-project.ts');
+  const { createProjectOf } = await import('../../memory/index.ts');
   return createProjectOf(Date.now)(path.resolve(directory));
 }

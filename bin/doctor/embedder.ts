@@ -1,8 +1,7 @@
 import type { Config } from '../../common/config.ts';
 import { messageOf } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { missingPackages } from '../../memory/embeddings/encoders.ts';
-import { probeDimensions } from '../../memory/embeddings/endpoint-embedder.ts';
+import { missingPackages, probeDimensions } from '../../memory/embeddings/index.ts';
 import { bad, type Check, good } from './check.ts';
 
 const ANSWER_MS = 10_000;

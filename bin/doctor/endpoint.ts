@@ -1,8 +1,7 @@
 import os from 'node:os';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
-import { createEndpointKey, postJson } from '../../memory/models/endpoint-request.ts';
-import { fullModelName } from '../../memory/models/openai.ts';
+import { createEndpointKey, fullModelName, postJson } from '../../memory/models/index.ts';
 import { bad, type Check, good } from './check.ts';
 
 const ANSWER_MS = 10_000;

@@ -1,15 +1,14 @@
-import { EMPTY_TOTALS, type Totals } from '../../proxy/ledger/entry.ts';
-import type { CostLedger } from '../../proxy/ledger/index.ts';
+import type { CostLedger, Totals } from '../../proxy/ledger/index.ts';
 
-/** What some time came to; tokens are those of prompts, money at the prices of the API. */
+/** The savings of a period; tokens of prompts, money at API prices. */
 export interface Savings {
   readonly requests: number;
-  /** As it would have been untouched, as billed, and what model calls of our own took. */
+  /** Tokens as Claude Code sent them, as billed, and of our own model calls. */
   readonly original: number;
   readonly sent: number;
   readonly own: number;
   readonly net_saved: number;
-  /** Of requests, in tokens of uncached input: what a usage limit feels. */
+  /** Of requests, in tokens of uncached input, which usage limits count. */
   readonly saved_equivalents: number;
   readonly untouched_usd: number;
   readonly sent_usd: number;
@@ -21,18 +20,32 @@ export interface Savings {
 export interface Costs {
   readonly tokens: Pick<Savings, 'original' | 'sent' | 'own' | 'net_saved'>;
   readonly savings: { readonly today: Savings; readonly week: Savings; readonly total: Savings };
-  /** Conversations where nothing new is trimmed or added any more. */
+  /** Conversations in which trimming is off. */
   readonly trimming_off: readonly { readonly session_id: string; readonly at: string; readonly because: string }[];
-  /** Rewritten requests that upstream refused, ever; each had its plan given up and the next one healed. */
+  /** Rewritten requests that upstream ever refused; each lost its plan, and the next request got a new one. */
   readonly healed: number;
 }
 
 const WEEK_MS = 7 * 86_400_000;
 const MOST_OFF = 20;
 
+const NO_SAVINGS: Savings = {
+  requests: 0,
+  original: 0,
+  sent: 0,
+  own: 0,
+  net_saved: 0,
+  saved_equivalents: 0,
+  untouched_usd: 0,
+  sent_usd: 0,
+  own_usd: 0,
+  net_saved_usd: 0,
+};
+
+/** Spelled out: commands load this file, and the ledger costs them 70 ms. */
 export const EMPTY_COSTS: Costs = {
   tokens: { original: 0, sent: 0, own: 0, net_saved: 0 },
-  savings: { today: savingsOf(EMPTY_TOTALS), week: savingsOf(EMPTY_TOTALS), total: savingsOf(EMPTY_TOTALS) },
+  savings: { today: NO_SAVINGS, week: NO_SAVINGS, total: NO_SAVINGS },
   trimming_off: [],
   healed: 0,
 };
@@ -80,7 +93,7 @@ function cents(usd: number): number {
   return Number(usd.toFixed(6));
 }
 
-/** What a conversation's requests came to; null where none was counted. */
+/** The savings of a conversation; null where no request was counted. */
 export function conversationCosts(
   ledger: Pick<CostLedger, 'conversation'>,
   sessionId: string,

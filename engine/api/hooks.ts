@@ -2,7 +2,7 @@ import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { Memory, MemoryLine } from '../../memory/index.ts';
-import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/rewrite/injected-text.ts';
+import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/rewrite/index.ts';
 import type { Policy } from '../policy/index.ts';
 
 /** Text that a hook adds to the conversation, of clean origin; '' for nothing. */

@@ -1,9 +1,7 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import type { IdSetFile, Import, ImportProgress, ImportTurnsReport } from '../../memory/index.ts';
-import type { Skipped } from '../../memory/ingest/claude-transcript.ts';
-import { type ImportedTurn, isComplete } from '../../memory/ingest/imported-turn.ts';
-import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
+import type { IdSetFile, Import, ImportProgress, ImportTurnsReport, Skipped } from '../../memory/index.ts';
+import { createProjectOf, type ImportedTurn, isComplete } from '../../memory/index.ts';
 import { absolutePath, importFile } from './import-file.ts';
 import {
   claudeMemoryFiles,

@@ -3,8 +3,7 @@ import { dirname, isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
-import { isTurnLines, parseTurnLines } from '../../memory/ingest/turns-jsonl.ts';
-import { isArchive } from '../../memory/model/archive.ts';
+import { isArchive, isTurnLines, parseTurnLines } from '../../memory/index.ts';
 
 export const absolutePath = z.string().max(4_096).refine(isAbsolute, 'an absolute path');
 

@@ -1,8 +1,6 @@
 import { oneLine, printable } from '../../common/text.ts';
 import type { NodeView, RawMessage } from '../../memory/index.ts';
-import { documentText } from '../../memory/ingest/chunk-document.ts';
-import { parseFileLink } from '../../memory/model/file-link.ts';
-import { contentTags, terseMeta } from '../../memory/text/system-tags.ts';
+import { contentTags, documentText, parseFileLink, terseMeta } from '../../memory/recall/index.ts';
 
 /** Colors a text; the identity where there are no colors. */
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', text: string) => string;

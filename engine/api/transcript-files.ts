@@ -3,8 +3,8 @@ import { createReadStream } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
-import { createTranscriptReader, type Skipped } from '../../memory/ingest/claude-transcript.ts';
-import type { ImportedTurn } from '../../memory/ingest/imported-turn.ts';
+import type { ImportedTurn } from '../../memory/index.ts';
+import { createTranscriptReader, type Skipped } from '../../memory/index.ts';
 
 export interface TranscriptFile {
   readonly file: string;

@@ -1,4 +1,4 @@
-import { bypassesProxy } from '../../proxy/guard/upstream-proxy.ts';
+import { bypassesProxy } from '../../proxy/guard/index.ts';
 
 /** Name in a proxy URL by which one of ours is known. */
 const PROXY_USER = 'comet-cc';

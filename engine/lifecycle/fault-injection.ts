@@ -1,4 +1,4 @@
-import type { Rewriter } from '../../proxy/ports.ts';
+import type { Rewriter } from '../../proxy/index.ts';
 
 /** Where a fault can be made to happen, and what it is; see docs/decisions/0023. */
 const POINTS = {

@@ -3,7 +3,7 @@ import path from 'node:path';
 import type { Config } from '../../common/config.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { parseUpstreamProxy } from '../../proxy/guard/upstream-proxy.ts';
+import { parseUpstreamProxy } from '../../proxy/guard/index.ts';
 import { isOurProxy } from './client-env.ts';
 
 /** Says to the daemon that nothing but the straight way is meant, whatever its environment names. */

@@ -1,11 +1,8 @@
 import { oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import type { NodeView, ProjectView, RecallHit, SessionView } from '../../memory/index.ts';
-import { FOREIGN } from '../../memory/ingest/turn-trust.ts';
-import type { MemoryNode } from '../../memory/model/node.ts';
-import { memoryLine } from '../../memory/recall/format-memory.ts';
-import { neutralLine } from '../../memory/text/sanitize-line.ts';
-import { fenceLines } from '../../proxy/rewrite/injected-text.ts';
+import type { MemoryNode, NodeView, ProjectView, RecallHit, SessionView } from '../../memory/index.ts';
+import { FOREIGN, memoryLine, neutralLine } from '../../memory/recall/index.ts';
+import { fenceLines } from '../../proxy/rewrite/index.ts';
 import { contentText, nodeLines } from '../api/render.ts';
 
 /** What one answer may hold; whole lines beyond that are left out. */

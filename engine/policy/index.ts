@@ -4,8 +4,7 @@ import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { type Consent, effectivePolicy, MODES, type PolicyRule, SCOPES, type Scope } from '../../common/policy.ts';
-import { createProjectOf } from '../../memory/storage/fs/git-project.ts';
-import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
+import { createIdSetFile, createProjectOf } from '../../memory/index.ts';
 import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pauses.ts';
 
 /** The longest that a change of a project's file goes unseen; a pause holds from the next request on. */

@@ -14,7 +14,7 @@ import { http } from './http.ts';
 import { connectTcp, connectToEngine, pipeBothWays } from './tunnel.ts';
 import { formatProxy, type Route } from './upstream-proxy.ts';
 
-export { createRoute } from './upstream-proxy.ts';
+export { bypassesProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
 
 const TIMINGS = {
   /** A new CONNECT waits so long for the engine. */

@@ -11,6 +11,11 @@ import { createPromptEstimator } from './prompt-usage.ts';
 import { LedgerState } from './state.ts';
 import type { LedgerStore } from './store.ts';
 
+export { EMPTY_TOTALS, type Totals } from './entry.ts';
+export { createMemoryReceipts, openReceiptFile, type ReceiptStore } from './receipt-store.ts';
+export { openReceipts, type Receipts } from './receipts.ts';
+export { createMemoryLedger, type LedgerStore, openLedgerFile } from './store.ts';
+
 /** A request that upstream answered, and what we had made of it. */
 export interface BilledRequest {
   readonly requestId: string;

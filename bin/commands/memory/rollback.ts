@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { engineOf } from '../../../engine/api/client.ts';
 import { ago } from '../../../engine/api/render.ts';
-import type { SnapshotInfo } from '../../../memory/storage/snapshot-files.ts';
+import type { SnapshotInfo } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';
 import { table } from '../../terminal/table.ts';
 

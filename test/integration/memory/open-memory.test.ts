@@ -2,8 +2,8 @@ import { mkdtemp, readdir } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { withTempDir } from '../../../../engine/lifecycle/temp-dir.ts';
-import { tempDirs } from '../../../helpers/temp-dir.ts';
+import { withTempDir } from '../../../memory/open-memory.ts';
+import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
 

@@ -1,15 +1,15 @@
 import type { Problem } from '../../common/errors.ts';
 
-/** What is wrong with the store now, and what was put right or set aside since the start; each thing once. */
-export interface Troubles {
-  /** Stays until the end. */
+/** Problems of the store, each once. */
+export interface Health {
+  /** Adds a problem that lasts until the process ends. */
   report(problem: Problem): void;
-  list(): readonly Problem[];
-  /** `port`, of which the last failure of these methods is a problem of `file` until one of them works again. */
+  problems(): readonly Problem[];
+  /** Wraps `port`: a failure of these methods is a problem of `file` until one of them succeeds. */
   watched<T extends object>(port: T, file: string, methods: readonly (keyof T)[]): T;
 }
 
-export function createTroubles(onReport: (problem: Problem) => void): Troubles {
+export function createHealth(onReport: (problem: Problem) => void): Health {
   const lasting = new Map<string, Problem>();
   const passing = new Map<object, Problem>();
 
@@ -33,7 +33,7 @@ export function createTroubles(onReport: (problem: Problem) => void): Troubles {
       lasting.set(key, problem);
       onReport(problem);
     },
-    list: () => [...lasting.values(), ...passing.values()],
+    problems: () => [...lasting.values(), ...passing.values()],
     watched: (port, file, methods) => ({
       ...port,
       ...Object.fromEntries(methods.map((name) => [name, watchedMethod(port, file, port[name])])),

@@ -1,0 +1,2 @@
+export { missingPackages } from './encoders.ts';
+export { probeDimensions } from './endpoint-embedder.ts';

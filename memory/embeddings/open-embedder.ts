@@ -1,0 +1,83 @@
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import type { Config } from '../../common/config.ts';
+import { CometError } from '../../common/errors.ts';
+import type { Log } from '../../common/log.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import type { Redactor } from '../../redact/index.ts';
+import type { Embedder } from './embedder.ts';
+import type { EncoderChoice } from './encoders.ts';
+
+export interface EmbedderParts {
+  readonly env: NodeJS.ProcessEnv;
+  readonly config: Pick<Config, 'embedder' | 'embedding'>;
+  readonly paths: HomePaths;
+  readonly redactor: Redactor;
+  readonly log: Log;
+}
+
+const Remembered = z.strictObject({ name: z.string(), dimensions: z.int().positive() });
+
+/** The configured embedder, or the static one where that one does not open. */
+export async function openEmbedder(parts: EmbedderParts): Promise<Embedder> {
+  const { config, paths, log } = parts;
+  try {
+    if (config.embedder === 'endpoint') return await openEndpoint(parts);
+    return await openWorker({ kind: config.embedder, dir: paths.modelsDir });
+  } catch (error) {
+    log.error('the embedder did not open; static replaces it until the next start', {
+      embedder: config.embedder,
+      error,
+    });
+    return openWorker({ kind: 'static', dir: paths.modelsDir });
+  }
+}
+
+/** The embedder of these vectors, or null where its packages are missing. A former endpoint is not used again. */
+export async function embedderOf(
+  id: string,
+  paths: HomePaths,
+  wrap: (embedder: Embedder) => Embedder,
+): Promise<Embedder | null> {
+  const { ENCODER_FACTS } = await import('./encoders.ts');
+  const kinds = Object.keys(ENCODER_FACTS) as EncoderChoice['kind'][];
+  const kind = kinds.find((each) => ENCODER_FACTS[each].id === id);
+  if (kind === undefined) return null;
+  return await openWorker({ kind, dir: paths.modelsDir }).then(wrap, () => null);
+}
+
+/** @throws CometError `index_failed` where packages are missing */
+async function openWorker(encoder: EncoderChoice): Promise<Embedder> {
+  const { missingPackages } = await import('./encoders.ts');
+  const { createWorkerEmbedder } = await import('./worker-embedder.ts');
+  const { detail, install } = missingPackages(encoder);
+  if (detail !== '') throw new CometError('index_failed', `${detail}: ${install}`);
+  return createWorkerEmbedder({ encoder });
+}
+
+async function openEndpoint({ env, config, paths, redactor, log }: EmbedderParts): Promise<Embedder> {
+  const { createEndpointEmbedder, endpointName, probeDimensions } = await import('./endpoint-embedder.ts');
+  const options = { ...config.embedding, env, cwd: paths.home, redact: redactor.text };
+  const name = endpointName(options);
+  const file = path.join(paths.modelsDir, 'endpoint.json');
+  try {
+    const dimensions = await probeDimensions(options);
+    await mkdir(paths.modelsDir, { recursive: true, mode: 0o700 });
+    await writeFile(file, JSON.stringify({ name, dimensions }), { mode: 0o600 });
+    return createEndpointEmbedder({ ...options, dimensions });
+  } catch (error) {
+    const known = await readRemembered(file);
+    if (known?.name !== name) throw error;
+    log.warn('the embedding endpoint does not answer; search uses words only until it does', { error });
+    return createEndpointEmbedder({ ...options, dimensions: known.dimensions });
+  }
+}
+
+async function readRemembered(file: string): Promise<z.infer<typeof Remembered> | null> {
+  try {
+    return Remembered.parse(JSON.parse(await readFile(file, 'utf8')));
+  } catch {
+    return null; // It never answered, or the file is damaged.
+  }
+}

@@ -1,0 +1,2 @@
+export { createEndpointKey, postJson } from './endpoint-request.ts';
+export { fullModelName } from './openai.ts';

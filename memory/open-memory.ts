@@ -1,0 +1,190 @@
+import { randomBytes } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { setTimeout as after } from 'node:timers/promises';
+import { systemClock } from '../common/async.ts';
+import type { Config } from '../common/config.ts';
+import { ensureDir } from '../common/files.ts';
+import type { Log } from '../common/log.ts';
+import type { HomePaths } from '../common/paths.ts';
+import type { Redactor } from '../redact/index.ts';
+import type { Corpus, Embedder } from './embeddings/embedder.ts';
+import { embedderOf, openEmbedder } from './embeddings/open-embedder.ts';
+import type { Memory } from './memory.ts';
+import type { Budget, UsageCounter } from './models/budget.ts';
+import type { ClaudeCliOptions } from './models/claude-cli.ts';
+import type { LanguageModel } from './models/language-model.ts';
+import type { Reranker } from './recall/reranking.ts';
+import { createHealth, type Health } from './storage/health.ts';
+
+const SNAPSHOTS = 20;
+/** A model that takes longer goes on loading, and queries run without vectors meanwhile. */
+const WARM_MS = 1_000;
+const NO_CORPUS: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
+
+export interface OpenMemoryOptions {
+  readonly env: NodeJS.ProcessEnv;
+  readonly config: Config;
+  readonly paths: HomePaths;
+  readonly redactor: Redactor;
+  readonly budget: Budget;
+  /** Counts the use of the models. */
+  readonly usage: UsageCounter;
+  /** What `claude -p` gets in its environment. */
+  readonly claudeEnvironment: ClaudeCliOptions['environment'];
+  readonly log: Log;
+}
+
+/**
+ * Opens journal, files, index and models, and composes memory over them. Modules load here and not before: a native
+ * part that fails to load must cost memory, never the proxy.
+ */
+export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
+  const { env, config, paths, redactor, log } = parts;
+  const { createMemory } = await import('./memory.ts');
+  const { openJournal } = await import('./storage/fs/turn-log.ts');
+  const { openNodeFiles } = await import('./storage/fs/node-files.ts');
+  const { openIndexHome } = await import('./search/lancedb/open-index.ts');
+  const { createEmbedderWithTimeout } = await import('./embeddings/embedder-with-timeout.ts');
+  const { createLocalModel } = await import('./compaction/rules-model.ts');
+  const { createProjectOf } = await import('./storage/fs/git-project.ts');
+  const { createSourceFiles } = await import('./storage/fs/project-files.ts');
+  const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
+  const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
+  const { openDreamFiles } = await import('./storage/fs/change-files.ts');
+  const { createClosedSessionsFile } = await import('./storage/fs/closed-sessions-file.ts');
+  const { createIdSetFile } = await import('./storage/fs/id-set-file.ts');
+
+  const health = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
+  const { report, watched } = health;
+  const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
+  const withTimeout = (one: Embedder): Embedder =>
+    createEmbedderWithTimeout(one, {
+      queryMs: config.embedding.queryMs,
+      report: (message) => log.warn('embedding timed out', { message }),
+    });
+  const embedder = withTimeout(working);
+  const warm = working.embedQuery('first words', NO_CORPUS).catch(() => undefined);
+  // LanceDB leaves an empty folder among the temporary files of each process.
+  const opened = await withTempDir(env, path.join(paths.runDir, 'tmp'), () =>
+    openIndexHome({
+      dir: paths.indexDir,
+      embedder,
+      now: systemClock.now,
+      report,
+      embedderOf: (id) => embedderOf(id, paths, withTimeout),
+      unembedded: (error) => log.warn('texts were indexed by their words only', { error }),
+    }),
+  );
+  if (opened.rebuilt && opened.reason !== 'new') log.warn('the index is rebuilt', { reason: opened.reason });
+  const journal = await openJournal({ dir: paths.journalDir, report });
+  const nodeFiles = await openNodeFiles(paths);
+  const memory = await createMemory({
+    config,
+    journal: watched(journal, paths.journalDir, ['append', 'read']),
+    nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
+    index: watched(opened.index, paths.indexDir, ['upsert', 'removeNodes', 'search']),
+    model: await languageModel(parts),
+    local: createLocalModel({ embedder }),
+    ...(await rerankerOf(parts, watched)),
+    quota: parts.budget,
+    redactor,
+    projectOf: createProjectOf(systemClock.now),
+    sources: createSourceFiles({ now: systemClock.now }),
+    forgotten: createIdSetFile(path.join(paths.journalDir, 'forgotten')),
+    dismissed: createIdSetFile(path.join(paths.journalDir, 'dismissed')),
+    closings: createClosedSessionsFile(path.join(paths.journalDir, 'closed')),
+    snapshots: await openSnapshotFiles({
+      dir: paths.snapshotsDir,
+      most: SNAPSHOTS,
+      now: systemClock.now,
+      randomHex: () => randomBytes(8).toString('hex'),
+    }),
+    dreams: await openDreamFiles(paths.dreamDir),
+    watch: createNodeWatch({ ...paths, report }),
+    clock: systemClock,
+    log,
+    randomHex: () => randomBytes(8).toString('hex'),
+  });
+  await Promise.race([warm, after(WARM_MS, undefined, { ref: false })]);
+  await warmUp(memory, log);
+  const { maintenance } = memory;
+  return {
+    ...memory,
+    maintenance: {
+      ...maintenance,
+      status: () => {
+        const status = maintenance.status();
+        return { ...status, problems: [...health.problems(), ...status.problems] };
+      },
+      close: async () => {
+        await maintenance.close();
+        await embedder.close();
+      },
+    },
+  };
+}
+
+/** The first search starts the embedding thread and reads the index, which no prompt should wait for. */
+async function warmUp(memory: Memory, log: Log): Promise<void> {
+  try {
+    await memory.recall.search('first words', { top: 1 });
+  } catch (error) {
+    log.warn('the first search failed', { error });
+  }
+}
+
+async function rerankerOf(
+  { env, config, paths, redactor }: OpenMemoryOptions,
+  watched: Health['watched'],
+): Promise<{ readonly reranker?: Reranker }> {
+  if (config.rerank.mode === 'off') return {};
+  const { createEndpointReranker } = await import('./recall/endpoint-reranker.ts');
+  const reranker = createEndpointReranker({ ...config.rerank, env, cwd: paths.home, redact: redactor.text });
+  return { reranker: watched(reranker, 'reranker', ['score']) };
+}
+
+async function languageModel(parts: OpenMemoryOptions): Promise<LanguageModel | null> {
+  const { env, config, paths, redactor, usage, claudeEnvironment, log } = parts;
+  if (config.llm !== 'claude' && config.llm !== 'openai') return null;
+  const cwd = path.join(paths.runDir, 'model');
+  await ensureDir(cwd);
+  const shared = { cwd, redact: redactor.text, now: systemClock.now, ledger: usage, log };
+  if (config.llm === 'openai') {
+    const { createOpenAiEndpoint } = await import('./models/openai.ts');
+    const { model, sensorModel, ...endpoint } = config.openai;
+    const models = { ...config.models, summarizer: model, sensor: sensorModel || model, detail: sensorModel || model };
+    return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
+  }
+  const { createClaudeCli } = await import('./models/claude-cli.ts');
+  return createClaudeCli({
+    ...shared,
+    bin: config.claudeBin,
+    models: config.models,
+    environment: claudeEnvironment,
+  });
+}
+
+/** The variables that name the folder of temporary files. */
+const TEMP_VARIABLES = ['TMPDIR', 'TMP', 'TEMP'] as const;
+
+/**
+ * Runs `work` with the emptied `dir` as the folder of temporary files, so that the next start removes what native code
+ * leaves there.
+ *
+ * @param env  the process's own environment; restored when this resolves
+ */
+export async function withTempDir<T>(env: NodeJS.ProcessEnv, dir: string, work: () => Promise<T>): Promise<T> {
+  await rm(dir, { recursive: true, force: true });
+  await ensureDir(dir);
+  const before = TEMP_VARIABLES.map((name) => [name, env[name]] as const);
+  for (const name of TEMP_VARIABLES) env[name] = dir;
+  try {
+    return await work();
+  } finally {
+    for (const [name, value] of before) {
+      if (value === undefined) delete env[name];
+      else env[name] = value;
+    }
+  }
+}

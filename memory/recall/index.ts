@@ -1,0 +1,6 @@
+export { documentText } from '../ingest/chunk-document.ts';
+export { FOREIGN } from '../ingest/turn-trust.ts';
+export { parseFileLink } from '../model/file-link.ts';
+export { neutralLine } from '../text/sanitize-line.ts';
+export { contentTags, terseMeta } from '../text/system-tags.ts';
+export { memoryLine, provenance } from './format-memory.ts';
