@@ -11,13 +11,13 @@ import { RENEWAL_DAYS } from './renewal.ts';
 import * as store from './store.ts';
 
 export { type Bundle, bundleFile, userCaFile } from './bundle.ts';
-export { inspectRenewal as inspectOverlap, type Renewal as Overlap } from './renewal.ts';
-export type { LeafProblem as LeafDoubt } from './store.ts';
-export { inspectMachine as thisMachine, type TrustPlan, type TrustStore, trustStores } from './trust/index.ts';
+export { inspectRenewal, type Renewal } from './renewal.ts';
+export type { LeafProblem } from './store.ts';
+export { inspectMachine, type TrustPlan, type TrustStore, trustStores } from './trust/index.ts';
 export {
   distrustRoots,
-  inspectTrust as trustState,
-  listTrustedStores as trustedStores,
+  inspectTrust,
+  listTrustedStores,
   trustRoot,
 } from './trust/trust-registry.ts';
 

@@ -1,5 +1,6 @@
 import { mkdir, readFile, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { backUp, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
@@ -17,6 +18,7 @@ import {
 import { migrateRecords } from './migrate-records.ts';
 
 const OWNER_ONLY = 0o600;
+const lockRecord = createMutex();
 
 export interface EditPlan {
   readonly name: EditName;
@@ -148,8 +150,9 @@ export async function removeOwnFile(paths: HomePaths, file: string): Promise<voi
   await removeCreatedDirs(paths, path.dirname(file));
 }
 
+/** One at a time: of two that migrate records at once, the second would read what is left of them. */
 async function loadInstalls(paths: HomePaths): Promise<Installs> {
-  return migrateRecords(paths, await readInstalls(paths));
+  return lockRecord(async () => migrateRecords(paths, await readInstalls(paths)));
 }
 
 function holdsToken(edited: EditedFile): boolean {

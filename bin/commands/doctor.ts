@@ -39,7 +39,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const { statusReport } = await import('../../engine/api/status-report.ts');
   const { checkCerts } = await import('../doctor/certs.ts');
   const { checkTrust } = await import('../doctor/trust.ts');
-  const { thisMachine, trustStores } = await import('../../certs/index.ts');
+  const { inspectMachine, trustStores } = await import('../../certs/index.ts');
 
   const config = await context.config().catch((error: unknown) => messageOf(error));
   const { guard, problem } = await daemon.askedGuard(paths);
@@ -53,7 +53,7 @@ async function allChecks(context: Context): Promise<Check[]> {
       : good('config', paths.configFile),
     await machine.checkHome(paths),
     await checkCerts(paths, Date.now()),
-    await checkTrust(paths, trustStores(thisMachine(env, paths.runDir)), Date.now()),
+    await checkTrust(paths, trustStores(inspectMachine(env, paths.runDir)), Date.now()),
     daemon.checkEngine(report, problem),
     daemon.checkBuild(report),
     daemon.checkStore(report),

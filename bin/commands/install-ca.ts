@@ -60,8 +60,8 @@ function reportNext({ term }: Context, inSystem: boolean): void {
 }
 
 async function trustInSystem(context: Context, certs: Certs, flags: Flags): Promise<readonly SystemDone[]> {
-  const { thisMachine, trustStores } = await import('../../certs/index.ts');
-  const stores = trustStores(thisMachine(context.env, context.paths.runDir));
+  const { inspectMachine, trustStores } = await import('../../certs/index.ts');
+  const stores = trustStores(inspectMachine(context.env, context.paths.runDir));
   if (stores.length === 0) {
     throw new CometError(
       'trust_failed',
@@ -74,10 +74,10 @@ async function trustInSystem(context: Context, certs: Certs, flags: Flags): Prom
 }
 
 async function trustIn(store: TrustStore, context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
-  const { trustRoot, trustState } = await import('../../certs/index.ts');
+  const { trustRoot, inspectTrust } = await import('../../certs/index.ts');
   const { confirmed } = await import('../terminal/confirm.ts');
   const { paths, term } = context;
-  const state = await trustState(paths, store, certs.fingerprint);
+  const state = await inspectTrust(paths, store, certs.fingerprint);
   const plan = await store.describe(certs.rootFile, state.former);
   const done = { ...plan, name: store.name };
   if (state.holdsCurrent && state.former.length === 0) {

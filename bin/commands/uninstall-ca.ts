@@ -8,11 +8,11 @@ export function registerUninstallCa(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc uninstall-ca')
     .action(async (flags: { json?: boolean }) => {
-      const { distrustRoots, removeCerts, thisMachine, trustStores } = await import('../../certs/index.ts');
+      const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
       const { revertSettings } = await import('../../install/claude-code/index.ts');
       const { env, paths, term } = context;
       const settings = await revertSettings(paths);
-      const { stores, unreachable } = await distrustRoots(paths, trustStores(thisMachine(env, paths.runDir)));
+      const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
       const removed = await removeCerts(paths);
       for (const id of unreachable) {
         term.say(`comet-cc: the ${id} store was told to trust our root and cannot be looked into now; remove it there`);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { readdir, rm, rmdir } from 'node:fs/promises';
 import path from 'node:path';
-import { distrustRoots, thisMachine, trustedStores, trustStores } from '../../certs/index.ts';
+import { distrustRoots, inspectMachine, listTrustedStores, trustStores } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { homeEntries } from '../../common/paths.ts';
 import { guardStatus } from '../../engine/lifecycle/control.ts';
@@ -78,9 +78,9 @@ export function uninstallSteps(context: Context, { keepMemory, log }: UninstallO
     },
     {
       id: 'system',
-      present: async () => (await trustedStores(paths)).map((store) => `root of comet-cc in the ${store} store`),
+      present: async () => (await listTrustedStores(paths)).map((store) => `root of comet-cc in the ${store} store`),
       async undo() {
-        const { unreachable } = await distrustRoots(paths, trustStores(thisMachine(env, paths.runDir)));
+        const { unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
         if (unreachable.length === 0) return;
         const stores = unreachable.join(', ');
         throw new CometError(

@@ -1,4 +1,4 @@
-import { inspectOverlap, type LeafDoubt, loadLeaf, type Overlap } from '../../certs/index.ts';
+import { inspectRenewal, type LeafProblem, loadLeaf, type Renewal } from '../../certs/index.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { bad, type Check, good } from './check.ts';
 
@@ -10,7 +10,7 @@ export async function checkCerts(paths: HomePaths, nowMs: number): Promise<Check
   const state = loadLeaf(paths, nowMs);
   if (state.kind === 'refused') return refused(paths, state);
   const { notAfterMs } = state.leaf;
-  const overlap = await inspectOverlap(paths, nowMs);
+  const overlap = await inspectRenewal(paths, nowMs);
   const until = `valid until ${new Date(notAfterMs).toISOString().slice(0, 10)}`;
   const bundle = bundleTrouble(overlap);
   if (bundle !== '') return bad('certs', `${until}, but ${bundle}`, `${AGAIN}, then restart Claude Code`);
@@ -22,7 +22,7 @@ export async function checkCerts(paths: HomePaths, nowMs: number): Promise<Check
   return good('certs', `${until}, key is private${renewal}`);
 }
 
-function bundleTrouble({ bundle }: Overlap): string {
+function bundleTrouble({ bundle }: Renewal): string {
   switch (bundle) {
     case 'whole':
       return '';
@@ -35,7 +35,7 @@ function bundleTrouble({ bundle }: Overlap): string {
   }
 }
 
-function refused(paths: HomePaths, { reason, file }: { readonly reason: LeafDoubt; readonly file: string }): Check {
+function refused(paths: HomePaths, { reason, file }: { readonly reason: LeafProblem; readonly file: string }): Check {
   if (reason === 'missing') return bad('certs', `not made yet: ${file} is missing`, AGAIN);
   const detail = `${file}: ${reason.replaceAll('_', ' ')}; requests go past comet-cc`;
   switch (reason) {

@@ -1,4 +1,4 @@
-import { inspectOverlap, type TrustStore, trustState } from '../../certs/index.ts';
+import { inspectRenewal, inspectTrust, type TrustStore } from '../../certs/index.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { bad, type Check, good } from './check.ts';
 
@@ -9,9 +9,9 @@ export async function checkTrust(paths: HomePaths, stores: readonly TrustStore[]
   const troubles: string[] = [];
   const trusting: string[] = [];
   try {
-    const { fingerprint } = await inspectOverlap(paths, nowMs);
+    const { fingerprint } = await inspectRenewal(paths, nowMs);
     for (const store of stores) {
-      const { holdsCurrent, wasAsked, former } = await trustState(paths, store, fingerprint);
+      const { holdsCurrent, wasAsked, former } = await inspectTrust(paths, store, fingerprint);
       if (holdsCurrent) trusting.push(store.name);
       else if (wasAsked && former.length === 0) troubles.push(`${store.name} no longer holds the root`);
       if (former.length > 0) troubles.push(`${store.name} holds ${former.length} older of our roots`);

@@ -3,8 +3,14 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type HomePaths, homeEntries, homePaths } from '../../../common/paths.ts';
 import { hookCommands } from '../../../install/claude-code/hook-entries.ts';
-import { installHooks, uninstallHooks } from '../../../install/claude-code/hooks.ts';
-import { editSettings, inspectSettings, planSettings, revertSettings } from '../../../install/claude-code/settings.ts';
+import { findHookedFiles, installHooks, uninstallHooks } from '../../../install/claude-code/hooks.ts';
+import {
+  editSettings,
+  findEditedSettings,
+  inspectSettings,
+  planSettings,
+  revertSettings,
+} from '../../../install/claude-code/settings.ts';
 import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/index.ts';
 import recorded from '../../fixtures/installs-0.1.0.json' with { type: 'json' };
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -76,6 +82,19 @@ describe.each(SCENARIOS)('an installation of 0.1.0: $name', (scenario) => {
     expect(await readTree(dir)).toEqual(scenario.undone);
     expect(await readdir(paths.home)).toEqual([]);
   });
+});
+
+it('loses nothing where several readers migrate at once', async () => {
+  const { paths } = await restore(SCENARIOS.find(({ name }) => name === 'variables, then hooks') as Scenario);
+  const found = await Promise.all([
+    findHookedFiles(paths, []),
+    findEditedSettings(paths),
+    inspectEditors(paths, null),
+    findHookedFiles(paths, []),
+    findEditedSettings(paths),
+  ]);
+  expect(found.map((each) => (each ?? []).length > 0)).toEqual([true, true, false, true, true]);
+  expect(await readdir(paths.home)).toEqual(['installs.json']);
 });
 
 it('leaves everything unchanged where a record of 0.1.0 is damaged', async () => {

@@ -16,7 +16,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { ensureCerts, removeCerts, type TrustStore, thisMachine, trustStores } from '../../../../certs/index.ts';
+import { ensureCerts, inspectMachine, removeCerts, type TrustStore, trustStores } from '../../../../certs/index.ts';
 import { issue } from '../../../../certs/leaf.ts';
 import { createDebianTrust } from '../../../../certs/trust/linux.ts';
 import { homePaths } from '../../../../common/paths.ts';
@@ -180,7 +180,7 @@ it('asks for sudo only where it is needed, and names a missing root', async () =
 it.runIf(mayUseRealStore)(
   'the store of this very machine takes the root, and is byte-identical after the removal',
   async () => {
-    const [trust] = trustStores(thisMachine({ PATH: process.env['PATH'], HOME: dir }, dir));
+    const [trust] = trustStores(inspectMachine({ PATH: process.env['PATH'], HOME: dir }, dir));
     const both = (): string[] => [...snapshot('/etc/ssl/certs'), ...snapshot('/usr/local/share/ca-certificates')];
     const before = both();
     try {

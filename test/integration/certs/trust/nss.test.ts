@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type TrustStore, thisMachine, trustStores } from '../../../../certs/index.ts';
+import { inspectMachine, type TrustStore, trustStores } from '../../../../certs/index.ts';
 import { issue } from '../../../../certs/leaf.ts';
 
 let dir: string;
@@ -15,7 +15,7 @@ beforeEach(() => {
 afterEach(() => rmSync(dir, { recursive: true, force: true }));
 
 const nssOf = (home: string): TrustStore | undefined =>
-  trustStores(thisMachine({ PATH: process.env['PATH'], HOME: home }, dir)).find(({ id }) => id === 'nss');
+  trustStores(inspectMachine({ PATH: process.env['PATH'], HOME: home }, dir)).find(({ id }) => id === 'nss');
 
 it('is no store of a user without a database', () => {
   expect(nssOf(dir)).toBeUndefined();

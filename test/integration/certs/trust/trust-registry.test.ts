@@ -2,7 +2,14 @@ import { existsSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync }
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { type Certs, distrustRoots, ensureCerts, removeCerts, trustRoot, trustState } from '../../../../certs/index.ts';
+import {
+  type Certs,
+  distrustRoots,
+  ensureCerts,
+  inspectTrust,
+  removeCerts,
+  trustRoot,
+} from '../../../../certs/index.ts';
 import { CometError } from '../../../../common/errors.ts';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import { createMemoryTrust, type MemoryTrust } from '../../../helpers/trust.ts';
@@ -31,7 +38,7 @@ describe('a root that a store was told to trust', () => {
     const certs = await issue();
     await trustRoot(paths, store, certs.rootFile);
     expect(statSync(record()).mode & 0o777).toBe(0o600);
-    expect(await trustState(paths, store, certs.fingerprint)).toEqual({
+    expect(await inspectTrust(paths, store, certs.fingerprint)).toEqual({
       holdsCurrent: true,
       wasAsked: true,
       former: [],
@@ -52,14 +59,14 @@ describe('a root that a store was told to trust', () => {
     if (!reissue) await issue(nowMs + 370 * DAY_MS);
     const second = await issue(nowMs + laterMs, reissue);
     expect(second.fingerprint).not.toBe(first.fingerprint);
-    expect(await trustState(paths, store, second.fingerprint)).toEqual({
+    expect(await inspectTrust(paths, store, second.fingerprint)).toEqual({
       holdsCurrent: false,
       wasAsked: true,
       former: [first.fingerprint],
     });
     await trustRoot(paths, store, second.rootFile);
     expect([...store.held]).toEqual([second.fingerprint]);
-    expect((await trustState(paths, store, second.fingerprint)).former).toEqual([]);
+    expect((await inspectTrust(paths, store, second.fingerprint)).former).toEqual([]);
   });
 
   it('goes at the end though another one is in force, and though no certificates are left', async () => {
@@ -77,7 +84,7 @@ describe('a root that a store was told to trust', () => {
     const second = await issue(nowMs, true);
     const broken = { ...store, install: () => Promise.reject(new Error('no')) };
     await expect(trustRoot(paths, broken, second.rootFile)).rejects.toThrow('no');
-    expect((await trustState(paths, store, second.fingerprint)).former).toEqual([first.fingerprint]);
+    expect((await inspectTrust(paths, store, second.fingerprint)).former).toEqual([first.fingerprint]);
     expect(await distrustRoots(paths, [createMemoryTrust('other')])).toEqual({ stores: [], unreachable: ['memory'] });
     expect(existsSync(record())).toBe(true);
     expect((await distrustRoots(paths, [store])).stores).toEqual([store.name]);
@@ -89,7 +96,7 @@ describe('a root that a store was told to trust', () => {
     await trustRoot(paths, store, certs.rootFile);
     const look = () => Promise.reject(new CometError('trust_failed', 'bad database'));
     const never = { ...createMemoryTrust('never'), isInstalled: look };
-    expect(await trustState(paths, never, certs.fingerprint)).toMatchObject({ holdsCurrent: false, wasAsked: false });
+    expect(await inspectTrust(paths, never, certs.fingerprint)).toMatchObject({ holdsCurrent: false, wasAsked: false });
     await expect(distrustRoots(paths, [{ ...store, isInstalled: look }])).rejects.toThrow('bad database');
     expect((await distrustRoots(paths, [never, store])).stores).toEqual([store.name]);
     expect(store.held.size).toBe(0);
