@@ -3,7 +3,6 @@ import { idleModel } from '../deferred.ts';
 import type { Context } from '../lifecycle/context.ts';
 import type { EngineState, GuardStatus } from '../lifecycle/control.ts';
 import { otherBuild } from '../lifecycle/version-skew.ts';
-import { NO_PAUSES } from '../policy/pauses.ts';
 import { engineClient } from './client.ts';
 import type { EngineStatus } from './contract.ts';
 import { type Costs, EMPTY_COSTS } from './costs.ts';
@@ -34,7 +33,7 @@ const NOTHING = {
   nodes: 0,
   reindex: null,
   dream: null,
-  paused: NO_PAUSES,
+  paused: { past: [], everywhere: null, projects: {} },
   problems: [],
 };
 const SILENT = { file: 'engine', message: 'it did not answer in time: what it counts is not known here; ask again' };
