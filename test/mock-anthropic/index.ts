@@ -11,7 +11,6 @@ import { addUp, type Totals } from './totals.ts';
 
 export type { Answer, AnswerBlock, Delivery } from './answer.ts';
 export { blocksOf, type Json } from './json.ts';
-export type { Refusal } from './refusal.ts';
 export { newestPrompt, type ServedRequest } from './request-record.ts';
 export { createJudge, type Judge, type Verdict } from './request-validator.ts';
 export { type Brain, echoBrain, roundOf, scriptedBrain } from './responder.ts';
