@@ -105,7 +105,7 @@ const BROKEN: readonly (readonly [string, (whole: Buffer) => Buffer])[] = [
 ];
 
 describe('a body that is', () => {
-  it.each(BROKEN)('row 34: %s goes as received, and is kept nowhere', async (_, broken) => {
+  it.each(BROKEN)('%s is forwarded unchanged and stored nowhere', async (_, broken) => {
     const marker = `unkept-${crypto.randomUUID()}`;
     for (const terminal of [plain, planned]) {
       const { bytes, headers } = withRaw(terminal, JSON.stringify(marker));

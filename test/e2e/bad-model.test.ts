@@ -65,7 +65,7 @@ describe('while claude', () => {
   }
 
   it.each(FAULTS)(
-    'row 48: %s, no request waits, local nodes are made, and status and doctor say it',
+    '%s, requests continue, rules write the nodes, and status and doctor name it',
     async (_, body, says) => {
       await install(body);
       // The pause after a failure is over with a restart.

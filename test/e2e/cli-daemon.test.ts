@@ -34,7 +34,7 @@ describe('start, stop, restart', () => {
     expect(second.engine.pid).toBe(first.engine.pid);
   });
 
-  it('row 12: leaves one daemon of many racing starts, all of which succeed', async () => {
+  it('leaves one daemon when many starts race, and all of them succeed', async () => {
     // Each would else spend its time on keys of its own; two race for those below.
     await home.run(['env']);
     const starts = await Promise.all(Array.from({ length: RACERS }, () => home.run(['start', '--json'])));
@@ -104,7 +104,7 @@ describe('start, stop, restart', () => {
     expect((await home.run(['status'])).code).toBe(3);
   });
 
-  it('row 13: takes over what a killed daemon left behind', async () => {
+  it('takes over the files of a killed daemon', async () => {
     const { pid, engine } = (await home.json(['start', '--json'])) as Status;
     process.kill(pid as number, 'SIGKILL');
     process.kill(engine.pid as number, 'SIGKILL');

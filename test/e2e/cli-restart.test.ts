@@ -113,7 +113,7 @@ it('a restart after an upgrade lets a running stream end, keeps the port, and th
   expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).body.toString()).toBe('{"a":1}');
 });
 
-it('row 59: a daemon that slept is healthy within 2 s of its waking, although its connections died meanwhile', async () => {
+it('a daemon is healthy within 2 s after the machine slept', async () => {
   const before = (await home.json(['start', '--json'])) as Status;
   const { via, ca } = await way();
   expect((await ask(via, ca, { headers: CLIENT, body: '{"a":1}' })).status).toBe(200);

@@ -98,7 +98,7 @@ describe('run', () => {
     expect(argv.join(' ')).not.toContain(new URL(env['HTTPS_PROXY'] as string).password);
   });
 
-  it('row 10: starts a killed guard again on the same port while the command runs', async () => {
+  it('starts a killed guard again on the same port while the command runs', async () => {
     const running = home.spawn(['run', 'node', '-e', 'console.log("ready"); setInterval(() => {}, 1000)']);
     await running.printed('ready');
     const before = (await home.json(['status', '--json'])) as { pid: number; proxy: { port: number } };

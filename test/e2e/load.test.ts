@@ -179,7 +179,7 @@ describe('one daemon', () => {
     expect(now.engine).toMatchObject({ state: 'healthy', restarts: 0 });
   });
 
-  it('row 29: a new request among a thousand idle tunnels is served at once, and they leave nothing behind', async () => {
+  it('serves a new request at once among a thousand idle tunnels, and leaks none', async () => {
     const held = new Set<net.Socket>();
     const far = net.createServer((socket) => held.add(socket.on('error', () => {})));
     await once(far.listen(0, '127.0.0.1'), 'listening');

@@ -51,7 +51,7 @@ const COMMANDS = (session: string): readonly string[][] => [
   ['resume'],
 ];
 
-it('row 69: nothing of what is remembered is obeyed by a terminal, whichever command or MCP tool shows it', async () => {
+it('stored control sequences do nothing in a terminal, in any command or MCP tool', async () => {
   const rig = await createLiveRig({ COMET_CC_LOG_LEVEL: 'debug' }, () => ({
     kind: 'message',
     blocks: [{ type: 'text', text: said('answer') }],

@@ -56,7 +56,7 @@ describe.runIf(CAN_MOUNT)('a disk', () => {
     disk.close();
   });
 
-  it('row 53: that becomes read-only costs memory only; a start on it says so, and run runs the command', async () => {
+  it('that becomes read-only costs memory only, and doctor names it', async () => {
     disk.readOnly(true);
     expect(await trimmed(rig, terminal)).toBe(true);
     await openTerminal(rig).say('a word that is not kept');
@@ -73,7 +73,7 @@ describe.runIf(CAN_MOUNT)('a disk', () => {
     expect(await trimmed(rig, terminal)).toBe(true);
   });
 
-  it('row 51: that is full costs what is new of memory, is named, and all goes on once there is room', async () => {
+  it('that is full costs new memories only, is named, and is used again once it has room', async () => {
     await rig.flush();
     const { engine, problems: before } = await rig.status();
     expect(before).toEqual([]);
@@ -98,7 +98,7 @@ describe.runIf(CAN_MOUNT)('a disk', () => {
 });
 
 describe.runIf(CAN_LIMIT)('an engine', () => {
-  it('row 52: that may write no larger files, then open no more, costs memory only, and recovers', async () => {
+  it('that reaches its limits for file size and open files loses memory only, and recovers', async () => {
     const rig = await createLiveRig();
     undo.push(() => rig.close());
     const terminal = openTerminal(rig);
@@ -127,7 +127,7 @@ describe.runIf(CAN_LIMIT)('an engine', () => {
   });
 });
 
-it('row 65: a home of a newer program is replayed from and never written to', async () => {
+it('the plans of a home that a newer program wrote are replayed, and the home is not written to', async () => {
   const rig = await createLiveRig();
   undo.push(() => rig.close());
   const terminal = openTerminal(rig);

@@ -23,13 +23,13 @@ async function timed(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe('an engine in trouble', () => {
-  it('row 01: a rewriter that throws costs memory; the request goes out as it came', async () => {
+  it('sends the request unchanged when the rewriter throws', async () => {
     rig = await startFaultRig({ COMET_FAULT: 'rewrite:throw' });
     expect((await rig.intercepted(ODD)).body.toString()).toBe(ODD);
     expect((await rig.status()).requests).toMatchObject({ total: 1, failed_open: 1 });
   });
 
-  it('row 02: a rewriter that hangs is given up on within its deadline; the request goes out as it came', async () => {
+  it('sends the request unchanged when the rewriter exceeds its deadline', async () => {
     rig = await startFaultRig({ COMET_FAULT: 'rewrite:hang@2', COMET_CC_TRIM_DEADLINE_MS: '400' });
     await rig.intercepted(ODD);
     const tookMs = await timed(async () => expect((await rig.intercepted(ODD)).body.toString()).toBe(ODD));
@@ -38,7 +38,7 @@ describe('an engine in trouble', () => {
     expect((await rig.status()).requests).toMatchObject({ total: 2, failed_open: 1 });
   });
 
-  it('row 03: killed while idle, the next CONNECT waits for the new engine; with none in 2 s it is tunnelled', async () => {
+  it('holds a CONNECT after an idle engine is killed, and tunnels after 2 s without a new one', async () => {
     rig = await startFaultRig({ COMET_CC_HOLD_MS: '60000' });
     await killed('SIGKILL');
     expect((await rig.intercepted(ODD)).body.toString()).toBe(ODD);
@@ -59,7 +59,7 @@ describe('an engine in trouble', () => {
     process.kill(engine.pid, 'SIGCONT');
   });
 
-  it('row 04: killed in mid-stream, the stream is cut without a word more, and a retry is answered', async () => {
+  it('closes the stream when the engine is killed, and answers the retry', async () => {
     rig = await startFaultRig();
     const stream = await rig.stream();
     await killed('SIGKILL');
@@ -67,7 +67,7 @@ describe('an engine in trouble', () => {
     expect((await rig.either(ODD)).body.toString()).toBe(ODD);
   });
 
-  it.each(['SIGABRT', 'SIGSEGV'] as const)('row 05: %s in mid-stream is as a kill', async (signal) => {
+  it.each(['SIGABRT', 'SIGSEGV'] as const)('closes the stream on %s and starts another engine', async (signal) => {
     rig = await startFaultRig();
     const stream = await rig.stream();
     const pid = await killed(signal);
@@ -77,7 +77,7 @@ describe('an engine in trouble', () => {
     expect((await rig.intercepted(ODD)).status).toBe(200);
   });
 
-  it('row 06: out of memory in mid-stream is as a kill, and the engine comes back', async () => {
+  it('closes the stream when it runs out of memory, and starts another engine', async () => {
     rig = await startFaultRig({ COMET_FAULT: 'rewrite:oom@2', NODE_OPTIONS: '--max-old-space-size=96' });
     const stream = await rig.stream();
     const lost = rig.intercepted(ODD);
@@ -88,7 +88,7 @@ describe('an engine in trouble', () => {
     expect(engine.restarts).toBe(1);
   });
 
-  it('row 08: a blocked event loop is noticed, and new work is tunnelled', async () => {
+  it('tunnels new requests while its event loop is blocked', async () => {
     rig = await startFaultRig({ COMET_FAULT: 'rewrite:block', COMET_CC_HOLD_MS: '500' });
     const { pid } = (await rig.status()).engine;
     const blocked = rig.intercepted(ODD);
@@ -101,7 +101,7 @@ describe('an engine in trouble', () => {
     expect((await rig.statusUntil(({ engine }) => engine.state === 'healthy')).engine.restarts).toBe(0);
   });
 
-  it('row 09: in a crash loop it is left alone, everything is tunnelled at once, and doctor says so', async () => {
+  it('tunnels at once in a crash loop, which doctor reports', async () => {
     rig = await startFaultRig({ COMET_FAULT: 'start:exit', COMET_CC_HOLD_MS: '100000' });
     expect(rig.started).toMatchObject({ code: 1, stderr: expect.stringContaining('ends again and again') });
     const tookMs = await timed(async () => expect((await rig.tunnelled(ODD)).body.toString()).toBe(ODD));

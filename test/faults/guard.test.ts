@@ -12,7 +12,7 @@ import { control } from '../helpers/guard-rig.ts';
 import { createLiveRig, longTalk, openTerminal } from '../helpers/live-rig.ts';
 import { ANSWERS, stubClaude } from '../helpers/stub-claude.ts';
 
-it('row 14: stop believes the socket, and touches no process whose id it is told', async () => {
+it('stop kills no process that reuses the recorded process id', async () => {
   const home = await createTestHome();
   const socket = path.join(home.home, 'run', 'guard.sock');
   await home.json(['start', '--json']);
@@ -43,7 +43,7 @@ it('row 14: stop believes the socket, and touches no process whose id it is told
   }
 });
 
-it('row 16: a second SIGTERM ends a draining daemon at once, and its store opens again', async () => {
+it('a second SIGTERM ends a draining daemon at once, and its store opens again', async () => {
   const rig = await startFaultRig();
   try {
     const { pid } = await rig.status();
@@ -70,34 +70,31 @@ it('row 16: a second SIGTERM ends a draining daemon at once, and its store opens
   }
 });
 
-it.runIf(process.platform === 'linux')(
-  'row 17: neither the engine nor claude -p holds the port of the guard',
-  async () => {
-    const stub = stubClaude(`
+it.runIf(process.platform === 'linux')('no child of the guard inherits its listening socket', async () => {
+  const stub = stubClaude(`
 const links = fs.readdirSync('/proc/self/fd').map((fd) => { try { return fs.readlinkSync('/proc/self/fd/' + fd); } catch { return ''; } });
 fs.writeFileSync(__dirname + '/fds.json', JSON.stringify(links));
 ${ANSWERS}`);
-    const rig = await createLiveRig({ COMET_CC_LLM: 'claude', COMET_CC_CLAUDE_BIN: stub.bin });
-    try {
-      await longTalk(rig, openTerminal(rig), { topic: 'service', turns: 4 });
-      await rig.flush();
-      const { pid, engine } = await rig.status();
-      const listening = (of: number): string[] => socketsOf(of).filter((link) => listeners().has(link));
-      const [ofGuard, ofEngine] = [listening(pid), listening(engine.pid)];
-      expect(ofGuard).toHaveLength(1);
-      expect(ofEngine).toHaveLength(1);
-      expect(ofEngine).not.toEqual(ofGuard);
-      const ofChild = JSON.parse(readFileSync(path.join(stub.dir, 'fds.json'), 'utf8')) as string[];
-      expect(ofChild.length).toBeGreaterThan(2);
-      expect(ofChild.filter((link) => [...ofGuard, ...ofEngine].includes(link))).toEqual([]);
-    } finally {
-      await rig.close();
-      stub.dispose();
-    }
-  },
-);
+  const rig = await createLiveRig({ COMET_CC_LLM: 'claude', COMET_CC_CLAUDE_BIN: stub.bin });
+  try {
+    await longTalk(rig, openTerminal(rig), { topic: 'service', turns: 4 });
+    await rig.flush();
+    const { pid, engine } = await rig.status();
+    const listening = (of: number): string[] => socketsOf(of).filter((link) => listeners().has(link));
+    const [ofGuard, ofEngine] = [listening(pid), listening(engine.pid)];
+    expect(ofGuard).toHaveLength(1);
+    expect(ofEngine).toHaveLength(1);
+    expect(ofEngine).not.toEqual(ofGuard);
+    const ofChild = JSON.parse(readFileSync(path.join(stub.dir, 'fds.json'), 'utf8')) as string[];
+    expect(ofChild.length).toBeGreaterThan(2);
+    expect(ofChild.filter((link) => [...ofGuard, ...ofEngine].includes(link))).toEqual([]);
+  } finally {
+    await rig.close();
+    stub.dispose();
+  }
+});
 
-it('row 55: a second engine of the same home is refused, and the first goes on', async () => {
+it('a second engine on the same home is refused, and the first continues', async () => {
   const rig = await startFaultRig();
   try {
     const second = fork(path.resolve('dist/bin/engine.js'), [], {

@@ -11,7 +11,7 @@ import { searched } from '../helpers/lane-hits.ts';
 
 const KILLS = 5;
 
-it('row 56: killed while it is tidied, the index opens as it was, with every row that was acknowledged', async () => {
+it('an index killed during compaction keeps every acknowledged row', async () => {
   const out = await mkdtemp(path.join(os.tmpdir(), 'comet-index-kill-'));
   const dir = path.join(out, 'index');
   const program = path.join(out, 'js/test/fixtures/programs/write-until-killed.js');

@@ -68,7 +68,7 @@ afterAll(async () => {
 it.each([
   ['the hooks end with 0 and say nothing in time', hooksKeepStill],
   ['the MCP server ends with 0 and speaks nothing but its protocol', mcpKeepsToItsProtocol],
-])('row 74: whatever comes in, %s', async (_, holds) => holds());
+])('malformed input of a hook or MCP server: %s', async (_, holds) => holds());
 
 async function hooksKeepStill(): Promise<void> {
   const still = { code: 0, stdout: '', stderr: '' };

@@ -277,7 +277,7 @@ async function killed(name: string, subject: Subject): Promise<number> {
   return subject.seeds;
 }
 
-it('row 49: killed at 450 points of their work, no store is unreadable and nothing acknowledged is lost', async () => {
+it('a store killed at any of 450 writes is readable and loses nothing acknowledged', async () => {
   let points = 0;
   points += await killed('journal', journalAndForgotten);
   points += await killed('nodes', nodeFiles);
@@ -287,7 +287,7 @@ it('row 49: killed at 450 points of their work, no store is unreadable and nothi
   expect(points).toBe(450);
 });
 
-it('row 64: killed at 50 points of an upgrade, a home is old or new, and an older program never opens one between', async () => {
+it('a home killed at any of 50 writes of an upgrade is old or new, and an older program refuses it in between', async () => {
   expect(await killed('migration', migration)).toBe(50);
 });
 

@@ -17,7 +17,7 @@ const FACTS = [
 const calm = new AbortController().signal;
 
 describe('memory', () => {
-  it('row 58: keeps order and loses nothing when the clock jumps a year, forward or back', async () => {
+  it('keeps order and loses nothing when the clock jumps a year', async () => {
     const disk = createDisk();
     const startMs = disk.nowMs;
     const ask = async (memory: Memory): Promise<string> => {
@@ -54,7 +54,7 @@ describe('memory', () => {
     }
   });
 
-  it('row 57: waits for no index: with one that stalls, turns are kept and may be cut at once', async () => {
+  it('keeps and cuts turns while the index stalls', async () => {
     const disk = createDisk();
     let release = (): void => {};
     const stalled = new Promise<void>((resolve) => {

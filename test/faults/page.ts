@@ -2,7 +2,7 @@ import { ROWS, type Row } from './rows.ts';
 
 const HEAD = `# Faults
 
-What may go wrong, what holds then, and the test that proves it, each named \`row NN: …\`. Printed by \`npm run docs:faults\`, which runs them all; a test checks that every row has one. Processes, sockets and disks are real; \`COMET_FAULT\` ([0023](decisions/0023-fault-injection.md)) makes what cannot be brought about from outside.
+What may fail, what still holds, and the test that proves it (\`test/faults/rows.ts\` names each). Printed by \`npm run docs:faults\`, which runs them all; a test checks that every row has one. Processes, sockets and disks are real; \`COMET_FAULT\` ([0023](decisions/0023-fault-injection.md)) makes what cannot be brought about from outside.
 
 | row | fault | promise | test | last result |
 |---|---|---|---|---|`;

@@ -3,8 +3,10 @@ export interface Row {
   readonly row: number;
   readonly fault: string;
   readonly promise: string;
-  /** The file whose test is named `row NN: …`; null where nothing can be tested yet, and `note` says why. */
+  /** Null where nothing can be tested yet, and `note` says why. */
   readonly file: string | null;
+  /** Name of the test in that file. */
+  readonly test?: string;
   /** Where the promise is weaker, other, or proven in another way than the row says. */
   readonly note?: string;
   /** In place of a test: `.ci/run` runs it and fails with it. */
@@ -24,6 +26,84 @@ const load = 'test/e2e/load.test.ts';
 const lance = 'test/integration/memory/search/lancedb/lance-index.test.ts';
 const leaf = 'test/integration/certs/ensure.test.ts';
 const daemon = 'test/e2e/cli-daemon.test.ts';
+
+/** The test of each row, by its number. */
+const TESTS: Readonly<Record<number, string>> = {
+  1: 'sends the request unchanged when the rewriter throws',
+  2: 'sends the request unchanged when the rewriter exceeds its deadline',
+  3: 'holds a CONNECT after an idle engine is killed, and tunnels after 2 s without a new one',
+  4: 'closes the stream when the engine is killed, and answers the retry',
+  5: 'closes the stream on %s and starts another engine',
+  6: 'closes the stream when it runs out of memory, and starts another engine',
+  7: 'tunnel after 2 s when the engine accepts a connection and never answers',
+  8: 'tunnels new requests while its event loop is blocked',
+  9: 'tunnels at once in a crash loop, which doctor reports',
+  10: 'starts a killed guard again on the same port while the command runs',
+  11: 'names a port that another program holds, and leaves that program alone',
+  12: 'leaves one daemon when many starts race, and all of them succeed',
+  13: 'takes over the files of a killed daemon',
+  14: 'stop kills no process that reuses the recorded process id',
+  15: 'finish a running stream after a stop, and tunnel new requests',
+  16: 'a second SIGTERM ends a draining daemon at once, and its store opens again',
+  17: 'no child of the guard inherits its listening socket',
+  18: 'survives a storm of cut connections among hundreds of idle tunnels, and leaks none',
+  19: 'is disconnected when it sends garbage instead of TLS',
+  20: 'is disconnected when its ClientHello never ends',
+  21: 'survives CONNECT %s',
+  22: 'answers 400 to CONNECT %s and writes no file',
+  23: 'tunnels bytes both ways over IPv4 and IPv6, with half-closed connections',
+  24: 'refuses to connect to itself under any name',
+  25: 'rejects %s',
+  26: 'is refused for %s, and never reaches the upstream',
+  27: 'is refused for %s before it reaches the upstream',
+  28: 'clients whose headers never end are disconnected while others are served',
+  29: 'serves a new request at once among a thousand idle tunnels, and leaks none',
+  30: 'in the middle of a stream ends the upstream request within 50 ms, and its turn is aborted',
+  31: 'in the middle of an upload that would be parsed forwards nothing',
+  32: 'or reads slowly holds back the upstream instead of filling memory',
+  33: 'of 32 MB arrive whole, parsed or beyond the cap',
+  34: '%s is forwarded unchanged and stored nowhere',
+  35: 'decodes %s while the client gets the original bytes',
+  36: 'with unknown events and split characters arrives byte for byte',
+  37: 'that %s gives a fast 502 with a hint',
+  38: 'may be silent for ten minutes, before its head and in its middle',
+  39: 'that cuts the stream cuts the client, adds no event, and stores no whole turn',
+  40: 'return a %i verbatim after one upstream request',
+  41: 'of 401 and its retry with a fresh token pass verbatim, and no token is stored',
+  42: 'that dies after the request was sent gets no second request',
+  43: 'that the client repeats until it is answered is one turn',
+  44: 'with an untrusted certificate gets no request',
+  45: 'is answered 501 when it asks for a WebSocket',
+  46: 'carry other hosts and, without an engine, the target (login %s)',
+  47: 'from our own claude -p loses its mark, is not rewritten, and is no turn',
+  48: '%s, requests continue, rules write the nodes, and status and doctor name it',
+  49: 'a store killed at any of 450 writes is readable and loses nothing acknowledged',
+  50: 'cut at any offset keeps every whole turn and appends the next one',
+  51: 'that is full costs new memories only, is named, and is used again once it has room',
+  52: 'that reaches its limits for file size and open files loses memory only, and recovers',
+  53: 'that becomes read-only costs memory only, and doctor names it',
+  54: 'a damaged or missing file gives a rebuilt index, and the damaged one is kept',
+  55: 'a second engine on the same home is refused, and the first continues',
+  56: 'an index killed during compaction keeps every acknowledged row',
+  57: 'keeps and cuts turns while the index stalls',
+  58: 'keeps order and loses nothing when the clock jumps a year',
+  59: 'a daemon is healthy within 2 s after the machine slept',
+  60: 'replaces an expired leaf',
+  61: 'is not served with a %s',
+  62: 'sessions with the old, both or the new root are served through a rotation',
+  63: 'a flood of errors keeps a log below 25 MB, private, without tokens, with the newest line',
+  64: 'a home killed at any of 50 writes of an upgrade is old or new, and an older program refuses it in between',
+  65: 'the plans of a home that a newer program wrote are replayed, and the home is not written to',
+  66: 'leaves %j untouched and reports it',
+  67: 'refuses %s as DNS rebinding and does nothing',
+  68: 'refuses %s as a forged request and does nothing',
+  69: 'stored control sequences do nothing in a terminal, in any command or MCP tool',
+  70: 'refuses a path that is a link or a file, and leaves it unchanged',
+  71: '%s: none is recalled unasked or in a system message, and none escapes its fence',
+  72: 'a secret split over deltas and socket reads is not stored',
+  73: '%s becomes %s',
+  74: 'malformed input of a hook or MCP server: %s',
+};
 
 export const ROWS: readonly Row[] = [
   row(1, 'rewriter throws', 'request goes out as it came, or as its plan has it', engine),
@@ -146,7 +226,7 @@ export const ROWS: readonly Row[] = [
     66,
     'settings.json that is no plain JSON',
     'untouched, said',
-    'test/integration/install/claude-code/ca-settings.test.ts',
+    'test/integration/install/claude-code/settings.test.ts',
   ),
   row(67, 'DNS rebinding, foreign Origin', '403', 'test/integration/engine/api/auth.test.ts'),
   row(68, 'CSRF by a simple POST', '403 or 415, no effect', 'test/integration/engine/api/auth.test.ts'),
@@ -184,5 +264,5 @@ export const ROWS: readonly Row[] = [
 ];
 
 function row(number: number, fault: string, promise: string, file: string | null, note?: string): Row {
-  return { row: number, fault, promise, file, ...(note === undefined ? {} : { note }) };
+  return { row: number, fault, promise, file, test: TESTS[number] as string, ...(note === undefined ? {} : { note }) };
 }

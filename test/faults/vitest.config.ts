@@ -7,7 +7,6 @@ export default defineConfig({
     include: [...new Set(ROWS.flatMap(({ file }) => (file === null ? [] : [file])))],
     setupFiles: ['test/helpers/loopback-only.ts', 'test/helpers/fixed-seed.ts'],
     reporters: ['default', './test/helpers/summary-reporter.ts'],
-    testNamePattern: /row \d\d: /,
     testTimeout: 60_000,
     hookTimeout: 60_000,
     maxWorkers: 2,

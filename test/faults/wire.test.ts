@@ -18,7 +18,7 @@ afterEach(() => {
 afterAll(removeRigCerts);
 
 describe('an answer', () => {
-  it('row 36: with events nobody knows and characters torn anywhere arrives byte for byte', async () => {
+  it('with unknown events and split characters arrives byte for byte', async () => {
     const events =
       'event: omen\nid: 7\ndata: {"näher":"€🜁"}\n\n: a comment\nevent: message_stop\ndata: {"type":"message_stop"}\n\n';
     const bytes = Buffer.from(events.repeat(3));
@@ -40,7 +40,7 @@ describe('an answer', () => {
     }
   });
 
-  it('row 38: that is silent for ten minutes, before its head and in its middle, is waited for', async () => {
+  it('may be silent for ten minutes, before its head and in its middle', async () => {
     let arrive: (response: ServerResponse) => void = () => {};
     const arrived = new Promise<ServerResponse>((resolve) => {
       arrive = resolve;
@@ -69,7 +69,7 @@ describe('an answer', () => {
     }
   });
 
-  it('row 41: of 401 and the retry with a fresh token pass verbatim, and no token is kept anywhere', async () => {
+  it('of 401 and its retry with a fresh token pass verbatim, and no token is stored', async () => {
     const tokens = ['old', 'new'].map((name) => `Bearer sk-ant-oat01-${name}-${randomBytes(24).toString('hex')}`);
     const refusal = '{"type":"error","error":{"type":"authentication_error","message":"OAuth token has expired"}}';
     const rig = await startFaultRig({ COMET_CC_LOG_LEVEL: 'debug' }, (request, response, body) => {
@@ -95,7 +95,7 @@ describe('an answer', () => {
 });
 
 describe('a request', () => {
-  it('row 43: that the client sends again until it is answered is one turn', async () => {
+  it('that the client repeats until it is answered is one turn', async () => {
     const tries: Answer[] = [
       { kind: 'error', status: 529, type: 'overloaded_error', message: 'Overloaded' },
       { kind: 'message', blocks: [{ type: 'text', text: 'This comes to no end' }], delivery: { cutAfterDeltas: 1 } },
@@ -123,7 +123,7 @@ describe('a request', () => {
     }
   });
 
-  it('row 47: of our own claude -p goes out as it came without its mark, and is no turn', async () => {
+  it('from our own claude -p loses its mark, is not rewritten, and is no turn', async () => {
     const rig = await createLiveRig();
     try {
       const terminal = openTerminal(rig);

@@ -249,7 +249,7 @@ describe('private spans', () => {
     ['a <private>b</private', 'a #'],
     ['a <private>b</priv\u200bate> c', 'a #'],
     ['<private><private>b</private>c</PRIVATE>d<private>e', '#d#'],
-  ])('row 73: %s becomes %s', (text, expected) => expect(shown(text)).toBe(expected));
+  ])('%s becomes %s', (text, expected) => expect(shown(text)).toBe(expected));
 });
 
 describe('settings', () => {

@@ -118,7 +118,7 @@ describe('ensureCerts', () => {
     expect(rootsIn(at('bundle.pem'))).toEqual([roots[1]]);
   });
 
-  it('row 60: issues anew when the leaf has expired', async () => {
+  it('replaces an expired leaf', async () => {
     const first = await ensure();
     const later = first.notAfterMs + DAY_MS;
     expect(loadLeaf(paths, later)).toMatchObject({ kind: 'refused', reason: 'expired' });
@@ -186,7 +186,7 @@ describe('the leaf', () => {
       },
     ],
     ['truncated certificate', 'damaged', () => writeFileSync(at('leaf.pem'), '-----BEGIN CERTIFICATE-----\nMIIB')],
-  ] as const)('row 61: is not served with a %s', async (_, reason, spoil) => {
+  ] as const)('is not served with a %s', async (_, reason, spoil) => {
     await ensure();
     spoil();
     const heard: string[] = [];

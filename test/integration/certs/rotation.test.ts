@@ -50,7 +50,7 @@ async function served(bundle: string): Promise<string> {
 const session = (): string => readFileSync(path.join(paths.certsDir, 'bundle.pem'), 'utf8');
 const ensure = () => ensureCerts(paths, { nowMs, userExtraCaFile: null });
 
-it('row 62: serves sessions with the old bundle, with both roots and with the new one, through a whole rotation', async () => {
+it('sessions with the old, both or the new root are served through a rotation', async () => {
   // The first generation is as old as it can be while OpenSSL, whose clock is the real one, still accepts it.
   const realMs = nowMs;
   nowMs = realMs - 394 * DAY_MS;

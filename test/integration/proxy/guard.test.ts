@@ -40,7 +40,7 @@ describe('the front door', () => {
     ['no token', ''],
     ['a wrong token', `Proxy-Authorization: Basic ${Buffer.from('comet-cc:nope').toString('base64')}\r\n`],
     ['another scheme', 'Proxy-Authorization: Bearer x\r\n'],
-  ])('row 25: stays closed to %s', async (_name, connectHeaders) => {
+  ])('rejects %s', async (_name, connectHeaders) => {
     const { via } = await world.start(quick);
     const { status, socket } = await connectThrough({ ...via, connectHeaders });
     expect(status).toBe(407);
@@ -58,7 +58,7 @@ describe('the front door', () => {
     'x:443/',
     '%00:1',
     'a\r\nHost: b:443',
-  ])('row 22: answers 400 to CONNECT %s and writes no file', async (authority) => {
+  ])('answers 400 to CONNECT %s and writes no file', async (authority) => {
     const { via } = await world.start(quick);
     const before = readdirSync(world.home, { recursive: true }).length;
     const { status, socket } = await connectThrough({ ...via, authority });
@@ -67,7 +67,7 @@ describe('the front door', () => {
     socket.destroy();
   });
 
-  it('row 23: tunnels bytes both ways, over IPv4 and IPv6, half-closed sides included', async () => {
+  it('tunnels bytes both ways over IPv4 and IPv6, with half-closed connections', async () => {
     const { guard, via } = await world.start(quick);
     for (const host of ['127.0.0.1', '::1']) {
       const echo = await echoServer(host);
@@ -95,7 +95,7 @@ describe('the front door', () => {
     echo.close();
   });
 
-  it('row 24: refuses to loop through itself, by whatever name', async () => {
+  it('refuses to connect to itself under any name', async () => {
     const { via, guard } = await world.start(quick);
     for (const host of ['127.0.0.1', 'localhost', '127.9.9.9', '[::ffff:127.0.0.1]']) {
       const { status, socket } = await connectThrough({ ...via, authority: `${host}:${via.port}` });
@@ -107,7 +107,7 @@ describe('the front door', () => {
     expect(guard.status().tunnels.total).toBe(0);
   });
 
-  it.each(['constructor:443', '__proto__:443', 'toString:443'])('row 21: survives CONNECT %s', async (authority) => {
+  it.each(['constructor:443', '__proto__:443', 'toString:443'])('survives CONNECT %s', async (authority) => {
     const { via } = await world.start({ ...quick, target: { host: 'localhost', port: 1 } });
     // Names resolve nowhere here: the tests may not look up foreign hosts.
     const { status, socket } = await connectThrough({ ...via, authority });
@@ -147,7 +147,7 @@ describe('the front door', () => {
     expect(await get('GET http://example.com/', AUTH)).toMatch(/^HTTP\/1\.1 400 /);
   });
 
-  it('row 18: survives a storm of cut connections and leaks none, among hundreds of idle tunnels', async () => {
+  it('survives a storm of cut connections among hundreds of idle tunnels, and leaks none', async () => {
     const { via, guard } = await world.start(quick);
     const echo = await echoServer('127.0.0.1');
     const authority = `127.0.0.1:${echo.port}`;

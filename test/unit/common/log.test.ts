@@ -23,7 +23,7 @@ const MB = 1024 * 1024;
 const sizeOf = (dir: string): number =>
   readdirSync(dir).reduce((sum, name) => sum + statSync(path.join(dir, name)).size, 0);
 
-it('row 63: a flood of errors stays below 25 MB for one log, in private files, without its bearer, newest line last', async () => {
+it('a flood of errors keeps a log below 25 MB, private, without tokens, with the newest line', async () => {
   const dir = await tempDir();
   const file = path.join(dir, 'engine.log');
   const redactor = createRedactor({ markKey: Buffer.alloc(32) });

@@ -106,13 +106,13 @@ describe('on a loopback port', () => {
     ['no token', { authorization: '' }, 401],
     ['the start of the token', { authorization: `Bearer ${TOKEN.slice(1)}` }, 401],
     ['the token as a password', { authorization: `Basic ${TOKEN}` }, 401],
-  ] as const)('row 67: refuses %s and does nothing', refused);
+  ] as const)('refuses %s as DNS rebinding and does nothing', refused);
 
   it.each([
     ['a form', { 'content-type': 'application/x-www-form-urlencoded' }, 415],
     ['plain text, as a simple request may send it', { 'content-type': 'text/plain' }, 415],
     ['no type at all', { 'content-type': '' }, 415],
-  ] as const)('row 68: refuses %s and does nothing', refused);
+  ] as const)('refuses %s as a forged request and does nothing', refused);
 
   it('changes nothing by GET, and answers no preflight', async () => {
     const named = { ...JSON_TYPE, ...BEARER, host: `127.0.0.1:${port}` };

@@ -192,7 +192,7 @@ describe("the engine's socket", () => {
     expect(await server.ownsPath()).toBe(false);
   });
 
-  it('row 70: refuses a path that is a link or a file, and leaves it as it is', async () => {
+  it('refuses a path that is a link or a file, and leaves it unchanged', async () => {
     const precious = path.join(dir, 'precious');
     await writeFile(precious, 'precious');
     await symlink(precious, socket);

@@ -79,7 +79,7 @@ describe('editing', () => {
   });
 
   it.each(['{ // a comment\n}', '{"a":1,}', '', '[]', '"text"', '{"env":[]}', '{"env":"x"}', '\ufeff{}'])(
-    'row 66: leaves %j untouched and says so',
+    'leaves %j untouched and reports it',
     async (text) => {
       writeFileSync(file, text);
       await expect(planSettings(file, OURS)).rejects.toMatchObject({

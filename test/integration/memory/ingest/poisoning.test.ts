@@ -81,7 +81,7 @@ const heldBy = (texts: readonly string[], payloads: readonly Payload[]): string[
 
 describe('200 payloads from the web, files, tools and MCP servers', () => {
   it.each(CARRIERS)(
-    'row 71: %s: none is passive or in a system channel; no fence is escaped',
+    '%s: none is recalled unasked or in a system message, and none escapes its fence',
     async (carrier) => {
       const memory = await remember();
       const payloads = poisonPayloads(200, CARRIERS.indexOf(carrier) + 71);

@@ -45,7 +45,7 @@ function pieces(text: string, cuts: readonly number[]): string[] {
   return at.slice(1).map((end, index) => text.slice(at[index], end));
 }
 
-it('row 72: a secret split over deltas, and over reads of the socket, is not kept', async () => {
+it('a secret split over deltas and socket reads is not stored', async () => {
   const cuts = fc.array(fc.nat({ max: 4_000 }), { maxLength: 40 });
   await fc.assert(
     fc.asyncProperty(fc.constantFrom(...planted), cuts, cuts, async ({ secret, text }, deltas, reads) => {

@@ -58,7 +58,7 @@ describe('the journal on disk', () => {
     expect((await stat(path.join(dir, 's-1.log'))).mode & 0o777).toBe(0o600);
   });
 
-  test('row 50: cut at any offset gives every whole turn, and takes the next one', async () => {
+  test('cut at any offset keeps every whole turn and appends the next one', async () => {
     const dir = await tempDir();
     const { file, bytes } = await threeTurns(dir);
     const { payloads } = readFrames(bytes);

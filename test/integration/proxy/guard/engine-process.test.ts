@@ -140,7 +140,7 @@ describe('guard and engine', () => {
     expect(guard.status().tunnels).toMatchObject({ total: 1, failed_open: 1 });
   });
 
-  it('row 07: tunnel after 2 s when the engine takes a connection and never answers', async () => {
+  it('tunnel after 2 s when the engine accepts a connection and never answers', async () => {
     const { guard, via } = await world.start({ enginePath: engineScript('mute'), timings: {} });
     await pidOf();
     const startedAt = performance.now();
@@ -219,7 +219,7 @@ describe('guard and engine', () => {
     expect(guard.status().engine.pid).not.toBe(pid);
   });
 
-  it('row 15: finish a running stream when asked to stop, while new work tunnels', async () => {
+  it('finish a running stream after a stop, and tunnel new requests', async () => {
     const { guard, via } = await world.start();
     await pidOf();
     const stream = await openStream(via);

@@ -58,7 +58,7 @@ it('the guard process says where it listens, outlives its parent, stays small, a
   expect(await once(child, 'exit')).toEqual([0, null]);
 });
 
-it('row 11: the guard process names a port that is taken and touches nobody', async () => {
+it('names a port that another program holds, and leaves that program alone', async () => {
   const paths = await home();
   const stranger = net.createServer().listen(0, '127.0.0.1');
   await once(stranger, 'listening');

@@ -93,22 +93,19 @@ describe('tunnels through the proxy of the network', () => {
     return (server.address() as AddressInfo).port;
   }
 
-  it.each([undefined, LOGIN])(
-    'row 46: carry other hosts and, without an engine, the target (login %s)',
-    async (login) => {
-      const proxy = await corporate(login === undefined ? {} : { login });
-      const { guard, via } = await world.start({ ...quick, route: createRoute(proxy.url, '') });
-      const authority = `127.0.0.1:${await echo()}`;
-      const { status, socket } = await connectThrough({ ...via, authority });
-      expect(status).toBe(200);
-      socket.resume().write('hello');
-      expect(String((await once(socket, 'data'))[0])).toBe('hello');
-      socket.destroy();
-      expect((await ask(via, world.theirs.ca, { headers: CLIENT, body })).body.toString()).toBe(body);
-      expect(proxy.asked).toEqual([authority, `127.0.0.1:${world.standIn.port}`]);
-      expect(guard.status()).toMatchObject({ upstream_proxy: `http://127.0.0.1:${proxy.port}` });
-    },
-  );
+  it.each([undefined, LOGIN])('carry other hosts and, without an engine, the target (login %s)', async (login) => {
+    const proxy = await corporate(login === undefined ? {} : { login });
+    const { guard, via } = await world.start({ ...quick, route: createRoute(proxy.url, '') });
+    const authority = `127.0.0.1:${await echo()}`;
+    const { status, socket } = await connectThrough({ ...via, authority });
+    expect(status).toBe(200);
+    socket.resume().write('hello');
+    expect(String((await once(socket, 'data'))[0])).toBe('hello');
+    socket.destroy();
+    expect((await ask(via, world.theirs.ca, { headers: CLIENT, body })).body.toString()).toBe(body);
+    expect(proxy.asked).toEqual([authority, `127.0.0.1:${world.standIn.port}`]);
+    expect(guard.status()).toMatchObject({ upstream_proxy: `http://127.0.0.1:${proxy.port}` });
+  });
 
   it('lead a name that only the proxy can look up', async () => {
     const proxy = await corporate({ leadTo: await echo() });

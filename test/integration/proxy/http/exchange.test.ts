@@ -248,7 +248,7 @@ describe('messages', () => {
     expect(standIn.received[0]?.body.equals(body)).toBe(true);
   });
 
-  it('row 33: of 32 MB arrive whole, looked into or beyond the cap', async () => {
+  it('of 32 MB arrive whole, parsed or beyond the cap', async () => {
     const body = randomBytes(32 * 1024 * 1024);
     const seen: string[] = [];
     const answer: RigOptions['answer'] = (_request, response, got) => {
@@ -266,7 +266,7 @@ describe('messages', () => {
     expect(seen).toEqual([hash(body), hash(body), hash(body)]);
   });
 
-  it.each([429, 529, 401])('row 40: get a %i verbatim after one upstream call', async (status) => {
+  it.each([429, 529, 401])('return a %i verbatim after one upstream request', async (status) => {
     const error = '{"type":"error","error":{"type":"some_error","message":"m"}}\n';
     const { ask, standIn, nextSeen } = await start({
       answer(_request, response) {
@@ -305,7 +305,7 @@ describe('the tee', () => {
     ['br', brotliCompressSync(plain)],
     ['zstd', zstdRaw(plain)],
     ['identity', plain],
-  ])('row 35: reads %s while the client gets the very bytes', async (encoding, bytes) => {
+  ])('decodes %s while the client gets the original bytes', async (encoding, bytes) => {
     const { ask, nextSeen } = await start({
       answer(_request, response) {
         response.writeHead(200, { 'content-type': 'text/event-stream', 'content-encoding': encoding });

@@ -58,7 +58,7 @@ describe('a hostile client of the engine', () => {
     expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(200);
   });
 
-  it('row 19: prints nothing and harms nobody with garbage instead of TLS', async () => {
+  it('is disconnected when it sends garbage instead of TLS', async () => {
     const out = ['log', 'info', 'debug', 'warn', 'error'].map((name) => vi.spyOn(console, name as 'log'));
     const { via, ask } = await start();
     const junk = [randomBytes(400), Buffer.from('GET / HTTP/1.1\r\n\r\n'), Buffer.from([0x16, 3, 1, 0xff, 0xff, 9, 9])];
@@ -73,7 +73,7 @@ describe('a hostile client of the engine', () => {
     vi.restoreAllMocks();
   });
 
-  it('row 20: is closed when its ClientHello never ends', async () => {
+  it('is disconnected when its ClientHello never ends', async () => {
     const { via } = await start({ deps: { handshakeMs: 150 } });
     const { socket } = await connectThrough(via);
     socket.write(Buffer.from([0x16, 3, 1, 2, 0, 1]));
@@ -124,7 +124,7 @@ describe('a request that is not plainly for the target', () => {
     ['another port', 'GET / HTTP/1.1\r\nHost: api.anthropic.com:80\r\n\r\n', 421],
     ['two Hosts', 'GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nHost: evil.example\r\n\r\n', 400],
     ['no Host', 'GET / HTTP/1.1\r\n\r\n', 400],
-  ])('row 26: is refused for %s, and upstream hears nothing', refused);
+  ])('is refused for %s, and never reaches the upstream', refused);
 
   it.each([
     [
@@ -144,9 +144,9 @@ describe('a request that is not plainly for the target', () => {
     ],
     ['a bad line', 'NONSENSE\r\n\r\n', 400],
     ['headers without measure', `GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nx: ${'a'.repeat(40_000)}\r\n\r\n`, 400],
-  ])('row 27: is refused for %s, and upstream hears nothing', refused);
+  ])('is refused for %s before it reaches the upstream', refused);
 
-  it('row 45: is answered 501 when it asks for a WebSocket', async () => {
+  it('is answered 501 when it asks for a WebSocket', async () => {
     const made = await start();
     const upgrade =
       'GET / HTTP/1.1\r\nHost: api.anthropic.com\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n';
@@ -167,7 +167,7 @@ describe('a request that is not plainly for the target', () => {
 });
 
 describe('a client that leaves', () => {
-  it('row 30: in mid-stream closes the upstream connection within 50 ms, and the turn counts as aborted', async () => {
+  it('in the middle of a stream ends the upstream request within 50 ms, and its turn is aborted', async () => {
     let upstreamClosed: Promise<number> = Promise.resolve(0);
     const { via, ca, nextSeen } = await start({
       answer(_request, response) {
@@ -215,7 +215,7 @@ describe('a client that leaves', () => {
     await closed;
   });
 
-  it('row 31: in the middle of an upload that would be looked into forwards nothing', async () => {
+  it('in the middle of an upload that would be parsed forwards nothing', async () => {
     const { via, ca, standIn, rewrites, proxy } = await start();
     const secure = await secureThrough(via, ca);
     const request = openRequest(secure, { headers: [...CLIENT, 'Content-Length', String(32 * 1024 * 1024)] });
@@ -244,7 +244,7 @@ describe('a client that leaves', () => {
     expect(standIn.received).toEqual([]);
   });
 
-  it('row 32: only reads slowly holds back the upstream instead of filling memory', async () => {
+  it('or reads slowly holds back the upstream instead of filling memory', async () => {
     const total = 48 * 1024 * 1024;
     let written = 0;
     let stalled: () => void = () => {};
@@ -298,7 +298,7 @@ describe('an upstream in trouble', () => {
     ['accepts and then says nothing', () => {}, /did not accept a connection in time.*CONNECT_TIMEOUT/],
     ['closes in the handshake', (socket) => socket.destroy(), /closed the connection/],
     ['speaks no TLS', (socket) => void socket.end('SSH-2.0-OpenSSH_9.2\r\n'), /does not speak TLS.*WRONG_VERSION/],
-  ])('row 37: that %s gives a fast 502 with a hint', async (name, hear, says) => {
+  ])('that %s gives a fast 502 with a hint', async (name, hear, says) => {
     const server = net.createServer((socket) => hear(socket.on('error', () => {}))).listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as AddressInfo;
@@ -316,7 +316,7 @@ describe('an upstream in trouble', () => {
     server.close();
   });
 
-  it('row 44: whose certificate is not trusted is refused, and hears no request', async () => {
+  it('with an untrusted certificate gets no request', async () => {
     const { ask, standIn } = await start({ trustUpstream: false });
     const reply = await ask({ headers: [...CLIENT, 'authorization', 'Bearer secret'], body: '{}' });
     expect(reply.status).toBe(502);
@@ -324,7 +324,7 @@ describe('an upstream in trouble', () => {
     expect(standIn.received).toEqual([]);
   });
 
-  it('row 39: that cuts the stream cuts the client, adds no event, and stores no whole turn', async () => {
+  it('that cuts the stream cuts the client, adds no event, and stores no whole turn', async () => {
     const part = sseMessage('cut').subarray(0, 400);
     const { via, ca, nextSeen, standIn } = await start({
       answer(_request, response) {
@@ -346,7 +346,7 @@ describe('an upstream in trouble', () => {
     expect(standIn.received.length).toBe(1);
   });
 
-  it('row 42: that dies after the request was sent is asked once only', async () => {
+  it('that dies after the request was sent gets no second request', async () => {
     const { ask, standIn } = await start({ answer: resetUpstream });
     expect((await ask({ headers: CLIENT, body: '{}' })).status).toBe(502);
     expect(standIn.received.length).toBe(1);

@@ -120,7 +120,7 @@ test('rows whose texts cannot be embedded are found by their words, and written 
   await index.close();
 });
 
-test('row 54: whatever file is damaged or missing, opening gives a working index and keeps the damaged one', async () => {
+test('a damaged or missing file gives a rebuilt index, and the damaged one is kept', async () => {
   const root = await tempDir();
   const pristine = path.join(root, 'pristine');
   await filled(pristine, 3);
