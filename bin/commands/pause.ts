@@ -20,8 +20,7 @@ export function registerPause(program: Command, context: Context): void {
     .addHelpText('after', '\nExamples:\n  comet-cc pause --for 2h\n  comet-cc pause --private --project .')
     .action(async (flags: Flags) => {
       const { pauseLines } = await import('../../engine/policy/pause-lines.ts');
-      const { paused } = await import('../../engine/policy/pauses.ts');
-      const { readPauses, writePauses } = await import('../../engine/policy/pauses.ts');
+      const { paused, readPauses, writePauses } = await import('../../engine/policy/pauses.ts');
       const { parseSpan } = await import('../terminal/format.ts');
       const { paths, term } = context;
       const now = Date.now();

@@ -11,8 +11,7 @@ export function registerResume(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc resume')
     .action(async (flags: { project?: string; json?: boolean }) => {
       const { pauseLines } = await import('../../engine/policy/pause-lines.ts');
-      const { NO_PAUSES, resumed } = await import('../../engine/policy/pauses.ts');
-      const { readPauses, writePauses } = await import('../../engine/policy/pauses.ts');
+      const { NO_PAUSES, readPauses, resumed, writePauses } = await import('../../engine/policy/pauses.ts');
       const { paths, term } = context;
       // One that is damaged pauses everything: this is how to mend it.
       const now = Date.now();

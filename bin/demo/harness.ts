@@ -13,7 +13,7 @@ import { prepareDaemon } from '../../engine/lifecycle/prepare.ts';
 import { type Brain, createStandin, type Standin } from '../../test/mock-anthropic/index.ts';
 import type { Context } from '../context.ts';
 import type { Term } from '../terminal/term.ts';
-import type { Way } from './connect-client.ts';
+import type { Way } from './client.ts';
 
 /** What a demo plays on: a home of its own, the real guard and engine, and the mock upstream behind them. */
 export interface Stage {

@@ -1,11 +1,10 @@
 import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
-import { createDirect } from './direct-cost.ts';
 import { openStage, type Stage } from './harness.ts';
-import { type Outcome, outcomeOf } from './outcome.ts';
+import { createDirect, type Outcome, outcomeOf } from './outcome.ts';
+import { type Found, storyBrain } from './replies.ts';
 import { createProgress, printOutcome } from './report.ts';
 import { createStoryClock, playStory } from './run-story.ts';
-import { type Found, storyBrain } from './scripted-replies.ts';
 import { STORY } from './story.ts';
 
 export interface DemoOptions {

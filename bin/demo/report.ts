@@ -1,10 +1,10 @@
 import { oneLine } from '../../common/text.ts';
 import { count } from '../terminal/format.ts';
-import { table } from '../terminal/table.ts';
+import { table, wrapped } from '../terminal/table.ts';
 import type { Term } from '../terminal/term.ts';
 import type { Answered, Outcome } from './outcome.ts';
+import type { Channel } from './replies.ts';
 import type { Played } from './run-story.ts';
-import type { Channel } from './scripted-replies.ts';
 
 export interface Progress {
   say(what: string): void;
@@ -130,15 +130,4 @@ function share(saved: number, of: number): string {
   if (of === 0) return '';
   const percent = Math.round((100 * Math.abs(saved)) / of);
   return saved >= 0 ? `${percent} % less` : `${percent} % more`;
-}
-
-/** Lines of at most `width` columns, broken between words; a word beyond it stands alone. */
-function wrapped(text: string, width: number): string[] {
-  const lines: string[] = [''];
-  for (const word of text.split(' ')) {
-    const line = lines.at(-1) ?? '';
-    if (line !== '' && line.length + 1 + word.length > width) lines.push(word);
-    else lines[lines.length - 1] = line === '' ? word : `${line} ${word}`;
-  }
-  return lines;
 }

@@ -42,10 +42,20 @@ export interface StorySession {
 /** The directory in the inputs of the tools, which do not run. */
 export const PROJECT_DIR = '/home/dana/parcel-desk';
 
+interface Recording {
+  /** Stands for Claude Code's own prompt and tools; only their size of about 12,000 tokens matters. */
+  readonly system: string;
+  readonly tools: readonly Json[];
+  readonly sessions: readonly StorySession[];
+}
+
 /** Two days of work on an invented parcel service, recorded with the output of its tools. */
-export const STORY = JSON.parse(readFileSync(new URL('story.json', import.meta.url), 'utf8'), (key, value: unknown) =>
-  key === 'right' ? new RegExp(value as string) : value,
-) as readonly StorySession[];
+export const RECORDING = JSON.parse(
+  readFileSync(new URL('story.json', import.meta.url), 'utf8'),
+  (key, value: unknown) => (key === 'right' ? new RegExp(value as string) : value),
+) as Recording;
+
+export const STORY = RECORDING.sessions;
 
 export function isQuestion(turn: StoryTurn): turn is Question {
   return turn.answer === null;

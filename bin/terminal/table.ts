@@ -25,7 +25,7 @@ function beginning(text: string, width: number): string {
 }
 
 /** Lines of at most `width` columns, broken between words; the last of `rows` ends in an ellipsis where more would follow. */
-export function wrapped(text: string, width: number, rows: number): string[] {
+export function wrapped(text: string, width: number, rows = Number.POSITIVE_INFINITY): string[] {
   const lines: string[] = [];
   let rest = text;
   while (displayWidth(rest) > width && lines.length < rows - 1) {
