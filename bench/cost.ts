@@ -9,6 +9,7 @@
  * Cost is in tokens of uncached input. `answers_present` is the share of late questions whose answer stood in the
  * body sent; `refused` counts answers of status 400. With `--ledger off` trimming goes on where it loses.
  */
+
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { silentLog } from '../common/log.ts';
@@ -16,9 +17,8 @@ import { cutRule } from '../engine/trim-config.ts';
 import { openCostLedger } from '../proxy/ledger/index.ts';
 import { createMemoryLedger } from '../proxy/ledger/store.ts';
 import type { Usage } from '../proxy/ports.ts';
-import { createMemoryPlanStore } from '../proxy/rewrite/plan-store.ts';
-import { createRewriter } from '../proxy/rewrite/rewriter.ts';
 import { createDisk, openRig } from '../test/helpers/memory-rig.ts';
+import { createMemoryPlanStore, openRewriter } from '../test/helpers/open-rewriter.ts';
 import { type ClientRequest, growConversation, type Reply, replyFrom } from '../test/helpers/transcripts.ts';
 import { createJudge, type Judge } from '../test/mock-anthropic/index.ts';
 import { summariseAndDrop } from './cost-naive.ts';
@@ -150,7 +150,7 @@ async function rewritten(retrieval: Config['inject']['retrieval']): Promise<Send
     clock,
     log: silentLog,
   });
-  const rewriter = await createRewriter({
+  const rewriter = await openRewriter({
     memory: { ...memory.capture, ...memory.recall },
     plans: createMemoryPlanStore(),
     config: { ...config.inject, memoryDeadlineMs: 10_000, cut: cutRule(config.trim) },

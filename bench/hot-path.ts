@@ -9,11 +9,11 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
+import { applyPlan } from '../proxy/rewrite/apply-plan.ts';
 import type { EpochPlan } from '../proxy/rewrite/plan.ts';
 import { PlanIndex } from '../proxy/rewrite/plan-index.ts';
 import { classify, findSessionId } from '../proxy/wire/classify.ts';
 import { ConversationCache, type ConversationView, parseConversation } from '../proxy/wire/conversation.ts';
-import { splice } from '../proxy/wire/splice.ts';
 import { splitTurns } from '../proxy/wire/split-turns.ts';
 import { createConversation } from './latency/conversation.ts';
 import { nowMs, type Spread, spread } from './latency/stats.ts';
@@ -113,7 +113,7 @@ function rewrite(sent: Sent, book: PlanIndex, cache: ConversationCache): number 
   const seen = view(sent, cache);
   const { kind } = classify(seen, sent.headers);
   const match = book.match(seen, findSessionId(seen, sent.headers));
-  const spliced = match === null ? null : splice(seen, match.plan);
+  const spliced = match === null ? null : applyPlan(seen, match.plan);
   if (kind !== 'main' || spliced === null || spliced.body.length >= sent.body.length)
     throw new Error('nothing was cut');
   return spliced.body.length;

@@ -8,8 +8,8 @@ import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
 export type { ProxyStats } from './http/exchange.ts';
 export { createAssembler } from './http/message-assembler.ts';
 export { createSseDecoder } from './http/sse.ts';
+export type { Receipt } from './ledger/receipts.ts';
 export type { AssistantMessage, Rewriter } from './ports.ts';
-export type { Receipt } from './rewrite/receipt.ts';
 export { scanBody, scanObject } from './wire/json-scanner.ts';
 export { applyEdits } from './wire/splice.ts';
 

@@ -90,6 +90,13 @@ export interface ConsentSource {
   withhold(key: string): void;
 }
 
+/** How a recalled memory was found: its score, and its rank and score in each search lane. */
+export interface Finding {
+  readonly nodeId: string;
+  readonly score: number;
+  readonly lanes: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
+}
+
 export interface RecalledLine {
   readonly line: MemoryLine;
   readonly score: number;

@@ -11,10 +11,10 @@ const LABEL = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 const NUMBER = /^(?:[0-9]+|0x[0-9a-f]*)$/;
 
 /**
- * The target of a CONNECT, `host:port` and nothing else: no scheme, user, path, zone, blank or empty part.
+ * Parses the target of a CONNECT. Accepts only `host:port` without scheme, user, path, zone or blanks.
  *
- * @returns null for whatever is not a host name, an IPv4 address or a bracketed IPv6 address with a port 1-65535
- * Source: RFC 9112 §3.2.3; a name whose last label is a number is an address or nothing (WHATWG URL).
+ * @returns null unless it is a host name, an IPv4 address or a bracketed IPv6 address, with a port from 1 to 65535
+ * Source: RFC 9112 §3.2.3; a host whose last label is a number is an IPv4 address or invalid (WHATWG URL).
  */
 export function parseAuthority(text: string): Authority | null {
   const colon = text.lastIndexOf(':');

@@ -11,30 +11,31 @@ type Handle = (request: Readonly<Record<string, unknown>>) => Promise<object>;
 const WATCH_MS = 500;
 
 /**
- * Line JSON over a 0600 socket in a 0700 directory, one request for each connection.
+ * JSON lines over a 0600 socket in a 0700 directory, one request per connection.
  *
- * @param onLost  called once when `file` is no longer our socket
- * @throws CometError `port_in_use` when a guard answers there, `unsafe_file` when the path is not ours to replace
+ * @param onLost  called once when `file` is no longer this socket
+ * @throws CometError `port_in_use` when another guard answers, `unsafe_file` when the path is not a socket of this user
  */
 export async function openControlSocket(file: string, handle: Handle, onLost: () => void): Promise<{ close(): void }> {
   if (isPipe(file)) return await openPipe(file, handle);
   await ensureDir(path.dirname(file));
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) {
-    if (!ours(file)?.isSocket()) throw new CometError('unsafe_file', `${file} is not a socket of ours; remove it`);
-    if (await answers(file))
+    if (!ownStats(file)?.isSocket())
+      throw new CometError('unsafe_file', `${file} is not a socket of this user; remove it`);
+    if (await isAnswering(file))
       throw new CometError('port_in_use', `a guard of this home answers on ${file}; stop it first`);
   }
-  // Made under a name of its own and renamed: whoever connects never finds a half-made socket. No longer than the
-  // final name, which is all that callers measure.
-  const made = path.join(path.dirname(file), `.${process.pid}`);
-  rmSync(made, { force: true });
-  const server = net.createServer((socket) => serve(socket, handle)).listen(made);
+  // Created under a temporary name and renamed, so that clients never see it before chmod. The name is not longer than
+  // the final one, because callers check only that against the path limit of sockets.
+  const temporary = path.join(path.dirname(file), `.${process.pid}`);
+  rmSync(temporary, { force: true });
+  const server = net.createServer((socket) => serve(socket, handle)).listen(temporary);
   await once(server, 'listening');
-  chmodSync(made, 0o600);
-  renameSync(made, file);
+  chmodSync(temporary, 0o600);
+  renameSync(temporary, file);
   const inode = lstatSync(file).ino;
   const watch = setInterval(() => {
-    if (ours(file)?.ino === inode) return;
+    if (ownStats(file)?.ino === inode) return;
     clearInterval(watch);
     onLost();
   }, WATCH_MS);
@@ -42,12 +43,12 @@ export async function openControlSocket(file: string, handle: Handle, onLost: ()
     close() {
       clearInterval(watch);
       server.close();
-      if (ours(file)?.ino === inode) rmSync(file, { force: true });
+      if (ownStats(file)?.ino === inode) rmSync(file, { force: true });
     },
   };
 }
 
-/** Nobody else can take its name while it is held. */
+/** Windows reserves the name of an open pipe. */
 async function openPipe(address: string, handle: Handle): Promise<{ close(): void }> {
   const server = net.createServer((socket) => serve(socket, handle)).listen(address);
   await once(server, 'listening').catch((cause: unknown) => {
@@ -56,14 +57,14 @@ async function openPipe(address: string, handle: Handle): Promise<{ close(): voi
   return { close: () => void server.close() };
 }
 
-async function answers(file: string): Promise<boolean> {
+async function isAnswering(file: string): Promise<boolean> {
   const probe = net.connect(file);
   const found = await once(probe, 'connect').catch(() => null);
   probe.destroy();
   return found !== null;
 }
 
-function ours(file: string): Stats | null {
+function ownStats(file: string): Stats | null {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   return stats !== undefined && (process.getuid === undefined || stats.uid === process.getuid()) ? stats : null;
 }

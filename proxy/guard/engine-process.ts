@@ -9,145 +9,191 @@ export interface EngineOptions {
   readonly secret: string;
   readonly env: NodeJS.ProcessEnv;
   readonly onHealthy: () => void;
-  /** What the engine writes to stderr. */
+  /** Receives the engine's stderr. */
   readonly onOutput: (bytes: Buffer) => void;
-  /** Five exits within it pause the restarts for as long. */
+  /** Five exits within this time pause restarts for as long. */
   readonly crashWindowMs: number;
+  /** Kill an engine that is silent for this long. */
   readonly hungMs: number;
 }
 
 /**
- * Bodies die young: with V8's own 16 MB they would pile up to 25 MB more of resident memory before they are freed. And
- * left to itself it lets old garbage become twice what is in use, of large bodies on a busy machine 100 MB.
+ * Request bodies die young: with V8's default 16 MB semi-space, up to 25 MB more stays resident before it is freed.
+ * The growing limit bounds old garbage, which otherwise reaches 100 MB with large bodies on a busy machine.
  */
 export const ENGINE_FLAGS = ['--max-semi-space-size=4', '--heap-growing-percent=30'];
 /**
- * glibc gives each of the index's many threads a heap of its own, and hardly ever gives one back. What is as large as
- * a body has to be mapped by itself: among small things it leaves holes that nothing else fits into.
+ * glibc gives each of the index's many threads an arena and rarely returns memory. Allocations as large as a body are
+ * mapped separately, because among small ones they leave holes that nothing else fits into.
  */
 const MAPPED_BYTES = { MALLOC_MMAP_THRESHOLD_: '262144', MALLOC_TRIM_THRESHOLD_: '1048576' };
 const ARENAS: NodeJS.ProcessEnv = process.platform === 'linux' ? { MALLOC_ARENA_MAX: '2', ...MAPPED_BYTES } : {};
 /**
- * LanceDB reads so far ahead when it tidies its table, in bytes; with its own two gigabytes a large one is all in memory
- * at once. And so many rows at a time, a few times for each processor: with its own 8,192 that are 60 MB more.
+ * LanceDB's read-ahead when it compacts a table: the default of 2 GB would load a large table whole, and the default
+ * batch of 8,192 rows, a few per processor, takes 60 MB more.
  */
 const READ_AHEAD: NodeJS.ProcessEnv = { LANCE_DEFAULT_IO_BUFFER_SIZE: '16777216', LANCE_DEFAULT_BATCH_SIZE: '1024' };
 export const ENGINE_ENV: NodeJS.ProcessEnv = { ...ARENAS, ...READ_AHEAD };
+
 const LATE_MS = 1_000;
 const CHECK_MS = LATE_MS / 4;
 const RESTART_GRACE_MS = 30_000;
+const FIRST_BACKOFF_MS = 50;
+const MAX_EXITS = 5;
 const PENDING: readonly EngineState[] = ['starting', 'late', 'backoff'];
 
-/** The engine as a child: watched by heartbeat, restarted behind the guard's port. */
-export function createEngineProcess(options: EngineOptions) {
-  const settled = new EventEmitter().setMaxListeners(0);
-  let state: EngineState = 'stopped';
-  let child: ChildProcess | null = null;
-  let leaving: 'stop' | 'restart' | null = null;
-  let port = 0;
-  let restarts = 0;
-  let beatAt = 0;
-  let checkedAt = performance.now();
-  let exits: number[] = [];
-  let respawn: NodeJS.Timeout | undefined;
-  const watch = setInterval(check, CHECK_MS);
+/** The engine as a child process, watched by heartbeat and restarted behind the guard's port. */
+export interface EngineProcess {
+  start(): void;
+  status(): { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
+  /** 0 while the engine is not healthy. */
+  port(): number;
+  /** Transfers a client's connection to the engine. `onLost` is called when that fails. */
+  handOver(name: string, client: Socket, onLost: () => void): void;
+  restart(): Promise<void>;
+  stop(timeoutMs: number): Promise<void>;
+  /** False after `timeoutMs`, or at once in a crash loop and when stopped. */
+  whenHealthy(timeoutMs: number): Promise<boolean>;
+}
 
-  function setState(next: EngineState): void {
-    state = next;
-    if (!PENDING.includes(next)) settled.emit('settled');
-    if (next === 'healthy') options.onHealthy();
+export function createEngineProcess(options: EngineOptions): EngineProcess {
+  const engine = new SupervisedEngine(options);
+  return {
+    start: () => engine.spawn(),
+    status: () => engine.status(),
+    port: () => engine.port(),
+    handOver: (name, client, onLost) => engine.handOver(name, client, onLost),
+    restart: () => engine.restart(),
+    stop: (timeoutMs) => engine.shutDown('stop', timeoutMs),
+    whenHealthy: (timeoutMs) => engine.whenHealthy(timeoutMs),
+  };
+}
+
+class SupervisedEngine {
+  readonly #options: EngineOptions;
+  readonly #settled = new EventEmitter().setMaxListeners(0);
+  readonly #watch: NodeJS.Timeout;
+  #state: EngineState = 'stopped';
+  #child: ChildProcess | null = null;
+  #leaving: 'stop' | 'restart' | null = null;
+  #port = 0;
+  #restarts = 0;
+  #lastHeartbeat = 0;
+  #lastCheck = performance.now();
+  #exits: number[] = [];
+  #respawn: NodeJS.Timeout | undefined;
+
+  constructor(options: EngineOptions) {
+    this.#options = options;
+    this.#watch = setInterval(() => this.#checkHeartbeat(), CHECK_MS);
   }
 
-  function spawn(): void {
-    const { path, secret } = options;
-    const env = { ...ENGINE_ENV, ...options.env };
-    const started = fork(path, [], { env, execArgv: ENGINE_FLAGS, stdio: ['ignore', 'ignore', 'pipe', 'ipc'] });
-    started.stderr?.on('data', options.onOutput);
-    child = started;
-    leaving = null;
-    beatAt = performance.now();
-    setState('starting');
-    started.on('message', (message) => onMessage(started, (message ?? {}) as Record<string, unknown>));
-    started.once('exit', () => onExit(started));
-    // Without a process there will be no exit; all else that fails is followed by one.
-    started.on('error', () => started.pid === undefined && onExit(started));
-    tell({ type: 'init', secret, onlyHere: Object.keys(ENGINE_ENV).filter((name) => options.env[name] === undefined) });
+  #setState(next: EngineState): void {
+    this.#state = next;
+    if (!PENDING.includes(next)) this.#settled.emit('settled');
+    if (next === 'healthy') this.#options.onHealthy();
   }
 
-  function tell(message: object): void {
-    // One that cannot be delivered means the child is going; its exit is what is acted upon.
-    if (child?.connected) child.send(message, () => {});
+  spawn(): void {
+    const { path, secret, env, onOutput } = this.#options;
+    const child = fork(path, [], {
+      env: { ...ENGINE_ENV, ...env },
+      execArgv: ENGINE_FLAGS,
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    child.stderr?.on('data', onOutput);
+    this.#child = child;
+    this.#leaving = null;
+    this.#lastHeartbeat = performance.now();
+    this.#setState('starting');
+    child.on('message', (message) => this.#onMessage(child, (message ?? {}) as Record<string, unknown>));
+    child.once('exit', () => this.#onExit(child));
+    // Without a process there is no exit event; every other error is followed by one.
+    child.on('error', () => child.pid === undefined && this.#onExit(child));
+    const onlyHere = Object.keys(ENGINE_ENV).filter((name) => env[name] === undefined);
+    this.#send({ type: 'init', secret, onlyHere });
   }
 
-  function onMessage(from: ChildProcess, message: Record<string, unknown>): void {
-    if (from !== child || leaving !== null) return;
-    beatAt = performance.now();
+  #send(message: object): void {
+    // A message that cannot be delivered means that the child is exiting, which its exit event handles.
+    if (this.#child?.connected) this.#child.send(message, () => {});
+  }
+
+  #onMessage(from: ChildProcess, message: Record<string, unknown>): void {
+    if (from !== this.#child || this.#leaving !== null) return;
+    this.#lastHeartbeat = performance.now();
     if (message['type'] === 'ready' && typeof message['port'] === 'number') {
-      port = message['port'];
-      setState('healthy');
-    } else if (message['type'] === 'heartbeat' && state === 'late') setState('healthy');
+      this.#port = message['port'];
+      this.#setState('healthy');
+    } else if (message['type'] === 'heartbeat' && this.#state === 'late') this.#setState('healthy');
   }
 
-  function onExit(from: ChildProcess): void {
-    if (from !== child) return;
-    child = null;
-    port = 0;
-    if (leaving === 'stop') return void setState('stopped');
-    restarts += 1;
-    if (leaving === 'restart') return void spawn();
+  #onExit(from: ChildProcess): void {
+    if (from !== this.#child) return;
+    this.#child = null;
+    this.#port = 0;
+    if (this.#leaving === 'stop') return void this.#setState('stopped');
+    this.#restarts += 1;
+    if (this.#leaving === 'restart') return void this.spawn();
+    const { crashWindowMs } = this.#options;
     const now = performance.now();
-    exits = [...exits.filter((at) => now - at < options.crashWindowMs), now];
-    setState(exits.length < 5 ? 'backoff' : 'crash_loop');
-    const pauseMs = exits.length < 5 ? 50 * 2 ** (exits.length - 1) : options.crashWindowMs;
-    respawn = setTimeout(spawn, pauseMs);
+    this.#exits = [...this.#exits.filter((at) => now - at < crashWindowMs), now];
+    const isCrashLoop = this.#exits.length >= MAX_EXITS;
+    this.#setState(isCrashLoop ? 'crash_loop' : 'backoff');
+    const pauseMs = isCrashLoop ? crashWindowMs : FIRST_BACKOFF_MS * 2 ** (this.#exits.length - 1);
+    this.#respawn = setTimeout(() => this.spawn(), pauseMs);
   }
 
-  function check(): void {
+  #checkHeartbeat(): void {
     const now = performance.now();
-    // What this process slept through (a suspended machine, SIGSTOP) is no silence of the engine.
-    const sleptMs = now - checkedAt - CHECK_MS;
-    checkedAt = now;
-    if (sleptMs > LATE_MS) beatAt += sleptMs;
-    const silentMs = now - beatAt;
-    if (child === null || leaving !== null || silentMs < LATE_MS) return;
-    if (state === 'healthy') setState('late');
-    if (silentMs > options.hungMs) child.kill('SIGKILL');
+    // Time that this process itself was suspended (sleep, SIGSTOP) does not count as silence of the engine.
+    const suspendedMs = now - this.#lastCheck - CHECK_MS;
+    this.#lastCheck = now;
+    if (suspendedMs > LATE_MS) this.#lastHeartbeat += suspendedMs;
+    const silentMs = now - this.#lastHeartbeat;
+    if (this.#child === null || this.#leaving !== null || silentMs < LATE_MS) return;
+    if (this.#state === 'healthy') this.#setState('late');
+    if (silentMs > this.#options.hungMs) this.#child.kill('SIGKILL');
   }
 
-  /** Asks the child to finish and exit, and sees to it; resolves when it is gone. */
-  async function dismiss(why: 'stop' | 'restart', graceMs: number): Promise<void> {
-    leaving = why;
-    clearTimeout(respawn);
-    if (why === 'stop') clearInterval(watch);
-    const leaver = child;
-    setState(why === 'stop' ? 'stopped' : 'starting');
-    if (leaver === null) return why === 'stop' ? undefined : spawn();
-    tell({ type: 'drain' });
-    const kill = setTimeout(() => leaver.kill('SIGKILL'), graceMs);
-    await once(leaver, 'exit');
+  /** Asks the child to drain and exit, and kills it after `graceMs`; resolves when it is gone. */
+  async shutDown(reason: 'stop' | 'restart', graceMs: number): Promise<void> {
+    this.#leaving = reason;
+    clearTimeout(this.#respawn);
+    if (reason === 'stop') clearInterval(this.#watch);
+    const child = this.#child;
+    this.#setState(reason === 'stop' ? 'stopped' : 'starting');
+    if (child === null) return reason === 'stop' ? undefined : this.spawn();
+    this.#send({ type: 'drain' });
+    const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
+    await once(child, 'exit');
     clearTimeout(kill);
   }
 
-  return {
-    start: spawn,
-    status: () => ({ state, pid: child?.pid ?? null, restarts }),
-    port: () => (state === 'healthy' ? port : 0),
-    /** Hands a silent client's connection over, for good; without a child it ends. */
-    give(name: string, client: Socket, onLost: () => void): void {
-      const given = (error: Error | null): void => {
-        client.destroy();
-        if (error !== null) onLost();
-      };
-      if (child?.connected) child.send({ type: 'client', name }, client, {}, given);
-      else given(new Error('the engine has gone'));
-    },
-    restart: () => (leaving === null ? dismiss('restart', RESTART_GRACE_MS) : Promise.resolve()),
-    stop: (timeoutMs: number) => dismiss('stop', timeoutMs),
-    /** False at once in a crash loop or when stopped, else when `timeoutMs` are over. */
-    async whenHealthy(timeoutMs: number): Promise<boolean> {
-      const signal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)));
-      if (PENDING.includes(state)) await once(settled, 'settled', { signal }).catch(() => 'late');
-      return state === 'healthy';
-    },
-  };
+  status() {
+    return { state: this.#state, pid: this.#child?.pid ?? null, restarts: this.#restarts };
+  }
+
+  port(): number {
+    return this.#state === 'healthy' ? this.#port : 0;
+  }
+
+  handOver(name: string, client: Socket, onLost: () => void): void {
+    const onSent = (error: Error | null): void => {
+      client.destroy();
+      if (error !== null) onLost();
+    };
+    if (this.#child?.connected) this.#child.send({ type: 'client', name }, client, {}, onSent);
+    else onSent(new Error('engine exited'));
+  }
+
+  restart(): Promise<void> {
+    return this.#leaving === null ? this.shutDown('restart', RESTART_GRACE_MS) : Promise.resolve();
+  }
+
+  async whenHealthy(timeoutMs: number): Promise<boolean> {
+    const signal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)));
+    if (PENDING.includes(this.#state)) await once(this.#settled, 'settled', { signal }).catch(() => 'late');
+    return this.#state === 'healthy';
+  }
 }

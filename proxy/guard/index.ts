@@ -1,6 +1,6 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type net from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,15 +9,14 @@ import { PLATFORM } from '../../common/paths.ts';
 import { type Authority, parseAuthority } from './authority.ts';
 import { connectViaProxy } from './connect-via-proxy.ts';
 import { openControlSocket } from './control-socket.ts';
-import { createEngineProcess } from './engine-process.ts';
-import { http } from './http.ts';
-import { connectTcp, connectToEngine, pipeBothWays } from './tunnel.ts';
+import { createEngineProcess, type EngineProcess } from './engine-process.ts';
+import { connectTcp, connectToEngine, http, pipeBothWays } from './tunnel.ts';
 import { formatProxy, type Route } from './upstream-proxy.ts';
 
 export { bypassesProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
 
 const TIMINGS = {
-  /** A new CONNECT waits so long for the engine. */
+  /** A new CONNECT waits this long for the engine. */
   holdMs: 2_000,
   drainMs: 30_000,
   headMs: 10_000,
@@ -28,7 +27,7 @@ const TIMINGS = {
 
 export interface GuardOptions {
   readonly port: number;
-  /** Origin that a blind tunnel for the target host goes to. */
+  /** Origin of a blind tunnel for the target host. */
   readonly upstream: string;
   readonly token: string;
   readonly socketPath: string;
@@ -36,11 +35,11 @@ export interface GuardOptions {
   readonly engineEnv: NodeJS.ProcessEnv;
   readonly version: string;
   readonly onHealthy?: () => void;
-  /** What the engine writes to stderr; this process's own unless told. */
+  /** Receives the engine's stderr; defaults to this process's stderr. */
   readonly onOutput?: (bytes: Buffer) => void;
-  /** The user's own proxy, for every tunnel; straight unless told. */
+  /** The user's own proxy, for every tunnel; direct by default. */
   readonly route?: Route;
-  /** Hears in words why that proxy did not connect, once for each reason. */
+  /** Receives the reason why that proxy does not connect, once per reason. */
   readonly onTrouble?: (message: string) => void;
   readonly target?: Authority;
   readonly timings?: Partial<typeof TIMINGS>;
@@ -50,218 +49,253 @@ export type Guard = ReturnType<typeof createGuard>;
 
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
 const CHALLENGE = 'Basic realm="comet-cc"';
+/** Time for the last output of the engine to arrive before the guard exits. */
+const OUTPUT_MS = 250;
+const RETRY_MS = 50;
 
-/** The front process: owns the port, hands the target host to the engine, tunnels all else. */
+/** The front process: owns the port, hands connections for the target host to the engine, tunnels everything else. */
 export function createGuard(options: GuardOptions) {
-  const target = options.target ?? { host: 'api.anthropic.com', port: 443 };
-  const authority = `${target.host}:${target.port}`;
-  const timings = { ...TIMINGS, ...options.timings };
-  const nonce = randomBytes(16).toString('hex');
-  const secret = randomBytes(32).toString('hex');
-  const expected = digest(`Basic ${Buffer.from(`comet-cc:${options.token}`).toString('base64')}`);
-  const startedAt = performance.now();
-  const sockets = new Set<net.Socket>();
-  const tunnels = { open: 0, total: 0, failed_open: 0 };
-  const over = new AbortController();
-  const closed = once(over.signal, 'abort');
-  let port = 0;
-  let stopping = false;
-  let control: { close(): void } | null = null;
-  let trouble = '';
+  const server = new GuardServer(options);
+  return {
+    /** @throws CometError `port_in_use`, `unsafe_file`; `stop` then releases what was acquired */
+    listen: () => server.listen(),
+    status: () => server.status(),
+    stop: () => server.stop(),
+    /** Resolves when the guard has stopped. */
+    closed: server.closed,
+  };
+}
 
-  const { enginePath: path, engineEnv: env, onHealthy = () => {} } = options;
-  const onOutput = options.onOutput ?? ((bytes: Buffer) => void process.stderr.write(bytes));
-  const engine = createEngineProcess({ path, secret, env, onHealthy, onOutput, ...timings });
-  const server = http.createServer({
-    maxHeaderSize: 16_384,
-    headersTimeout: timings.headMs,
-    requestTimeout: timings.headMs,
-    connectionsCheckingInterval: Math.min(1_000, timings.headMs),
-  });
-  server.on('connection', own);
-  server.on('connect', (request, socket, head) => void onConnect(request, socket as net.Socket, head));
-  server.on('request', onRequest);
-  server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    refuse(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request');
-  });
+class GuardServer {
+  readonly closed: Promise<unknown>;
+  readonly #options: GuardOptions;
+  readonly #timings: typeof TIMINGS;
+  readonly #target: Authority;
+  readonly #authority: string;
+  readonly #nonce = randomBytes(16).toString('hex');
+  readonly #secret = randomBytes(32).toString('hex');
+  readonly #expectedAuth: Buffer;
+  readonly #startedAt = performance.now();
+  readonly #sockets = new Set<net.Socket>();
+  readonly #tunnels = { open: 0, total: 0, failed_open: 0 };
+  readonly #stopped = new AbortController();
+  readonly #engine: EngineProcess;
+  readonly #server: Server;
+  #port = 0;
+  #isStopping = false;
+  #control: { close(): void } | null = null;
+  #proxyTrouble = '';
 
-  function own(socket: net.Socket): void {
-    sockets.add(socket.on('error', () => socket.destroy()));
-    socket.once('close', () => sockets.delete(socket));
-  }
-
-  const knows = ({ headers }: IncomingMessage): boolean =>
-    timingSafeEqual(digest(headers['proxy-authorization'] ?? ''), expected);
-
-  async function onConnect(request: IncomingMessage, client: net.Socket, head: Buffer): Promise<void> {
-    if (!knows(request)) return refuse(client, `407 Token Required\r\nProxy-Authenticate: ${CHALLENGE}`);
-    const asked = parseAuthority(request.url ?? '');
-    if (asked === null) return refuse(client, '400 Bad Request');
-    try {
-      const isTarget = asked.host === target.host && asked.port === target.port;
-      const remote = isTarget ? await openTarget(client, head.length === 0) : await reach(asked);
-      if (remote === 'given') return;
-      own(remote);
-      if (isTarget || !isOwnPort(remote)) return accept(client, remote, head);
-      remote.destroy();
-      refuse(client, '403 Forbidden');
-    } catch (error) {
-      const late = Object(error).code === 'ETIMEDOUT';
-      refuse(
-        client,
-        late ? '504 Gateway Timeout' : '502 Bad Gateway',
-        error instanceof CometError ? error.message : '',
-      );
-    }
-  }
-
-  function count(remote: net.Socket): void {
-    tunnels.open += 1;
-    tunnels.total += 1;
-    remote.once('close', () => {
-      tunnels.open -= 1;
+  constructor(options: GuardOptions) {
+    this.#options = options;
+    this.#timings = { ...TIMINGS, ...options.timings };
+    this.#target = options.target ?? { host: 'api.anthropic.com', port: 443 };
+    this.#authority = `${this.#target.host}:${this.#target.port}`;
+    this.#expectedAuth = hash(`Basic ${Buffer.from(`comet-cc:${options.token}`).toString('base64')}`);
+    this.closed = once(this.#stopped.signal, 'abort');
+    this.#engine = createEngineProcess({
+      path: options.enginePath,
+      secret: this.#secret,
+      env: options.engineEnv,
+      onHealthy: options.onHealthy ?? (() => {}),
+      onOutput: options.onOutput ?? ((bytes) => void process.stderr.write(bytes)),
+      crashWindowMs: this.#timings.crashWindowMs,
+      hungMs: this.#timings.hungMs,
+    });
+    const { headMs } = this.#timings;
+    this.#server = http.createServer({
+      maxHeaderSize: 16_384,
+      headersTimeout: headMs,
+      requestTimeout: headMs,
+      connectionsCheckingInterval: Math.min(1_000, headMs),
+    });
+    this.#server.on('connection', (socket) => this.#track(socket));
+    this.#server.on('connect', (request, socket, head) => void this.#onConnect(request, socket as net.Socket, head));
+    this.#server.on('request', (request, response) => this.#onRequest(request, response));
+    this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
+      refuse(socket, error.code === 'ERR_HTTP_REQUEST_TIMEOUT' ? '408 Request Timeout' : '400 Bad Request');
     });
   }
 
-  /** The engine answers a client that is silent until then, and nothing of it passes through this process. */
-  function give(client: net.Socket, name: string, lease: net.Socket): void {
-    own(lease);
-    count(lease);
-    lease.on('end', () => lease.destroy()).resume();
-    engine.give(name, client, () => lease.destroy());
+  #track(socket: net.Socket): void {
+    this.#sockets.add(socket.on('error', () => socket.destroy()));
+    socket.once('close', () => this.#sockets.delete(socket));
   }
 
-  function accept(client: net.Socket, remote: net.Socket, head: Buffer): void {
+  #isAuthorized({ headers }: IncomingMessage): boolean {
+    return timingSafeEqual(hash(headers['proxy-authorization'] ?? ''), this.#expectedAuth);
+  }
+
+  async #onConnect(request: IncomingMessage, client: net.Socket, head: Buffer): Promise<void> {
+    if (!this.#isAuthorized(request)) return refuse(client, `407 Token Required\r\nProxy-Authenticate: ${CHALLENGE}`);
+    const authority = parseAuthority(request.url ?? '');
+    if (authority === null) return refuse(client, '400 Bad Request');
+    try {
+      const isTarget = authority.host === this.#target.host && authority.port === this.#target.port;
+      const remote = isTarget ? await this.#openTarget(client, head.length === 0) : await this.#openTunnel(authority);
+      if (remote === 'handed_over') return;
+      this.#track(remote);
+      if (isTarget || !this.#isOwnPort(remote)) return this.#accept(client, remote, head);
+      remote.destroy();
+      refuse(client, '403 Forbidden');
+    } catch (error) {
+      const status = Object(error).code === 'ETIMEDOUT' ? '504 Gateway Timeout' : '502 Bad Gateway';
+      refuse(client, status, error instanceof CometError ? error.message : '');
+    }
+  }
+
+  #countTunnel(remote: net.Socket): void {
+    this.#tunnels.open += 1;
+    this.#tunnels.total += 1;
+    remote.once('close', () => {
+      this.#tunnels.open -= 1;
+    });
+  }
+
+  /** Only for a client that has sent nothing: the engine answers its CONNECT, and no byte passes through the guard. */
+  #handOver(client: net.Socket, name: string, lease: net.Socket): void {
+    this.#track(lease);
+    this.#countTunnel(lease);
+    lease.on('end', () => lease.destroy()).resume();
+    this.#engine.handOver(name, client, () => lease.destroy());
+  }
+
+  #accept(client: net.Socket, remote: net.Socket, head: Buffer): void {
     if (client.destroyed) return void remote.destroy();
-    count(remote);
+    this.#countTunnel(remote);
     client.write('HTTP/1.1 200 Connection Established\r\n\r\n');
     if (head.length > 0) remote.write(head);
     pipeBothWays(client, remote);
   }
 
-  /** Judged by where a name led: any spelling of this machine would otherwise loop through us. */
-  function isOwnPort({ remoteAddress = '', remotePort = 0 }: net.Socket): boolean {
-    return LOOPBACK.test(remoteAddress) && (remotePort === port || remotePort === engine.port());
+  /** Checks the resolved address, because any name that resolves to this machine could loop. */
+  #isOwnPort({ remoteAddress = '', remotePort = 0 }: net.Socket): boolean {
+    return LOOPBACK.test(remoteAddress) && (remotePort === this.#port || remotePort === this.#engine.port());
   }
 
-  async function openTarget(client: net.Socket, isSilent: boolean): Promise<net.Socket | 'given'> {
+  async #openTarget(client: net.Socket, isSilent: boolean): Promise<net.Socket | 'handed_over'> {
     const name = isSilent && PLATFORM.handsOver ? randomBytes(16).toString('hex') : null;
-    const remote = await openEngine(name);
-    if (remote === null || name === null) return remote ?? openHost();
+    const remote = await this.#openEngine(name);
+    if (remote === null || name === null) return remote ?? this.#openUpstream();
     if (client.readableLength === 0) {
-      give(client, name, remote);
-      return 'given';
+      this.#handOver(client, name, remote);
+      return 'handed_over';
     }
-    // It spoke before it was answered: what this process has read of it cannot be handed over.
+    // The client sent data before the answer; bytes already read here cannot be handed over.
     remote.destroy();
-    return (await openEngine(null)) ?? openHost();
+    return (await this.#openEngine(null)) ?? this.#openUpstream();
   }
 
-  /** Null when no engine takes it in time. */
-  async function openEngine(client: string | null): Promise<net.Socket | null> {
-    const until = performance.now() + timings.holdMs;
+  /** Null when no engine accepts the connection in time. */
+  async #openEngine(client: string | null): Promise<net.Socket | null> {
+    const until = performance.now() + this.#timings.holdMs;
     const left = (): number => Math.ceil(until - performance.now());
-    while (!stopping && left() > 0 && (await engine.whenHealthy(left())) && left() > 0) {
-      const asked = { authority, secret, client, timeoutMs: left() };
-      // One that fails means the engine is on its way down, of which the guard hears a moment later.
-      const remote = await connectToEngine(engine.port(), asked).catch(() => null);
+    while (!this.#isStopping && left() > 0 && (await this.#engine.whenHealthy(left())) && left() > 0) {
+      const options = { authority: this.#authority, secret: this.#secret, client, timeoutMs: left() };
+      // A failure means that the engine is exiting; the guard learns of it a moment later.
+      const remote = await connectToEngine(this.#engine.port(), options).catch(() => null);
       if (remote === 'declined') break;
       if (remote !== null) return remote;
-      await sleep(50);
+      await sleep(RETRY_MS);
     }
     return null;
   }
 
-  function openHost(): Promise<net.Socket> {
-    tunnels.failed_open += 1;
-    const { hostname, port: upstreamPort, protocol } = new URL(options.upstream);
-    const fallback = protocol === 'http:' ? 80 : 443;
-    return reach({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(upstreamPort) || fallback });
+  #openUpstream(): Promise<net.Socket> {
+    this.#tunnels.failed_open += 1;
+    const { hostname, port, protocol } = new URL(this.#options.upstream);
+    const defaultPort = protocol === 'http:' ? 80 : 443;
+    return this.#openTunnel({ host: hostname.replace(/^\[|\]$/g, ''), port: Number(port) || defaultPort });
   }
 
-  /** Straight, or through the user's own proxy. */
-  async function reach(to: Authority): Promise<net.Socket> {
-    const hop = options.route?.(to) ?? null;
-    if (hop === null) return connectTcp(to.host, to.port, timings.dialMs);
+  /** Direct or through the user's own proxy. */
+  async #openTunnel(to: Authority): Promise<net.Socket> {
+    const proxy = this.#options.route?.(to) ?? null;
+    if (proxy === null) return connectTcp(to.host, to.port, this.#timings.dialMs);
     try {
-      const remote = await connectViaProxy(hop, to, timings.dialMs);
-      trouble = '';
+      const remote = await connectViaProxy(proxy, to, this.#timings.dialMs);
+      this.#proxyTrouble = '';
       return remote;
     } catch (error) {
       const { message } = error as Error;
-      if (message !== trouble) options.onTrouble?.(message);
-      trouble = message;
+      if (message !== this.#proxyTrouble) this.#options.onTrouble?.(message);
+      this.#proxyTrouble = message;
       throw error;
     }
   }
 
-  function onRequest(request: IncomingMessage, response: ServerResponse): void {
+  #onRequest(request: IncomingMessage, response: ServerResponse): void {
     request.resume();
     response.shouldKeepAlive = false;
-    if (!knows(request)) response.writeHead(407, { 'proxy-authenticate': CHALLENGE }).end();
+    if (!this.#isAuthorized(request)) response.writeHead(407, { 'proxy-authenticate': CHALLENGE }).end();
     else if (request.method !== 'GET') response.writeHead(405, { allow: 'GET, CONNECT' }).end();
-    else if (request.url === '/.comet-cc/nonce') response.end(nonce);
+    else if (request.url === '/.comet-cc/nonce') response.end(this.#nonce);
     else response.writeHead(400).end('This is a CONNECT proxy.\n');
   }
 
-  function status() {
-    const uptime_ms = Math.round(performance.now() - startedAt);
-    const { version, upstream } = options;
-    const counts = { engine: engine.status(), tunnels: { ...tunnels } };
-    const hop = options.route?.(target) ?? null;
-    const chain = { upstream_proxy: hop === null ? null : formatProxy(hop), upstream_proxy_trouble: trouble };
-    return { nonce, pid: process.pid, version, port, upstream, ...chain, target: authority, uptime_ms, ...counts };
+  status() {
+    const proxy = this.#options.route?.(this.#target) ?? null;
+    return {
+      nonce: this.#nonce,
+      pid: process.pid,
+      version: this.#options.version,
+      port: this.#port,
+      upstream: this.#options.upstream,
+      upstream_proxy: proxy === null ? null : formatProxy(proxy),
+      upstream_proxy_trouble: this.#proxyTrouble,
+      target: this.#authority,
+      uptime_ms: Math.round(performance.now() - this.#startedAt),
+      engine: this.#engine.status(),
+      tunnels: { ...this.#tunnels },
+    };
   }
 
-  async function handle(request: Readonly<Record<string, unknown>>): Promise<object> {
+  async #handleControl(request: Readonly<Record<string, unknown>>): Promise<object> {
     const { op, timeout_ms: timeoutMs = 15_000 } = request;
-    if (op === 'wait_healthy') await engine.whenHealthy(Math.min(Number(timeoutMs) || 0, 60_000));
-    if (op === 'wait_healthy' || op === 'status') return status();
-    if (op === 'restart_engine') void engine.restart();
-    else if (op === 'stop') setImmediate(() => void stop());
+    if (op === 'wait_healthy') await this.#engine.whenHealthy(Math.min(Number(timeoutMs) || 0, 60_000));
+    if (op === 'wait_healthy' || op === 'status') return this.status();
+    if (op === 'restart_engine') void this.#engine.restart();
+    else if (op === 'stop') setImmediate(() => void this.stop());
     else return { error: 'op must be status, wait_healthy, stop or restart_engine' };
     return { ok: true };
   }
 
-  /** New work tunnels while the engine finishes what it has; a second call ends it at once. */
-  async function stop(): Promise<void> {
-    const again = stopping;
-    stopping = true;
-    await engine.stop(again ? 0 : timings.drainMs);
-    // What the engine wrote last is still on its way through us.
-    if (!again) await sleep(250);
-    control?.close();
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    over.abort();
+  /** New connections are tunneled while the engine drains. A second call ends the engine at once. */
+  async stop(): Promise<void> {
+    const isRepeated = this.#isStopping;
+    this.#isStopping = true;
+    await this.#engine.stop(isRepeated ? 0 : this.#timings.drainMs);
+    if (!isRepeated) await sleep(OUTPUT_MS);
+    this.#control?.close();
+    this.#server.close();
+    for (const socket of this.#sockets) socket.destroy();
+    this.#stopped.abort();
   }
 
-  /** @throws CometError `port_in_use`, `unsafe_file`; `stop` then gives back what was taken */
-  async function listen(): Promise<number> {
-    server.listen({ port: options.port, host: '127.0.0.1' });
-    await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
-      const why = `port ${options.port} cannot be used (${cause.code}); stop what holds it or choose another`;
-      throw new CometError('port_in_use', why, { cause });
+  async listen(): Promise<number> {
+    const { port, socketPath } = this.#options;
+    this.#server.listen({ port, host: '127.0.0.1' });
+    await once(this.#server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+      const message = `port ${port} cannot be used (${cause.code}); stop the program that uses it or choose another port`;
+      throw new CometError('port_in_use', message, { cause });
     });
-    port = (server.address() as net.AddressInfo).port;
-    control = await openControlSocket(options.socketPath, handle, () => void stop());
-    engine.start();
-    return port;
+    this.#port = (this.#server.address() as net.AddressInfo).port;
+    const handle = (request: Readonly<Record<string, unknown>>): Promise<object> => this.#handleControl(request);
+    this.#control = await openControlSocket(socketPath, handle, () => void this.stop());
+    this.#engine.start();
+    return this.#port;
   }
-
-  /** `closed` resolves when it has stopped, for whatever reason. */
-  return { listen, status, stop, closed };
 }
 
-function refuse(socket: Duplex, status: string, why = ''): void {
+function refuse(socket: Duplex, status: string, body = ''): void {
   socket.on('error', () => socket.destroy());
   if (!socket.writable) socket.destroy();
   else {
-    const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(why)}\r\n\r\n`;
-    socket.end(head + why, () => socket.destroy());
+    const head = `HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: ${Buffer.byteLength(body)}\r\n\r\n`;
+    socket.end(head + body, () => socket.destroy());
   }
 }
 
-function digest(text: string): Buffer {
+function hash(text: string): Buffer {
   return createHash('sha256').update(text).digest();
 }

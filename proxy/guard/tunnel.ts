@@ -2,29 +2,31 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import net from 'node:net';
 import type { Authority } from './authority.ts';
-import { http } from './http.ts';
 
-/** Carries the secret that only the guard and its engine know. */
+/** Loaded this way because an `import` evaluates every export, and one of them loads Node's fetch (13 MB on Node 22). */
+export const http = process.getBuiltinModule('node:http');
+
+/** Carries the secret shared by the guard and its engine. */
 export const SECRET_HEADER = 'x-comet-cc-guard';
-/** Names the client that is handed over to the engine; the connection that carries it then is its lease. */
+/** Names a client whose connection is handed over to the engine; the connection with this header is its lease. */
 export const CLIENT_HEADER = 'x-comet-cc-client';
 
 const HALF_CLOSED_MS = 600_000;
 
-function connect(host: string, port: number, timeoutMs: number): net.Socket {
+function openSocket(host: string, port: number, timeoutMs: number): net.Socket {
   const options = { host, port, allowHalfOpen: true, noDelay: true, autoSelectFamilyAttemptTimeout: 1_000 };
   return withConnectTimeout(net.connect(options), { host, port }, timeoutMs);
 }
 
-/** Gives up on a connection that is not there in time, with ETIMEDOUT. */
+/** Destroys a socket that does not connect in time, with ETIMEDOUT. */
 export function withConnectTimeout<S extends net.Socket>(socket: S, { host, port }: Authority, timeoutMs: number): S {
-  const late = Object.assign(new Error(`${host}:${port} did not answer in ${timeoutMs} ms`), { code: 'ETIMEDOUT' });
-  return socket.setTimeout(timeoutMs, () => socket.destroy(late));
+  const timeout = Object.assign(new Error(`${host}:${port} did not answer in ${timeoutMs} ms`), { code: 'ETIMEDOUT' });
+  return socket.setTimeout(timeoutMs, () => socket.destroy(timeout));
 }
 
-/** @throws what the socket threw, or ETIMEDOUT */
+/** @throws the socket's error, or ETIMEDOUT */
 export async function connectTcp(host: string, port: number, timeoutMs: number): Promise<net.Socket> {
-  const socket = connect(host, port, timeoutMs);
+  const socket = openSocket(host, port, timeoutMs);
   await once(socket, 'connect');
   return socket.setTimeout(0);
 }
@@ -32,14 +34,14 @@ export async function connectTcp(host: string, port: number, timeoutMs: number):
 export interface ConnectAnswer {
   readonly status: number;
   readonly reason: string;
-  /** What the other side sent along with its answer can be read from it. */
+  /** Bytes that followed the answer are readable from it. */
   readonly socket: net.Socket;
 }
 
 /**
- * Sends CONNECT over what `open` opens.
+ * Sends CONNECT over the socket that `open` creates.
  *
- * @throws what the socket threw
+ * @throws the socket's error
  */
 export async function sendConnect(
   authority: string,
@@ -60,10 +62,10 @@ export async function sendConnect(
 }
 
 /**
- * A connection to the engine on which it has answered CONNECT; `declined` when it must not intercept now. With `client`
- * it is the lease of a client that is handed over: either side's end of it ends the client's connection.
+ * A connection to the engine after its answer to CONNECT; `declined` when the engine must not intercept now. With
+ * `client`, the connection is the lease of a handed-over client: its end ends the client's connection.
  *
- * @throws when it could not be reached or did not answer in time
+ * @throws when the engine cannot be reached or does not answer in time
  */
 export async function connectToEngine(
   port: number,
@@ -74,7 +76,7 @@ export async function connectToEngine(
     readonly client: string | null;
   },
 ): Promise<net.Socket | 'declined'> {
-  const open = (): net.Socket => connect('127.0.0.1', port, options.timeoutMs);
+  const open = (): net.Socket => openSocket('127.0.0.1', port, options.timeoutMs);
   const { secret, client } = options;
   const headers = { [SECRET_HEADER]: secret, ...(client === null ? {} : { [CLIENT_HEADER]: client }) };
   const { status, socket } = await sendConnect(options.authority, headers, open);
@@ -83,7 +85,7 @@ export async function connectToEngine(
   return 'declined';
 }
 
-/** Pipes both ways with backpressure; one side's end half-closes the other, its failure closes both. */
+/** Pipes with backpressure. The end of one side half-closes the other; a failure closes both. */
 export function pipeBothWays(client: net.Socket, remote: net.Socket): void {
   for (const [from, to] of [
     [client, remote],
@@ -92,7 +94,7 @@ export function pipeBothWays(client: net.Socket, remote: net.Socket): void {
     from.setNoDelay(true);
     from.on('error', () => to.destroy());
     from.once('close', () => to.destroySoon());
-    // Half-closed and silent for so long means the other end is gone without a word.
+    // A half-closed connection that stays silent this long has lost its peer.
     from.once('end', () => to.setTimeout(HALF_CLOSED_MS, () => to.destroy()));
     from.pipe(to);
   }

@@ -1,20 +1,20 @@
 import { BlockList, isIP } from 'node:net';
 import type { Authority } from './authority.ts';
 
-/** The proxy that the user's own network asks for between us and the world. */
+/** The user's own proxy between comet-cc and the internet. */
 export interface UpstreamProxy extends Authority {
-  /** Whether the proxy itself is spoken to over TLS. */
+  /** The connection to the proxy itself uses TLS. */
   readonly secure: boolean;
-  /** Value of `proxy-authorization`; null without credentials. Never to be logged. */
+  /** Value of `proxy-authorization`; null without credentials. Never log it. */
   readonly authorization: string | null;
 }
 
-/** Which proxy leads to a target; null means straight. */
+/** The proxy for a target; null connects directly. */
 export type Route = (target: Authority) => UpstreamProxy | null;
 
 /**
  * @param url  `[http[s]://][user:password@]host[:port]`; an http proxy without a port is on 80, an https one on 443
- * @returns    null for another scheme (SOCKS) or no URL
+ * @returns    null for another scheme (SOCKS) or an invalid URL
  */
 export function parseUpstreamProxy(url: string): UpstreamProxy | null {
   const text = /^[a-z][a-z0-9+.-]*:\/\//i.test(url) ? url : `http://${url}`;
@@ -22,7 +22,7 @@ export function parseUpstreamProxy(url: string): UpstreamProxy | null {
   const { protocol, hostname, port, username, password } = new URL(text);
   if ((protocol !== 'http:' && protocol !== 'https:') || hostname === '') return null;
   const secure = protocol === 'https:';
-  const user = `${decoded(username)}:${decoded(password)}`;
+  const user = `${decodePart(username)}:${decodePart(password)}`;
   return {
     host: hostname.replace(/^\[(.*)\]$/, '$1'),
     port: Number(port) || (secure ? 443 : 80),
@@ -31,31 +31,31 @@ export function parseUpstreamProxy(url: string): UpstreamProxy | null {
   };
 }
 
-/** @param url  as for `parseNextHop`; '' and whatever is no proxy of a known kind mean straight */
+/** @param url  as for `parseUpstreamProxy`; '' and unsupported proxies connect directly */
 export function createRoute(url: string, noProxy: string): Route {
-  const hop = url === '' ? null : parseUpstreamProxy(url);
-  return (target) => (hop === null || bypassesProxy(noProxy, target) ? null : hop);
+  const proxy = url === '' ? null : parseUpstreamProxy(url);
+  return (target) => (proxy === null || bypassesProxy(noProxy, target) ? null : proxy);
 }
 
 /**
- * Whether an entry of `NO_PROXY` (comma or blank between them) names the target: `*`, a name with all below it, an
- * address, a range as in 10.0.0.0/8; any of them but the range with a port.
+ * Whether an entry of `NO_PROXY` (separated by commas or blanks) matches the target: `*`, a domain with its subdomains,
+ * an address, or a range such as 10.0.0.0/8; all but the range may have a port.
  */
 export function bypassesProxy(noProxy: string, { host, port }: Authority): boolean {
   return noProxy
     .toLowerCase()
     .split(/[\s,]+/)
-    .some((entry) => entry !== '' && names(entry, host, port));
+    .some((entry) => entry !== '' && matchesEntry(entry, host, port));
 }
 
-/** Without credentials, for people and logs. */
+/** Without credentials. */
 export function formatProxy({ host, port, secure }: UpstreamProxy): string {
   return `${secure ? 'https' : 'http'}://${isIP(host) === 6 ? `[${host}]` : host}:${port}`;
 }
 
-function names(entry: string, host: string, port: number): boolean {
+function matchesEntry(entry: string, host: string, port: number): boolean {
   if (entry === '*') return true;
-  if (entry.includes('/')) return inRange(entry, host);
+  if (entry.includes('/')) return isInRange(entry, host);
   if (entry.replace(/^\[|\]$/g, '') === host) return true;
   const [, bare = entry, only] = /^(.*?)(?::(\d+))?$/.exec(entry) ?? [];
   if (only !== undefined && Number(only) !== port) return false;
@@ -63,7 +63,7 @@ function names(entry: string, host: string, port: number): boolean {
   return name !== '' && (host === name || (isIP(host) === 0 && host.endsWith(`.${name}`)));
 }
 
-function inRange(entry: string, host: string): boolean {
+function isInRange(entry: string, host: string): boolean {
   const [network = '', bits = ''] = entry.split('/');
   const [family, most] = isIP(network) === 6 ? (['ipv6', 128] as const) : (['ipv4', 32] as const);
   if (isIP(network) === 0 || isIP(network) !== isIP(host) || !/^\d{1,3}$/.test(bits) || Number(bits) > most)
@@ -73,11 +73,11 @@ function inRange(entry: string, host: string): boolean {
   return range.check(host, family);
 }
 
-function decoded(text: string): string {
+function decodePart(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {
-    // A stray percent sign in a password is meant as it stands.
+    // A stray percent sign in a password is literal.
     return text;
   }
 }

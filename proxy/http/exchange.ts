@@ -1,12 +1,20 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Readable } from 'node:stream';
+import { beforeAbort } from '../../common/async.ts';
 import { CometError } from '../../common/errors.ts';
 import type { MessagesRequest, ObservedResponse, ProxyLog, QuotaObserver, RewriteOutcome, Rewriter } from '../ports.ts';
-import { CHILD_HEADER, endToEndHeaders, headerValues, selectResponseHeaders, stripCredentials } from './headers.ts';
+import {
+  CHILD_HEADER,
+  endToEndHeaders,
+  headerValues,
+  type RawHeaders,
+  selectResponseHeaders,
+  stripCredentials,
+} from './headers.ts';
 import { inspectRequest, type RequestFacts, readBody, streamBody } from './request-body.ts';
 import { createTee, type Tee } from './tee.ts';
-import type { RawHeaders, Upstream } from './upstream.ts';
+import type { Upstream } from './upstream.ts';
 
 export interface ExchangeDeps {
   readonly rewriter: Rewriter;
@@ -22,12 +30,12 @@ export interface ExchangeDeps {
   readonly teeCapBytes: number;
 }
 
-/** Exchanges since the start; each is counted once in `total` and once in one of the others. */
+/** Counts since the start. Each exchange counts once in `total` and once in one of the others. */
 export interface ProxyStats {
   total: number;
   rewritten: number;
   passed_through: number;
-  /** Replayed or forwarded as received because the rewriter threw or was late. */
+  /** Replayed or sent as received because the rewriter failed or was late. */
   failed_open: number;
 }
 
@@ -37,232 +45,223 @@ export interface Incoming {
   readonly response: ServerResponse;
 }
 
-type Sent = 'rewritten' | 'passed_through' | 'failed_open';
-
-/** One request's life, from its headers to the last byte of its response. Never throws. */
+/** Handles one request, from its headers to the last byte of its response. Never throws. */
 export async function runExchange(deps: ExchangeDeps, incoming: Incoming, stats: ProxyStats): Promise<void> {
   const { request, response } = incoming;
-  const gone = new AbortController();
+  const disconnect = new AbortController();
   response.once('close', () => {
-    if (!response.writableFinished) gone.abort();
+    if (!response.writableFinished) disconnect.abort();
   });
   const facts = inspectRequest(request, incoming.isSSL, deps.targetHost);
-  if ('status' in facts) return answerError(incoming, facts.status, facts.message);
+  if ('status' in facts) return sendError(incoming, facts.status, facts.message);
   stats.total += 1;
+  const exchange = { deps, incoming, disconnected: disconnect.signal };
   try {
     if (facts.path === null) {
       stats.passed_through += 1;
       const body = facts.hasBody ? streamBody(request) : null;
       if (body === null) request.resume();
-      await relay({ deps, incoming, gone: gone.signal, body, tee: null });
-    } else await runMessages(deps, incoming, { path: facts.path, gone: gone.signal, stats });
+      await relay(exchange, body);
+    } else await runMessages(exchange, facts.path, stats);
   } catch (error) {
     deps.log.debug('exchange ended early', { error });
     request.destroy();
   }
 }
 
-interface MessagesContext {
-  readonly path: NonNullable<RequestFacts['path']>;
-  readonly gone: AbortSignal;
-  readonly stats: ProxyStats;
+interface Exchange {
+  readonly deps: ExchangeDeps;
+  readonly incoming: Incoming;
+  /** Aborted when the client disconnects. */
+  readonly disconnected: AbortSignal;
 }
 
-async function runMessages(deps: ExchangeDeps, incoming: Incoming, context: MessagesContext): Promise<void> {
-  const { gone, stats } = context;
+async function runMessages(
+  exchange: Exchange,
+  path: NonNullable<RequestFacts['path']>,
+  stats: ProxyStats,
+): Promise<void> {
+  const { deps, incoming, disconnected } = exchange;
   const receivedAtMs = deps.clock.now();
   const received = await readBody(incoming.request, deps.bodyCapBytes);
   if (!Buffer.isBuffer(received)) {
     stats.passed_through += 1;
-    deps.log.warn('request larger than can be looked into; forwarded as it came', { path: context.path });
-    return tellQuota(deps, await relay({ deps, incoming, gone, body: received, tee: null }));
+    deps.log.warn('request too large to inspect; passed through unchanged', { path });
+    return reportRateLimits(deps, await relay(exchange, received));
   }
   const message: MessagesRequest = {
     requestId: randomUUID(),
-    path: context.path,
+    path,
     headers: stripCredentials(incoming.request.rawHeaders),
     body: received,
     receivedAtMs,
   };
-  const { outcome, sent } = await rewrite(deps, message, gone);
+  const { outcome, sent } = await rewrite(deps, message, disconnected);
   stats[sent] += 1;
   const body = outcome?.body ?? received;
-  const tee = outcome === null ? null : teeHolder(deps.teeCapBytes);
-  const done = await relay({ deps, incoming, gone, body, tee });
-  tellQuota(deps, done);
+  let tee: Tee | null = null;
+  const result = await relay(exchange, body, (status, headers) => {
+    tee = outcome === null ? null : openTee(status, headers, deps.teeCapBytes);
+    return tee;
+  });
+  reportRateLimits(deps, result);
   deps.log.debug('exchange', {
     requestId: message.requestId,
-    path: message.path,
+    path,
     sent,
     receivedBytes: received.length,
     sentBytes: body.length,
-    status: done.status,
-    end: done.end,
+    status: result.status,
+    end: result.end,
     durationMs: deps.clock.now() - receivedAtMs,
   });
-  if (outcome !== null && tee !== null) await report(deps, { outcome, tee, done, path: message.path });
+  if (outcome !== null) await reportResponse(deps, outcome, tee, result, path);
 }
 
 /** The only place that fails open: memory never costs a request. */
 async function rewrite(
   deps: ExchangeDeps,
   message: MessagesRequest,
-  gone: AbortSignal,
-): Promise<{ readonly outcome: RewriteOutcome | null; readonly sent: Sent }> {
-  // By hand: a signal of `AbortSignal.timeout` lives, and fires, long after the request that it was for.
+  disconnected: AbortSignal,
+): Promise<{
+  readonly outcome: RewriteOutcome | null;
+  readonly sent: 'rewritten' | 'passed_through' | 'failed_open';
+}> {
+  // Not `AbortSignal.timeout`, which stays alive and fires long after its request ended.
   const limit = new AbortController();
-  const leave = (): void => limit.abort(gone.reason);
-  const late = (): void => limit.abort(new DOMException('the rewriter took too long', 'TimeoutError'));
-  const timer = setTimeout(late, deps.rewriteDeadlineMs);
-  if (gone.aborted) leave();
-  gone.addEventListener('abort', leave, { once: true });
+  const onDisconnect = (): void => limit.abort(disconnected.reason);
+  const onTimeout = (): void => limit.abort(new DOMException('rewriter timed out', 'TimeoutError'));
+  const timer = setTimeout(onTimeout, deps.rewriteDeadlineMs);
+  if (disconnected.aborted) onDisconnect();
+  disconnected.addEventListener('abort', onDisconnect, { once: true });
   try {
-    const outcome = await Promise.race([deps.rewriter.rewrite(message, limit.signal), aborted(limit.signal)]);
+    const outcome = await beforeAbort(deps.rewriter.rewrite(message, limit.signal), limit.signal);
     return { outcome, sent: outcome.rewritten ? 'rewritten' : 'passed_through' };
   } catch (error) {
-    if (gone.aborted) throw error;
-    deps.log.warn('memory skipped; the request goes as replayed', { requestId: message.requestId, error });
+    if (disconnected.aborted) throw error;
+    deps.log.warn('memory skipped; the current plan is replayed', { requestId: message.requestId, error });
     return { outcome: replay(deps, message), sent: 'failed_open' };
   } finally {
     clearTimeout(timer);
-    gone.removeEventListener('abort', leave);
+    disconnected.removeEventListener('abort', onDisconnect);
   }
-}
-
-function aborted(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) => {
-    if (signal.aborted) reject(signal.reason);
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-  });
 }
 
 function replay(deps: ExchangeDeps, message: MessagesRequest): RewriteOutcome | null {
   try {
     return deps.rewriter.replay(message);
   } catch (error) {
-    deps.log.error('replay failed; the request goes as received', { requestId: message.requestId, error });
+    deps.log.error('replay failed; the original is sent', { requestId: message.requestId, error });
     return null;
   }
 }
 
-interface Relay {
-  readonly deps: ExchangeDeps;
-  readonly incoming: Incoming;
-  readonly gone: AbortSignal;
-  readonly body: Buffer | Readable | null;
-  readonly tee: TeeHolder | null;
-}
-
-interface Done {
+interface RelayResult {
   /** 0 when no response came. */
   readonly status: number;
   readonly headers: RawHeaders;
   readonly end: ObservedResponse['end'];
 }
 
-function relay({ deps, incoming, gone, body, tee }: Relay): Promise<Done> {
+type OpenTee = (status: number, headers: RawHeaders) => Tee | null;
+
+function relay(
+  { deps, incoming, disconnected }: Exchange,
+  body: Buffer | Readable | null,
+  open: OpenTee = () => null,
+): Promise<RelayResult> {
   const { request, response } = incoming;
   return new Promise((resolve) => {
     let status = 0;
     let headers: RawHeaders = [];
-    let headOnly = true;
-    const drop = Buffer.isBuffer(body) ? [CHILD_HEADER, 'expect', 'content-length'] : [CHILD_HEADER, 'expect'];
+    let hasOnlyHead = true;
+    let tee: Tee | null = null;
+    const dropped = [CHILD_HEADER, 'expect', ...(Buffer.isBuffer(body) ? ['content-length'] : [])];
     const forwarding = deps.upstream.forward(
       {
         method: request.method ?? 'GET',
         path: request.url ?? '/',
-        headers: endToEndHeaders(request.rawHeaders, drop),
+        headers: endToEndHeaders(request.rawHeaders, dropped),
         body,
       },
       {
         onHead(code, reason, raw) {
           response.sendDate = false;
           response.writeHead(code, reason, endToEndHeaders(raw));
-          // What of the body came along with the head goes out in the same record.
-          process.nextTick(() => headOnly && response.flushHeaders());
+          // Delayed so that body bytes that came with the head leave in the same TLS record.
+          process.nextTick(() => hasOnlyHead && response.flushHeaders());
           status = code;
           headers = raw;
-          tee?.open(code, raw);
+          tee = open(code, raw);
         },
         onData(chunk) {
-          headOnly = false;
+          hasOnlyHead = false;
           const wantsMore = response.write(chunk);
-          tee?.tee?.write(chunk);
+          tee?.write(chunk);
           return wantsMore;
         },
         onEnd(trailers) {
-          headOnly = false;
-          if (trailers.length > 0) response.addTrailers(pairs(trailers));
+          hasOnlyHead = false;
+          if (trailers.length > 0) response.addTrailers(toPairs(trailers));
           response.end();
           resolve({ status, headers, end: 'complete' });
         },
         onError(error) {
-          if (gone.aborted) return resolve({ status, headers, end: 'aborted_by_client' });
+          if (disconnected.aborted) return resolve({ status, headers, end: 'aborted_by_client' });
           deps.log.warn('upstream failed', { error, status });
           if (response.headersSent) response.socket?.destroySoon();
-          else answerError(incoming, 502, `comet-cc: ${deps.origin} ${whyFailed(error)}`);
+          else sendError(incoming, 502, `comet-cc: ${deps.origin} ${describeUpstreamError(error)}`);
           resolve({ status, headers, end: 'cut_by_upstream' });
         },
       },
     );
     response.on('drain', () => forwarding.resume());
-    if (gone.aborted) forwarding.abort();
-    gone.addEventListener('abort', () => forwarding.abort(), { once: true });
+    if (disconnected.aborted) forwarding.abort();
+    disconnected.addEventListener('abort', () => forwarding.abort(), { once: true });
   });
 }
 
-interface TeeHolder {
-  tee: Tee | null;
-  open(status: number, headers: RawHeaders): void;
+function openTee(status: number, headers: RawHeaders, capBytes: number): Tee {
+  return createTee({
+    status,
+    contentType: headerValues(headers, 'content-type')[0] ?? '',
+    contentEncoding: headerValues(headers, 'content-encoding').join(','),
+    capBytes,
+  });
 }
 
-function teeHolder(capBytes: number): TeeHolder {
-  return {
-    tee: null,
-    open(status, headers) {
-      this.tee = createTee({
-        status,
-        contentType: headerValues(headers, 'content-type')[0] ?? '',
-        contentEncoding: headerValues(headers, 'content-encoding').join(','),
-        capBytes,
-      });
-    },
-  };
-}
-
-interface Report {
-  readonly outcome: RewriteOutcome;
-  readonly tee: TeeHolder;
-  readonly done: Done;
-  readonly path: MessagesRequest['path'];
-}
-
-async function report(deps: ExchangeDeps, { outcome, tee, done, path }: Report): Promise<void> {
-  const captured = await tee.tee?.end();
-  const cut = done.end === 'complete' && captured?.cut === true;
+async function reportResponse(
+  deps: ExchangeDeps,
+  outcome: RewriteOutcome,
+  tee: Tee | null,
+  { status, headers, end }: RelayResult,
+  path: MessagesRequest['path'],
+): Promise<void> {
+  const captured = await tee?.end();
+  const isCut = end === 'complete' && captured?.cut === true;
   try {
     outcome.onResponse({
-      status: done.status,
-      end: cut ? 'cut_by_upstream' : done.end,
+      status,
+      end: isCut ? 'cut_by_upstream' : end,
       message: path === 'messages' ? (captured?.message ?? null) : null,
       errorText: captured?.errorText ?? '',
-      headers: selectResponseHeaders(done.headers),
+      headers: selectResponseHeaders(headers),
     });
   } catch (error) {
-    deps.log.error('a response could not be taken into memory', { error });
+    deps.log.error('response not recorded', { error });
   }
 }
 
-function tellQuota(deps: ExchangeDeps, { status, headers }: Done): void {
+function reportRateLimits(deps: ExchangeDeps, { status, headers }: RelayResult): void {
   if (status === 0) return;
   try {
     deps.quota?.answered({ status, headers: selectResponseHeaders(headers) });
   } catch (error) {
-    deps.log.error('the rate limits of a response were not taken in', { error });
+    deps.log.error('rate limits not recorded', { error });
   }
 }
 
-function answerError({ request, response }: Incoming, status: number, message: string): void {
+function sendError({ request, response }: Incoming, status: number, message: string): void {
   request.resume();
   if (response.destroyed || response.headersSent) return;
   const type = status >= 500 ? 'api_error' : 'invalid_request_error';
@@ -280,7 +279,7 @@ const HINTS: Readonly<Record<string, string>> = {
   ERR_SSL_WRONG_VERSION_NUMBER: 'does not speak TLS; is it the right upstream?',
 };
 
-function whyFailed(error: Error): string {
+function describeUpstreamError(error: Error): string {
   if (error instanceof CometError) return `cannot be reached: ${error.message}`;
   const code = String((error as NodeJS.ErrnoException).code ?? error.name);
   const isTls = /CERT|SELF_SIGNED|ERR_TLS|ERR_SSL|EPROTO|UNABLE_TO/.test(code);
@@ -290,8 +289,8 @@ function whyFailed(error: Error): string {
   return `${HINTS[code] ?? hint} (${code})`;
 }
 
-function pairs(raw: RawHeaders): [string, string][] {
-  const found: [string, string][] = [];
-  for (let at = 0; at + 1 < raw.length; at += 2) found.push([raw[at] as string, raw[at + 1] as string]);
-  return found;
+function toPairs(raw: RawHeaders): [string, string][] {
+  const pairs: [string, string][] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) pairs.push([raw[at] as string, raw[at + 1] as string]);
+  return pairs;
 }

@@ -1,7 +1,7 @@
-/** Names and values in turn, as `rawHeaders` has them. */
-type Raw = readonly string[];
+/** Alternating names and values, as received. */
+export type RawHeaders = readonly string[];
 
-/** Tells our own `claude -p` children's requests; stripped before they go upstream. */
+/** Marks requests of comet-cc's own `claude -p` children; never sent upstream. */
 export const CHILD_HEADER = 'x-comet-cc-child';
 
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -15,21 +15,21 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'proxy-authorization']);
-const OF_INTEREST = /^(anthropic-ratelimit-.*|retry-after|request-id)$/;
+const RESPONSE_HEADERS = /^(anthropic-ratelimit-.*|retry-after|request-id)$/;
 
-/** Values of one header, in order. */
-export function headerValues(raw: Raw, name: string): string[] {
+/** The values of one header, in order. */
+export function headerValues(raw: RawHeaders, name: string): string[] {
   return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
 }
 
 /**
- * What goes on to the next hop, order, case and duplicates kept.
+ * The end-to-end headers, with order, case and duplicates kept.
  *
- * Source: RFC 9110 §7.6.1; `Expect` is answered by our own server, so it ends here too.
+ * Source: RFC 9110 §7.6.1.
  */
-export function endToEndHeaders(raw: Raw, drop: readonly string[] = []): string[] {
-  const named = headerValues(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
-  const dropped = new Set([...drop, ...named.map((name) => name.trim())]);
+export function endToEndHeaders(raw: RawHeaders, drop: readonly string[] = []): string[] {
+  const connectionOptions = headerValues(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
+  const dropped = new Set([...drop, ...connectionOptions.map((name) => name.trim())]);
   const kept: string[] = [];
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = raw[at] as string;
@@ -39,23 +39,23 @@ export function endToEndHeaders(raw: Raw, drop: readonly string[] = []): string[
   return kept;
 }
 
-/** Lower-case names; duplicates joined; nothing that carries a credential. */
-export function stripCredentials(raw: Raw): Record<string, string> {
+/** Lower-case names, duplicates joined, without credentials. */
+export function stripCredentials(raw: RawHeaders): Record<string, string> {
   return collect(raw, (name) => !CREDENTIALS.has(name));
 }
 
-/** Rate limits, `retry-after` and `request-id` of a response. */
-export function selectResponseHeaders(raw: Raw): Record<string, string> {
-  return collect(raw, (name) => OF_INTEREST.test(name));
+/** Rate limits, `retry-after` and `request-id`. */
+export function selectResponseHeaders(raw: RawHeaders): Record<string, string> {
+  return collect(raw, (name) => RESPONSE_HEADERS.test(name));
 }
 
-function collect(raw: Raw, wanted: (name: string) => boolean): Record<string, string> {
+function collect(raw: RawHeaders, wanted: (name: string) => boolean): Record<string, string> {
   const found = new Map<string, string>();
   for (let at = 0; at + 1 < raw.length; at += 2) {
     const name = (raw[at] as string).toLowerCase();
     if (!wanted(name)) continue;
-    const before = found.get(name);
-    found.set(name, before === undefined ? (raw[at + 1] as string) : `${before}, ${raw[at + 1]}`);
+    const earlier = found.get(name);
+    found.set(name, earlier === undefined ? (raw[at + 1] as string) : `${earlier}, ${raw[at + 1]}`);
   }
   return Object.fromEntries(found);
 }

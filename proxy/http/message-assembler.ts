@@ -5,11 +5,11 @@ import type { SseEvent } from './sse.ts';
 type Json = Record<string, unknown>;
 
 interface Assembled {
-  /** Null until `message_start`, and for good when a part of it could not be read. */
+  /** Null before `message_start` and after an unreadable event. */
   readonly message: AssistantMessage | null;
-  /** `message_stop` arrived. */
+  /** `message_stop` has arrived. */
   readonly complete: boolean;
-  /** Data of an `error` event, '' without one. */
+  /** Data of the `error` event, '' without one. */
   readonly errorText: string;
 }
 
@@ -19,8 +19,8 @@ export interface Assembler {
 }
 
 /**
- * Events of a stream to the message they spell. A delta's string is appended to its block's field, an array's items
- * are appended, anything else replaces; so blocks and deltas yet unknown are carried too.
+ * Assembles a message from stream events. Strings and arrays of a delta are appended to the block's field, other values
+ * replace it, so unknown blocks and deltas are carried too.
  *
  * Source: the Messages API's streaming events; usage of `message_delta` is cumulative.
  */
@@ -37,22 +37,22 @@ export function createAssembler(): Assembler {
   function apply(event: Json): void {
     switch (event['type']) {
       case 'message_start':
-        head = record(event['message']);
-        usage = merged(usage, record(head['usage']));
+        head = toRecord(event['message']);
+        usage = mergeUsage(usage, toRecord(head['usage']));
         stopReason = head['stop_reason'] ?? null;
         break;
       case 'content_block_start':
-        blocks[index(event)] = { ...record(event['content_block']) };
+        blocks[readIndex(event)] = { ...toRecord(event['content_block']) };
         break;
       case 'content_block_delta':
-        applyDelta(index(event), record(event['delta']));
+        applyDelta(readIndex(event), toRecord(event['delta']));
         break;
       case 'content_block_stop':
-        endBlock(index(event));
+        endBlock(readIndex(event));
         break;
       case 'message_delta':
-        stopReason = record(event['delta'])['stop_reason'] ?? stopReason;
-        usage = merged(usage, record(event['usage']));
+        stopReason = toRecord(event['delta'])['stop_reason'] ?? stopReason;
+        usage = mergeUsage(usage, toRecord(event['usage']));
         break;
       case 'message_stop':
         complete = true;
@@ -62,14 +62,14 @@ export function createAssembler(): Assembler {
 
   function applyDelta(at: number, delta: Json): void {
     const block = blocks[at];
-    if (block === undefined) throw new Error('a delta came before its block');
+    if (block === undefined) throw new Error('delta before its block');
     if (delta['type'] === 'input_json_delta') {
       partialInputs.set(at, (partialInputs.get(at) ?? '') + String(delta['partial_json'] ?? ''));
     } else if (delta['type'] === 'citations_delta') {
-      block['citations'] = [...list(block['citations']), delta['citation']];
+      block['citations'] = [...toList(block['citations']), delta['citation']];
     } else if (delta['type'] === 'signature_delta') {
       block['signature'] = delta['signature'];
-    } else append(block, delta);
+    } else appendDelta(block, delta);
   }
 
   function endBlock(at: number): void {
@@ -82,9 +82,9 @@ export function createAssembler(): Assembler {
     push({ event, data }) {
       try {
         if (event === 'error') errorText = data;
-        else apply(record(JSON.parse(data)));
+        else apply(toRecord(JSON.parse(data)));
       } catch {
-        // What cannot be read makes the capture worthless, and nothing else: the bytes have gone to the client.
+        // The client already has the bytes; only the capture is lost.
         broken = true;
       }
     },
@@ -95,12 +95,12 @@ export function createAssembler(): Assembler {
   };
 }
 
-/** The message of a response that was not streamed; null when it is none. */
+/** The message of a response that is not streamed; null when the body is not a message. */
 export function messageFromJson(text: string): AssistantMessage | null {
   try {
-    const body = record(JSON.parse(text));
+    const body = toRecord(JSON.parse(text));
     if (body['type'] !== 'message' || !Array.isArray(body['content'])) return null;
-    return toMessage(body, body['content'] as Json[], body['stop_reason'] ?? null, record(body['usage']));
+    return toMessage(body, body['content'] as Json[], body['stop_reason'] ?? null, toRecord(body['usage']));
   } catch {
     return null;
   }
@@ -117,24 +117,24 @@ function toMessage(head: Json, content: readonly Json[], stopReason: unknown, us
 }
 
 function toUsage(usage: Json): Usage {
-  const written = record(usage['cache_creation']);
-  const cacheWrite1h = tokens(written['ephemeral_1h_input_tokens']);
-  const known5m = tokens(written['ephemeral_5m_input_tokens']);
+  const written = toRecord(usage['cache_creation']);
+  const cacheWrite1h = toCount(written['ephemeral_1h_input_tokens']);
+  const known5m = toCount(written['ephemeral_5m_input_tokens']);
   return {
-    input: tokens(usage['input_tokens']),
-    cacheRead: tokens(usage['cache_read_input_tokens']),
-    // Without the split by lifetime the total counts as the shorter one, the API's default.
-    cacheWrite5m: Math.max(known5m, tokens(usage['cache_creation_input_tokens']) - cacheWrite1h),
+    input: toCount(usage['input_tokens']),
+    cacheRead: toCount(usage['cache_read_input_tokens']),
+    // Without a split by TTL, the total counts as 5m, the API's default.
+    cacheWrite5m: Math.max(known5m, toCount(usage['cache_creation_input_tokens']) - cacheWrite1h),
     cacheWrite1h,
-    output: tokens(usage['output_tokens']),
+    output: toCount(usage['output_tokens']),
   };
 }
 
-function merged(base: Json, over: Json): Json {
+function mergeUsage(base: Json, over: Json): Json {
   return { ...base, ...Object.fromEntries(Object.entries(over).filter(([, value]) => value !== null)) };
 }
 
-function append(block: Json, delta: Json): void {
+function appendDelta(block: Json, delta: Json): void {
   for (const [key, value] of Object.entries(delta)) {
     if (key === 'type' || key === '__proto__') continue;
     const old = block[key];
@@ -144,20 +144,20 @@ function append(block: Json, delta: Json): void {
   }
 }
 
-function index(event: Json): number {
+function readIndex(event: Json): number {
   const at = event['index'];
-  if (typeof at !== 'number' || !Number.isInteger(at) || at < 0 || at > 100_000) throw new Error('index is not one');
+  if (typeof at !== 'number' || !Number.isInteger(at) || at < 0 || at > 100_000) throw new Error('invalid block index');
   return at;
 }
 
-function record(value: unknown): Json {
+function toRecord(value: unknown): Json {
   return isRecord(value) ? value : {};
 }
 
-function list(value: unknown): unknown[] {
+function toList(value: unknown): unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-function tokens(value: unknown): number {
+function toCount(value: unknown): number {
   return typeof value === 'number' && Number.isFinite(value) ? value : 0;
 }

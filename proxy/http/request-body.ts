@@ -4,17 +4,17 @@ import { CHILD_HEADER, headerValues } from './headers.ts';
 
 export interface RequestFacts {
   readonly hasBody: boolean;
-  /** What the rewriter may see it as; null for all that passes through. */
+  /** Null for requests that pass through unread. */
   readonly path: 'messages' | 'count_tokens' | null;
 }
 
-/** A request that cannot be forwarded as one message to the one target. */
+/** A request that cannot be forwarded unambiguously to the target. */
 export interface RejectedRequest {
   readonly status: 400 | 421;
   readonly message: string;
 }
 
-/** Only requests of Claude Code for the target host, over our own TLS, are ours to look into. */
+/** Only Claude Code's requests for the target host, over the proxy's own TLS, are inspected. */
 export function inspectRequest(request: IncomingMessage, isSSL: boolean, host: string): RequestFacts | RejectedRequest {
   const raw = request.rawHeaders;
   const hosts = headerValues(raw, 'host').map((value) => value.toLowerCase());
@@ -27,10 +27,10 @@ export function inspectRequest(request: IncomingMessage, isSSL: boolean, host: s
   if (chunked && (lengths.length > 0 || coding.join(',').toLowerCase() !== 'chunked')) {
     return { status: 400, message: 'ambiguous message length' };
   }
-  return { hasBody: chunked || Number(lengths[0] ?? 0) > 0, path: pathOf(request) };
+  return { hasBody: chunked || Number(lengths[0] ?? 0) > 0, path: findPath(request) };
 }
 
-function pathOf(request: IncomingMessage): RequestFacts['path'] {
+function findPath(request: IncomingMessage): RequestFacts['path'] {
   const raw = request.rawHeaders;
   const encoding = headerValues(raw, 'content-encoding').join(',').trim().toLowerCase();
   const isClient = headerValues(raw, 'user-agent')[0]?.startsWith('claude-cli/') ?? false;
@@ -42,31 +42,31 @@ function pathOf(request: IncomingMessage): RequestFacts['path'] {
 }
 
 /**
- * The whole body, or where it is larger than `capBytes` a stream of it.
+ * The whole body, or a stream when it is larger than `capBytes`.
  *
- * @throws when the client leaves before its end
+ * @throws when the client disconnects before the end
  */
 export function readBody(request: IncomingMessage, capBytes: number): Promise<Buffer | Readable> {
   const length = Number(request.headers['content-length'] ?? 0);
   if (length > capBytes) return Promise.resolve(streamBody(request));
   return new Promise((resolve, reject) => {
-    const body = createBody(length);
+    const body = createBodyBuffer(length);
     const onData = (chunk: Buffer): void => {
       body.add(chunk);
       if (body.bytes() <= capBytes) return;
-      settled();
+      removeListeners();
       request.pause();
-      resolve(streamBody(request, [body.taken()]));
+      resolve(streamBody(request, [body.toBuffer()]));
     };
     const onEnd = (): void => {
-      settled();
-      resolve(body.taken());
+      removeListeners();
+      resolve(body.toBuffer());
     };
     const onClose = (): void => {
-      settled();
-      reject(new Error('the upload was cut'));
+      removeListeners();
+      reject(new Error('upload cut off'));
     };
-    const settled = (): void => {
+    const removeListeners = (): void => {
       request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
     };
     request.on('data', onData).once('end', onEnd).once('close', onClose).once('error', onClose);
@@ -74,8 +74,8 @@ export function readBody(request: IncomingMessage, capBytes: number): Promise<Bu
   });
 }
 
-/** Memory of the announced length as a whole, so that no chunk outlives its turn of the event loop; more can come. */
-function createBody(announced: number) {
+/** Allocates the announced length at once, so that chunks die young; a longer body still fits. */
+function createBodyBuffer(announced: number) {
   const whole = Buffer.allocUnsafeSlow(announced);
   const beyond: Buffer[] = [];
   let bytes = 0;
@@ -86,7 +86,7 @@ function createBody(announced: number) {
       bytes += chunk.length;
     },
     bytes: () => bytes,
-    taken(): Buffer {
+    toBuffer(): Buffer {
       if (beyond.length === 0) return whole.subarray(0, bytes);
       const inside = bytes - beyond.reduce((total, chunk) => total + chunk.length, 0);
       return Buffer.concat([whole.subarray(0, inside), ...beyond]);
@@ -95,21 +95,21 @@ function createBody(announced: number) {
 }
 
 /**
- * The body as it comes. A stream of its own, because whoever consumes it destroys it when the response is early, and
- * that must not take the client's connection along.
+ * Streams the body. A separate stream, because undici destroys it when the response arrives early, which must not
+ * destroy the client's connection.
  */
-export function streamBody(request: IncomingMessage, taken: readonly Buffer[] = []): Readable {
+export function streamBody(request: IncomingMessage, received: readonly Buffer[] = []): Readable {
   const body = new PassThrough();
-  for (const chunk of taken) body.write(chunk);
+  for (const chunk of received) body.write(chunk);
   request.once('close', () => {
-    if (!request.complete) body.destroy(new Error('the upload was cut'));
+    if (!request.complete) body.destroy(new Error('upload cut off'));
   });
-  request.on('error', () => body.destroy(new Error('the upload was cut')));
+  request.on('error', () => body.destroy(new Error('upload cut off')));
   body.once('close', () => {
     request.unpipe(body);
     request.resume();
   });
-  // Kept: an error on a body that its consumer has let go of is nobody's.
+  // Without a listener, an error after the consumer is done would be uncaught.
   body.on('error', () => body.destroy());
   request.pipe(body);
   return body;

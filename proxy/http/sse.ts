@@ -1,19 +1,18 @@
 export interface SseEvent {
-  /** `message` where the stream names none. */
+  /** `message` by default. */
   readonly event: string;
   readonly data: string;
 }
 
 export interface SseDecoder {
-  /** Events that these bytes complete; the rest is kept for the next call. */
+  /** The events completed by these bytes. */
   push(bytes: Uint8Array): SseEvent[];
 }
 
 /**
- * Bytes to events, whatever way the bytes are split.
+ * Decodes events from bytes split at any position.
  *
- * Source: WHATWG HTML §9.2.6; `id`, `retry` and unknown fields are dropped, as are events without data and the unended
- * last one.
+ * Source: WHATWG HTML §9.2.6. Drops `id`, `retry`, unknown fields, events without data and an incomplete last event.
  */
 export function createSseDecoder(): SseDecoder {
   const decoder = new TextDecoder();
@@ -22,7 +21,7 @@ export function createSseDecoder(): SseDecoder {
   let event = '';
   let data: string[] = [];
 
-  function take(line: string, events: SseEvent[]): void {
+  function addLine(line: string, events: SseEvent[]): void {
     if (line === '') {
       if (data.length > 0) events.push({ event: event || 'message', data: data.join('\n') });
       event = '';
@@ -46,7 +45,7 @@ export function createSseDecoder(): SseDecoder {
       const lines = text.split(/\r\n|\n|\r/);
       const open = lines.pop() as string;
       for (const line of lines) {
-        take(parts.length === 0 ? line : parts.join('') + line, events);
+        addLine(parts.length === 0 ? line : parts.join('') + line, events);
         parts = [];
       }
       if (open !== '') parts.push(open);

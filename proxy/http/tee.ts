@@ -6,15 +6,15 @@ import { createSseDecoder } from './sse.ts';
 
 interface Captured {
   readonly message: AssistantMessage | null;
-  /** It could be read, is an event stream, and has no `message_stop`. */
+  /** A readable event stream without `message_stop`. */
   readonly cut: boolean;
   readonly errorText: string;
 }
 
 export interface Tee {
-  /** Takes what the client is sent and reads it after the client has got it; returns at once, never throws. */
+  /** Queues a chunk and returns at once; the chunk is decoded later. Never throws. */
   write(chunk: Buffer): void;
-  /** Resolves when all that came has been read. */
+  /** Resolves when everything written has been decoded. */
   end(): Promise<Captured>;
 }
 
@@ -23,7 +23,7 @@ export interface TeeOptions {
   readonly contentType: string;
   /** '' for none. */
   readonly contentEncoding: string;
-  /** Bytes that may be decoded or wait for it before the capture is given up. */
+  /** The capture is dropped when this many bytes are decoded or pending. */
   readonly capBytes: number;
 }
 
@@ -32,82 +32,82 @@ interface Inflater {
   end(): void;
 }
 
-const NOTHING: Captured = { message: null, cut: false, errorText: '' };
+const EMPTY: Captured = { message: null, cut: false, errorText: '' };
 const ERROR_BYTES = 2_048;
-/** Reading beside the streams must not hold any of them up for longer. */
+/** Decoding blocks the event loop for at most this long at a time. */
 const SLICE_MS = 2;
 
-/** Reads a response beside its stream. What it cannot decode or hold loses the capture and nothing else. */
+/** Decodes a copy of a response. A chunk that it cannot decode or hold loses the capture only. */
 export function createTee(options: TeeOptions): Tee {
   const reader = options.status >= 400 ? errorReader() : isSse(options.contentType) ? sseReader() : jsonReader();
   let decodedBytes = 0;
-  const waiting: Buffer[] = [];
-  let waitingBytes = 0;
+  const pending: Buffer[] = [];
+  let pendingBytes = 0;
   let isWorking = false;
-  let isOver = false;
-  let lost = false;
-  let settle: (captured: Captured) => void = () => {};
+  let isEnded = false;
+  let isLost = false;
+  let resolveCaptured: (captured: Captured) => void = () => {};
   const captured = new Promise<Captured>((resolve) => {
-    settle = resolve;
+    resolveCaptured = resolve;
   });
 
   const inflater = createInflater(options.contentEncoding, {
     onData(bytes) {
       decodedBytes += bytes.length;
-      if (decodedBytes > options.capBytes) throw new Error('too much to hold');
-      if (!lost) reader.push(bytes);
+      if (decodedBytes > options.capBytes) throw new Error('response too large to capture');
+      if (!isLost) reader.push(bytes);
     },
-    onEnd: () => settle(lost ? NOTHING : reader.result()),
-    onError: lose,
+    onEnd: () => resolveCaptured(isLost ? EMPTY : reader.result()),
+    onError: dropCapture,
   });
 
-  function lose(): void {
-    lost = true;
-    waiting.length = 0;
-    settle(options.status >= 400 ? reader.result() : NOTHING);
+  function dropCapture(): void {
+    isLost = true;
+    pending.length = 0;
+    resolveCaptured(options.status >= 400 ? reader.result() : EMPTY);
   }
 
-  function read(chunk: Buffer): void {
-    waitingBytes -= chunk.length;
+  function decode(chunk: Buffer): void {
+    pendingBytes -= chunk.length;
     try {
       inflater.write(chunk);
     } catch {
-      lose();
+      dropCapture();
     }
   }
 
-  /** A slice of what waits; other streams get their turn in between. */
-  function work(): void {
+  /** Decodes for one time slice, then yields to other streams. */
+  function decodeSlice(): void {
     const until = performance.now() + SLICE_MS;
     do {
-      const chunk = waiting.shift();
-      if (chunk !== undefined) read(chunk);
-    } while (waiting.length > 0 && performance.now() < until);
-    isWorking = waiting.length > 0;
-    if (isWorking) setImmediate(work);
-    else if (isOver) finish();
+      const chunk = pending.shift();
+      if (chunk !== undefined) decode(chunk);
+    } while (pending.length > 0 && performance.now() < until);
+    isWorking = pending.length > 0;
+    if (isWorking) setImmediate(decodeSlice);
+    else if (isEnded) finish();
   }
 
   function finish(): void {
     try {
-      if (!lost) inflater.end();
+      if (!isLost) inflater.end();
     } catch {
-      lose();
+      dropCapture();
     }
   }
 
   return {
     write(chunk) {
-      if (lost) return;
-      waiting.push(chunk);
-      waitingBytes += chunk.length;
-      if (waitingBytes > options.capBytes) return lose();
+      if (isLost) return;
+      pending.push(chunk);
+      pendingBytes += chunk.length;
+      if (pendingBytes > options.capBytes) return dropCapture();
       if (isWorking) return;
       isWorking = true;
-      setImmediate(work);
+      setImmediate(decodeSlice);
     },
     end() {
-      isOver = true;
+      isEnded = true;
       if (!isWorking) finish();
       return captured;
     },
@@ -134,7 +134,7 @@ function createInflater(encoding: string, sink: Sink): Inflater {
         : name === 'deflate'
           ? createInflate()
           : null;
-  if (stream === null) throwAway(sink);
+  if (stream === null) queueMicrotask(sink.onError);
   stream?.on('data', (bytes: Buffer) => {
     try {
       sink.onData(bytes);
@@ -147,15 +147,11 @@ function createInflater(encoding: string, sink: Sink): Inflater {
   return {
     write(chunk) {
       if (stream === null || stream.destroyed) return;
-      if (stream.writableLength > PENDING_LIMIT) throw new Error('too much is waiting');
+      if (stream.writableLength > PENDING_LIMIT) throw new Error('too many pending bytes');
       stream.write(chunk);
     },
     end: () => void stream?.end(),
   };
-}
-
-function throwAway(sink: Sink): void {
-  queueMicrotask(sink.onError);
 }
 
 function zstdInflater(sink: Sink): Inflater {

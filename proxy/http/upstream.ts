@@ -6,14 +6,12 @@ import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { CometError } from '../../common/errors.ts';
 import { connectViaProxy } from '../guard/connect-via-proxy.ts';
 import type { Route } from '../guard/upstream-proxy.ts';
-
-/** Names and values in turn, as they stood on the wire. */
-export type RawHeaders = readonly string[];
+import type { RawHeaders } from './headers.ts';
 
 interface UpstreamRequest {
   readonly method: string;
   readonly path: string;
-  /** Without hop-by-hop headers; `content-length` only where `body` is a stream of known length. */
+  /** Without hop-by-hop headers; with `content-length` only for a stream of known length. */
   readonly headers: RawHeaders;
   readonly body: Buffer | Readable | null;
 }
@@ -21,7 +19,7 @@ interface UpstreamRequest {
 /** Exactly one of `onEnd` and `onError` is called, and nothing after it. */
 interface UpstreamHandler {
   onHead(status: number, reason: string, headers: RawHeaders): void;
-  /** False asks for a pause until `resume`. */
+  /** False pauses the response until `resume`. */
   onData(chunk: Buffer): boolean;
   onEnd(trailers: RawHeaders): void;
   onError(error: Error): void;
@@ -29,7 +27,7 @@ interface UpstreamHandler {
 
 interface Forwarding {
   resume(): void;
-  /** Closes the connection; `onError` follows unless all was over. */
+  /** Closes the connection; `onError` follows unless the exchange had ended. */
   abort(): void;
 }
 
@@ -40,25 +38,25 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   readonly origin: string;
-  /** PEM file trusted beside the public roots. */
+  /** PEM file trusted in addition to the public roots. */
   readonly caFile?: string;
-  /** The user's own proxy, where there is one; through it, requests look just as they do without. */
+  /** The user's own proxy; requests are the same with and without it. */
   readonly route?: Route;
-  /** Wall clock, ms; the system's unless told. */
+  /** Wall clock in ms; the system clock by default. */
   readonly now?: () => number;
-  /** A connection that takes longer, TLS included, is given up. */
+  /** Timeout for connecting, including TLS. */
   readonly connectMs?: number;
 }
 
 const KEEP_ALIVE_MS = 60_000;
 const TICK_MS = 1_000;
-/** A clock that moves on by more between two ticks means that the machine slept, or the clock was set. */
+/** A larger step between two ticks means that the machine slept or the clock was set. */
 const PAUSE_MS = 5_000;
 const CONNECT_MS = 15_000;
 
 /**
- * HTTP/1.1 to one origin over kept-alive connections; never retries, never follows a redirect, never times out on a
- * silent stream. The certificate is checked against the origin's host, whatever Host the request names.
+ * HTTP/1.1 to one origin over kept-alive connections. Never retries, never follows a redirect, never times out a silent
+ * stream. The certificate must match the origin's host; the request's Host header does not matter.
  *
  * @throws CometError `ca_unreadable`
  */
@@ -66,22 +64,22 @@ export function createUpstream(options: UpstreamOptions): Upstream {
   const { protocol, hostname, port } = new URL(options.origin);
   const { connectMs = CONNECT_MS } = options;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
-  // Plain http is for loopback only, where no proxy of the network can reach.
-  const hop = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
+  // Plain http is for loopback only, which no proxy can reach.
+  const proxy = protocol === 'http:' ? null : (options.route?.({ host, port: Number(port) || 443 }) ?? null);
   const connect = buildConnector({
     allowH2: false,
     timeout: connectMs,
     noDelay: true,
     autoSelectFamilyAttemptTimeout: 1_000,
-    // Once: reading the public roots anew for a connection holds up everything else for 30 ms.
+    // Created once: parsing the public roots blocks the event loop for 30 ms.
     secureContext: createSecureContext(options.caFile ? { ca: [...rootCertificates, readCa(options.caFile)] } : {}),
   });
   const servername = isIP(host) === 0 ? host : '';
-  const open = (): Pool =>
+  const openPool = (): Pool =>
     new Pool(options.origin, {
       connect: (target, callback) => {
-        if (hop === null) return connect({ ...target, servername }, callback);
-        connectViaProxy(hop, { host, port: Number(port) || 443 }, connectMs).then(
+        if (proxy === null) return connect({ ...target, servername }, callback);
+        connectViaProxy(proxy, { host, port: Number(port) || 443 }, connectMs).then(
           (httpSocket) => connect({ ...target, servername, httpSocket }, callback),
           (error: Error) => callback(error, null),
         );
@@ -92,37 +90,37 @@ export function createUpstream(options: UpstreamOptions): Upstream {
       pipelining: 1,
       allowH2: false,
     });
-  const current = renewing(open, options.now ?? Date.now);
+  const current = createRenewedPool(openPool, options.now ?? Date.now);
   return {
     forward: (request, handler) => forward(current.pool(), request, handler),
     close: () => current.close(),
   };
 }
 
-/** A pool that is replaced after a pause: kept-alive connections may be dead by then without a sign of it. */
-function renewing(open: () => Pool, now: () => number): { pool(): Pool; close(): Promise<void> } {
+/** Replaces the pool after a pause, because kept-alive connections may be dead without notice. */
+function createRenewedPool(openPool: () => Pool, now: () => number): { pool(): Pool; close(): Promise<void> } {
   const retired = new Set<Pool>();
-  let pool = open();
-  let seenAt = now();
-  const look = (): Pool => {
+  let pool = openPool();
+  let lastSeen = now();
+  const current = (): Pool => {
     const at = now();
-    if (Math.abs(at - seenAt) > PAUSE_MS) {
+    if (Math.abs(at - lastSeen) > PAUSE_MS) {
       const old = pool;
-      pool = open();
+      pool = openPool();
       retired.add(old);
-      // Idle connections end now, busy ones after their response.
-      const gone = (): void => void retired.delete(old);
-      old.close().then(gone, gone);
+      // Idle connections close now, busy ones after their response.
+      const removeOld = (): void => void retired.delete(old);
+      old.close().then(removeOld, removeOld);
     }
-    seenAt = at;
+    lastSeen = at;
     return pool;
   };
-  const watch = setInterval(look, TICK_MS).unref();
+  const timer = setInterval(current, TICK_MS).unref();
   return {
-    pool: look,
+    pool: current,
     async close() {
-      clearInterval(watch);
-      await Promise.all([pool, ...retired].map((one) => one.destroy()));
+      clearInterval(timer);
+      await Promise.all([pool, ...retired].map((each) => each.destroy()));
     },
   };
 }
@@ -140,15 +138,15 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
     {
       onRequestStart(controller) {
         control = controller;
-        if (aborted) controller.abort(new Error('the client left'));
+        if (aborted) controller.abort(new Error('client disconnected'));
       },
       onResponseStart(controller, status, _headers, reason) {
-        if (status >= 200) handler.onHead(status, reason ?? '', text(controller.rawHeaders));
+        if (status >= 200) handler.onHead(status, reason ?? '', decodeHeaders(controller.rawHeaders));
       },
       onResponseData(controller, chunk) {
         if (!handler.onData(chunk)) controller.pause();
       },
-      onResponseEnd: (controller) => handler.onEnd(text(controller.rawTrailers)),
+      onResponseEnd: (controller) => handler.onEnd(decodeHeaders(controller.rawTrailers)),
       onResponseError: (_controller, error) => handler.onError(error),
     },
   );
@@ -156,12 +154,12 @@ function forward(pool: Pool, request: UpstreamRequest, handler: UpstreamHandler)
     resume: () => control?.resume(),
     abort() {
       aborted = true;
-      control?.abort(new Error('the client left'));
+      control?.abort(new Error('client disconnected'));
     },
   };
 }
 
-function text(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
+function decodeHeaders(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   return Array.isArray(raw) ? raw.map((part) => (typeof part === 'string' ? part : part.toString('latin1'))) : [];
 }
 

@@ -3,26 +3,25 @@ import path from 'node:path';
 import { createMutex } from '../../common/async.ts';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 
-/** A file of lines that grows, 0600, its folder made when it is missing; one work at a time, in the order of the calls. */
+/** An append-only file of lines with mode 0600. Operations run one at a time, in the order of the calls. */
 export interface JsonlFile {
-  /** @param linesFor  told whether the file is empty, as it is for the first and after somebody removed it */
+  /** @param linesFor  `isEmpty` is true for a new file and after the file was deleted */
   append(linesFor: (isEmpty: boolean) => readonly string[]): Promise<void>;
-  /** Puts these in the place of all lines. */
   replace(linesFor: () => readonly string[]): Promise<void>;
-  /** Resolves once all is written. */
+  /** Resolves once everything is written. */
   close(): Promise<void>;
 }
 
-/** Not synced: a power cut may cost the last lines. */
+/** Creates the file and its directory on the first write. Not synced: a power cut may lose the last lines. */
 export function openJsonlFile(file: string): JsonlFile {
   const lock = createMutex();
   return {
     append: (linesFor) =>
       lock(async () => {
-        const handle = await openToAppend(file);
+        const handle = await openForAppend(file);
         try {
           const lines = linesFor((await handle.stat()).size === 0);
-          // Leading newline: a torn line before it stays alone.
+          // The leading newline separates the line from a torn line before it.
           await handle.appendFile(lines.map((line) => `\n${line}`).join(''));
         } finally {
           await handle.close();
@@ -37,7 +36,7 @@ export function openJsonlFile(file: string): JsonlFile {
   };
 }
 
-async function openToAppend(file: string) {
+async function openForAppend(file: string) {
   try {
     return await open(file, 'a', 0o600);
   } catch (error) {

@@ -1,43 +1,32 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { Receipt } from '../rewrite/receipt.ts';
 import { openJsonlFile } from './jsonl-file.ts';
+import type { Receipt, ReceiptStore } from './receipts.ts';
 
-/** Keeps receipts over restarts. */
-export interface ReceiptStore {
-  /** Oldest first; what cannot be read is left out. */
-  load(): Promise<readonly Receipt[]>;
-  append(receipt: Receipt): Promise<void>;
-  /** Puts these in the place of all that is kept. */
-  replace(receipts: readonly Receipt[]): Promise<void>;
-  /** Resolves once all is written. */
-  close(): Promise<void>;
-}
-
-/** Texts from this length on are written once, however many receipts have them. */
+/** Texts of at least this length are written once and referenced by id. */
 const SHARED_CHARS = 100;
 
-/** A receipt as it is written, and the ids of the long texts in it. */
-interface Form {
+/** The line of a receipt and the ids of its shared texts. */
+interface EncodedReceipt {
   readonly line: string;
   readonly ids: ReadonlySet<string>;
 }
 
 /**
- * One line of JSON for each receipt, and one for each long text in them: what is added to a conversation is the same
- * in every request of it. A receipt is put into its form once: hundreds are written again at one time.
+ * One JSON line per receipt and one per long text, because every request of a conversation adds the same texts. Each
+ * receipt is encoded once, because a replace writes hundreds of them again.
  *
- * @param redact  last look at each text that was added
+ * @param redact  applied to each added text
  */
 export function openReceiptFile(file: string, redact: (text: string) => string): ReceiptStore {
   const lines = openJsonlFile(file);
-  const forms = new WeakMap<Receipt, Form>();
-  /** Each long text by its id, redacted; and that id by the text as it came. */
+  const encoded = new WeakMap<Receipt, EncodedReceipt>();
+  /** Redacted shared texts by id, and ids by original text. */
   let texts = new Map<string, string>();
   let idsOf = new Map<string, string>();
   let written = new Set<string>();
 
-  function idOf(text: string): string {
+  function shareText(text: string): string {
     const known = idsOf.get(text);
     if (known !== undefined) return known;
     const clean = redact(text);
@@ -47,24 +36,24 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
     return id;
   }
 
-  function formOf(receipt: Receipt): Form {
-    const known = forms.get(receipt);
+  function encode(receipt: Receipt): EncodedReceipt {
+    const known = encoded.get(receipt);
     if (known !== undefined) return known;
     const ids = new Set<string>();
     const line = JSON.stringify(receipt, (key, value: unknown) => {
       if (typeof value !== 'string' || key !== 'text') return value;
       if (value.length < SHARED_CHARS) return redact(value);
-      const id = idOf(value);
+      const id = shareText(value);
       ids.add(id);
       return { id };
     });
-    const form = { line, ids };
-    forms.set(receipt, form);
-    return form;
+    const result = { line, ids };
+    encoded.set(receipt, result);
+    return result;
   }
 
-  function linesOf(receipt: Receipt): string[] {
-    const { line, ids } = formOf(receipt);
+  function encodeLines(receipt: Receipt): string[] {
+    const { line, ids } = encode(receipt);
     const fresh = [...ids].filter((id) => !written.has(id));
     for (const id of fresh) written.add(id);
     return [...fresh.map((id) => JSON.stringify({ id, text: texts.get(id) })), line];
@@ -76,7 +65,7 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
       const receipts = found.split('\n').flatMap((line) => {
         const ids = new Set<string>();
         const receipt = parseLine(line, texts, ids);
-        if (receipt !== null) forms.set(receipt, { line, ids });
+        if (receipt !== null) encoded.set(receipt, { line, ids });
         return receipt ?? [];
       });
       written = new Set(texts.keys());
@@ -85,12 +74,12 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
     append: (receipt) =>
       lines.append((isEmpty) => {
         if (isEmpty) written = new Set();
-        return linesOf(receipt);
+        return encodeLines(receipt);
       }),
     replace: (receipts) =>
       lines.replace(() => {
         written = new Set();
-        const all = receipts.flatMap(linesOf);
+        const all = receipts.flatMap(encodeLines);
         texts = new Map([...texts].filter(([id]) => written.has(id)));
         idsOf = new Map([...idsOf].filter(([, id]) => written.has(id)));
         return all;
@@ -99,17 +88,7 @@ export function openReceiptFile(file: string, redact: (text: string) => string):
   };
 }
 
-/** Keeps nothing beyond the process. */
-export function createMemoryReceipts(receipts: Receipt[] = []): ReceiptStore {
-  return {
-    load: async () => [...receipts],
-    append: async (receipt) => void receipts.push(receipt),
-    replace: async (fresh) => void receipts.splice(0, receipts.length, ...fresh),
-    close: async () => {},
-  };
-}
-
-/** Null for a line that a crash tore, one whose texts are gone, and one that is itself a text, which `texts` gets. */
+/** Null for a torn line, a receipt with a missing text, and a shared text, which goes into `texts`. */
 function parseLine(line: string, texts: Map<string, string>, ids: Set<string>): Receipt | null {
   if (line === '') return null;
   try {
@@ -117,7 +96,7 @@ function parseLine(line: string, texts: Map<string, string>, ids: Set<string>): 
       if (key !== 'text' || typeof value !== 'object' || value === null) return value;
       const id = String((value as { id?: unknown }).id);
       const text = texts.get(id);
-      if (text === undefined) throw new Error('a text is missing');
+      if (text === undefined) throw new Error('shared text is missing');
       ids.add(id);
       return text;
     }) as { id?: unknown; text?: unknown; request_id?: unknown; edits?: unknown };

@@ -8,9 +8,9 @@ export interface CutContextInput {
   readonly view: ConversationView;
   readonly turns: readonly TurnSpan[];
   readonly absorbed: number;
-  /** Rounds behind them that the plan in force drops. */
+  /** Tool rounds after the cut that the current plan drops. */
   readonly rounds: readonly LocatedRoundCut[];
-  /** When and how the plan in force was last used; null when that is not known. */
+  /** The last use of the current plan; null when unknown. */
   readonly lastUse: PlanUse | null;
   readonly nowMs: number;
   readonly ownTokens: number;
@@ -18,7 +18,7 @@ export interface CutContextInput {
 
 const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
 
-/** What a cut would meet: a cache that is warm or cold, prices, and the size of everything. */
+/** Cache state, prices and sizes for a cut decision. */
 export function buildCutContext({
   view,
   turns,
@@ -29,19 +29,19 @@ export function buildCutContext({
   ownTokens,
 }: CutContextInput): CutContext {
   const traits = findModelTraits(view.model);
-  const ttl = ttlOf(view.infos);
-  const gone = plannedAway(view.infos, turns, absorbed, rounds);
+  const ttl = findTtl(view.infos);
+  const dropped = countDroppedTokens(view.infos, turns, absorbed, rounds);
   const head = view.infos.slice(0, findHeadEnd(view)).reduce((total, info) => total + info.tokens, 0);
   return {
     cold: lastUse !== null && isCold(lastUse, view, nowMs - TTL_MS[ttl]),
     prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
     aroundTokens: head + ownTokens,
-    requestTokens: estimateTokens(view.body.length) - gone + ownTokens,
+    requestTokens: estimateTokens(view.body.length) - dropped + ownTokens,
     contextTokens: traits.contextTokens,
   };
 }
 
-function plannedAway(
+function countDroppedTokens(
   infos: readonly MessageInfo[],
   turns: readonly TurnSpan[],
   absorbed: number,
@@ -55,13 +55,13 @@ function plannedAway(
   }, 0);
 }
 
-/** An entry lives from the start of the request that last read it; another model or effort finds none. */
+/** A cache entry's lifetime starts with the request that last read it; another model or effort misses it. */
 function isCold(use: PlanUse, view: ConversationView, expiredAtMs: number): boolean {
   return use.atMs < expiredAtMs || use.model !== view.model || use.effort !== view.effort;
 }
 
-/** The newest messages carry the breakpoint that the next request reads. */
-function ttlOf(infos: readonly MessageInfo[]): '5m' | '1h' {
+/** The newest messages carry the cache breakpoint that the next request reads. */
+function findTtl(infos: readonly MessageInfo[]): '5m' | '1h' {
   const newest = infos.slice(-4).flatMap((info) => info.shape.blocks.flatMap((block) => block.ttls ?? []));
   return newest.includes('1h') ? '1h' : '5m';
 }

@@ -1,25 +1,27 @@
+import { beforeAbort } from '../../common/async.ts';
 import type { MemorySource, ProxyLog, RecalledLine } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import { readMessageText, readRecentTexts } from '../wire/message-text.ts';
 import { findFreshPrompt, splitTurns, type TurnSpan } from '../wire/split-turns.ts';
 import { splitParts, splitRounds } from '../wire/tool-rounds.ts';
 import {
-  keptInjections,
+  keepInjections,
   mayAddSystemBlock,
   type PlanConfig,
   type PlanInput,
   type RecalledMemory,
   toLine,
   usesSystemField,
-} from './form-plan.ts';
+} from './build-plan.ts';
 import { type Line, recallsInRequest } from './injected-text.ts';
 import { type EpochPlan, locatePlan } from './plan.ts';
-import type { Step } from './plan-step.ts';
 
-/** Nothing to say. */
 export const EMPTY: RecalledMemory = { brief: [], sessionLines: [], recalled: [], isComplete: false };
 
-/** Asks memory under the deadline; whatever is late or fails is left out. */
+/** Prior messages that are part of the query: a prompt such as "yes, do it" has no words of its own. */
+const RECENT_MESSAGES = 4;
+
+/** Queries memory under one deadline. A query that fails or is late returns nothing. */
 export async function lookUpMemory(
   memory: MemorySource,
   { view, sessionId, step }: PlanInput,
@@ -30,87 +32,77 @@ export async function lookUpMemory(
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
   const fresh = findFreshPrompt(view);
-  const wantsStanding = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
-  const standing = wantsStanding
-    ? memory.sessionContext(sessionId, projectDir)
-    : Promise.resolve({ brief: [], lines: [] });
-  const recalled =
+  const withinDeadline = <T>(work: Promise<T>): Promise<T | null> =>
+    beforeAbort(work, deadline).catch((error: unknown) => {
+      log.warn('memory lookup failed; the request continues without it', { sessionId, error });
+      return null;
+    });
+  const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
+  const [context, hits] = await Promise.all([
+    needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [] },
     fresh < 0 || !recallsInRequest(config.retrieval)
-      ? Promise.resolve([])
-      : memory.recall(
-          {
-            sessionId,
-            projectDir,
-            prompt: readMessageText(view, fresh),
-            recent: readRecentTexts(view, fresh, 4),
-            visibleTurns: visibleTurns(view, step),
-            shown: new Set(linesThatStay(view, step, config)),
-          },
-          deadline,
-        );
-  const late = (error: unknown): null => {
-    log.warn('memory was late or failed; the request goes on without it', { sessionId, error });
-    return null;
-  };
-  const [has, hits] = await Promise.all([
-    withDeadline(standing, deadline).catch(late),
-    withDeadline(recalled, deadline).catch(late),
+      ? []
+      : withinDeadline(
+          memory.recall(
+            {
+              sessionId,
+              projectDir,
+              prompt: readMessageText(view, fresh),
+              recent: readRecentTexts(view, fresh, RECENT_MESSAGES),
+              visibleTurns: findVisibleTurns(view, step),
+              shown: new Set(findRemainingLines(view, step, config)),
+            },
+            deadline,
+          ),
+        ),
   ]);
   return {
-    brief: has?.brief ?? [],
-    sessionLines: (has?.lines ?? []).map(toLine),
-    recalled: (hits ?? []).map(asRecalled),
-    isComplete: has !== null && hits !== null,
+    brief: context?.brief ?? [],
+    sessionLines: (context?.lines ?? []).map(toLine),
+    recalled: (hits ?? []).map(toRecalledLine),
+    isComplete: context !== null && hits !== null,
   };
 }
 
-function visibleTurns(view: ConversationView, step: Exclude<Step, { kind: 'replay' }>): Set<string> {
+/** Turns and parts that the model still sees after this step. */
+function findVisibleTurns(view: ConversationView, step: PlanInput['step']): Set<string> {
   const turns = splitTurns(view);
   const plan = step.kind === 'extend' ? step.plan : step.from;
   const cutEnd = plan === null ? 0 : (locatePlan(plan, view.lineage)?.cutEnd ?? 0);
   const from = step.kind === 'epoch' && step.cut !== null ? (turns[step.cut.through]?.start ?? 0) : cutEnd;
-  const shown = turns.filter((turn) => turn.start >= from);
-  return new Set(shown.flatMap((turn) => [turn.endHash, ...shownParts(view, turn, plan)]));
+  const visible = turns.filter((turn) => turn.start >= from);
+  return new Set(visible.flatMap((turn) => [turn.endHash, ...findVisibleParts(view, turn, plan)]));
 }
 
-function shownParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | null): string[] {
+function findVisibleParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | null): string[] {
   const parts = splitParts(view, splitRounds(view, turn));
-  const gone = parts.length === 0 || plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
-  const isGone = (part: TurnSpan): boolean => gone.some(({ start, end }) => part.start >= start && part.end <= end);
-  return parts.filter((part) => !isGone(part)).map((part) => part.endHash);
+  const dropped = parts.length === 0 || plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
+  const isDropped = (part: TurnSpan): boolean =>
+    dropped.some(({ start, end }) => part.start >= start && part.end <= end);
+  return parts.filter((part) => !isDropped(part)).map((part) => part.endHash);
 }
 
-/** A cut puts a new preamble and a new system block in the place of the old: what those leave out is shown no more. */
-function linesThatStay(
+/** Injected lines that stay visible. A cut replaces the preamble and the system block, so their lines do not. */
+function findRemainingLines(
   view: ConversationView,
-  step: Exclude<Step, { kind: 'replay' }>,
+  step: PlanInput['step'],
   config: Pick<PlanConfig, 'retrieval'>,
 ): string[] {
-  if (step.kind === 'extend') return shownLines(step.plan, view, config);
+  if (step.kind === 'extend') return findInjectedLines(step.plan, view, config);
   if (step.from === null) return [];
-  if (step.cut === null) return shownLines(step.from, view, config);
-  return keptInjections(view, step.from, step).flatMap(({ text }) => text.split('\n'));
+  if (step.cut === null) return findInjectedLines(step.from, view, config);
+  return keepInjections(view, step.from, step).flatMap(({ text }) => text.split('\n'));
 }
 
-/** What the model sees of ours already; a branch that was left holds injections that this one does not. */
-function shownLines(plan: EpochPlan, view: ConversationView, config: Pick<PlanConfig, 'retrieval'>): string[] {
-  const here = new Set(view.lineage);
-  const injected = plan.injections.filter((injection) => here.has(injection.anchor));
+/** Lines of a plan in this branch of the conversation; an abandoned branch has injections that this one lacks. */
+function findInjectedLines(plan: EpochPlan, view: ConversationView, config: Pick<PlanConfig, 'retrieval'>): string[] {
+  const hashes = new Set(view.lineage);
+  const injected = plan.injections.filter(({ anchor }) => hashes.has(anchor)).map(({ text }) => text);
   const system = usesSystemField(config) ? null : plan.systemBlock;
   const preambles = [plan.cut, ...plan.rounds].map((cut) => cut?.preamble);
-  const texts = [...preambles, system, ...injected.map((injection) => injection.text)];
-  return texts.flatMap((text) => text?.split('\n') ?? []);
+  return [...preambles, system, ...injected].flatMap((text) => text?.split('\n') ?? []);
 }
 
-function asRecalled({ line, score, lanes = {}, isExact = false }: RecalledLine): Line {
+function toRecalledLine({ line, score, lanes = {}, isExact = false }: RecalledLine): Line {
   return { ...toLine(line), found: { score, lanes }, isExact };
-}
-
-function withDeadline<T>(work: Promise<T>, deadline: AbortSignal): Promise<T> {
-  return Promise.race([
-    work,
-    new Promise<never>((_resolve, reject) => {
-      deadline.addEventListener('abort', () => reject(deadline.reason), { once: true });
-    }),
-  ]);
 }

@@ -2,21 +2,23 @@ import { createHash } from 'node:crypto';
 import { open, readdir, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { createKeyedMutex } from '../../common/async.ts';
 import { ensureDir, syncDir } from '../../common/files.ts';
-import type { EpochPlan, PlanRecord } from './plan.ts';
+import type { PlanRecord } from './plan.ts';
 
-/** Keeps epoch plans over restarts: without them the whole history would go upstream again, and be refused. */
+/** Persists epoch plans. Without them a restart would send the whole history upstream, which would be refused. */
 export interface PlanStore {
-  /** Every record kept, in order of writing within a session, the session written last at the end. */
+  /** Every record, in order within a session; the session written last comes last. */
   load(): AsyncIterable<readonly PlanRecord[]>;
-  /** All that is kept of a session. What cannot be read, here or by `load`, is left out and named. */
+  /** The records of one session. Like `load`, it skips unreadable records and reports them as problems. */
   read(sessionId: string): Promise<readonly PlanRecord[]>;
   /**
-   * With `durable`, resolves once the record is on disk (fsynced). Records of a session keep their order. Where a
-   * session's records have vanished, `whole` says what else there was of it.
+   * Records of a session keep their order.
+   *
+   * @param durable  resolve once the record is on disk (fsynced)
+   * @param whole    the session's other records, written again when its file was deleted
    */
   append(sessionId: string, record: PlanRecord, durable: boolean, whole?: () => readonly PlanRecord[]): Promise<void>;
-  /** What could not be read, and what cannot be written now. */
   problems(): readonly PlanProblem[];
   close(): Promise<void>;
 }
@@ -26,13 +28,14 @@ interface PlanProblem {
   readonly message: string;
 }
 
-const READ_AT_ONCE = 32;
+const CONCURRENT_READS = 32;
 
-/** One line of JSON for each record, a file for each session. A torn last line is the record that was in flight. */
+/** One JSON line per record, one file per session. */
 export function openPlanStore(dir: string): PlanStore {
-  const last = new Map<string, Promise<void>>();
+  const lock = createKeyedMutex();
+  const writing = new Set<Promise<void>>();
   const unreadable: PlanProblem[] = [];
-  const known = new Set<string>();
+  const knownFiles = new Set<string>();
   let unwritable: PlanProblem | null = null;
 
   const write = async (name: string, lines: Lines, durable: boolean): Promise<void> => {
@@ -40,9 +43,9 @@ export function openPlanStore(dir: string): PlanStore {
     const file = await open(path.join(dir, name), 'a', 0o600);
     try {
       const isNew = (await file.stat()).size === 0;
-      const hasVanished = known.has(name) && isNew;
-      await file.appendFile(hasVanished ? lines.whole() + lines.line : lines.line);
-      known.add(name);
+      const wasDeleted = knownFiles.has(name) && isNew;
+      await file.appendFile(wasDeleted ? lines.whole() + lines.line : lines.line);
+      knownFiles.add(name);
       if (durable) await file.datasync();
       if (durable && isNew) await syncDir(dir);
     } finally {
@@ -50,62 +53,61 @@ export function openPlanStore(dir: string): PlanStore {
     }
   };
 
-  const unused = (file: string, error: unknown): void => {
-    const message = `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); its sessions start afresh`;
+  const reportUnreadable = (file: string, error: unknown): void => {
+    const message = `cannot be read (${(error as NodeJS.ErrnoException).code ?? 'unknown'}); its sessions start without plans`;
     unreadable.push({ file, message });
   };
 
-  const linesOf = async (name: string): Promise<PlanRecord[]> => {
+  const readRecords = async (name: string): Promise<PlanRecord[]> => {
     const file = path.join(dir, name);
     try {
       return (await readFile(file, 'utf8')).split('\n').flatMap(parseLine);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') unused(file, error);
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') reportUnreadable(file, error);
       return [];
     }
   };
 
   return {
     async *load() {
-      const names = await namesIn(dir).catch((error: Error): string[] => {
-        unused(dir, error.cause ?? error);
+      const names = await listFiles(dir).catch((error: Error): string[] => {
+        reportUnreadable(dir, error.cause ?? error);
         return [];
       });
-      for (const name of names) known.add(name);
-      for (let at = 0; at < names.length; at += READ_AT_ONCE) {
-        yield* await Promise.all(names.slice(at, at + READ_AT_ONCE).map(linesOf));
+      for (const name of names) knownFiles.add(name);
+      for (let at = 0; at < names.length; at += CONCURRENT_READS) {
+        yield* await Promise.all(names.slice(at, at + CONCURRENT_READS).map(readRecords));
       }
     },
-    async read(sessionId) {
+    read(sessionId) {
       const name = fileName(sessionId);
-      await last.get(name);
-      return linesOf(name);
+      return lock(name, () => readRecords(name));
     },
     async append(sessionId, record, durable, whole = () => []) {
       const name = fileName(sessionId);
-      const lines = { line: lineOf(record), whole: () => whole().map(lineOf).join('') };
-      const written = (last.get(name) ?? Promise.resolve()).then(() => write(name, lines, durable));
-      const settled = written.then(
-        () => {
+      const lines = { line: formatLine(record), whole: () => whole().map(formatLine).join('') };
+      const task = lock(name, async () => {
+        try {
+          await write(name, lines, durable);
           unwritable = null;
-        },
-        (error: Error) => {
-          unwritable = { file: dir, message: `plans cannot be written, so nothing new is trimmed: ${error.message}` };
-        }, // the caller is told; the next record still gets its turn
-      );
-      last.set(name, settled);
-      void settled.then(() => last.get(name) === settled && last.delete(name));
-      await written;
+        } catch (error) {
+          const { message } = error as Error;
+          unwritable = { file: dir, message: `plans cannot be written, so nothing new is trimmed: ${message}` };
+          throw error;
+        }
+      });
+      writing.add(task);
+      await task.finally(() => writing.delete(task));
     },
     problems: () => (unwritable === null ? [...unreadable] : [...unreadable, unwritable]),
     async close() {
-      await Promise.all(last.values());
+      await Promise.allSettled(writing);
     },
   };
 }
 
-/** The file written last at the end. */
-async function namesIn(dir: string): Promise<string[]> {
+/** Oldest first. */
+async function listFiles(dir: string): Promise<string[]> {
   await ensureDir(dir);
   const names = (await readdir(dir)).filter((name) => name.endsWith('.jsonl')).sort();
   const files = names.map(async (name) => ({ name, atMs: (await stat(path.join(dir, name))).mtimeMs }));
@@ -117,26 +119,9 @@ interface Lines {
   readonly whole: () => string;
 }
 
-/** Leading newline: a torn line before it stays alone. */
-function lineOf(record: PlanRecord): string {
+/** The leading newline separates the record from a torn line before it. */
+function formatLine(record: PlanRecord): string {
   return `\n${JSON.stringify(record)}`;
-}
-
-/** Keeps nothing beyond the process; for tests and conversations that must leave no trace. */
-export function createMemoryPlanStore(records: PlanRecord[] = []): PlanStore {
-  return {
-    async *load() {
-      yield [...records];
-    },
-    async read(sessionId) {
-      const own = records.filter((record) => record.kind === 'plan' && record.plan.sessionId === sessionId);
-      const ids = new Set(own.map((record) => (record as { plan: EpochPlan }).plan.id));
-      return records.filter((record) => ids.has(record.kind === 'plan' ? record.plan.id : record.planId));
-    },
-    append: async (_sessionId, record) => void records.push(record),
-    problems: () => [],
-    close: async () => {},
-  };
 }
 
 function fileName(sessionId: string): string {
@@ -146,30 +131,29 @@ function fileName(sessionId: string): string {
 }
 
 const text = z.string();
-const nothing = z.null();
 const Injections = z.array(z.looseObject({ anchor: text, channel: z.enum(['system', 'block']), text }));
 const Cut = z.looseObject({ through: text, preamble: text, nodeIds: z.array(text) });
 const Plan = z.looseObject({
   id: text,
   sessionId: text,
   epoch: z.number(),
-  cut: Cut.or(nothing),
-  strippedThrough: text.or(nothing),
-  systemBlock: text.or(nothing),
+  cut: Cut.nullable(),
+  strippedThrough: text.nullable(),
+  systemBlock: text.nullable(),
   injections: Injections,
 });
-const Sound: Readonly<Record<string, z.ZodType>> = {
+const SCHEMAS: Readonly<Record<string, z.ZodType>> = {
   plan: z.looseObject({ plan: Plan, served: text }),
   injections: z.looseObject({ planId: text, injections: Injections, served: text }),
 };
-const Other = z.looseObject({ kind: text, planId: text });
+const OTHER = z.looseObject({ kind: text, planId: text });
 
-/** Lines that a crash tore (the record was not in use yet) or that somebody damaged are no records. */
+/** Skips damaged lines. A line torn by a crash holds a record that was not in use yet. */
 function parseLine(line: string): PlanRecord[] {
   if (line.trim() === '') return [];
   try {
     const record = JSON.parse(line) as PlanRecord | null;
-    const schema = Sound[record?.kind ?? ''] ?? Other;
+    const schema = SCHEMAS[record?.kind ?? ''] ?? OTHER;
     return schema.safeParse(record).success ? [record as PlanRecord] : [];
   } catch {
     return [];

@@ -2,10 +2,10 @@ import type { MessagesRequest } from '../ports.ts';
 import { classify, findSessionId, type RequestClass } from '../wire/classify.ts';
 import { type ConversationCache, type ConversationView, parseConversation } from '../wire/conversation.ts';
 import { parseBetas } from '../wire/request-shape.ts';
-import type { Spliced } from '../wire/splice.ts';
+import type { Spliced } from './apply-plan.ts';
 import type { EpochPlan } from './plan.ts';
 
-/** A request that was understood. */
+/** A parsed request. */
 export interface RequestContext {
   readonly request: MessagesRequest;
   readonly view: ConversationView;
@@ -14,7 +14,7 @@ export interface RequestContext {
   readonly betas: readonly string[];
 }
 
-/** Null where the body is nothing that may be rewritten. */
+/** Null when the body is not a request that may be rewritten. */
 export function parseRequest(request: MessagesRequest, cache: ConversationCache): RequestContext | null {
   const view = parseConversation(request.body, cache);
   if (view === null) return null;
@@ -23,13 +23,14 @@ export function parseRequest(request: MessagesRequest, cache: ConversationCache)
   return { request, view, sessionId: findSessionId(view, request.headers), kind, betas };
 }
 
-/** What a request was made into, and why. */
+/** The outcome of the pipeline for one request. */
 export interface RewriteResult {
-  readonly passage: RequestContext;
+  readonly context: RequestContext;
   readonly plan: EpochPlan | null;
-  /** Null where there is no plan, or it is not for this request. */
+  /** Null when the received bytes go upstream. */
   readonly spliced: Spliced | null;
+  /** For the receipt. */
   readonly decision: string;
-  /** It goes out with a new cut. */
+  /** The request is the first one with a new cut. */
   readonly cut: boolean;
 }

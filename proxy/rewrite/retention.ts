@@ -1,14 +1,16 @@
+import { type ConversationView, estimateTokens } from '../wire/conversation.ts';
 import type { TurnSpan } from '../wire/split-turns.ts';
+import type { PlanLocation } from './plan.ts';
 
-/** What of a conversation's newest part always stays. */
+/** How much of the newest part of a conversation always stays. */
 export interface RetentionRule {
   readonly keepTurns: number;
   readonly keepTokens: number;
 }
 
 /**
- * How many of the first `count` turns may go: all but the running one, the newest `keepTurns` complete ones and
- * `keepTokens` of them.
+ * How many of the first `count` turns may be cut: all but the running turn, the newest `keepTurns` complete turns, and
+ * as many more as `keepTokens` needs.
  */
 export function countEligibleTurns(turns: readonly TurnSpan[], rule: RetentionRule, count = turns.length): number {
   let kept = 0;
@@ -20,4 +22,19 @@ export function countEligibleTurns(turns: readonly TurnSpan[], rule: RetentionRu
     tokens += turns[through]?.tokens ?? 0;
   }
   return through;
+}
+
+/** Turns with the token counts that a plan sends: a preamble counts in place of the rounds it replaces. */
+export function measureSentTurns(
+  { infos }: Pick<ConversationView, 'infos'>,
+  turns: readonly TurnSpan[],
+  location: PlanLocation | null,
+): readonly TurnSpan[] {
+  if (location === null || location.rounds.length === 0) return turns;
+  return turns.map((turn) => {
+    const rounds = location.rounds.find(({ start }) => start > turn.start && start < turn.end);
+    if (rounds === undefined) return turn;
+    const dropped = infos.slice(rounds.start, rounds.end).reduce((total, info) => total + info.tokens, 0);
+    return { ...turn, tokens: turn.tokens - dropped + estimateTokens(Buffer.byteLength(rounds.cut.preamble)) };
+  });
 }

@@ -1,30 +1,31 @@
-import type { Clock } from '../../common/async.ts';
-import { createKeyedMutex } from '../../common/async.ts';
-import { type CostLedger, findConversationRoot, openCostLedger } from '../ledger/index.ts';
-import { createMemoryReceipts } from '../ledger/receipt-store.ts';
-import { openReceipts, type Receipts } from '../ledger/receipts.ts';
-import { createMemoryLedger } from '../ledger/store.ts';
+import { type Clock, createKeyedMutex } from '../../common/async.ts';
+import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
 import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOutcome, Rewriter } from '../ports.ts';
 import { isStandalone, mayBeStandalone } from '../wire/classify.ts';
 import { ConversationCache, type ConversationView } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json-scanner.ts';
-import { type Spliced, splice } from '../wire/splice.ts';
 import { findFreshPrompt, splitTurns, type TurnSpan } from '../wire/split-turns.ts';
 import { splitParts, splitRounds } from '../wire/tool-rounds.ts';
-import { createResponseRecorder } from './after-response.ts';
+import { applyPlan, type Spliced } from './apply-plan.ts';
+import { buildPlan, type PlanConfig, roundsBudget } from './build-plan.ts';
 import type { CutRule } from './cut.ts';
-import { buildPlan, type PlanConfig, roundsBudget } from './form-plan.ts';
+import {
+  chooseReplayPlan,
+  decideStep,
+  type Step,
+  type StepInput,
+  selectPartsToPrepare,
+  selectTurnsToPrepare,
+  stripThinkingPlan,
+} from './decide-step.ts';
 import { EMPTY, lookUpMemory } from './memory-lookup.ts';
-import type { EpochPlan, Match, PlanRecord } from './plan.ts';
-import { openPlanCache } from './plan-cache.ts';
-import { changesNoBytes, createPlanRecord, describeUse } from './plan-record.ts';
-import { decideStep, type Step, type StepInput, selectPartsToPrepare, selectTurnsToPrepare } from './plan-step.ts';
+import { changesNoBytes, createPlanRecord, describeUse, type EpochPlan, type Match } from './plan.ts';
+import { openPlanCache, type PlanCache } from './plan-cache.ts';
 import type { PlanStore } from './plan-store.ts';
-import type { Receipt } from './receipt.ts';
-import { chooseReplayPlan, stripThinkingPlan } from './replay-plan.ts';
+import { createResponseRecorder, type ResponseRecorder } from './record-response.ts';
 import { parseRequest, type RequestContext, type RewriteResult } from './request-context.ts';
-import { checkReceived, selfCheck } from './self-check.ts';
 import { captureParts, captureTurns } from './turn-capture.ts';
+import { validateReceived, validateRewrite } from './validate-rewrite.ts';
 
 export interface RewriterConfig extends PlanConfig {
   /** Null: nothing is ever trimmed. */
@@ -34,13 +35,11 @@ export interface RewriterConfig extends PlanConfig {
 export interface RewriterDeps {
   readonly memory: MemorySource;
   readonly plans: PlanStore;
-  /** Sessions whose plans stay in memory; left out, more than are in use at one time. */
+  /** Sessions whose plans stay in memory. */
   readonly heldSessions?: number;
-  /** Left out, all is allowed. */
-  readonly consent?: ConsentSource;
-  /** Left out, nothing is kept beyond the process. */
-  readonly ledger?: CostLedger;
-  readonly receipts?: Receipts;
+  readonly consent: ConsentSource;
+  readonly ledger: CostLedger;
+  readonly receipts: Receipts;
   readonly config: RewriterConfig;
   readonly clock: Clock;
   /** `bytes` random bytes in hex. */
@@ -49,218 +48,244 @@ export interface RewriterDeps {
 }
 
 export interface RunningRewriter extends Rewriter {
-  /** The newest requests, newest first. */
+  /** Newest first. */
   receipts(): readonly Receipt[];
   close(): Promise<void>;
 }
 
-/** What is kept where no ledger and no receipts are given. */
-const RULE = { tolerance: 0.05, credit: 10_000, longestHorizon: 60 };
-const RECEIPTS = 200;
-
-const ALL_ALLOWED: ConsentSource = { of: () => ({ captures: true, adds: true }), withhold: () => undefined };
-
 /** @throws what the plan store throws while loading */
 export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
-  const shelf = await openPlanCache(deps.plans, deps.log, deps.heldSessions);
-  const { index: book, saveLater: note } = shelf;
-  const cache = new ConversationCache();
-  const lock = createKeyedMutex();
-  const { log, clock, consent = ALL_ALLOWED } = deps;
-  const ledger = deps.ledger ?? (await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }));
-  const receipts =
-    deps.receipts ??
-    (await openReceipts({ store: createMemoryReceipts(), redact: (said) => said, most: RECEIPTS, log }));
-  const { outcome, untouched } = createResponseRecorder({
-    memory: deps.memory,
-    ledger,
-    receipts,
-    cache,
-    clock,
-    log,
-    breakPlan: ({ sessionId }, plan, broken) => note(sessionId, { kind: 'broken', planId: plan.id, broken }),
-  });
+  const plans = await openPlanCache(deps.plans, deps.log, deps.heldSessions);
+  const pipeline = new RewritePipeline(deps, plans);
+  return {
+    rewrite: (request, signal) => pipeline.rewrite(request, signal),
+    replay: (request) => pipeline.replay(request),
+    receipts: () => deps.receipts.list(),
+    async close() {
+      await Promise.all([deps.plans.close(), deps.ledger.close(), deps.receipts.close()]);
+    },
+  };
+}
 
-  /** The plan in force; where that is lost or cannot stand, nothing but the thinking taken out that it would unbind. */
-  function replayed(passage: RequestContext): RewriteResult {
-    const { view, sessionId, kind, request } = passage;
-    const match = kind === 'other' ? book.match(view, sessionId, 'answered') : ownMatch(view, sessionId);
-    const plan = chooseReplayPlan(view, match, kind !== 'other' && isKnown(view, sessionId));
-    if (plan === null) return { passage, plan, spliced: null, decision: 'replay', cut: false };
-    const isInForce = plan === match?.plan;
-    const spliced = splice(view, plan);
-    if (spliced !== null && isAccepted(passage, plan, spliced)) {
-      if (isInForce && kind === 'main' && request.path === 'messages')
-        note(sessionId, { kind: 'served', planId: plan.id, ...describeUse(view, clock.now()) });
-      return { passage, plan, spliced, decision: isInForce ? 'replay' : 'healing', cut: false };
-    }
-    if (isInForce) note(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
-    const bare = stripThinkingPlan(view, plan);
-    const without = bare === null ? null : splice(view, bare);
-    const stands = bare !== null && without !== null && isAccepted(passage, bare, without);
-    return { passage, plan: stands ? bare : null, spliced: stands ? without : null, decision: 'healing', cut: false };
+/**
+ * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
+ *
+ * A stage that fails ends the pipeline: the current plan is replayed with nothing new added, or the received bytes go
+ * upstream when there is no plan.
+ */
+class RewritePipeline implements Rewriter {
+  readonly #deps: RewriterDeps;
+  readonly #plans: PlanCache;
+  readonly #cache = new ConversationCache();
+  readonly #lockSession = createKeyedMutex();
+  readonly #recorder: ResponseRecorder;
+
+  constructor(deps: RewriterDeps, plans: PlanCache) {
+    this.#deps = deps;
+    this.#plans = plans;
+    this.#recorder = createResponseRecorder({
+      ...deps,
+      cache: this.#cache,
+      markBroken: ({ sessionId }, plan, broken) =>
+        plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
+    });
   }
 
-  /** A fork goes on with a plan of its own that says the same: what it adds is kept with it, and not its parent's. */
-  function ownMatch(view: ConversationView, sessionId: string): Match | null {
-    const match = book.match(view, sessionId);
+  async rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome> {
+    const scan = mayBeStandalone(request.body, request.headers) ? scanBody(request.body) : null;
+    if (scan !== null && isStandalone(scan, request.headers)) return this.#passStandalone(request);
+    const context = parseRequest(request, this.#cache);
+    if (context === null) return this.#recorder.passThrough(request);
+    this.#withholdTurnWhilePaused(context);
+    return this.#lockSession(context.sessionId, async () => {
+      let result: RewriteResult;
+      try {
+        await this.#plans.load(context.view.lineage, context.sessionId);
+        result = await this.#advance(context, signal);
+      } catch (error) {
+        this.#deps.log.warn('memory skipped; the current plan is replayed', { requestId: request.requestId, error });
+        result = this.#replayPlan(context);
+      }
+      return this.#recorder.toOutcome(result, !signal.aborted);
+    });
+  }
+
+  replay(request: MessagesRequest): RewriteOutcome {
+    try {
+      const context = parseRequest(request, this.#cache);
+      if (context === null) return this.#recorder.passThrough(request);
+      return this.#recorder.toOutcome(this.#replayPlan(context), true);
+    } catch (error) {
+      this.#deps.log.error('replay failed; the original is sent', { requestId: request.requestId, error });
+      return this.#recorder.passThrough(request);
+    }
+  }
+
+  /** The stages after parsing, in order. */
+  async #advance(context: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
+    if (context.kind !== 'main' || context.request.path === 'count_tokens') return this.#replayPlan(context);
+    const { memory, config, clock, log, randomHex } = this.#deps;
+    const { view, sessionId } = context;
+
+    const turns = splitTurns(view);
+    const input = this.#createStepInput(context, turns);
+    const completeTurns = findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [];
+    setImmediate(() => this.#captureHistory(context, completeTurns, input));
+    const step = decideStep(input);
+    if (step.kind === 'replay') return this.#replayPlan(context);
+
+    const planInput = { view, sessionId, step };
+    const recalled = this.#isDisabled(context) ? EMPTY : await lookUpMemory(memory, planInput, config, log);
+
+    const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
+    const plan = buildPlan(memory, { ...planInput, ...seed }, recalled, config);
+
+    const spliced = applyPlan(view, plan);
+    if (spliced === null || !this.#isValid(context, plan, spliced)) return this.#replayPlan(context);
+
+    await this.#recordPlan(context, step, plan, signal);
+    return { context, plan, spliced, decision: describeStep(step), cut: isNewCut(step) };
+  }
+
+  /** A plan that changes bytes is durable before its first use. Throws when a replay was sent in the meantime. */
+  async #recordPlan(context: RequestContext, step: Step, plan: EpochPlan, signal: AbortSignal): Promise<void> {
+    const { view, sessionId } = context;
+    const { clock, log } = this.#deps;
+    const extended = step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null;
+    const record = createPlanRecord(extended, plan, describeUse(view, clock.now()));
+    if (changesNoBytes(record)) return this.#plans.saveLater(sessionId, record);
+    signal.throwIfAborted();
+    await this.#plans.save(sessionId, record);
+    if (isTimedOut(signal)) {
+      this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
+      throw signal.reason;
+    }
+    if (record.kind !== 'plan') return;
+    const nodes = [plan.cut, ...plan.rounds].reduce((sum, cut) => sum + (cut?.nodeIds.length ?? 0), 0);
+    log.info('epoch', { sessionId, epoch: plan.epoch, nodes });
+  }
+
+  /** The current plan; when it is lost or invalid, only the thinking is stripped that is bound to it. */
+  #replayPlan(context: RequestContext): RewriteResult {
+    const { view, sessionId, kind, request } = context;
+    const match =
+      kind === 'other' ? this.#plans.index.match(view, sessionId, 'answered') : this.#matchOwnPlan(view, sessionId);
+    const plan = chooseReplayPlan(view, match, kind !== 'other' && this.#isKnown(view, sessionId));
+    if (plan === null) return { context, plan, spliced: null, decision: 'replay', cut: false };
+    const isCurrent = plan === match?.plan;
+    const spliced = applyPlan(view, plan);
+    if (spliced !== null && this.#isValid(context, plan, spliced)) {
+      if (isCurrent && kind === 'main' && request.path === 'messages') {
+        const use = describeUse(view, this.#deps.clock.now());
+        this.#plans.saveLater(sessionId, { kind: 'served', planId: plan.id, ...use });
+      }
+      return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false };
+    }
+    if (isCurrent) this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
+    return this.#stripThinking(context, plan);
+  }
+
+  #stripThinking(context: RequestContext, lost: EpochPlan): RewriteResult {
+    const plan = stripThinkingPlan(context.view, lost);
+    const spliced = plan === null ? null : applyPlan(context.view, plan);
+    const isValid = plan !== null && spliced !== null && this.#isValid(context, plan, spliced);
+    const result = isValid ? { plan, spliced } : { plan: null, spliced: null };
+    return { context, ...result, decision: 'healing', cut: false };
+  }
+
+  /** A fork continues with a copy of its parent's plan, so that additions belong to the fork. */
+  #matchOwnPlan(view: ConversationView, sessionId: string): Match | null {
+    const match = this.#plans.index.match(view, sessionId);
     if (match === null || match.plan.sessionId === sessionId) return match;
-    const plan = { ...match.plan, id: deps.randomHex(16), sessionId };
-    note(sessionId, { kind: 'plan', plan, served: view.lineage[match.servedAt] as string, use: match.lastUse });
+    const plan = { ...match.plan, id: this.#deps.randomHex(16), sessionId };
+    const served = view.lineage[match.servedAt] as string;
+    this.#plans.saveLater(sessionId, { kind: 'plan', plan, served, use: match.lastUse });
     return { ...match, plan };
   }
 
-  async function advanced(passage: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
-    if (passage.kind !== 'main' || passage.request.path === 'count_tokens') return replayed(passage);
-    const { view, sessionId } = passage;
-    const match = ownMatch(view, sessionId);
-    const turns = splitTurns(view);
-    const situation = situate(passage, match, turns);
-    setImmediate(remember, passage, findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [], situation);
-
-    const step = decideStep(situation);
-    if (step.kind === 'replay') return replayed(passage);
-    const said = isOff(passage) ? EMPTY : await lookUpMemory(deps.memory, { view, sessionId, step }, deps.config, log);
-    const stamp = { createdAtMs: clock.now(), id: deps.randomHex(16), fence: deps.randomHex(6) };
-    const plan = buildPlan(deps.memory, { view, sessionId, step, ...stamp }, said, deps.config);
-    const spliced = splice(view, plan);
-    if (spliced === null || !isAccepted(passage, plan, spliced)) return replayed(passage);
-
-    const record = createPlanRecord(
-      step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null,
-      plan,
-      describeUse(view, clock.now()),
-    );
-    if (changesNoBytes(record)) note(sessionId, record);
-    else await commit(sessionId, plan, record, signal);
-    return { passage, plan, spliced, decision: decisionOf(step), cut: cuts(step) };
-  }
-
-  /** Durable before its first use. Throws where the request has gone out without it in the meantime. */
-  async function commit(sessionId: string, plan: EpochPlan, record: PlanRecord, signal: AbortSignal): Promise<void> {
-    signal.throwIfAborted();
-    await shelf.save(sessionId, record);
-    if (isLate(signal)) {
-      note(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
-      throw signal.reason;
-    }
-    if (record.kind === 'plan') {
-      const nodes = [plan.cut, ...plan.rounds].reduce((sum, cut) => sum + (cut?.nodeIds.length ?? 0), 0);
-      log.info('epoch', { sessionId, epoch: plan.epoch, nodes });
-    }
-  }
-
-  function situate(passage: RequestContext, match: Match | null, turns: readonly TurnSpan[]): StepInput {
-    const { view, sessionId } = passage;
+  #createStepInput(context: RequestContext, turns: readonly TurnSpan[]): StepInput {
+    const { view, sessionId } = context;
+    const { memory, config, clock } = this.#deps;
+    const match = this.#matchOwnPlan(view, sessionId);
     const running = turns.at(-1);
     const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
-    const durable = deps.memory.nodesCovering([...turns, ...parts].map((span) => span.endHash));
+    const durable = memory.nodesCovering([...turns, ...parts].map((span) => span.endHash));
     return {
       view,
       match,
-      knownSession: isKnown(view, sessionId),
+      knownSession: this.#isKnown(view, sessionId),
       isDurable: (turn) => durable.has(turn.endHash),
-      rule: isOff(passage) ? null : deps.config.cut,
+      rule: this.#isDisabled(context) ? null : config.cut,
       nowMs: clock.now(),
-      ownTokens: deps.config.preambleTokens + deps.config.systemTokens,
-      roundsTokens: roundsBudget(deps.config),
+      ownTokens: config.preambleTokens + config.systemTokens,
+      roundsTokens: roundsBudget(config),
     };
   }
 
-  /** Something of ours was sent in it: its thinking may be bound to that. The ledger outlives the plans. */
-  function isKnown(view: ConversationView, sessionId: string): boolean {
-    return book.knowsSession(sessionId) || ledger.wasRewritten(sessionId, findConversationRoot(view));
+  /** The session was rewritten before, so its thinking may be bound to our prefix. The ledger outlives the plans. */
+  #isKnown(view: ConversationView, sessionId: string): boolean {
+    return (
+      this.#plans.index.wasRewritten(sessionId) || this.#deps.ledger.wasRewritten(sessionId, findConversationRoot(view))
+    );
   }
 
-  /** The user does not want it here, or it has cost more than it saved: plans in force go on, nothing else is done. */
-  function isOff({ view, sessionId }: RequestContext): boolean {
+  /** The user opted out here, or trimming lost money: plans are replayed and nothing new is added. */
+  #isDisabled({ view, sessionId }: RequestContext): boolean {
+    const { consent, ledger } = this.#deps;
     return !consent.of(view.system.workingDirectory).adds || ledger.disabledReason(sessionId) !== null;
   }
 
-  /** What is said while nothing may be taken in is not taken in later either. */
-  function heed({ view, kind }: RequestContext): void {
+  /** A turn that starts while capture is paused is never captured, even after the pause. */
+  #withholdTurnWhilePaused({ view, kind }: RequestContext): void {
+    const { consent } = this.#deps;
     if (kind !== 'main' || consent.of(view.system.workingDirectory).captures) return;
     const turn = splitTurns(view).at(-1);
     if (turn !== undefined) consent.withhold(turn.key);
   }
 
-  function isAccepted(passage: RequestContext, plan: EpochPlan, spliced: Spliced): boolean {
-    const refusal = selfCheck(passage.view, plan, spliced, passage.betas, cache);
-    if (refusal === null) return true;
-    const ownFault = checkReceived(passage.view, passage.betas, cache) === null;
-    if (ownFault) log.error('self-check failed; what is ours is left out', { refusal: refusal.message });
-    return !ownFault;
+  /** An error that the received request has as well is not caused by the plan. */
+  #isValid(context: RequestContext, plan: EpochPlan, spliced: Spliced): boolean {
+    const error = validateRewrite(context, plan, spliced, this.#cache);
+    if (error === null) return true;
+    if (validateReceived(context, this.#cache) !== null) return true;
+    this.#deps.log.error('rewritten request is invalid; the plan is left out', { refusal: error.message });
+    return false;
   }
 
-  /** What it was is found out when its answer is there: upstream need not wait for that. */
-  function asItCame(request: MessagesRequest): RewriteOutcome {
-    const seen: RewriteOutcome['onResponse'] = (response) => replay(request).onResponse(response);
-    return { body: request.body, rewritten: false, onResponse: seen };
+  /** Parses a standalone request only when its response arrives, so that upstream does not wait for it. */
+  #passStandalone(request: MessagesRequest): RewriteOutcome {
+    const onResponse: RewriteOutcome['onResponse'] = (response) => this.replay(request).onResponse(response);
+    return { body: request.body, rewritten: false, onResponse };
   }
 
-  function replay(request: MessagesRequest): RewriteOutcome {
-    try {
-      const passage = parseRequest(request, cache);
-      return passage === null ? untouched(request) : outcome(replayed(passage), true);
-    } catch (error) {
-      log.error('replay failed; the original goes out', { requestId: request.requestId, error });
-      return untouched(request);
-    }
-  }
-
-  /** Off the path: what is complete goes to memory, again and again until a node stands for it. */
-  function remember({ view, sessionId }: RequestContext, turns: readonly TurnSpan[], situation: StepInput): void {
+  /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */
+  #captureHistory({ view, sessionId }: RequestContext, turns: readonly TurnSpan[], input: StepInput): void {
+    const { consent, memory, clock } = this.#deps;
     if (!consent.of(view.system.workingDirectory).captures) return;
-    const bare = turns.filter((turn) => !situation.isDurable(turn));
     const context = { sessionId, atMs: clock.now() };
-    deps.memory.captureTurns(captureTurns(view, bare, context));
-    const parts = selectPartsToPrepare(situation);
-    deps.memory.captureTurns(captureParts(view, parts, context));
-    const wanted = [...(turns.length === 0 ? [] : selectTurnsToPrepare(situation)), ...parts];
-    if (wanted.length > 0)
-      deps.memory.prepareNodes(
-        sessionId,
-        wanted.map((turn) => turn.endHash),
-      );
+    const missing = turns.filter((turn) => !input.isDurable(turn));
+    memory.captureTurns(captureTurns(view, missing, context));
+    const parts = selectPartsToPrepare(input);
+    memory.captureTurns(captureParts(view, parts, context));
+    const needed = [...(turns.length === 0 ? [] : selectTurnsToPrepare(input)), ...parts];
+    if (needed.length === 0) return;
+    memory.prepareNodes(
+      sessionId,
+      needed.map((turn) => turn.endHash),
+    );
   }
-
-  return {
-    async rewrite(request, signal) {
-      const scan = mayBeStandalone(request.body, request.headers) ? scanBody(request.body) : null;
-      if (scan !== null && isStandalone(scan, request.headers)) return asItCame(request);
-      const passage = parseRequest(request, cache);
-      if (passage === null) return untouched(request);
-      heed(passage);
-      return lock(passage.sessionId, async () => {
-        let made: RewriteResult;
-        try {
-          await shelf.load(passage.view.lineage, passage.sessionId);
-          made = await advanced(passage, signal);
-        } catch (error) {
-          log.warn('memory skipped; the plan in force is replayed', { requestId: request.requestId, error });
-          made = replayed(passage);
-        }
-        return outcome(made, !signal.aborted);
-      });
-    },
-    replay,
-    receipts: () => receipts.list(),
-    async close() {
-      await Promise.all([deps.plans.close(), ledger.close(), receipts.close()]);
-    },
-  };
 }
 
-/** The deadline has passed, and a replay was sent in place of this rewrite; a client that left sent nothing. */
-function isLate(signal: AbortSignal): boolean {
+/** The deadline passed and a replay was sent. When the client left instead, nothing was sent. */
+function isTimedOut(signal: AbortSignal): boolean {
   return signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError';
 }
 
-function cuts(step: Step): boolean {
+function isNewCut(step: Step): boolean {
   return step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
 }
 
-function decisionOf(step: Step): string {
+function describeStep(step: Step): string {
   if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';
   if (step.rounds !== null) return `cut in a tool loop: ${step.rounds.because}`;
   return step.cut === null ? `epoch: ${step.because}` : `cut: ${step.cut.because}`;

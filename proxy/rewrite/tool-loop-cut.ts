@@ -3,39 +3,38 @@ import type { TurnSpan } from '../wire/split-turns.ts';
 import { type PartSpan, splitParts, splitRounds } from '../wire/tool-rounds.ts';
 import { type CutContext, type CutReason, type CutRule, decideCut } from './cut.ts';
 
-/** Rounds of the running turn that go from now on, those that went already included. */
+/** Tool rounds of the running turn to drop, including those already dropped. */
 export interface RoundsToCut {
   readonly because: CutReason;
   /** Messages `[start, end)`. */
   readonly start: number;
   readonly end: number;
-  /** What stands for them, oldest first; the last one may stand for rounds that stay, too. */
+  /** Parts that replace them, oldest first; the last part may cover rounds that stay, too. */
   readonly parts: readonly PartSpan[];
 }
 
 export interface RoundCutInput {
   readonly view: ConversationView;
   readonly turn: TurnSpan;
-  /** Where the rounds end that the plan in force drops of this turn; 0 where it drops none. */
+  /** End of the rounds of this turn that the current plan drops; 0 when it drops none. */
   readonly absorbedEnd: number;
   readonly isDurable: (part: TurnSpan) => boolean;
-  /** As a cut between turns would meet it; what is around the rounds is found here. */
+  /** The context of a cut between turns; `decideRoundCut` adds what surrounds the rounds. */
   readonly context: CutContext;
   /** Tokens of the kept turns before this one. */
   readonly earlierTokens: number;
 }
 
-/** The oldest parts of a running turn, by the same rule as whole turns, with rounds in their place. */
+/** Applies the rule for whole turns to the tool rounds of the running turn. */
 export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut | null {
   const { view, turn, absorbedEnd, isDurable, context: scene } = input;
   const rounds = splitRounds(view, turn);
   const first = rounds[0];
   if (first === undefined) return null;
-  const own = roundRule(rule);
-  const units = [...rounds, asked(view, turn)];
-  const parts = durableParts(splitParts(view, rounds), isDurable);
+  const units = [...rounds, emptyRound(view, turn)];
+  const parts = takeDurableParts(splitParts(view, rounds), isDurable);
   const durableEnd = parts.at(-1)?.end ?? 0;
-  const instructionTokens = tokensIn(view, turn.start, first.start);
+  const instructionTokens = sumTokens(view, turn.start, first.start);
   const cut = decideCut(
     {
       turns: units,
@@ -43,14 +42,14 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
       isDurable: (round) => round.end <= durableEnd,
       context: { ...scene, aroundTokens: scene.aroundTokens + input.earlierTokens + instructionTokens },
     },
-    own,
+    toRoundRule(rule),
   );
   if (cut.kind === 'keep') return null;
   const end = rounds[cut.through - 1]?.end as number;
   return { because: cut.because, start: first.start, end, parts: parts.filter((part) => part.start < end) };
 }
 
-/** Parts of the running turn that a cut could need; empty while its rounds are far from worth one. */
+/** Parts of the running turn that a cut could need; empty while the rounds are far from the trigger. */
 export function selectParts(
   { view, turn, absorbedEnd, isDurable }: Omit<RoundCutInput, 'scene' | 'earlierTokens'>,
   rule: CutRule,
@@ -61,21 +60,21 @@ export function selectParts(
   return splitParts(view, rounds).filter((part) => !isDurable(part));
 }
 
-function roundRule(rule: CutRule): CutRule {
+function toRoundRule(rule: CutRule): CutRule {
   return { ...rule, keepTurns: rule.keepRounds, keepTokens: rule.keepRoundTokens, margin: rule.roundMargin };
 }
 
-/** A part behind one that nothing stands for cannot go. */
-function durableParts(parts: readonly PartSpan[], isDurable: RoundCutInput['isDurable']): readonly PartSpan[] {
-  const bare = parts.findIndex((part) => !isDurable(part));
-  return bare < 0 ? parts : parts.slice(0, bare);
+/** A part can be dropped only when all parts before it are durable. */
+function takeDurableParts(parts: readonly PartSpan[], isDurable: RoundCutInput['isDurable']): readonly PartSpan[] {
+  const end = parts.findIndex((part) => !isDurable(part));
+  return end < 0 ? parts : parts.slice(0, end);
 }
 
-/** The answer that is asked for now, as the running one of `decideCut`. */
-function asked({ infos }: ConversationView, turn: TurnSpan): TurnSpan {
+/** The requested answer: `decideCut` treats the last unit as the running one. */
+function emptyRound({ infos }: ConversationView, turn: TurnSpan): TurnSpan {
   return { ...turn, start: infos.length, end: infos.length, tokens: 0, requests: 0 };
 }
 
-function tokensIn({ infos }: ConversationView, start: number, end: number): number {
+function sumTokens({ infos }: ConversationView, start: number, end: number): number {
   return infos.slice(start, end).reduce((sum, info) => sum + info.tokens, 0);
 }

@@ -14,24 +14,25 @@ export interface CaptureContext {
   readonly atMs: number;
 }
 
-/** Turns of the transcript, oldest first, in the very characters that Claude Code sent. */
+/** Turns of the transcript, oldest first, with the exact characters that Claude Code sent. */
 export function captureTurns(
   view: ConversationView,
   spans: readonly TurnSpan[],
   context: CaptureContext,
 ): CapturedTurn[] {
-  const heard = { until: 0, texts: [] as readonly string[] };
+  // Accumulated so that each message is scanned once.
+  let scannedUntil = 0;
+  let privateBefore: readonly string[] = [];
   return spans.map((span) => {
-    // Each message is looked at once, however many turns there are.
-    heard.texts = [...heard.texts, ...privateIn(view, heard.until, span.start)];
-    heard.until = span.start;
-    const messages = receivedMessages(view, span);
-    const own = { ...common(view, span, context), ...earlier(heard.texts) };
-    return { ...own, turnId: span.endHash, messages, ...partsOf(view, span) };
+    privateBefore = [...privateBefore, ...findPrivateIn(view, scannedUntil, span.start)];
+    scannedUntil = span.start;
+    const messages = readMessages(view, span);
+    const own = { ...commonFields(view, span, context), ...toEarlierPrivate(privateBefore) };
+    return { ...own, turnId: span.endHash, messages, ...listParts(view, span) };
   });
 }
 
-/** Rounds of a running turn, as parts of it: each message of the turn up to the last of them is in one. */
+/** Parts of the running turn. The first one includes the messages before the first round. */
 export function captureParts(
   view: ConversationView,
   wanted: readonly PartSpan[],
@@ -40,17 +41,17 @@ export function captureParts(
   const turn = splitTurns(view).at(-1);
   if (wanted.length === 0 || turn === undefined) return [];
   const all = splitParts(view, splitRounds(view, turn));
-  const own = { ...common(view, turn, context), ...earlier(privateIn(view, 0, turn.start)) };
+  const own = { ...commonFields(view, turn, context), ...toEarlierPrivate(findPrivateIn(view, 0, turn.start)) };
   return wanted.map((span) => {
     const before = all[span.index - 1];
     const part = { index: span.index, after: before?.endHash ?? null };
     const whole = { ...span, start: before?.end ?? turn.start };
-    const messages = receivedMessages(view, whole);
+    const messages = readMessages(view, whole);
     return { ...own, turnId: span.endHash, messages, part };
   });
 }
 
-/** The turn that a response has just ended, before Claude Code has sent the answer back. */
+/** The turn that a response just ended, before Claude Code sends the answer back. */
 export function captureAnsweredTurn(
   view: ConversationView,
   span: TurnSpan,
@@ -59,13 +60,13 @@ export function captureAnsweredTurn(
 ): CapturedTurn {
   const message = { role: 'assistant', content: answer.content };
   const turnId = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
-  const captured = asCaptured('assistant', Buffer.from(JSON.stringify(answer.content)));
-  const messages = [...receivedMessages(view, span), captured];
-  const own = { ...common(view, span, context), ...earlier(privateIn(view, 0, span.start)) };
-  return { ...own, turnId, messages, ...partsOf(view, span) };
+  const captured = toCapturedMessage('assistant', Buffer.from(JSON.stringify(answer.content)));
+  const messages = [...readMessages(view, span), captured];
+  const own = { ...commonFields(view, span, context), ...toEarlierPrivate(findPrivateIn(view, 0, span.start)) };
+  return { ...own, turnId, messages, ...listParts(view, span) };
 }
 
-function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
+function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
   let from = turn.start;
   const parts = splitParts(view, splitRounds(view, turn)).map((part) => {
     const messages = part.end - from;
@@ -75,18 +76,18 @@ function partsOf(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'pa
   return parts.length === 0 ? {} : { parts };
 }
 
-function common(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
+function commonFields(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
   const before = view.lineage[span.start - 1] ?? '';
   return { key: span.key, before, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
 }
 
-/** A restarted engine, a resumed or a forked session never heard the turns before. */
-function earlier(texts: readonly string[]): Pick<CapturedTurn, 'earlierPrivate'> {
+/** Carried with each turn: after a restart, resume or fork, memory has not seen the earlier turns. */
+function toEarlierPrivate(texts: readonly string[]): Pick<CapturedTurn, 'earlierPrivate'> {
   return texts.length === 0 ? {} : { earlierPrivate: texts };
 }
 
-/** What the user marked as private in messages `from` to `end`. */
-function privateIn(view: ConversationView, from: number, end: number): string[] {
+/** Texts that the user marked as private in messages `[from, end)`. */
+function findPrivateIn(view: ConversationView, from: number, end: number): string[] {
   const [first, last] = [view.scan.messages[from], view.scan.messages[end - 1]];
   if (end <= from || first === undefined || last === undefined) return [];
   if (!/<[\s/]{0,17}private/i.test(view.body.toString('latin1', first.start, last.end))) return [];
@@ -96,17 +97,17 @@ function privateIn(view: ConversationView, from: number, end: number): string[] 
   return said.flatMap(privateTexts);
 }
 
-function receivedMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {
+function readMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {
   const messages: CapturedMessage[] = [];
   for (let index = span.start; index < span.end; index += 1) {
     const slice = view.scan.messages[index];
     const content = slice === undefined ? undefined : scanObject(view.body, slice.start)?.values.get('content');
     if (content === undefined) continue;
-    messages.push(asCaptured(view.infos[index]?.role as Role, view.body.subarray(content.start, content.end)));
+    messages.push(toCapturedMessage(view.infos[index]?.role as Role, view.body.subarray(content.start, content.end)));
   }
   return messages;
 }
 
-function asCaptured(role: Role, content: Buffer): CapturedMessage {
+function toCapturedMessage(role: Role, content: Buffer): CapturedMessage {
   return { role, content: content.toString('utf8'), sha256: createHash('sha256').update(content).digest('hex') };
 }

@@ -3,11 +3,11 @@ import type { Receipts } from '../../proxy/ledger/receipts.ts';
 import type { MessagesRequest, RewriteOutcome } from '../../proxy/ports.ts';
 import type { CutRule } from '../../proxy/rewrite/cut.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
-import { createMemoryPlanStore } from '../../proxy/rewrite/plan-store.ts';
-import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
+import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 import type { ApiError } from '../../proxy/wire/api-error.ts';
 import { scanBody } from '../../proxy/wire/json-scanner.ts';
 import { createFakeMemory, type FakeMemory } from '../helpers/fake-memory.ts';
+import { createMemoryPlanStore, openRewriter } from '../helpers/open-rewriter.ts';
 import { type AnswerBlock, createJudge, type Judge } from '../mock-anthropic/index.ts';
 
 export type Json = Record<string, unknown>;
@@ -102,7 +102,7 @@ export async function createWireRig(options: RigOptions = {}): Promise<WireRig> 
   let drawn = 0;
   let requests = 0;
   const open = (): Promise<RunningRewriter> =>
-    createRewriter({
+    openRewriter({
       memory,
       plans: createMemoryPlanStore(records),
       receipts: NO_RECEIPTS,

@@ -2,14 +2,14 @@ import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
 import type { LossRule } from '../../proxy/ledger/loss-detector.ts';
-import { createMemoryReceipts } from '../../proxy/ledger/receipt-store.ts';
-import { openReceipts, type Receipts } from '../../proxy/ledger/receipts.ts';
+import { createMemoryReceipts, openReceipts, type Receipts } from '../../proxy/ledger/receipts.ts';
 import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.ts';
 import type { Usage } from '../../proxy/ports.ts';
-import { createMemoryPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
-import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
+import type { PlanStore } from '../../proxy/rewrite/plan-store.ts';
+import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory } from './fake-memory.ts';
+import { createMemoryPlanStore, openRewriter } from './open-rewriter.ts';
 import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
 
 export interface BilledStep {
@@ -70,7 +70,7 @@ export async function playBilled(
       options.receipts ??
       (await openReceipts({ store: receiptStore, redact: (said) => said, most: 1_000, log: silentLog }));
     const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, '0');
-    const rewriter = await createRewriter({
+    const rewriter = await openRewriter({
       memory,
       plans: options.plans?.() ?? onePlanStore,
       ledger,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Receipt } from '../../proxy/rewrite/receipt.ts';
+import type { Receipt } from '../../proxy/ledger/receipts.ts';
 import { applyEdits } from '../../proxy/wire/splice.ts';
 
 /** Whether a receipt turns the very body received into the very body sent. */

@@ -1,10 +1,10 @@
 import { silentLog } from '../../common/log.ts';
 import type { MessagesRequest } from '../../proxy/ports.ts';
 import type { EpochPlan, PlanRecord } from '../../proxy/rewrite/plan.ts';
-import { createMemoryPlanStore } from '../../proxy/rewrite/plan-store.ts';
-import { createRewriter, type RewriterConfig, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
+import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory, type FakeMemory } from './fake-memory.ts';
+import { createMemoryPlanStore, openRewriter } from './open-rewriter.ts';
 import { type ClientRequest, type ConversationPlan, growConversation, replyFrom } from './transcripts.ts';
 
 export interface Played {
@@ -31,7 +31,7 @@ export async function rewriterOn(
   let drawn = 0;
   const randomHex = (bytes: number): string => (drawn++).toString(16).padStart(bytes * 2, records.length.toString(16));
   const plans = createMemoryPlanStore(records);
-  return createRewriter({ memory, plans, config, clock: { now: () => 0 }, randomHex, log: silentLog });
+  return openRewriter({ memory, plans, config, clock: { now: () => 0 }, randomHex, log: silentLog });
 }
 
 export function messagesRequest(

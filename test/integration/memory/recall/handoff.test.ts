@@ -7,11 +7,10 @@ import type { CapturedMessage } from '../../../../common/turn.ts';
 import type { Memory, Recall } from '../../../../memory/index.ts';
 import { createProjectOf } from '../../../../memory/storage/fs/git-project.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
-import { createMemoryPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
-import { createRewriter } from '../../../../proxy/rewrite/rewriter.ts';
 import { earlyCuts } from '../../../fuzz/rewriter-rig.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createDisk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
+import { createMemoryPlanStore, openRewriter } from '../../../helpers/open-rewriter.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { type ClientRequest, growConversation, replyFrom, seededPlan } from '../../../helpers/transcripts.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
@@ -223,7 +222,7 @@ test('request 1 of the next session carries it in the system prompt, as the API 
   const records: PlanRecord[] = [];
   let drawn = 0;
   const rewriter = () =>
-    createRewriter({
+    openRewriter({
       memory: { ...memory.capture, ...memory.recall },
       plans: createMemoryPlanStore(records),
       config: { ...Config.parse({}).inject, memoryDeadlineMs: 5_000, cut: earlyCuts({ triggerTokens: 1_000_000 }) },

@@ -5,10 +5,10 @@ import { Config } from '../../../../common/config.ts';
 import { silentLog } from '../../../../common/log.ts';
 import { cutRule } from '../../../../engine/trim-config.ts';
 import type { Memory } from '../../../../memory/index.ts';
-import { createMemoryPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
-import { createRewriter, type RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
+import type { RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
 import { scanBody, scanObject } from '../../../../proxy/wire/json-scanner.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
+import { createMemoryPlanStore, openRewriter } from '../../../helpers/open-rewriter.ts';
 import {
   type ClientRequest,
   type ConversationPlan,
@@ -98,7 +98,7 @@ describe('restore', () => {
         const disk = createDisk();
         const memory = await openRig(disk, { llm: 'local', model: null });
         let drawn = 0;
-        const rewriter = await createRewriter({
+        const rewriter = await openRewriter({
           memory: { ...memory.capture, ...memory.recall },
           plans: createMemoryPlanStore(),
           config: { ...inject, memoryDeadlineMs: 5_000, cut: cutRule(trim) },

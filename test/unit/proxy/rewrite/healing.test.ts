@@ -4,11 +4,12 @@ import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { cutRule } from '../../../../engine/trim-config.ts';
+import { BRIDGE } from '../../../../proxy/rewrite/apply-plan.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
-import { createMemoryPlanStore, openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
+import { openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
 import type { RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
-import { BRIDGE } from '../../../../proxy/wire/splice.ts';
 import { playBilled } from '../../../helpers/metered-run.ts';
+import { createMemoryPlanStore } from '../../../helpers/open-rewriter.ts';
 import { seededPlan } from '../../../helpers/transcripts.ts';
 
 const { inject, trim } = Config.parse({ trim: { mode: 'aggressive', triggerTokens: 600, keepTokens: 200 } });

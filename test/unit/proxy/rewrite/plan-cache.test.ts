@@ -46,7 +46,7 @@ describe('plans of more sessions than are held', () => {
     for (const id of ['a', 'b', 'c']) await live(id);
     const view = viewOf(lineageOf('a', 4));
     expect(shelf.index.match(view, 'a')).toBeNull();
-    expect(shelf.index.knowsSession('a')).toBe(true);
+    expect(shelf.index.wasRewritten('a')).toBe(true);
     await shelf.load(view.lineage, 'a');
     expect(shelf.index.match(view, 'a')).toEqual({ plan: planOf('a'), servedAt: 6, lastUse: use });
     expect(shelf.index.recordsOf('a')).toHaveLength(5);
@@ -112,7 +112,7 @@ describe('plans of more sessions than are held', () => {
     await rm(path.join(dir, 'a.jsonl'));
     await shelf.load(lineageOf('a', 4), 'a');
     expect(shelf.index.match(viewOf(lineageOf('a', 4)), 'a')).toBeNull();
-    expect(shelf.index.knowsSession('a')).toBe(true);
+    expect(shelf.index.wasRewritten('a')).toBe(true);
     expect(store.problems()).toEqual([]);
   });
 });

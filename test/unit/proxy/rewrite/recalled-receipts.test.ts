@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
+import type { Receipt } from '../../../../proxy/ledger/receipts.ts';
 import type { RecalledLine } from '../../../../proxy/ports.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
-import { createMemoryPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
-import type { Receipt } from '../../../../proxy/rewrite/receipt.ts';
-import { createRewriter, type RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
+import type { RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
 import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
+import { createMemoryPlanStore, openRewriter } from '../../../helpers/open-rewriter.ts';
 import { growConversation, replyFrom, seededPlan } from '../../../helpers/transcripts.ts';
 import { createJudge } from '../../../mock-anthropic/index.ts';
 
@@ -32,7 +32,7 @@ async function receiptsOf(retrieval: RewriterConfig['retrieval'], restart = fals
   };
   const records: PlanRecord[] = [];
   const open = () =>
-    createRewriter({
+    openRewriter({
       memory,
       plans: createMemoryPlanStore(records),
       config: config(retrieval),

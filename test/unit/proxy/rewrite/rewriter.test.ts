@@ -2,16 +2,17 @@ import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
+import type { Receipt } from '../../../../proxy/ledger/receipts.ts';
 import type { MemoryLine, MessagesRequest } from '../../../../proxy/ports.ts';
+import { BRIDGE } from '../../../../proxy/rewrite/apply-plan.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
-import { createMemoryPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
-import type { Receipt } from '../../../../proxy/rewrite/receipt.ts';
-import { createRewriter, type RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
+import type { RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
 import { scanBody } from '../../../../proxy/wire/json-scanner.ts';
 import { isThinking } from '../../../../proxy/wire/message-hashes.ts';
-import { applyEdits, BRIDGE } from '../../../../proxy/wire/splice.ts';
+import { applyEdits } from '../../../../proxy/wire/splice.ts';
 import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
+import { createMemoryPlanStore, openRewriter } from '../../../helpers/open-rewriter.ts';
 import { isTrueOf } from '../../../helpers/receipt-proof.ts';
 import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../../helpers/rewriter-play.ts';
 import {
@@ -294,7 +295,7 @@ describe('the rewriter', () => {
     const memory = createFakeMemory();
     memory.recall = () => Promise.reject(new Error('index gone'));
     memory.sessionContext = () => new Promise(() => {});
-    const rewriter = await createRewriter({
+    const rewriter = await openRewriter({
       memory,
       plans: createMemoryPlanStore(records.slice(0, -1)),
       config: { ...config, memoryDeadlineMs: 1 },

@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { BRIDGE } from '../../../../proxy/rewrite/apply-plan.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import type { RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
 import { isThinking } from '../../../../proxy/wire/message-hashes.ts';
 import { findModelTraits } from '../../../../proxy/wire/models.ts';
-import { BRIDGE } from '../../../../proxy/wire/splice.ts';
 import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory, type FakeMemory } from '../../../helpers/fake-memory.ts';
 import { isTrueOf } from '../../../helpers/receipt-proof.ts';

@@ -1,17 +1,18 @@
-import type { ConversationCache, ConversationView } from '../wire/conversation.ts';
+import type { ApiError } from '../wire/api-error.ts';
+import type { ConversationCache } from '../wire/conversation.ts';
 import { type MessageShape, shapeMessage } from '../wire/request-shape.ts';
-import type { Spliced } from '../wire/splice.ts';
-import { checkRequest, type Refusal } from '../wire/validate/index.ts';
+import { checkRequest } from '../wire/validate/index.ts';
+import type { Spliced } from './apply-plan.ts';
 import type { EpochPlan } from './plan.ts';
+import type { RequestContext } from './request-context.ts';
 
-/** What the API would refuse in the rewritten request; null when it would be taken. */
-export function selfCheck(
-  view: ConversationView,
+/** The error that the API would return for the rewritten request; null when it is valid. */
+export function validateRewrite(
+  { view, betas }: RequestContext,
   plan: EpochPlan,
   spliced: Spliced,
-  betas: readonly string[],
   cache: ConversationCache,
-): Refusal | null {
+): ApiError | null {
   const head = cache.head(view, betas);
   const system = plan.systemBlock === null ? head.system : [...head.system, { type: 'text' }];
   const messages = spliced.messages.map((message) =>
@@ -22,12 +23,8 @@ export function selfCheck(
   return checkRequest({ ...head, system, bytes: spliced.body.length, messages }, 'rewritten');
 }
 
-/** What the API would refuse in the request as received. */
-export function checkReceived(
-  view: ConversationView,
-  betas: readonly string[],
-  cache: ConversationCache,
-): Refusal | null {
+/** The error that the API would return for the request as received. */
+export function validateReceived({ view, betas }: RequestContext, cache: ConversationCache): ApiError | null {
   const messages = view.infos.map((info) => info.shape);
   return checkRequest({ ...cache.head(view, betas), bytes: view.body.length, messages }, 'rewritten');
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { classifyApiError } from '../../../../proxy/wire/classify-refusal.ts';
+import { classifyApiError } from '../../../../proxy/wire/api-error.ts';
 
 const body = (message: string): string =>
   JSON.stringify({ type: 'error', error: { type: 'invalid_request_error', message } });
