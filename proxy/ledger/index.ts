@@ -1,4 +1,4 @@
-export { EMPTY_TOTALS, type Totals } from './entry.ts';
+export type { Totals } from './entry.ts';
 export { type CostLedger, findConversationRoot, openCostLedger, type RequestCost } from './ledger.ts';
 export { openReceiptFile } from './receipt-store.ts';
 export { createMemoryReceipts, openReceipts, type Receipt, type ReceiptStore, type Receipts } from './receipts.ts';
