@@ -9,11 +9,10 @@
  * inside a group is right where both have one topic. The first corpora fit, the others are held out.
  */
 import { parseArgs } from 'node:util';
-import { linkStrength, linkThresholds } from '../memory/compaction/links.ts';
-import { chooseGroups } from '../memory/consolidation/choose-groups.ts';
+import { linkStrength, linkThresholds } from '../memory/compaction/linker.ts';
+import { chooseGroups, consolidationRule, consolidationThresholds } from '../memory/consolidation/choose-groups.ts';
 import { chooseMerges } from '../memory/consolidation/choose-merges.ts';
-import { isRepetition } from '../memory/consolidation/merge-text.ts';
-import { consolidationRule, consolidationThresholds } from '../memory/consolidation/thresholds.ts';
+import { isRepetition } from '../memory/consolidation/merge-writer.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';

@@ -9,7 +9,7 @@
  * are held out.
  */
 import { parseArgs } from 'node:util';
-import { chooseLinks, linkStrength, linkThresholds, MOST_LINKS } from '../memory/compaction/links.ts';
+import { chooseLinks, linkStrength, linkThresholds, MOST_LINKS } from '../memory/compaction/linker.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import { grouped } from '../memory/text/group-by.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';

@@ -9,7 +9,7 @@ import {
   documentSession,
   documentTurn,
 } from './ingest/chunk-document.ts';
-import { stripOwnBlocks } from './ingest/strip-injected.ts';
+import { stripOwnBlocks } from './ingest/content-blocks.ts';
 import type { MemoryNode } from './model/node.ts';
 import { type ChunkParts, saveChunks } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';

@@ -1,6 +1,5 @@
 import { buildNodes, rowsOf } from '../../memory/compaction/build-nodes.ts';
-import { createSimilarNodeFinder } from '../../memory/compaction/linker.ts';
-import type { NodeSimilarity } from '../../memory/compaction/links.ts';
+import { createSimilarNodeFinder, type NodeSimilarity } from '../../memory/compaction/linker.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { createMemoryIndex } from '../../test/helpers/memory-index.ts';

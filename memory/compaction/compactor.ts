@@ -15,7 +15,7 @@ import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
-import type { Revisions } from './revisions.ts';
+import type { Revisions } from './supersede.ts';
 
 /** Bounds how many nodes a session keeps. */
 export interface NodeLimit {

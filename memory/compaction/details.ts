@@ -1,15 +1,17 @@
 import type { Clock } from '../../common/async.ts';
 import { beforeAbort } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
+import { lowestOrigin } from '../../common/turn.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { MemoryNode } from '../model/node.ts';
+import type { TurnText } from '../model/turn.ts';
 import { createBackoff } from '../models/backoff.ts';
-import type { DetailInput, LanguageModel } from '../models/language-model.ts';
+import type { DetailInput, DetailResult, LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import { withDetail } from './detail.ts';
+import { neutralLine } from '../text/sanitize-line.ts';
 import { isSameWork } from './supersede.ts';
 
 export interface DetailedNode extends MemoryNode {
@@ -36,6 +38,9 @@ type Parts = {
   readonly taskQueue: TaskQueue;
 };
 
+const MAX_SENTENCES = 8;
+const SENTENCE_CHARS = 400;
+const DETAIL_CHARS = 2_400;
 const never = new AbortController().signal;
 
 export function createDetails(parts: Parts): Details {
@@ -107,4 +112,27 @@ export function createDetails(parts: Parts): Details {
     },
     close: () => closing.abort(new Error('memory is closing')),
   };
+}
+
+/**
+ * The node with this detail: a line for each sentence, neither markup nor fence in it. Its writer saw all of the
+ * turns, so it has the lowest of their origins.
+ */
+export function withDetail(
+  node: MemoryNode,
+  { sentences }: DetailResult,
+  by: string,
+  shown: readonly TurnText[],
+): MemoryNode {
+  const lines: string[] = [];
+  let left = DETAIL_CHARS;
+  for (const sentence of sentences.slice(0, MAX_SENTENCES)) {
+    const line = neutralLine(sentence, SENTENCE_CHARS);
+    left -= line.length + 1;
+    if (line === '' || left < 0) continue;
+    lines.push(line);
+  }
+  if (lines.length === 0) return node;
+  const detailed_origin = lowestOrigin([node.origin, ...shown.map((turn) => turn.origin)]);
+  return { ...node, detailed_summary: lines.join('\n'), detailed_by: by, detailed_origin };
 }

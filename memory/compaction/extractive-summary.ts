@@ -2,6 +2,8 @@ import { lowestOrigin } from '../../common/turn.ts';
 import type { Claim } from '../model/claim.ts';
 import type { TurnText } from '../model/turn.ts';
 import type {
+  DetailInput,
+  DetailResult,
   ProposedNode,
   SummaryInput,
   SummaryResult,
@@ -188,4 +190,25 @@ function overlap(one: string, other: string): number {
 
 function listed(words: readonly string[]): string {
   return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
+}
+
+const MAX_DETAIL_SENTENCES = 8;
+const MIN_DETAIL_SENTENCES = 3;
+
+export function detailByRules({ turns, summary }: DetailInput): DetailResult {
+  const told = turns.filter((turn) => !isIdle(turn)).flatMap(sentencesOf);
+  const said = [...new Map(told.map((sentence) => [sentence.text, sentence])).values()];
+  const telling = said.filter(({ text, by, worth }) => worth > 0 && !isEmpty(text, by));
+  const others = said.filter((sentence) => !telling.includes(sentence) && !isEmpty(sentence.text, sentence.by));
+  const chosen = new Set([
+    ...telling.toSorted((one, other) => other.worth - one.worth).slice(0, MAX_DETAIL_SENTENCES),
+    ...others.slice(0, Math.max(0, MIN_DETAIL_SENTENCES - telling.length)),
+  ]);
+  const sentences = said.filter((sentence) => chosen.has(sentence)).map(spoken);
+  return { sentences: sentences.length === 0 ? [summary] : sentences };
+}
+
+function spoken({ text, by }: Sentence): string {
+  const whole = /[.!?。！？]$/u.test(text) ? text : `${text}.`;
+  return by === 'user' ? `The user: ${whole}` : whole;
 }

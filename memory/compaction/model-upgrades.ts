@@ -15,8 +15,7 @@ import type { Store } from '../storage/node-store.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Batch, Compactor, NodeLimit } from './compactor.ts';
 import type { Linker } from './linker.ts';
-import type { Revisions } from './revisions.ts';
-import { isSameWork, withRevisionsOf } from './supersede.ts';
+import { isSameWork, type Revisions, withRevisionsOf } from './supersede.ts';
 
 const MOST_DEFERRED = 1_000;
 /** Clocks jump, machines sleep, and a quota may come back early. */

@@ -1,8 +1,7 @@
 import type { Corpus, Embedder } from '../embeddings/embedder.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { LanguageModel } from '../models/language-model.ts';
-import { detailByRules } from './detail.ts';
-import { detectTopicShiftByRules, summarizeByRules } from './extractive-summary.ts';
+import { detailByRules, detectTopicShiftByRules, summarizeByRules } from './extractive-summary.ts';
 import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
 
 export interface LocalModelOptions {

@@ -5,13 +5,11 @@ import { isPointer } from '../model/replace-drafts.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import { grouped } from '../text/group-by.ts';
 import { canonicalizeTags, canonicalTags } from './canonical-tags.ts';
-import { chooseGroups, chooseJoins, chooseLinks, type Group } from './choose-groups.ts';
-import { chooseMerges, isSettled, isUsers } from './choose-merges.ts';
-import type { NodePair } from './clusters.ts';
+import { type ConsolidationRule, chooseGroups, chooseJoins, chooseLinks, type Group } from './choose-groups.ts';
+import { chooseMerges, isSettled, isUsers, type NodePair } from './choose-merges.ts';
 import { groupNodes, mergedNodes } from './merge-nodes.ts';
 import type { MergeWriter } from './merge-writer.ts';
 import { prune } from './prune.ts';
-import type { ConsolidationRule } from './thresholds.ts';
 
 export interface ConsolidationReport {
   readonly dry_run: boolean;

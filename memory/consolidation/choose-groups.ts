@@ -1,8 +1,7 @@
+import { MOST_LINKS } from '../compaction/linker.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { byAge, isSettled, isUsers } from './choose-merges.ts';
-import { findClusters, type NodePair, sortPairs } from './clusters.ts';
+import { byAge, isSettled, isUsers, type MergeRule, type NodePair, sortPairs } from './choose-merges.ts';
 import { groupKey, isGroup } from './merge-nodes.ts';
-import type { ConsolidationRule } from './thresholds.ts';
 
 type Nodes = ReadonlyMap<string, MemoryNode>;
 type Rule = ConsolidationRule & { readonly sparesDrafts: boolean };
@@ -92,4 +91,75 @@ export function chooseLinks(
 
 function isFree(node: MemoryNode | undefined, rule: Rule): node is MemoryNode {
   return node !== undefined && node.parent_node_id === null && isSettled(node, rule);
+}
+
+export interface ClusterRule {
+  readonly minSize: number;
+  readonly maxSize: number;
+}
+
+/**
+ * What hangs together by its nearest pairs first; a pair that would make a cluster of more than `most` is left out.
+ * Nothing is in two clusters, and the order in which pairs come does not matter.
+ *
+ * @returns members in order of their ids, clusters in order of their first member
+ */
+export function findClusters(
+  pairs: readonly NodePair[],
+  { minSize, maxSize }: ClusterRule,
+): readonly (readonly string[])[] {
+  const roots = new Map<string, string>();
+  const members = new Map<string, readonly string[]>();
+  const rootOf = (id: string): string => {
+    let root = id;
+    for (let up = roots.get(root); up !== undefined && up !== root; up = roots.get(root)) root = up;
+    roots.set(id, root);
+    return root;
+  };
+  const own = (root: string): readonly string[] => members.get(root) ?? [root];
+  for (const { left, right } of sortPairs(pairs)) {
+    const [one, other] = [rootOf(left), rootOf(right)];
+    const joined = [...own(one), ...own(other)];
+    if (one === other || joined.length > maxSize) continue;
+    roots.set(other, one);
+    members.set(one, joined);
+    members.delete(other);
+  }
+  const found = [...members.values()].filter(({ length }) => length >= minSize).map((ids) => ids.toSorted());
+  return found.sort(([a = ''], [b = '']) => (a < b ? -1 : 1));
+}
+
+export interface ConsolidationRule extends Omit<MergeRule, 'sparesDrafts'> {
+  readonly links: number;
+  readonly cluster: ClusterRule;
+  /** Least share of a group's pairs that must be near, where no model says that it belongs together. */
+  readonly density: number;
+}
+
+/** How an embedder's vectors are read in a dream; made by `npm run bench:dream`, see docs/DREAM.md. */
+interface ConsolidationThresholds {
+  /** Cosine from which two nodes may say the same. */
+  readonly same: number;
+  /** See `MergeRule`. */
+  readonly words: number;
+  /** Strength, as links have it, from which nodes may belong to one group. */
+  readonly group: number;
+}
+
+const SHARED = { limit: 5, links: MOST_LINKS, cluster: { minSize: 2, maxSize: 8 }, density: 0.5 } as const;
+
+/** One for what nobody fitted: words decide. */
+const UNFITTED: ConsolidationThresholds = { same: 0, words: 0.7, group: 0.4 };
+const FITS: Readonly<Record<string, ConsolidationThresholds>> = {
+  'static-minilm-128-v1': { same: 0.9, words: 0.4, group: 1.2 },
+  'hash-ngram-256-v1': { same: 0.85, words: 0.4, group: 1 },
+};
+
+/** @param isScript  written in Hangul, kana or Han, which vectors of another scale are made of */
+export function consolidationThresholds(embedderId: string, isScript = false): ConsolidationThresholds {
+  return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
+}
+
+export function consolidationRule(embedderId: string): ConsolidationRule {
+  return { ...SHARED, words: consolidationThresholds(embedderId).words };
 }

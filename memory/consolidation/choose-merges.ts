@@ -5,8 +5,6 @@ import { isPointer } from '../model/replace-drafts.ts';
 import { isClosed } from '../model/validity.ts';
 import { isSameMatter } from '../text/paraphrase.ts';
 import { BUNDLE } from '../text/tool-call-nodes.ts';
-import type { NodePair } from './clusters.ts';
-import { sortPairs } from './clusters.ts';
 
 export interface MergeRule {
   /** Least share of the shorter one's words that the other has too. */
@@ -118,4 +116,27 @@ export function contradicts(one: MemoryNode, other: MemoryNode): boolean {
         (polarity !== fact.polarity || (value !== fact.value && !isSameMatter(value, fact.value, 0))),
     ),
   );
+}
+
+/** Two nodes by their ids, and how alike they are. */
+export interface NodePair {
+  readonly left: string;
+  readonly right: string;
+  /** More is nearer; what it counts is said where pairs are taken. */
+  readonly similarity: number;
+}
+
+/** Each pair once, with its greatest similarity; equal ones in order of their ids. */
+export function sortPairs(pairs: readonly NodePair[]): readonly NodePair[] {
+  const best = new Map<string, NodePair>();
+  for (const { left, right, similarity } of pairs) {
+    if (left === right) continue;
+    const [first, second] = left < right ? [left, right] : [right, left];
+    const key = `${first}\n${second}`;
+    const known = best.get(key)?.similarity ?? Number.NEGATIVE_INFINITY;
+    if (similarity > known) best.set(key, { left: first, right: second, similarity });
+  }
+  return [...best]
+    .sort(([a, one], [b, other]) => other.similarity - one.similarity || (a < b ? -1 : 1))
+    .map(([, pair]) => pair);
 }

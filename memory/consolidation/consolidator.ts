@@ -3,8 +3,8 @@ import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
-import { createSimilarNodeFinder } from '../compaction/linker.ts';
-import { linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/links.ts';
+import { createSimilarNodeFinder, linkStrength, linkThresholds, type NodeSimilarity } from '../compaction/linker.ts';
+import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
@@ -13,15 +13,14 @@ import type { Indexer } from '../storage/indexer.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import type { DreamFiles, DreamLedger } from '../storage/snapshot-files.ts';
+import type { ChangeRecord, DreamFiles, DreamLedger, NodeRewrite } from '../storage/snapshot-files.ts';
 import type { SnapshotService } from '../storage/snapshots.ts';
 import { isPairedScript } from '../text/cjk.ts';
 import type { ConsolidationReport } from './change-set.ts';
 import { buildChangeSet, type ChangeSet, type NeighborPairs } from './change-set.ts';
-import type { NodePair } from './clusters.ts';
+import { consolidationRule, consolidationThresholds } from './choose-groups.ts';
+import type { NodePair } from './choose-merges.ts';
 import { createMergeWriter } from './merge-writer.ts';
-import { consolidationRule, consolidationThresholds } from './thresholds.ts';
-import { writeChange } from './transaction.ts';
 
 export interface ConsolidationRequest {
   /** Say what would be done, and do nothing. */
@@ -176,4 +175,50 @@ function reportOf(
   const { lookedAt, merged, groups, tags, linked, pruned, left } = draft;
   const told = { merged, groups, tags, linked, pruned, left };
   return { dry_run: dryRun, at, snapshot, looked_at: lookedAt, ...told, without_model: because };
+}
+
+type Files = Pick<NodeFiles, 'load' | 'save' | 'drop'>;
+
+/** Writes all of it or nothing, whenever the process ends. @throws what the disk throws; then nothing is changed */
+async function writeChange(record: ChangeRecord, files: Files, dreams: DreamFiles): Promise<void> {
+  const fresh = record.changes.flatMap(({ after }) => after ?? []);
+  await dreams.begin(record, Object.fromEntries(fresh.map((node) => [node.node_id, contentDigest(node)])));
+  try {
+    await files.save(fresh);
+    const gone = record.changes.flatMap(({ before, after }) =>
+      after === null && before !== null ? [before.node_id] : [],
+    );
+    if (gone.length > 0) await files.drop(gone);
+  } catch (error) {
+    await undo(record.changes, files);
+    await dreams.end();
+    throw error;
+  }
+  await dreams.end();
+}
+
+/** Undoes what was begun and not ended; true where there was something. */
+export async function recoverChange(files: Files, dreams: DreamFiles): Promise<boolean> {
+  const record = await dreams.pending();
+  if (record === null) return false;
+  await undo(record.changes, files);
+  await dreams.end();
+  return true;
+}
+
+/** What somebody changed since stays as it is. */
+async function undo(changes: readonly NodeRewrite[], files: Files): Promise<void> {
+  const now = new Map((await files.load()).nodes.map((node) => [node.node_id, node]));
+  const back: MemoryNode[] = [];
+  const gone: string[] = [];
+  for (const { before, after } of changes) {
+    const { node_id: id } = (before ?? after) as MemoryNode;
+    const found = now.get(id);
+    const isOurs = after === null ? found === undefined : found !== undefined && isDeepStrictEqual(found, after);
+    if (!isOurs) continue;
+    if (before === null) gone.push(id);
+    else back.push(before);
+  }
+  if (back.length > 0) await files.save(back);
+  if (gone.length > 0) await files.drop(gone);
 }

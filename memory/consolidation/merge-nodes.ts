@@ -2,8 +2,6 @@ import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import { byAge } from './choose-merges.ts';
-import type { MergeText } from './merge-text.ts';
-
 /** Who wrote a node that consolidation made without a model. */
 export const CONSOLIDATION = 'consolidation';
 
@@ -136,4 +134,10 @@ function distinct(items: readonly string[]): string[] {
 
 function hash(names: readonly string[]): string {
   return createHash('sha256').update(names.join('\n')).digest('hex');
+}
+
+/** What one node says in the place of several. */
+export interface MergeText {
+  readonly summary: string;
+  readonly trigger: string;
 }

@@ -1,7 +1,5 @@
 import { isRecord } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
-import { stripOwnBlocks } from './strip-injected.ts';
-
 export type Block = Readonly<Record<string, unknown>>;
 
 /** Tags that Claude Code injects into user messages. */
@@ -67,4 +65,52 @@ function parsed(content: string): unknown {
     // A redacted or damaged message is still readable text.
     return content;
   }
+}
+
+/** Tag name of every fenced block that comet-cc injects. */
+const MARK = 'comet-cc-memory';
+const OPENING = /<comet-cc-memory(?![\w-])([^>]*)>/;
+/** Words before the tag make the line a sentence about comet-cc, not an injected one. */
+const BEFORE_MARK = /^[^\p{L}\p{N}]*$/u;
+/** Constant beginnings of injected blocks without a fence. */
+const HEADS = [
+  'comet-cc recalls, from earlier in this project:',
+  'comet-cc, a memory proxy that this user runs locally, adds this block.',
+  'Recalled by comet-cc for the prompt above.',
+  'Earlier turns of this conversation, kept by comet-cc.',
+  '(This asks for exact values or wording:',
+  'The work on the prompt above has begun; its first tool calls are kept by comet-cc',
+];
+/** `- [mem_…] 2026-03-01 (user) …` */
+const MEMORY_LINE = /^[\s>*-]*\[mem_\d{8}_\d{6}_[0-9a-f]{6}\] /;
+
+/**
+ * Removes what comet-cc injects: fenced blocks, unfenced blocks up to the next blank line, and single memory lines.
+ * An unclosed fence extends to the end.
+ */
+export function stripOwnBlocks(text: string): string {
+  if (!text.includes(MARK) && !text.includes('comet-cc') && !text.includes('[mem_')) return text;
+  const lines = text.split('\n');
+  const kept: string[] = [];
+  for (let at = 0; at < lines.length; at += 1) {
+    const line = lines[at] as string;
+    const mark = line.indexOf(MARK);
+    if (mark >= 0 && BEFORE_MARK.test(line.slice(0, mark))) at = endOfFence(lines, at);
+    else if (HEADS.some((head) => line.trimStart().startsWith(head))) at = endOfBlock(lines, at);
+    else if (!MEMORY_LINE.test(line)) kept.push(line);
+  }
+  return kept.length === lines.length ? text : kept.join('\n');
+}
+
+/** Index of the closing line, or `from` when `lines[from]` opens no fence. */
+function endOfFence(lines: readonly string[], from: number): number {
+  const marks = OPENING.exec(lines[from] ?? '')?.[1];
+  if (marks === undefined) return from;
+  const closing = lines.findIndex((line, at) => at > from && line.includes(`</${MARK}${marks}>`));
+  return closing < 0 ? lines.length : closing;
+}
+
+function endOfBlock(lines: readonly string[], from: number): number {
+  const blank = lines.findIndex((line, at) => at > from && line.trim() === '');
+  return blank < 0 ? lines.length : blank;
 }

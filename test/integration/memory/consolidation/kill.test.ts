@@ -4,7 +4,7 @@ import path from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
-import { recoverChange } from '../../../../memory/consolidation/transaction.ts';
+import { recoverChange } from '../../../../memory/consolidation/consolidator.ts';
 import { renderArchive } from '../../../../memory/model/archive.ts';
 import { contentDigest } from '../../../../memory/model/content-hash.ts';
 import { openDreamFiles } from '../../../../memory/storage/fs/change-files.ts';

@@ -1,10 +1,15 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { lowestOrigin } from '../../../../common/turn.ts';
-import { chooseMerges, isUsers, type MergeRule, mayMerge } from '../../../../memory/consolidation/choose-merges.ts';
-import type { NodePair } from '../../../../memory/consolidation/clusters.ts';
+import {
+  chooseMerges,
+  isUsers,
+  type MergeRule,
+  mayMerge,
+  type NodePair,
+} from '../../../../memory/consolidation/choose-merges.ts';
 import { mergedNodes } from '../../../../memory/consolidation/merge-nodes.ts';
-import { joinTexts } from '../../../../memory/consolidation/merge-text.ts';
+import { joinTexts } from '../../../../memory/consolidation/merge-writer.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 

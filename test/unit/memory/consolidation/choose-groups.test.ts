@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { findClusters, type NodePair } from '../../../../memory/consolidation/clusters.ts';
+import { findClusters } from '../../../../memory/consolidation/choose-groups.ts';
+import type { NodePair } from '../../../../memory/consolidation/choose-merges.ts';
 
 const id = fc.constantFrom(...'abcdefghijkl');
 const pairs: fc.Arbitrary<NodePair[]> = fc.array(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { stripOwnBlocks } from '../../../../memory/ingest/strip-injected.ts';
+import { stripOwnBlocks } from '../../../../memory/ingest/content-blocks.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import {
   type Line,

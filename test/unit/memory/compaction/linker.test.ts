@@ -7,7 +7,7 @@ import {
   MOST_LINKS,
   sharedTags,
   sharedWords,
-} from '../../../../memory/compaction/links.ts';
+} from '../../../../memory/compaction/linker.ts';
 
 const share = fc.double({ min: 0, max: 1, noNaN: true });
 const candidates = fc.uniqueArray(fc.record({ nodeId: fc.stringMatching(/^m\d{1,3}$/), strength: share }), {
