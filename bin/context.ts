@@ -1,5 +1,5 @@
 import { homeOf, homePaths } from '../common/paths.ts';
-import type { Context as EngineContext } from '../engine/lifecycle/context.ts';
+import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Term } from './terminal/term.ts';
 
 /** What every command is given. */

@@ -1,11 +1,11 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
 import { Socket } from 'node:net';
-import type { RunningEngine } from '../engine/compose.ts';
-import { favourMainThread } from '../engine/lifecycle/thread-priority.ts';
+import type { RunningEngine } from '../engine/index.ts';
+import { lowerWorkerPriority } from '../engine/index.ts';
 
 process.umask(0o077);
 try {
-  favourMainThread();
+  lowerWorkerPriority();
 } catch {
   // A system that does not let us is a little less even, and nothing else.
 }
@@ -49,7 +49,7 @@ function forget(names: readonly unknown[]): void {
 
 async function begin(secret: string): Promise<void> {
   try {
-    const { composeEngine } = await import('../engine/compose.ts');
+    const { composeEngine } = await import('../engine/index.ts');
     engine = await composeEngine({ env: process.env, secret, onLost: () => void leave(1, false) });
     tell({ type: 'ready', port: engine.port });
   } catch (error) {

@@ -40,7 +40,7 @@ export function registerConfig(program: Command, context: Context): void {
 
 async function setKey(context: Context, name: string, text: string): Promise<void> {
   const { findKey, writeSetting } = await import('../../common/config.ts');
-  const { guardStatus } = await import('../../engine/lifecycle/control.ts');
+  const { guardStatus } = await import('../../engine/lifecycle/index.ts');
   const { key, variable } = findKey(name);
   await writeSetting(context.env, name, text);
   context.term.say(`${key} is ${text} in ${context.paths.configFile}`);

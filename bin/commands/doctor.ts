@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { messageOf } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
 import { oneLine } from '../../common/text.ts';
-import { clientEnvironment } from '../../engine/lifecycle/client-env.ts';
+import { clientEnvironment } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 import type { Check } from '../doctor/check.ts';
 import { EXIT } from '../exit.ts';
@@ -36,7 +36,7 @@ async function allChecks(context: Context): Promise<Check[]> {
   const machine = await import('../doctor/platform.ts');
   const daemon = await import('../doctor/daemon.ts');
   const outside = await import('../doctor/upstream.ts');
-  const { statusReport } = await import('../../engine/api/status-report.ts');
+  const { statusReport } = await import('../../engine/api/index.ts');
   const { checkCerts } = await import('../doctor/certs.ts');
   const { checkTrust } = await import('../doctor/trust.ts');
   const { inspectMachine, trustStores } = await import('../../certs/index.ts');

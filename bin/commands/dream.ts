@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { oneLine } from '../../common/text.ts';
-import { engineOf } from '../../engine/api/client.ts';
+import { engineOf } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
 import type { Context } from '../context.ts';
 import { count } from '../terminal/format.ts';

@@ -63,9 +63,9 @@ export function registerEditor(program: Command, context: Context): void {
 
 async function install(name: string, flags: Flags, context: Context): Promise<void> {
   const editor = name === JETBRAINS ? null : parseEditor(name);
-  const { clientEnvironment } = await import('../../engine/lifecycle/client-env.ts');
-  const { prepareAccess } = await import('../../engine/lifecycle/prepare.ts');
-  const { guardStatus } = await import('../../engine/lifecycle/control.ts');
+  const { clientEnvironment } = await import('../../engine/lifecycle/index.ts');
+  const { prepareAccess } = await import('../../engine/lifecycle/index.ts');
+  const { guardStatus } = await import('../../engine/lifecycle/index.ts');
   const { env, paths } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);

@@ -1,7 +1,13 @@
 import { type Command, Option } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { clientEnvironment, SHELLS, type Shell, shellLines, shellOf } from '../../engine/lifecycle/client-env.ts';
-import { guardStatus } from '../../engine/lifecycle/control.ts';
+import {
+  clientEnvironment,
+  guardStatus,
+  SHELLS,
+  type Shell,
+  shellLines,
+  shellOf,
+} from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 
 export function registerEnv(program: Command, context: Context): void {
@@ -11,11 +17,11 @@ export function registerEnv(program: Command, context: Context): void {
     .addOption(new Option('--shell <name>', 'syntax to print (default: that of $SHELL)').choices(SHELLS))
     .addHelpText('after', '\nExamples:\n  eval "$(comet-cc env)"\n  comet-cc env --shell fish | source')
     .action(async (flags: { shell?: Shell }) => {
-      const { prepareAccess } = await import('../../engine/lifecycle/prepare.ts');
+      const { prepareAccess } = await import('../../engine/lifecycle/index.ts');
       const guard = await guardStatus(context.paths.guardSocket);
       const port = guard?.port ?? (await context.config()).port;
       if (port === 0) throw new CometError('daemon_down', 'the port is known once the daemon runs: comet-cc start');
-      const { rememberProxy } = await import('../../engine/lifecycle/user-proxy.ts');
+      const { rememberProxy } = await import('../../engine/lifecycle/index.ts');
       await rememberProxy(context.paths, context.env);
       const access = { ...(await prepareAccess(context)), port };
       const shell = flags.shell ?? shellOf(context.env);

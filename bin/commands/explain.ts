@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine, printable } from '../../common/text.ts';
-import { engineOf } from '../../engine/api/client.ts';
-import { lanesText } from '../../engine/api/render.ts';
+import { engineOf, lanesText } from '../../engine/api/index.ts';
 import type { Receipt } from '../../proxy/index.ts';
 import type { Context } from '../context.ts';
 

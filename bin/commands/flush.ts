@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { engineOf } from '../../engine/api/client.ts';
+import { engineOf } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
 import { parseCount } from '../terminal/format.ts';
 

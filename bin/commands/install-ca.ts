@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
-import { clientEnvironment } from '../../engine/lifecycle/client-env.ts';
+import { clientEnvironment } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 import { type SettingsDone, setSettings } from './edit-settings.ts';
 
@@ -27,8 +27,8 @@ export function registerInstallCa(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc install-ca --settings')
     .action(async (flags: Flags) => {
       const { ensureCerts } = await import('../../certs/index.ts');
-      const { prepareAccess } = await import('../../engine/lifecycle/prepare.ts');
-      const { guardStatus } = await import('../../engine/lifecycle/control.ts');
+      const { prepareAccess } = await import('../../engine/lifecycle/index.ts');
+      const { guardStatus } = await import('../../engine/lifecycle/index.ts');
       const userExtraCaFile = context.env['NODE_EXTRA_CA_CERTS'] || null;
       const certs = await ensureCerts(context.paths, { nowMs: Date.now(), userExtraCaFile });
       const port = (await guardStatus(context.paths.guardSocket))?.port ?? (await context.config()).port;

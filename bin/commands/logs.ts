@@ -5,7 +5,7 @@ import type { Command } from 'commander';
 import { ensureDir } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { escaped, oneLine, printable } from '../../common/text.ts';
-import type { Paint } from '../../engine/api/render.ts';
+import type { Paint } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
 import { parseCount } from '../terminal/format.ts';
 import { createTail, type Tail } from '../terminal/tail.ts';

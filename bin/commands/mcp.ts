@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Command } from 'commander';
 import { VERSION } from '../../common/paths.ts';
-import { engineOf } from '../../engine/api/client.ts';
+import { engineOf } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
 
 /** Nobody may be reading stderr: a full pipe would stop us. */
@@ -13,7 +13,7 @@ export function registerMcp(program: Command, context: Context): void {
     .description('run an MCP server with memory tools on stdin and stdout')
     .addHelpText('after', '\nExample:\n  claude mcp add comet-cc -- comet-cc mcp')
     .action(async () => {
-      const { createMcpServer } = await import('../../engine/mcp/server.ts');
+      const { createMcpServer } = await import('../../engine/mcp/index.ts');
       const { StdioServerTransport } = await import('@modelcontextprotocol/sdk/server/stdio.js');
       const mcp = createMcpServer({ engine: engineOf(context.paths), version: VERSION, cwd: process.cwd() });
       let complaints = 0;

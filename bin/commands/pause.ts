@@ -19,8 +19,8 @@ export function registerPause(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExamples:\n  comet-cc pause --for 2h\n  comet-cc pause --private --project .')
     .action(async (flags: Flags) => {
-      const { pauseLines } = await import('../../engine/policy/pause-lines.ts');
-      const { paused, readPauses, writePauses } = await import('../../engine/policy/pauses.ts');
+      const { pauseLines } = await import('../../engine/api/index.ts');
+      const { paused, readPauses, writePauses } = await import('../../engine/policy/index.ts');
       const { parseSpan } = await import('../terminal/format.ts');
       const { paths, term } = context;
       const now = Date.now();

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { guardStatus } from '../../engine/lifecycle/control.ts';
+import { guardStatus } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 import { parsePort, reportStart } from './start.ts';
 
@@ -11,8 +11,8 @@ export function registerRestart(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc restart')
     .action(async (flags: { port?: number; json?: boolean }) => {
-      const { startDaemon, stopDaemon } = await import('../../engine/lifecycle/daemon.ts');
-      const { prepareDaemon } = await import('../../engine/lifecycle/prepare.ts');
+      const { startDaemon, stopDaemon } = await import('../../engine/lifecycle/index.ts');
+      const { prepareDaemon } = await import('../../engine/lifecycle/index.ts');
       const running = await guardStatus(context.paths.guardSocket);
       const port = flags.port ?? running?.port;
       // What keeps a daemon from starting must be said while the old one still runs.

@@ -10,8 +10,8 @@ export function registerResume(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc resume')
     .action(async (flags: { project?: string; json?: boolean }) => {
-      const { pauseLines } = await import('../../engine/policy/pause-lines.ts');
-      const { NO_PAUSES, readPauses, resumed, writePauses } = await import('../../engine/policy/pauses.ts');
+      const { pauseLines } = await import('../../engine/api/index.ts');
+      const { NO_PAUSES, readPauses, resumed, writePauses } = await import('../../engine/policy/index.ts');
       const { paths, term } = context;
       // One that is damaged pauses everything: this is how to mend it.
       const now = Date.now();

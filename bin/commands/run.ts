@@ -1,8 +1,8 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { messageOf } from '../../common/errors.ts';
-import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../../engine/lifecycle/client-env.ts';
-import type { DaemonSetup } from '../../engine/lifecycle/daemon.ts';
+import type { DaemonSetup } from '../../engine/lifecycle/index.ts';
+import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../../engine/lifecycle/index.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 import type { ChildCommand } from './run-child.ts';
@@ -49,8 +49,8 @@ async function route(context: Context, command: string, args: readonly string[])
 
 async function throughDaemon(context: Context, command: string, args: readonly string[]): Promise<Route> {
   const { env, paths, term } = context;
-  const { prepareDaemon } = await import('../../engine/lifecycle/prepare.ts');
-  const { startDaemon } = await import('../../engine/lifecycle/daemon.ts');
+  const { prepareDaemon } = await import('../../engine/lifecycle/index.ts');
+  const { startDaemon } = await import('../../engine/lifecycle/index.ts');
   const setup = await prepareDaemon(context, {});
   term.progress('comet-cc: starting…');
   const { status, problem } = await startDaemon(setup);
@@ -73,7 +73,7 @@ async function throughDaemon(context: Context, command: string, args: readonly s
 
 /** A guard that dies is started again on its port while the command runs: the command knows no other. */
 async function keepAlive(setup: DaemonSetup, signal: AbortSignal): Promise<void> {
-  const { startDaemon } = await import('../../engine/lifecycle/daemon.ts');
-  const { watchGuard } = await import('../../engine/lifecycle/watch-guard.ts');
+  const { startDaemon } = await import('../../engine/lifecycle/index.ts');
+  const { watchGuard } = await import('../../engine/lifecycle/index.ts');
   await watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), signal);
 }

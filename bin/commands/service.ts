@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { guardStatus } from '../../engine/lifecycle/control.ts';
+import { guardStatus } from '../../engine/lifecycle/index.ts';
 import type { ServicePlan } from '../../install/index.ts';
 import type { Context } from '../context.ts';
 
@@ -20,7 +20,7 @@ export function registerService(program: Command, context: Context): void {
       const plan = await planned(context);
       const running = await guardStatus(context.paths.guardSocket);
       await installService(context.paths, plan, term.out);
-      const { rememberProxy } = await import('../../engine/lifecycle/user-proxy.ts');
+      const { rememberProxy } = await import('../../engine/lifecycle/index.ts');
       await rememberProxy(context.paths, context.env);
       if (running === null) return term.out(`${plan.manager} starts comet-cc from now on`);
       term.say('comet-cc is already running; the service starts it from the next login on');

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine, printable } from '../../common/text.ts';
-import { engineOf, sessionId } from '../../engine/api/client.ts';
-import { ago, type Paint } from '../../engine/api/render.ts';
+import { ago, engineOf, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { SessionDetail, SessionView } from '../../memory/index.ts';
 import type { Context } from '../context.ts';
 import { table } from '../terminal/table.ts';

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { statusReport } from '../../engine/api/status-report.ts';
-import type { Started } from '../../engine/lifecycle/daemon.ts';
+import { statusReport } from '../../engine/api/index.ts';
+import type { Started } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 
 export function registerStart(program: Command, context: Context): void {
@@ -14,8 +14,8 @@ export function registerStart(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc start && eval "$(comet-cc env)"')
     .action(async (flags: { foreground?: boolean; port?: number; json?: boolean }) => {
-      const { prepareDaemon } = await import('../../engine/lifecycle/prepare.ts');
-      const { startDaemon } = await import('../../engine/lifecycle/daemon.ts');
+      const { prepareDaemon } = await import('../../engine/lifecycle/index.ts');
+      const { startDaemon } = await import('../../engine/lifecycle/index.ts');
       const setup = await prepareDaemon(context, flags.port === undefined ? {} : { port: flags.port });
       context.term.progress('starting…');
       const started = await startDaemon({ ...setup, foreground: flags.foreground ?? false });

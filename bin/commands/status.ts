@@ -1,10 +1,8 @@
 import type { Command } from 'commander';
 import { oneLine } from '../../common/text.ts';
-import { savedLine } from '../../engine/api/costs.ts';
-import type { Paint } from '../../engine/api/render.ts';
-import { type StatusReport, statusReport } from '../../engine/api/status-report.ts';
-import { guardStatus } from '../../engine/lifecycle/control.ts';
-import { pauseLines } from '../../engine/policy/pause-lines.ts';
+import type { Paint } from '../../engine/api/index.ts';
+import { pauseLines, type StatusReport, savedLine, statusReport } from '../../engine/api/index.ts';
+import { guardStatus } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 import { EXIT } from '../exit.ts';
 import { count, duration } from '../terminal/format.ts';

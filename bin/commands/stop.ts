@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
+import { stopDaemon } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 
 export function registerStop(program: Command, context: Context): void {

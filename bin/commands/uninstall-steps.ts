@@ -4,8 +4,7 @@ import path from 'node:path';
 import { distrustRoots, inspectMachine, listTrustedStores, trustStores } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
 import { homeEntries } from '../../common/paths.ts';
-import { guardStatus } from '../../engine/lifecycle/control.ts';
-import { stopDaemon } from '../../engine/lifecycle/daemon.ts';
+import { guardStatus, stopDaemon } from '../../engine/lifecycle/index.ts';
 import {
   findEditedSettings,
   findHookedFiles,

@@ -2,10 +2,9 @@ import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { VERSION } from '../../common/paths.ts';
-import type { StatusReport } from '../../engine/api/status-report.ts';
-import { STORE } from '../../engine/deferred.ts';
-import { type GuardStatus, guardStatus } from '../../engine/lifecycle/control.ts';
-import { portNonce } from '../../engine/lifecycle/identity.ts';
+import type { StatusReport } from '../../engine/api/index.ts';
+import { STORE } from '../../engine/index.ts';
+import { type GuardStatus, guardStatus, portNonce } from '../../engine/lifecycle/index.ts';
 import { bad, type Check, good } from './check.ts';
 
 /** The guard of this home, or why none can be asked. */

@@ -1,7 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import type { HomePaths } from '../../common/paths.ts';
 import { PLATFORM } from '../../common/paths.ts';
-import { socketTooLong } from '../../engine/lifecycle/socket-length.ts';
+import { socketTooLong } from '../../engine/lifecycle/index.ts';
 import { bad, type Check, good } from './check.ts';
 
 const LEAST_NODE = [20, 19] as const;

@@ -1,8 +1,8 @@
 import { access, constants } from 'node:fs/promises';
 import type { Config } from '../../common/config.ts';
 import { oneLine } from '../../common/text.ts';
-import { noProxyCovers } from '../../engine/lifecycle/client-env.ts';
-import type { GuardStatus } from '../../engine/lifecycle/control.ts';
+import type { GuardStatus } from '../../engine/lifecycle/index.ts';
+import { noProxyCovers } from '../../engine/lifecycle/index.ts';
 import { bad, type Check, good } from './check.ts';
 
 const VERSION_MS = 10_000;

@@ -1,6 +1,6 @@
 import { styleText } from 'node:util';
 import { escaped, printable } from '../../common/text.ts';
-import type { Paint } from '../../engine/api/render.ts';
+import type { Paint } from '../../engine/api/index.ts';
 
 /** What a command may know of the terminal it talks to. */
 export interface Term {

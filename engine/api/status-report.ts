@@ -1,7 +1,7 @@
 import { VERSION } from '../../common/paths.ts';
 import { idleModel } from '../deferred.ts';
-import type { Context } from '../lifecycle/context.ts';
 import type { EngineState, GuardStatus } from '../lifecycle/control.ts';
+import type { Context } from '../lifecycle/prepare.ts';
 import { otherBuild } from '../lifecycle/version-skew.ts';
 import { engineClient } from './client.ts';
 import type { EngineStatus } from './contract.ts';
@@ -21,12 +21,13 @@ export interface StatusReport
   readonly upstream: string;
   readonly uptime_ms: number;
   readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };
-  /** Why the daemon runs other code than whoever asks, '' when it does not. */
+  /** Why the daemon runs other code than this process, '' when it does not. */
   readonly other_build: string;
 }
 
 const ENGINE_MS = 2_000;
-const NOTHING = {
+/** Spelled out where it can be: every command loads this file. */
+const EMPTY_STATUS = {
   requests: { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 },
   ...EMPTY_COSTS,
   queue: { sensor: 0, compacter: 0, indexer: 0 },
@@ -36,16 +37,16 @@ const NOTHING = {
   paused: { past: [], everywhere: null, projects: {} },
   problems: [],
 };
-const SILENT = { file: 'engine', message: 'it did not answer in time: what it counts is not known here; ask again' };
+const SILENT = { file: 'engine', message: 'no answer in time, so its counts are unknown; ask again' };
 
-/** What guard and engine say together; zeros for what only a healthy engine knows. */
+/** The status of guard and engine; zeros where only a healthy engine could tell. */
 export async function statusReport(context: Context, guard: GuardStatus | null): Promise<StatusReport> {
   if (guard === null) return await stoppedReport(context);
   const engine = guard.engine.state === 'healthy' ? await engineStatus(context) : null;
   const silent = engine === null && guard.engine.state === 'healthy';
-  // A daemon of another build may not say all of it.
+  // A daemon of another build may lack some fields.
   const idle = idleModel(context.env['COMET_CC_LLM'] ?? '');
-  const known = { ...NOTHING, ...engine, llm: { ...idle, ...engine?.llm } };
+  const known = { ...EMPTY_STATUS, ...engine, llm: { ...idle, ...engine?.llm } };
   return {
     running: true,
     pid: guard.pid,
@@ -81,14 +82,14 @@ async function stoppedReport(context: Context): Promise<StatusReport> {
     engine: { state: 'stopped', pid: null, restarts: 0 },
     upstream: config.upstream,
     uptime_ms: 0,
-    ...NOTHING,
+    ...EMPTY_STATUS,
     llm: idleModel(config.llm),
     tunnels: { open: 0, total: 0, failed_open: 0 },
     other_build: '',
   };
 }
 
-/** Null when the engine cannot say, which the report then shows as zeros. */
+/** Null when the engine does not answer. */
 async function engineStatus(context: Context): Promise<EngineStatus | null> {
   const call = engineClient(context.paths.engineSocket).call('status', {}, { timeoutMs: ENGINE_MS });
   return await call.catch(() => null);

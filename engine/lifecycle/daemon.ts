@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { setTimeout as after } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { PLATFORM, type Platform } from '../../common/paths.ts';
 import { askGuard, type GuardStatus, guardStatus, waitHealthy } from './control.ts';
-import { socketTooLong } from './socket-length.ts';
 import { type Spawned, spawnGuard } from './spawn-guard.ts';
 
 /** How long a rival that took the port first may need until its control socket answers. */
@@ -134,4 +134,19 @@ async function gone(paths: HomePaths, running: GuardStatus, timeoutMs: number): 
     if (now === null || now.nonce !== running.nonce) return true;
   }
   return false;
+}
+
+/** Why the home's path leaves too little room for a socket's path; null where it fits. */
+export function socketTooLong(
+  paths: HomePaths,
+  platform: Platform = PLATFORM,
+): { readonly detail: string; readonly fix: string } | null {
+  const longest = Math.max(Buffer.byteLength(paths.guardSocket), Buffer.byteLength(paths.engineSocket));
+  const most = platform.longestAddress;
+  if (most === null || longest <= most) return null;
+  const room = most - (longest - Buffer.byteLength(paths.home));
+  return {
+    detail: `COMET_CC_HOME is too long for a Unix socket (${longest} of ${most} bytes)`,
+    fix: `choose a folder whose path has at most ${room} bytes and set COMET_CC_HOME to it`,
+  };
 }

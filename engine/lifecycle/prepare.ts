@@ -4,9 +4,18 @@ import type { Config } from '../../common/config.ts';
 import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { type ProxyAccess, withoutOurs } from './client-env.ts';
-import type { Context } from './context.ts';
 import type { DaemonSetup } from './daemon.ts';
 import { STRAIGHT, userProxy } from './user-proxy.ts';
+
+/** What starts and asks the daemon. Nothing is read or created before it is needed. */
+export interface Context {
+  readonly env: NodeJS.ProcessEnv;
+  readonly paths: HomePaths;
+  /** For messages to the user. */
+  readonly term: { say(text: string): void };
+  /** Validated configuration; a flag overrides the environment. @throws CometError `config_invalid` */
+  config(flags?: Partial<Config>): Promise<Config>;
+}
 
 /** Certificates, bundle and token, made where they are missing. */
 export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess, 'port'>> {

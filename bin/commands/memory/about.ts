@@ -1,8 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { oneLine, printable } from '../../../common/text.ts';
-import { engineOf } from '../../../engine/api/client.ts';
-import { ago, factText, type Paint } from '../../../engine/api/render.ts';
+import { ago, engineOf, factText, type Paint } from '../../../engine/api/index.ts';
 import type { ProjectView } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';
 import { count } from '../../terminal/format.ts';

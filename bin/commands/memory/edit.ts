@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError, messageOf } from '../../../common/errors.ts';
-import type { EngineClient } from '../../../engine/api/client.ts';
-import { engineOf } from '../../../engine/api/client.ts';
+import type { EngineClient } from '../../../engine/api/index.ts';
+import { engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 import { confirmed } from '../../terminal/confirm.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';

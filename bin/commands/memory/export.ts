@@ -3,7 +3,7 @@ import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { writeFileAtomic } from '../../../common/files.ts';
 import { printable } from '../../../common/text.ts';
-import { engineOf } from '../../../engine/api/client.ts';
+import { engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 const LONGEST_MS = 600_000;

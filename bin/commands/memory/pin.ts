@@ -1,6 +1,6 @@
 import path from 'node:path';
 import type { Command } from 'commander';
-import { engineOf } from '../../../engine/api/client.ts';
+import { engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 export function registerMemoryPin(memory: Command, context: Context): void {

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { engineOf } from '../../../engine/api/client.ts';
+import { engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 import { count } from '../../terminal/format.ts';
 import { watched } from './watch.ts';

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { engineOf, sessionId } from '../../../engine/api/client.ts';
-import { messageLines } from '../../../engine/api/render.ts';
+import { engineOf, messageLines, sessionId } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 export function registerMemoryRestore(memory: Command, context: Context): void {

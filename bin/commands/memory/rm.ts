@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine } from '../../../common/text.ts';
-import { engineOf } from '../../../engine/api/client.ts';
+import { engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 import { confirmed } from '../../terminal/confirm.ts';
 import { truncate } from '../../terminal/table.ts';

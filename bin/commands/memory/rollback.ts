@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
-import { engineOf } from '../../../engine/api/client.ts';
-import { ago } from '../../../engine/api/render.ts';
+import { ago, engineOf } from '../../../engine/api/index.ts';
 import type { SnapshotInfo } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';
 import { table } from '../../terminal/table.ts';

@@ -1,9 +1,7 @@
 import { type Command, Option } from 'commander';
 import { oneLine } from '../../../common/text.ts';
-import type { EngineClient } from '../../../engine/api/client.ts';
-import { engineOf } from '../../../engine/api/client.ts';
-import type { Paint } from '../../../engine/api/render.ts';
-import { type Depth, nodeLines } from '../../../engine/api/render.ts';
+import type { EngineClient, Paint } from '../../../engine/api/index.ts';
+import { type Depth, engineOf, nodeLines } from '../../../engine/api/index.ts';
 import type { NodeView } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';
 

@@ -1,6 +1,6 @@
 import { setTimeout as after } from 'node:timers/promises';
-import { engineOf } from '../../../engine/api/client.ts';
-import type { EngineStatus } from '../../../engine/api/contract.ts';
+import type { EngineStatus } from '../../../engine/api/index.ts';
+import { engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 const LOOK_MS = 300;

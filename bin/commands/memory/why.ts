@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine } from '../../../common/text.ts';
-import { engineOf } from '../../../engine/api/client.ts';
-import { ago, factText, type Paint } from '../../../engine/api/render.ts';
+import { ago, engineOf, factText, type Paint } from '../../../engine/api/index.ts';
 import type { NodeReason } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';
 import { truncate } from '../../terminal/table.ts';
