@@ -1,4 +1,4 @@
-/** PreCompact and PostCompact hook of Claude Code: what it is about to forget is made into memory. */
-import { ask, runHook } from './engine-client.ts';
+/** PreCompact and PostCompact hook of Claude Code: summarizes what Claude Code is about to forget. */
+import { callEngine, runHook } from './engine-client.ts';
 
-await runHook(({ sessionId, event }) => ask('hooks/compact', { sessionId, done: event === 'PostCompact' }));
+await runHook(({ sessionId, event }) => callEngine('hooks/compact', { sessionId, done: event === 'PostCompact' }));

@@ -1,4 +1,4 @@
-/** SessionEnd hook of Claude Code: the session is closed, and its last turns are made into memory. */
-import { ask, runHook } from './engine-client.ts';
+/** SessionEnd hook of Claude Code: closes the session, and summarizes its last turns. */
+import { callEngine, runHook } from './engine-client.ts';
 
-await runHook(({ sessionId }) => ask('hooks/session-end', { sessionId }));
+await runHook(({ sessionId }) => callEngine('hooks/session-end', { sessionId }));

@@ -1,6 +1,6 @@
 import { closeSync, openSync, readSync, statSync } from 'node:fs';
 
-/** Read of a transcript's end; older texts are not recent. */
+/** Only the end of a transcript is read. */
 const TAIL_BYTES = 256 * 1024;
 const TEXTS = 4;
 const END_CHARS = 1_000;
@@ -12,19 +12,19 @@ interface Line {
   readonly message?: { readonly content?: unknown } | null;
 }
 
-/** What user and assistant said last in a transcript of Claude Code, oldest first; [] where nothing can be read. */
-export function lastSaid(file: string): string[] {
-  const said: string[] = [];
-  for (const line of tailOf(file).split('\n').reverse()) {
-    if (said.length === TEXTS) break;
+/** The last texts of user and assistant in a transcript of Claude Code, oldest first; [] where it cannot be read. */
+export function readLastTexts(file: string): string[] {
+  const texts: string[] = [];
+  for (const line of readTail(file).split('\n').reverse()) {
+    if (texts.length === TEXTS) break;
     const text = textOf(line);
     if (text !== '')
-      said.unshift(text.length <= 2 * END_CHARS ? text : text.slice(0, END_CHARS) + text.slice(-END_CHARS));
+      texts.unshift(text.length <= 2 * END_CHARS ? text : text.slice(0, END_CHARS) + text.slice(-END_CHARS));
   }
-  return said;
+  return texts;
 }
 
-function tailOf(file: string): string {
+function readTail(file: string): string {
   if (file === '') return '';
   try {
     const found = statSync(file);
@@ -38,11 +38,11 @@ function tailOf(file: string): string {
       closeSync(opened);
     }
   } catch {
-    return ''; // a session's first prompt comes before its transcript
+    return ''; // The transcript is created after the first prompt.
   }
 }
 
-/** '' for a line that begins before the tail, and for what nobody said. */
+/** '' for a line that is cut off and for one that is not a message. */
 function textOf(line: string): string {
   try {
     const { type, isMeta, isSidechain, message } = JSON.parse(line) as Line;

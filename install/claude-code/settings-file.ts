@@ -6,8 +6,8 @@ import { writeFileAtomic } from '../../common/files.ts';
 /**
  * Arguments that keep the `env` of Claude Code's settings files from overriding `variables`.
  *
- * Claude Code lets its settings win over the process environment. Where one of the files sets something else than
- * we need, ours go into a settings file for this process alone; a token has no place among arguments.
+ * Settings override the process environment. Where one of the files sets another value, the variables go into a
+ * settings file for this process alone; arguments would show the token to other users.
  *
  * @returns `args`, with `--settings FILE` in front where that is needed
  */
@@ -20,14 +20,14 @@ export async function withSettings(
     readonly file: string;
   },
 ): Promise<{ readonly args: readonly string[]; readonly overridden: boolean }> {
-  const set = await Promise.all(settingsFiles(options.env, options.cwd).map(settingsEnv));
+  const values = await Promise.all(settingsFiles(options.env, options.cwd).map(settingsEnv));
   const names = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
   const clashes = names.filter((name) => {
     const wanted = options.variables[name] ?? (name === 'https_proxy' ? options.variables['HTTPS_PROXY'] : undefined);
-    return set.some((env) => env[name] !== undefined && env[name] !== wanted);
+    return values.some((env) => env[name] !== undefined && env[name] !== wanted);
   });
   if (clashes.length === 0) return { args, overridden: false };
-  // The user's own --settings is theirs; two cannot be given.
+  // Claude Code accepts one --settings, and the user gave one.
   if (args.some((arg) => arg === '--settings' || arg.startsWith('--settings='))) return { args, overridden: true };
   const proxy = options.variables['HTTPS_PROXY'] as string;
   const env = { ...options.variables, ...(clashes.includes('https_proxy') ? { https_proxy: proxy } : {}) };
@@ -35,7 +35,7 @@ export async function withSettings(
   return { args: ['--settings', options.file, ...args], overridden: false };
 }
 
-/** Whether `command` is Claude Code, whatever folder it stands in. */
+/** Whether `command` is Claude Code, in whatever directory. */
 export function isClaude(command: string, claudeBin: string): boolean {
   const name = path.basename(command).replace(/\.(exe|cmd)$/i, '');
   return name === 'claude' || command === claudeBin;
@@ -60,7 +60,7 @@ async function settingsEnv(file: string): Promise<Record<string, unknown>> {
     const settings = JSON.parse(await readFile(file, 'utf8')) as { env?: Record<string, unknown> } | null;
     return settings?.env ?? {};
   } catch {
-    // Missing, unreadable or no JSON: then it sets nothing for Claude Code either.
+    // Missing, unreadable or not JSON: Claude Code ignores it too.
     return {};
   }
 }

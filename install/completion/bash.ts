@@ -1,6 +1,6 @@
 import { type CommandHelp, commandPath } from './command-tree.ts';
 
-/** A function and its registration; runs in bash 3.2 too, which knows neither maps nor `mapfile`. */
+/** A function and its registration; also for bash 3.2, which has neither maps nor `mapfile`. */
 export function bashCompletion(commands: readonly CommandHelp[]): string {
   return [
     '_comet_cc() {',
@@ -23,7 +23,7 @@ export function bashCompletion(commands: readonly CommandHelp[]): string {
   ].join('\n');
 }
 
-/** After a flag that takes one, a value: ours to name, or a file. */
+/** Completes the value of the flag before the cursor. */
 function valueCases(command: CommandHelp): string[] {
   return command.flags
     .filter((flag) => flag.takesValue)

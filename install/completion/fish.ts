@@ -1,6 +1,6 @@
 import type { CommandHelp, FlagHelp } from './command-tree.ts';
 
-/** Conditions compare the words before the cursor, flags left out: no group of commands has a flag with a value. */
+/** Conditions compare the words before the cursor without flags: no group of commands has a flag with a value. */
 export function fishCompletion(commands: readonly CommandHelp[]): string {
   return [
     'function __comet_cc_words',

@@ -1,7 +1,7 @@
 import os from 'node:os';
 import path from 'node:path';
 
-/** Editors whose Claude Code extension is set up by a file, by the name of their folder. */
+/** Editors whose Claude Code extension reads the user's settings file, with the name of their directory. */
 const FOLDERS = {
   vscode: 'Code',
   'vscode-insiders': 'Code - Insiders',
@@ -14,7 +14,7 @@ export type EditorName = keyof typeof FOLDERS;
 
 export const EDITORS = Object.keys(FOLDERS) as readonly EditorName[];
 
-/** The user's settings of an editor. */
+/** The user's settings file. */
 export function editorSettingsFile(editor: EditorName, platform: NodeJS.Platform, env: NodeJS.ProcessEnv): string {
   const home = env['HOME'] || os.homedir();
   const roots: Partial<Record<NodeJS.Platform, string>> = {
