@@ -71,7 +71,7 @@ export function createKeyedMutex(): <T>(key: string, task: () => Promise<T>) => 
   };
 }
 
-/** A mutex for tasks that nobody awaits the result of: a failure goes to `onError`. */
+/** A mutex for tasks whose callers do not handle failures: a failure goes to `onError`. */
 export type SerialQueue = (task: () => Promise<void>) => Promise<void>;
 
 export function createSerialQueue(onError: (error: unknown) => void): SerialQueue {

@@ -7,17 +7,17 @@ import { PLATFORM } from './paths.ts';
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
-/** Between the name of a file of somebody else's and the number of our copy of it. */
+/** Follows the name of another program's file in the name of its backup. */
 export const BACKUP_MARK = '.before-comet-cc';
 
 /**
- * Makes `dir` and its missing parents, 0700; one of ours that is more open is tightened.
+ * Creates `dir` and its missing parents, 0700, or restricts an existing one to 0700.
  *
- * @throws CometError `unsafe_file` when it is no directory or not ours
+ * @throws CometError `unsafe_file` when it is not a directory, or not the user's
  */
 export async function ensureDir(dir: string): Promise<void> {
   await mkdir(dir, { recursive: true, mode: PRIVATE_DIR }).catch((error: unknown) => {
-    throw unsafe(dir, `cannot be made a directory (${codeOf(error)})`, error);
+    throw unsafe(dir, `cannot be created as a directory (${codeOf(error)})`, error);
   });
   const found = await stat(dir);
   const owners = [found.uid, (await lstat(dir)).uid];
@@ -28,9 +28,9 @@ export async function ensureDir(dir: string): Promise<void> {
 }
 
 /**
- * Replaces `file` as a whole: whoever reads it sees the old bytes or the new ones, also after a power cut.
+ * Replaces `file` atomically: a reader sees the old bytes or the new ones, also after a power cut.
  *
- * @param options.mode  of the new file; 0600 unless told
+ * @param options.mode  of the new file; 0600 by default
  */
 export async function writeFileAtomic(
   file: string,
@@ -43,7 +43,7 @@ export async function writeFileAtomic(
   });
 }
 
-/** Adds `text` to the end of `file`, 0600; once it resolves a power cut takes neither the text nor a new file's name. */
+/** Appends `text` to `file`, 0600; once it resolves, the text and the name of a new file survive a power cut. */
 export async function appendDurably(file: string, text: string): Promise<void> {
   await ensureDir(path.dirname(file));
   const handle = await open(file, 'a', PRIVATE_FILE);
@@ -57,7 +57,7 @@ export async function appendDurably(file: string, text: string): Promise<void> {
   }
 }
 
-/** Creates `file`, 0600, with all of `data` from its first moment; false, and nothing touched, where a name stands. */
+/** Creates `file`, 0600, complete from its first moment; false, without a change, when the name exists. */
 export async function createExclusive(file: string, data: string | Uint8Array): Promise<boolean> {
   try {
     await throughTemporary(file, data, (temporary) => link(temporary, file));
@@ -68,7 +68,7 @@ export async function createExclusive(file: string, data: string | Uint8Array): 
   }
 }
 
-/** A copy beside a file of somebody else's that is about to be changed, 0600, under the first free name. */
+/** Copies another program's file, 0600, under the first free name next to it. */
 export async function backUp(file: string, text: string): Promise<string> {
   for (let i = 0; ; i += 1) {
     const backup = `${file}${BACKUP_MARK}${i === 0 ? '' : `.${i}`}`;
@@ -76,7 +76,7 @@ export async function backUp(file: string, text: string): Promise<string> {
   }
 }
 
-/** UTF-8 text; null when no such file is there. Anything else that goes wrong is thrown. */
+/** UTF-8 text; null when the file does not exist. */
 export async function readFileIfPresent(file: string): Promise<string | null> {
   try {
     return await readFile(file, 'utf8');
@@ -88,7 +88,7 @@ export async function readFileIfPresent(file: string): Promise<string | null> {
 
 export type FileProblem = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner' | 'open_mode' | 'unreadable';
 
-/** Null when `file` is a regular file of ours with no bit for group or others; else why it must not be trusted. */
+/** Null when `file` is a regular file of the user's without access for others; otherwise why it is not trusted. */
 export function inspectPrivateFile(file: string): FileProblem | null {
   try {
     const found = lstatSync(file);
@@ -102,9 +102,9 @@ export function inspectPrivateFile(file: string): FileProblem | null {
 }
 
 /**
- * The secret text in `file`, which `create` makes on first use; of racing first uses one wins for all.
+ * The secret in `file`, created on first use; concurrent first uses get the same one.
  *
- * @throws CometError `unsafe_file` when it is not a private file of ours, or empty
+ * @throws CometError `unsafe_file` when it is not a private file of the user's, or empty
  */
 export async function readOrCreateSecret(file: string, create: () => string): Promise<string> {
   await ensureDir(path.dirname(file));
@@ -116,7 +116,7 @@ export async function readOrCreateSecret(file: string, create: () => string): Pr
   return secret;
 }
 
-/** Makes renames and new names in `dir` survive a power cut. */
+/** Lets renames and new names in `dir` survive a power cut. */
 export async function syncDir(dir: string): Promise<void> {
   if (!PLATFORM.syncsDirs) return;
   const handle = await open(dir, 'r');

@@ -1,14 +1,14 @@
 import net from 'node:net';
 
-/** What an answer begins with; what follows is its body, to the end of the connection. */
+/** The head of a response; the body follows until the end of the connection. */
 const HEAD = /^HTTP\/1\.[01] \d{3} /;
 
 /**
- * `POST` with a JSON body to the engine's API, over its socket or pipe. Written by hand because `node:http` takes as
- * long to load as all else that a hook does; HTTP/1.0, so that an answer is neither in chunks nor kept alive.
+ * `POST` with a JSON body to the engine's API, over its socket or pipe. Not on `node:http`, which takes as long to load as
+ * a whole hook takes to run. HTTP/1.0, so that a response is neither chunked nor kept alive.
  *
- * @returns the body of the answer, whatever its status
- * @throws what the connection or `signal` ended with, or where what came is no answer
+ * @returns the body of the response, for any status
+ * @throws the error of the connection or `signal`, or when there is no complete response
  */
 export function postLocal(
   address: string,
@@ -28,7 +28,7 @@ export function postLocal(
       const text = Buffer.concat(chunks).toString('utf8');
       const end = text.indexOf('\r\n\r\n');
       if (HEAD.test(text) && end > 0) resolve(text.slice(end + 4));
-      else reject(new Error('the connection ended without an answer'));
+      else reject(new Error('the connection ended without a response'));
     });
     const head = [
       `POST ${path} HTTP/1.0`,

@@ -50,18 +50,18 @@ export function createLog(options: LogOptions): Log {
 }
 
 export interface LogLimits {
-  /** A file that would grow beyond it is put aside. */
+  /** A file that would grow beyond it is rotated. */
   readonly fileBytes: number;
-  /** The one written to included. */
+  /** Including the current one. */
   readonly files: number;
 }
 
-/** Two logs of these stay below 50 MB together. */
+/** Two logs stay below 50 MB together. */
 export const LOG_LIMITS: LogLimits = { fileBytes: 4 * 1024 * 1024, files: 5 };
 
 const APPEND = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | (constants.O_NOFOLLOW ?? 0);
 
-/** Lines for `createLog`, into a file as `byteSink` keeps it; one that is far too long is cut. */
+/** A sink for `createLog` that writes to a rotated file; a line that is far too long is cut. */
 export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: string) => void {
   const write = byteSink(file, limits);
   const most = Math.floor(limits.fileBytes / 4);
@@ -69,20 +69,20 @@ export function fileSink(file: string, limits: LogLimits = LOG_LIMITS): (line: s
 }
 
 /**
- * Appends to `file` (0600) and turns it into `file.1`, `file.2`, … as it grows. One process writes to a file; what
- * anybody else renames or removes is made anew. A disk that cannot take the bytes loses them and nothing else.
+ * Appends to `file` (0600) and rotates it to `file.1`, `file.2`, … as it grows. One process writes to a file; a file that
+ * was renamed or removed is created again. When the disk is full, the bytes are lost and nothing else.
  */
 export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: Buffer) => void {
   return (bytes) => {
     try {
       append(file, bytes.subarray(0, limits.fileBytes), limits);
     } catch {
-      // Nowhere is left to say it: the log itself is what failed, and the session must go on.
+      // The log itself failed, and the session must continue.
     }
   };
 }
 
-/** Puts `file` aside when it has outgrown its limit already. */
+/** Rotates `file` when it is larger than its limit. */
 export function rotateLarge(file: string, limits: LogLimits = LOG_LIMITS): void {
   const found = statSync(file, { throwIfNoEntry: false });
   if (found !== undefined && found.size > limits.fileBytes) rotate(file, limits.files);
@@ -106,7 +106,7 @@ function append(file: string, bytes: Buffer, limits: LogLimits): void {
   }
 }
 
-/** `file` becomes `file.1`; the oldest goes. Where it cannot be put aside, it is given up: the bound holds in any case. */
+/** `file` becomes `file.1`; the oldest is deleted. A file that cannot be renamed is deleted, so that the limit holds. */
 function rotate(file: string, files: number): void {
   for (let at = files - 2; at >= 1; at -= 1) moved(`${file}.${at}`, `${file}.${at + 1}`);
   if (!moved(file, `${file}.1`)) rmSync(file, { force: true });
@@ -117,7 +117,7 @@ function moved(from: string, to: string): boolean {
     renameSync(from, to);
     return true;
   } catch {
-    // Not there, or taken by someone meanwhile.
+    // It does not exist, or another process has taken it.
     return lstatSync(from, { throwIfNoEntry: false }) === undefined;
   }
 }

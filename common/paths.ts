@@ -2,19 +2,19 @@ import { readFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 
-/** Where systems differ in paths, pipes, signals and permissions, as their makers document it. */
+/** Where operating systems differ in paths, pipes, signals and permissions. */
 export interface Platform {
-  /** Files have an owner and a mode; elsewhere the rights of the user's profile are relied on. */
+  /** Files have an owner and a mode; otherwise the permissions of the user's profile protect them. */
   readonly hasModes: boolean;
-  /** A directory can be opened and fsynced; elsewhere the file system journals names by itself. */
+  /** A directory can be opened and fsynced; otherwise the file system journals names. */
   readonly syncsDirs: boolean;
   /** A connection can be handed to another process. */
   readonly handsOver: boolean;
-  /** Bytes that the address of a local listener may have; null where a name is never too long. */
+  /** Maximum bytes of the address of a local listener; null without a limit. */
   readonly longestAddress: number | null;
-  /** Address of a listener that only this user reaches: a socket in `dir`, or a pipe named after it. */
+  /** Address of a listener that only this user can reach: a socket in `dir`, or a pipe named after it. */
   localAddress(dir: string, name: string): string;
-  /** How a process that leads a group ends with all it has started. */
+  /** How to end the leader of a process group together with its children. */
   endTree(pid: number, signal: 'SIGTERM' | 'SIGKILL'): TreeEnd;
 }
 
@@ -24,14 +24,14 @@ const POSIX: Platform = {
   hasModes: true,
   syncsDirs: true,
   handsOver: true,
-  // macOS keeps 104 bytes of `sun_path`, its end included; Linux 108.
+  // `sun_path` has 104 bytes on macOS, including its terminator, and 108 on Linux.
   longestAddress: 103,
   localAddress: (dir, name) => path.join(dir, `${name}.sock`),
   endTree: (pid) => ({ kill: -pid }),
 };
 
-// A pipe without a security descriptor can be written to by its maker, administrators and the system only. Windows
-// knows no signals: what is not asked to end over a pipe is ended, and its children only if they are ended with it.
+// Only its creator, administrators and the system can write to a pipe without a security descriptor. Windows has no
+// signals: a process that is not asked to end over a pipe is terminated, and its children only with /T.
 const WINDOWS: Platform = {
   hasModes: false,
   syncsDirs: false,
@@ -49,22 +49,22 @@ export function platformOf(name: NodeJS.Platform): Platform {
 
 export const PLATFORM = platformOf(process.platform);
 
-/** Not a name on disk: nothing to look at, to tighten or to remove. */
+/** A pipe is not a file: there is nothing to inspect, restrict or remove. */
 export function isPipe(address: string): boolean {
   return address.startsWith(PIPES);
 }
 
-/** Names are compared without case there. Loaded here: it would be a sixth of what a hook takes where no pipes are. */
+/** Windows compares names without case. Loaded on use: elsewhere it would take a sixth of the time of a hook. */
 function digest(dir: string): string {
   const { createHash } = process.getBuiltinModule('node:crypto');
   return createHash('sha256').update(path.win32.resolve(dir).toLowerCase()).digest('hex').slice(0, 24);
 }
 
-/** Where everything lives below `COMET_CC_HOME`. Nothing is created here. */
+/** Every path below `COMET_CC_HOME`. Nothing is created. */
 export interface HomePaths {
   readonly home: string;
   readonly configFile: string;
-  /** What `comet-cc pause` asked for. */
+  /** Pauses set by `comet-cc pause`. */
   readonly pausesFile: string;
   /** Record of what was changed in files of other programs. */
   readonly installsFile: string;
@@ -73,12 +73,12 @@ export interface HomePaths {
   readonly nodesDir: string;
   readonly briefsDir: string;
   readonly snapshotsDir: string;
-  /** What the last dream did, and a change of it under way. */
+  /** The report of the last dream, and its unfinished change. */
   readonly dreamDir: string;
   readonly plansDir: string;
   readonly ledgerDir: string;
   readonly indexDir: string;
-  /** Packages that the user installs for an embedder, and the models they load. */
+  /** Packages that the user installs for an embedder, and their models. */
   readonly modelsDir: string;
   readonly logsDir: string;
   readonly runDir: string;
@@ -124,7 +124,7 @@ export function homePaths(home: string, platform: Platform = PLATFORM): HomePath
 /** Names that earlier versions gave to the records that `installsFile` replaces. */
 const OLDER_RECORDS = ['editors.json', 'folders-made.json', 'hooks-edit.json', 'settings-edit.json'];
 
-/** Names directly below the home that are ours; whatever else lies there was put there by somebody else. */
+/** Names directly below the home that comet-cc creates; anything else there belongs to the user. */
 export function homeEntries(paths: HomePaths): string[] {
   const named = Object.values(paths).filter((place) => place.startsWith(paths.home + path.sep));
   const ours = named.map((place) => path.relative(paths.home, place).split(path.sep)[0] as string);
@@ -133,7 +133,7 @@ export function homeEntries(paths: HomePaths): string[] {
 
 export const VERSION = readVersion(import.meta.dirname);
 
-/** The package is found from `bin/` in a checkout and from `dist/bin/` once built. */
+/** The package is two levels up when built to `dist/common`, and one in a checkout. */
 function readVersion(from: string): string {
   for (const up of ['..', '../..']) {
     try {

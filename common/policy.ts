@@ -2,7 +2,7 @@
 export const SCOPES = ['session', 'project', 'all'] as const;
 export type Scope = (typeof SCOPES)[number];
 
-/** What memory may do, most first. `private`: recall and trim, but take nothing in. `off`: add and take nothing. */
+/** What memory may do. `private`: recall and trim without capture. `off`: nothing. */
 export const MODES = ['on', 'private', 'off'] as const;
 export type Mode = (typeof MODES)[number];
 
@@ -12,11 +12,11 @@ export interface PolicyRule {
   readonly scope: Scope;
 }
 
-/** What holds for a request. A plan in force is replayed whatever it says: anything else would be refused. */
+/** What applies to a request. A plan in force is replayed in any mode: upstream would refuse anything else. */
 export interface Consent {
-  /** Its turn may be taken in. */
+  /** Its turn may be captured. */
   readonly captures: boolean;
-  /** Something may be cut or added that is not in the plan yet. */
+  /** The plan may be extended: text trimmed or added. */
   readonly adds: boolean;
   readonly scope: Scope;
 }
@@ -38,7 +38,7 @@ export function modeOf({ captures, adds }: Pick<Consent, 'captures' | 'adds'>): 
   return adds ? 'private' : 'off';
 }
 
-/** The first of `order` that was said; its last where nothing was. */
+/** The first of `order` that is among the values; its last without any. */
 function leastOf<T>(order: readonly T[], said: readonly T[]): T {
   return order.find((one) => said.includes(one)) ?? (order.at(-1) as T);
 }

@@ -1,5 +1,5 @@
 /**
- * Who a piece of text comes from, most trusted first. What is derived from several takes the lowest.
+ * Where a text comes from, most trusted first. A text derived from several sources has the lowest origin.
  */
 export type Origin = 'user' | 'assistant' | 'tool' | 'external';
 
@@ -12,7 +12,7 @@ export function lowestOrigin(origins: readonly Origin[]): Origin {
   return ORDER[worst] ?? 'external';
 }
 
-/** Only these may speak in a system channel. */
+/** Only text of these origins may go to a system channel. */
 export function isCleanOrigin(origin: Origin): boolean {
   return origin === 'user' || origin === 'assistant';
 }
@@ -22,14 +22,14 @@ export type Role = 'user' | 'assistant' | 'system';
 /** One message as Claude Code sent it. */
 export interface CapturedMessage {
   readonly role: Role;
-  /** JSON text of the message's `content` value, the very characters received. */
+  /** JSON text of the message's `content` value, exactly as received. */
   readonly content: string;
-  /** Hex digest of those characters. */
+  /** Hex digest of `content`. */
   readonly sha256: string;
 }
 
 /**
- * A user message and all until the next one, tool calls included.
+ * A user message and everything up to the next one, including tool calls.
  *
  * `key` is the lineage hash up to and including the turn's prompt, `turnId` the one up to its last message.
  * A turn captured from the response stream, before Claude Code has sent it back, gets a
@@ -38,7 +38,7 @@ export interface CapturedMessage {
 export interface CapturedTurn {
   readonly key: string;
   readonly turnId: string;
-  /** Lineage up to what stands before its prompt: the id of the turn before; '' for the first one. */
+  /** Lineage before its prompt: the id of the previous turn; '' for the first one. */
   readonly before?: string;
   readonly sessionId: string;
   /** Claude Code's working directory; null when the request did not name one. */
@@ -46,13 +46,13 @@ export interface CapturedTurn {
   readonly model: string;
   readonly atMs: number;
   readonly messages: readonly CapturedMessage[];
-  /** Set where this is not a turn but some rounds of one, the first with the turn's prompt before them. */
+  /** Set when this is a part of a turn: some tool rounds, the first part with the turn's prompt. */
   readonly part?: TurnPart;
-  /** Of a turn: the parts it begins with, each with its id and how many messages of the turn it holds. */
+  /** The parts that a whole turn begins with: their ids and numbers of messages. */
   readonly parts?: readonly { readonly turnId: string; readonly messages: number }[];
   /** What the user marked as private earlier in the conversation; never written. */
   readonly earlierPrivate?: readonly string[];
-  /** Set where it was not captured but taken over later: from Claude Code's transcripts, or from a file. */
+  /** Set when it was imported instead of captured: from Claude Code's transcripts, or from a file. */
   readonly imported?: 'claude' | 'file';
 }
 

@@ -195,7 +195,7 @@ describe('the source tree', () => {
       .map(({ path: file }) => file)
       .filter((file) => {
         const source = file.replace(/^test\/unit\//, '').replace(/\.test\.ts$/, '');
-        return ![source, `test/${source}`].some((place) => isInTree(`${place}.ts`) || isInTree(`${place}/index.ts`));
+        return ![source, `test/${source}`].some((place) => isInTree(`${place}.ts`) || isInTree(place));
       });
     expectOnlyExceptions(
       'unit tests without a source',

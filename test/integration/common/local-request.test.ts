@@ -68,7 +68,7 @@ it('puts together what comes in pieces, wherever they break', async () => {
 it.each(['', 'HTTP/1.1 200 OK\r\n', 'nonsense\r\n\r\n{}'])('takes %j for no answer', async (text) => {
   const address = await saying(text);
   await expect(postLocal(address, { ...request, signal: AbortSignal.timeout(10_000) })).rejects.toThrow(
-    'without an answer',
+    'without a response',
   );
 });
 
