@@ -10,8 +10,8 @@
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { createRecaller, type RecallConfig, type Recaller } from '../memory/recall/recall.ts';
-import type { TurnWeights } from '../memory/recall/turn-ranking.ts';
-import type { Found, NodeIndex } from '../memory/search/node-index.ts';
+import type { TurnWeights } from '../memory/search/ranking/turn-ranking.ts';
+import { FACT_LANES, type Hit, NODE_LANES, type SearchIndex, TURN_LANES } from '../memory/search/search-index.ts';
 import { spread } from './latency/stats.ts';
 import { type Dialogue, modelWithFacts, projectOf, readDialogues, turnsOf } from './recall/dialogues.ts';
 import { openProduct, type Product } from './recall/product.ts';
@@ -20,6 +20,7 @@ import { meanOf, type Score, scoreOf } from './recall/score.ts';
 const FLUSH_MS = 600_000;
 const RANKED = 50;
 const TIMED = 200;
+const EVERY_LANE = [...TURN_LANES, ...FACT_LANES, ...NODE_LANES];
 
 const defaults = Config.parse({}).recall;
 const weights = (over: Partial<TurnWeights>): RecallConfig => ({
@@ -36,13 +37,13 @@ const ABLATION: readonly (readonly [string, RecallConfig])[] = [
   ['vectors alone', alone({ meaning: 1 })],
   ['full text and vectors', alone({ raw: 1, meaning: defaults.weights.meaning })],
   ['without vectors', weights({ meaning: 0 })],
-  ['without other words', weights({ expanded: 0 })],
-  ['without neighbours', weights({ before: 0, after: 0 })],
+  ['without neighbors', weights({ before: 0, after: 0 })],
   ['without windows', weights({ window: 0 })],
   ['without dates', weights({ date: 0 })],
   ['without times', weights({ when: 0 })],
   ['without facts', weights({ fact: 0, factMeaning: 0 })],
   ['with names and identifiers', weights({ entity: 0.5 })],
+  ['with triggers', weights({ trigger: 0.5 })],
   ['reciprocal ranks', { ...defaults, fusion: 'rrf' }],
   ['as CoMeT', { ...defaults, fusion: 'comet' }],
 ];
@@ -81,7 +82,7 @@ async function ingest({ memory, index }: Product, all: readonly Dialogue[]): Pro
     process.stderr.write(`${dialogue.id} is in memory\n`);
   }
   // As it is the next day: word statistics of rows that no tidying has seen are not those of the others.
-  await index.purge();
+  await index.optimize();
 }
 
 async function measure({ memory, index }: Product) {
@@ -128,19 +129,19 @@ function questionsOf(dialogue: Dialogue): Question[] {
 }
 
 /** The lanes do not depend on how they are joined: each question is asked once, then joined in every way. */
-function remembering(index: NodeIndex): NodeIndex {
-  let last = { key: '', hits: null as Promise<Found> | null };
+function remembering(index: SearchIndex): SearchIndex {
+  let last = { key: '', hits: null as Promise<readonly Hit[]> | null };
   return {
     ...index,
-    search(query, { filter, limit }) {
+    search(query, filter, limit) {
       const key = JSON.stringify([query, filter, limit]);
-      if (last.key !== key || last.hits === null) last = { key, hits: index.search(query, { filter, limit }) };
-      return last.hits as Promise<Found>;
+      last = last.key === key ? last : { key, hits: index.search(query, filter, limit, EVERY_LANE) };
+      return last.hits as Promise<readonly Hit[]>;
     },
   };
 }
 
-function recallerOn(index: NodeIndex, config: RecallConfig): Recaller {
+function recallerOn(index: SearchIndex, config: RecallConfig): Recaller {
   const projectOfDirectory = (directory: string | null): string => directory ?? '';
   return createRecaller({
     index,

@@ -182,19 +182,27 @@ export const Config = z.strictObject({
         .enum(['score', 'rrf', 'comet'])
         .default('score')
         .describe('how lanes are fused: by score, by reciprocal rank (RRF), or as CoMeT does'),
+      rrfK: z.int().positive().default(60).describe('k of reciprocal rank fusion'),
+      comet: z
+        .strictObject({
+          rrfK: z.int().positive().default(5).describe('k of its reciprocal ranks'),
+          alpha: share(0.5).describe('weight of summaries; triggers get the rest'),
+          rawWeight: share(0.2).describe('weight of the full text of turns'),
+        })
+        .prefault({}),
       weights: z
         .strictObject({
           raw: share(1).describe('full text of turns'),
-          meaning: share(1.5).describe('vector similarity of turns'),
-          expanded: share(0.5).describe('full text with related words'),
+          meaning: share(2).describe('vector similarity of turns'),
           entity: share(0).describe('identifiers, paths and names'),
           before: share(0.4).describe('share of the score of the turn before'),
           after: share(0.2).describe('share of the score of the turn after'),
-          window: share(2).describe('full text of the surrounding turns'),
+          window: share(2.5).describe('full text of the surrounding turns'),
           date: share(2.5).describe('turns of a date that the query names'),
           when: share(1).describe('turns that name a time when the query asks for one'),
           fact: share(0.6).describe('full text of facts'),
           factMeaning: share(0.7).describe('vector similarity of facts'),
+          trigger: share(0).describe('full text of triggers'),
         })
         .prefault({}),
       boosts: z
@@ -239,7 +247,7 @@ const RENAMED: Readonly<Record<string, string>> = {
   'models.compacterTimeoutMs': 'models.summarizerTimeoutMs',
 };
 /** Keys of the previous version that have no effect any more. */
-const IGNORED: readonly string[] = [];
+const IGNORED: readonly string[] = ['recall.weights.expanded'];
 
 export interface LoadedConfig {
   readonly config: Config;

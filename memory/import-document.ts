@@ -140,7 +140,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     const sessionId = outdated[0]?.session_id ?? '';
     await journal.remove(sessionId, turnIds);
     turnReader.drop(turnIds);
-    await indexer.purge();
+    await indexer.optimize();
   }
 
   return {

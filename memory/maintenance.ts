@@ -11,7 +11,7 @@ import type { TaskQueue } from './ingest/task-queue.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { isDraft } from './model/draft-node.ts';
 import type { LanguageModel } from './models/language-model.ts';
-import type { NodeIndex } from './search/node-index.ts';
+import type { SearchIndex } from './search/search-index.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { Snapshots } from './storage/snapshot-files.ts';
@@ -79,7 +79,7 @@ export interface Maintenance {
 
 interface Parts {
   readonly backend: string;
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly model: LanguageModel | null;
   readonly snapshots: Snapshots;
   readonly archives: Archives;
@@ -140,7 +140,7 @@ export function createMaintenance(parts: Parts): Maintenance {
           .sort(([a, left], [b, right]) => right - left || a.localeCompare(b))
           .slice(0, TAGS)
           .map(([tag, count]) => ({ tag, nodes: count })),
-        index: { nodes: (await index.nodeIds()).size, rows: await index.count() },
+        index: await index.size(),
         snapshots: (await snapshots.list()).length,
         problems: store.problems().length,
       };

@@ -35,7 +35,7 @@ import { createRecall, type Recall } from './recall/recall-service.ts';
 import { createReranking, type Reranker } from './recall/reranking.ts';
 import { createSessionContext } from './recall/session-context.ts';
 import { openRemoval } from './remove.ts';
-import type { NodeIndex } from './search/node-index.ts';
+import type { SearchIndex } from './search/search-index.ts';
 import { openSessions } from './sessions.ts';
 import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
 import type { IdSetFile } from './storage/fs/id-set-file.ts';
@@ -62,7 +62,7 @@ export interface MemoryOptions {
   readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream'>;
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   /** Null when `config.llm` is `local` or `off`. */
   readonly model: LanguageModel | null;
   readonly local: LanguageModel;

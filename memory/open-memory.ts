@@ -83,7 +83,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
     config,
     journal: watched(journal, paths.journalDir, ['append', 'read']),
     nodeFiles: watched(nodeFiles, paths.nodesDir, ['save', 'writeBrief']),
-    index: watched(opened.index, paths.indexDir, ['upsert', 'removeNodes', 'search']),
+    index: watched(opened.index, paths.indexDir, ['put', 'remove', 'search']),
     model: await languageModel(parts),
     local: createLocalModel({ embedder }),
     ...(await rerankerOf(parts, watched)),

@@ -111,7 +111,7 @@ async function removeNodes(
     await reindex([...new Set(kept)], parts);
     await snapshooter.scrub(gone, new Set(turnIds), (id) => catalogue.get(id) !== undefined);
   });
-  await indexer.purge();
+  await indexer.optimize();
 }
 
 /** What the turns say, so that no import brings them back from where they stand in another form. */

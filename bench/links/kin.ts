@@ -2,7 +2,7 @@ import { buildNodes, rowsOf } from '../../memory/compaction/build-nodes.ts';
 import { createSimilarNodeFinder, type NodeSimilarity } from '../../memory/compaction/linker.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { createMemoryIndex } from '../../test/helpers/memory-index.ts';
+import { createInMemorySearchIndex } from '../../test/helpers/in-memory-search-index.ts';
 import type { Corpus } from './corpora.ts';
 
 export interface Pair extends NodeSimilarity {
@@ -20,7 +20,7 @@ export interface Kin {
 
 /** Asked as saving a node asks. */
 export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
-  const index = createMemoryIndex(embedder);
+  const index = createInMemorySearchIndex(embedder);
   const nodes: MemoryNode[] = [];
   for (const [at, { draft, turns }] of corpus.nodes.entries()) {
     const [node] = buildNodes([draft], {
@@ -34,7 +34,7 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
     });
     if (node === undefined) throw new Error('a draft gave no node');
     nodes.push(node);
-    await index.upsert(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), before: new Map() }));
+    await index.put(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), places: new Map() }));
   }
   const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
   const kinOf = createSimilarNodeFinder(index, (id) => nodes[places.get(id) as number]);

@@ -12,7 +12,7 @@ import { createStaticEmbedder } from '../../memory/embeddings/static-encoder.ts'
 import { createMemory, type Memory } from '../../memory/index.ts';
 import type { LanguageModel } from '../../memory/models/language-model.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
-import type { NodeIndex } from '../../memory/search/node-index.ts';
+import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
@@ -21,7 +21,7 @@ import { noDreams } from '../no-dreams.ts';
 /** Memory as the daemon has it, on files and an index of its own, without Claude. */
 export interface Product {
   readonly memory: Memory;
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   close(): Promise<void>;
 }
 

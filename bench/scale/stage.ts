@@ -8,7 +8,7 @@ import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import { createWorkerEmbedder } from '../../memory/embeddings/worker-embedder.ts';
 import { createMemory, type Memory } from '../../memory/index.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
-import type { NodeIndex } from '../../memory/search/node-index.ts';
+import type { SearchIndex } from '../../memory/search/search-index.ts';
 import type { NodeFiles } from '../../memory/storage/node-files.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
@@ -16,7 +16,7 @@ import { noDreams } from '../no-dreams.ts';
 import type { Corpus } from './corpus.ts';
 
 export interface IndexStage {
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly embedder: Embedder;
   /** Waits for all upkeep. */
   close(): Promise<void>;
@@ -40,7 +40,7 @@ export async function openIndex(dir: string): Promise<IndexStage> {
 export async function openCorpusMemory(
   dir: string,
   corpus: Corpus,
-): Promise<{ memory: Memory; close(): Promise<void> }> {
+): Promise<{ memory: Memory; index: SearchIndex; close(): Promise<void> }> {
   const { index, embedder } = await openIndex(dir);
   const nothing = { load: async () => [], add: async () => {} };
   const memory = await createMemory({
@@ -67,7 +67,7 @@ export async function openCorpusMemory(
     await memory.maintenance.close();
     await embedder.close();
   };
-  return { memory, close };
+  return { memory, index, close };
 }
 
 function journalOf(corpus: Corpus): Journal {

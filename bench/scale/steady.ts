@@ -1,6 +1,6 @@
 import { rowsOf } from '../../memory/compaction/build-nodes.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
-import type { IndexRow, Lane, NodeIndex } from '../../memory/search/node-index.ts';
+import type { IndexRow, Lane, SearchIndex } from '../../memory/search/search-index.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openIndex, peakMb } from './stage.ts';
@@ -20,14 +20,14 @@ export interface SteadyReport {
 
 const SEARCHES = 100;
 const SEARCHES_DURING = 5;
-/** As recall asks, where its weights are not changed. */
-const IDLE: ReadonlySet<Lane> = new Set<Lane>(['entity', 'trigger']);
+/** As recall asks. */
+const LANES: readonly Lane[] = ['raw', 'window', 'meaning', 'fact', 'factMeaning', 'fts', 'summary'];
 const MB = 1024 * 1024;
 
 const [turns, appends, dir] = [Number(process.argv[2]), Number(process.argv[3]), process.argv[4] ?? ''];
 console.log(JSON.stringify(await run()));
 
-/** One row a commit, nothing waiting beside it: the way of writing that an index stands worst. */
+/** One node a commit, nothing waiting beside it: the way of writing that an index stands worst. */
 async function run(): Promise<SteadyReport> {
   const { index, close } = await openIndex(dir);
   const megabytes = (): number => diskBytes(dir).bytes / MB;
@@ -36,10 +36,10 @@ async function run(): Promise<SteadyReport> {
   let peak = before.disk;
   const every = Math.max(1, Math.floor(appends / 20));
   let done = 0;
-  for (const row of freshRows()) {
+  for (const rows of freshNodes()) {
     if (done === appends) break;
     const began = nowMs();
-    await index.upsert([row]);
+    await index.put(rows);
     appendTimes.push(nowMs() - began);
     done += 1;
     if (done % every !== 0) continue;
@@ -48,7 +48,7 @@ async function run(): Promise<SteadyReport> {
     console.error(`${done} rows, ${megabytes().toFixed(0)} MB, resident ${peakMb().toFixed(0)} MB`);
   }
   const after = { search: await searched(index, SEARCHES), disk: megabytes() };
-  await index.purge();
+  await index.optimize();
   const fresh = { search: await searched(index, SEARCHES), disk: megabytes() };
   await close();
   return {
@@ -65,19 +65,21 @@ async function run(): Promise<SteadyReport> {
   };
 }
 
-function* freshRows(): Generator<IndexRow> {
+function* freshNodes(): Generator<readonly IndexRow[]> {
   for (let first = turns; ; first += 3) {
-    const turns = new Map([0, 1, 2].map((nth) => readTurn(turnAt(first + nth))).map((turn) => [turn.turnId, turn]));
-    yield* rowsOf(nodeOf(first, first + 3), { turns, before: new Map() });
+    const read = [0, 1, 2].map((nth) => readTurn(turnAt(first + nth)));
+    const node = nodeOf(first, first + 3);
+    const places = read.map(({ turnId }) => [turnId, { sessionId: node.session_id, before: [] }] as const);
+    yield rowsOf(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), places: new Map(places) });
   }
 }
 
-async function searched(index: NodeIndex, count: number): Promise<number[]> {
+async function searched(index: SearchIndex, count: number): Promise<number[]> {
   const corpus = createCorpus(turns);
   const times: number[] = [];
   for (let nth = 0; nth < count; nth += 1) {
     const began = nowMs();
-    await index.search(corpus.question(nth).text, { filter: { project: PROJECT_DIR }, limit: 40, without: IDLE });
+    await index.search(corpus.question(nth).text, { project: PROJECT_DIR }, 400, LANES);
     times.push(nowMs() - began);
   }
   return times;

@@ -8,7 +8,7 @@ import { formatFileLink, latestMarks } from '../model/file-link.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/language-model.ts';
-import type { IndexRow } from '../search/node-index.ts';
+import type { IndexRow } from '../search/search-index.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 import { journalLocation } from '../storage/paths.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
@@ -119,67 +119,47 @@ function asTurns({ text, sources, origin }: SourcedClaim): TurnText[] {
 
 export interface NodeTexts {
   readonly turns: ReadonlyMap<string, TurnText>;
-  /** For each turn the ids of those right before it in its session, nearest first. */
-  readonly before: ReadonlyMap<string, readonly string[]>;
+  /** For each turn its session, and the turns right before it there, nearest first. */
+  readonly places: ReadonlyMap<string, { readonly sessionId: string; readonly before: readonly string[] }>;
 }
 
-const NOT_A_TURN = { turn: '', before: [], sources: [] } as const;
+const EMPTY_ROW = { turnId: '', digest: '', trigger: '', before: [], sources: [] } as const;
 
 /** Rows of a node: itself, each turn it stands for with what was said in it, and each of its facts. */
-export function rowsOf(node: MemoryNode, { turns, before }: NodeTexts): IndexRow[] {
-  const shared = { node_id: node.node_id, session_id: node.session_id, project: node.project };
+export function rowsOf(node: MemoryNode, { turns, places }: NodeTexts): IndexRow[] {
+  const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
   const facts = node.facts.map(factText);
   const atMs = Date.parse(node.valid_from);
-  const row: IndexRow = {
+  const text = [
+    node.summary,
+    node.trigger,
+    contentTags(node.topic_tags).join(' '),
+    ...facts,
+    node.detailed_summary ?? '',
+  ]
+    .join('\n')
+    .trimEnd();
+  const own: IndexRow = {
     ...shared,
-    ...NOT_A_TURN,
-    row_id: node.node_id,
-    kind: 'node',
-    origin: node.origin,
-    created_at_ms: atMs,
-    digest: contentDigest(node),
-    text: [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts, node.detailed_summary ?? '']
-      .join('\n')
-      .trimEnd(),
-    summary: node.summary,
-    trigger: node.trigger,
+    ...{ kind: 'node', origin: node.origin, atMs, digest: contentDigest(node) },
+    ...{ text, embedded: node.summary, trigger: node.trigger },
   };
   const turnRows = node.turns.flatMap((turnId): IndexRow[] => {
     const turn = turns.get(turnId);
-    const text = turn === undefined ? '' : spokenText(turn);
-    if (turn === undefined || text === '') return [];
+    const said = turn === undefined ? '' : spokenText(turn);
+    if (turn === undefined || said === '') return [];
     const { origin } = withoutToolOutput(turn);
-    const own = {
-      row_id: `${node.node_id}:${turnId}`,
-      kind: 'turn',
-      turn: turnId,
-      origin,
-      created_at_ms: turn.atMs,
-      digest: '',
-      sources: [],
-    } as const;
-    return [{ ...shared, ...own, before: before.get(turnId) ?? [], text, summary: text, trigger: '' }];
+    const place = places.get(turnId) ?? {};
+    return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: said, embedded: said }];
   });
   // What the local adapter states are sentences of the turns themselves: counted twice, they hide the others.
   const stated = isDraft(node) ? [] : node.facts;
-  const factRows = stated.map(({ evidence }, at): IndexRow => {
-    const text = facts[at] as string;
-    const [first = ''] = evidence;
-    return {
-      ...shared,
-      ...NOT_A_TURN,
-      row_id: `${node.node_id}#${at}`,
-      kind: 'fact',
-      origin: node.origin,
-      created_at_ms: turns.get(first)?.atMs ?? atMs,
-      digest: '',
-      sources: evidence,
-      text,
-      summary: text,
-      trigger: '',
-    };
+  const factRows = stated.map(({ evidence: sources }, at): IndexRow => {
+    const fact = facts[at] as string;
+    const saidAtMs = turns.get(sources[0] ?? '')?.atMs ?? atMs;
+    return { ...shared, kind: 'fact', origin: node.origin, atMs: saidAtMs, sources, text: fact, embedded: fact };
   });
-  return [row, ...turnRows, ...factRows];
+  return [own, ...turnRows, ...factRows];
 }
 
 /** A value that begins with its concept says it already. */

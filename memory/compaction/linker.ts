@@ -5,7 +5,7 @@ import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
-import type { IndexFilter, Lane, NodeIndex } from '../search/node-index.ts';
+import type { IndexFilter, Lane, SearchIndex } from '../search/search-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
@@ -19,7 +19,7 @@ export interface Linker {
 }
 
 export interface LinkerParts {
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly catalogue: NodeRegistry;
   readonly indexer: Pick<Indexer, 'settled'>;
   readonly store: Pick<Store, 'exclusive'>;
@@ -34,16 +34,7 @@ export interface SimilarNode {
 
 const ASKED_CHARS = 2_000;
 const CANDIDATES = 40;
-const WITHOUT: ReadonlySet<Lane> = new Set([
-  'raw',
-  'meaning',
-  'expanded',
-  'window',
-  'entity',
-  'fact',
-  'factMeaning',
-  'trigger',
-]);
+const LANES: readonly Lane[] = ['fts', 'summary'];
 
 export function createLinker({ index, catalogue, indexer, store, taskQueue, log }: LinkerParts): Linker {
   const serial = createSerialQueue((error) =>
@@ -94,7 +85,7 @@ export function createLinker({ index, catalogue, indexer, store, taskQueue, log 
  * those that it met, as nodes of one session meet the same ones.
  */
 export function createSimilarNodeFinder(
-  index: NodeIndex,
+  index: SearchIndex,
   nodeOf: (id: string) => MemoryNode | undefined,
 ): (node: MemoryNode) => Promise<SimilarNode[]> {
   const met = new Map<MemoryNode, readonly string[]>();
@@ -108,14 +99,11 @@ export function createSimilarNodeFinder(
   return async (node) => {
     const asked = node.summary.slice(0, ASKED_CHARS);
     const filter: IndexFilter = { project: node.project };
-    const { lanes, rows } = await index.search(asked, { filter, limit: CANDIDATES, without: WITHOUT });
-    const idOf = (slot: number): string => rows.nameOf(rows.nodeOf(slot));
-    const { slots, scores } = lanes.summary;
-    const cosines = new Map(slots.map((slot, at) => [idOf(slot), scores[at] as number]));
-    const found = new Set([...slots, ...lanes.fts.slots].map(idOf));
-    const others = [...found].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
+    const hits = await index.search(asked, filter, CANDIDATES, LANES);
+    const cosines = new Map(hits.map(({ nodeId, lanes }) => [nodeId, lanes.summary?.score ?? 0]));
+    const others = [...cosines.keys()].filter((id) => id !== node.node_id).flatMap((id) => nodeOf(id) ?? []);
     const own = new Set(wordsOf(node));
-    const weights = index.termWeights([...new Set([...own, ...others.flatMap(wordsOf)])], filter);
+    const weights = await index.termWeights([...new Set([...own, ...others.flatMap(wordsOf)])], filter);
     return others.map((other) => ({
       node: other,
       similarity: {

@@ -1,12 +1,12 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { hashOf } from '../ingest/string-interner.ts';
 import type { StatementRef } from '../model/claim.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model/validity.ts';
 import type { KnownStatement } from '../models/language-model.ts';
-import { hashOf } from '../search/string-interner.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { anchorsOf, topicTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';

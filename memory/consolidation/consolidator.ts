@@ -8,7 +8,7 @@ import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
-import type { NodeIndex } from '../search/node-index.ts';
+import type { SearchIndex } from '../search/search-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -52,7 +52,7 @@ type Parts = {
   readonly clock: Clock;
   readonly config: Pick<Config, 'dream'>;
   readonly dreams: DreamFiles;
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly log: Log;
   readonly model: LanguageModel | null;
   readonly nodeFiles: NodeFiles;

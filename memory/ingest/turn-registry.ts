@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
-import { grown } from '../search/grow-array.ts';
-import { createTextIds } from '../search/string-interner.ts';
+import { grown } from './grow-array.ts';
 import { turnContentHash } from './imported-turn.ts';
+import { createTextIds } from './string-interner.ts';
 import { createTaskLists, type Task, type TaskList } from './task-list.ts';
 
 interface SessionInfo {

@@ -40,14 +40,13 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
     async read(sessionId, texts) {
       const turns = texts ?? (await textsOf(sessionId));
       const order = texts === undefined ? keep(sessionId, turnIdsOf(turns)) : await orderOf(sessionId, turns);
-      const places = new Map(order.map((turnId, at) => [turnId, at]));
-      const before = new Map(
-        turns.map(({ turnId }) => {
-          const at = places.get(turnId) ?? 0;
-          return [turnId, order.slice(Math.max(0, at - REACH), at).reverse()] as const;
-        }),
-      );
-      return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), before };
+      const positions = new Map(order.map((turnId, at) => [turnId, at]));
+      const places = turns.map(({ turnId }) => {
+        const at = positions.get(turnId) ?? 0;
+        const before = order.slice(Math.max(0, at - REACH), at).reverse();
+        return [turnId, { sessionId, before }] as const;
+      });
+      return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), places: new Map(places) };
     },
     clear: () => sessions.clear(),
   };

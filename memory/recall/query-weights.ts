@@ -11,7 +11,7 @@ const UNSEEN_SHARE = 0.5;
 /** A token no text holds, to learn what an unseen one weighs. */
 export const UNSEEN = '\0';
 
-/** @param idf  of each token and of `UNSEEN`, as `NodeIndex.termWeights` gives it */
+/** @param idf  of each token and of `UNSEEN`, as `SearchIndex.termWeights` gives it */
 export function weighQuery(tokens: readonly string[], idf: ReadonlyMap<string, number>): QueryWeights {
   const unseen = idf.get(UNSEEN) ?? 0;
   const terms = tokens

@@ -1,16 +1,19 @@
 import { beforeAbort } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
+import { loadStaticTable } from '../embeddings/static-encoder.ts';
+import { createWordRarity } from '../embeddings/word-rarity.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import { createBreaker } from '../search/circuit-breaker.ts';
-import type { Found, IndexFilter, Lane, NodeIndex, TurnWords } from '../search/node-index.ts';
+import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking/turn-ranking.ts';
+import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/near-duplicate.ts';
 import { answerKind } from './answer-type.ts';
 import { memoryLine, RAW_CHARS } from './format-memory.ts';
-import { NODE_WEIGHTS, type NodeFacts, type NodeWeights, type RankedNode, rankNodes } from './node-ranking.ts';
+import { type NodeFacts, type RankedNode, rankNodes } from './node-ranking.ts';
 import { passagesOf } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
@@ -19,14 +22,13 @@ import { createPassageScale, passesGate } from './relevance-filter.ts';
 import { weighAsked } from './required-terms.ts';
 import { type Reranking, reranked, rerankedText } from './reranking.ts';
 import { freshnessFactor, staleNote } from './staleness.ts';
-import { type RankedTurns, rankTurns, TURN_WEIGHTS, type TurnWeights } from './turn-ranking.ts';
 import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './turn-text.ts';
 import type { RecallHit, RecallRequest, SearchOptions } from './types.ts';
 
 export type RecallConfig = Config['recall'];
 
 export interface RecallerDeps {
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   /** The node of an id from memory; null where the index is behind. */
   readonly nodeOf: (nodeId: string) => MemoryNode | null;
   /** Text and origin of a turn by its id, redacted; null where it is not known. */
@@ -39,8 +41,6 @@ export interface RecallerDeps {
   /** Where it is not given, the order of ranking stands. */
   readonly reranking?: Reranking;
   readonly now: () => number;
-  readonly turnWeights?: TurnWeights;
-  readonly nodeWeights?: NodeWeights;
 }
 
 export interface Recaller {
@@ -63,6 +63,7 @@ export const ASKED_MS = 250;
 /** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
 const LOOKED_AT = 3;
 const CHARS_PER_TOKEN = 3.5;
+const NODE_WEIGHTS = { turn: 1, fts: 0.5, summary: 0.25 };
 
 interface Search {
   readonly query: string;
@@ -85,14 +86,14 @@ interface Fitting {
 
 export function createRecaller(deps: RecallerDeps): Recaller {
   const { index, nodeOf, projectOf, config, now } = deps;
-  const turnWeights = deps.turnWeights ?? { ...TURN_WEIGHTS, ...config.weights };
-  const nodeWeights = deps.nodeWeights ?? NODE_WEIGHTS;
-  const without = idleLanes(turnWeights, nodeWeights);
+  const ranking = rankingRules(config);
+  const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
+  const lexicon = createWordRarity(loadStaticTable);
   const breaker = createBreaker(now);
 
-  async function lanesFor(query: string, filter: IndexFilter): Promise<Found> {
+  async function hitsFor(query: string, filter: IndexFilter): Promise<readonly Hit[]> {
     try {
-      const hits = await index.search(query, { filter, limit: LANE_LIMIT, without });
+      const hits = await index.search(query, filter, LANE_LIMIT, lanes);
       breaker.succeeded();
       return hits;
     } catch (error) {
@@ -101,18 +102,16 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     }
   }
 
-  function ranked(query: string, found: Found): RankedTurns {
-    return rankTurns(query, found, { mode: config.fusion, weights: turnWeights, limit: LANE_LIMIT });
-  }
+  const ranked = (query: string, hits: readonly Hit[]): RankedTurn[] => rankTurns(query, hits, ranking);
 
   async function find({ query, filter, limit, gated, skips, shown, projectDir }: Search): Promise<RecallHit[]> {
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
-    const hits = await lanesFor(query, filter);
-    const idf = index.termWeights([...tokens, UNSEEN], filter);
+    const hits = await hitsFor(query, filter);
+    const idf = await index.termWeights([...tokens, UNSEEN], filter);
     const weights = weighQuery(tokens, idf);
-    const asked = weighAsked(query, idf, index.lexicon);
-    const weigh = createPassageScale(asked, index.lexicon);
+    const asked = weighAsked(query, idf, lexicon);
+    const weigh = createPassageScale(asked, lexicon);
     const past = asksPast(query);
     const exact = asksExact(query) ? ({ isExact: true } as const) : {};
     const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
@@ -122,7 +121,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
     };
     const looked = rankNodes(ranked(query, hits), hits, {
-      weights: nodeWeights,
+      weights: NODE_WEIGHTS,
       boosts: config.boosts,
       project: projectOf(projectDir),
       nowMs: now(),
@@ -130,7 +129,10 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       keeps: (id, score) => score >= config.minScore && wanted(nodeOf(id), { past, skips, least: config.leastOrigin }),
       limit: Math.max(limit * LOOKED_AT, deps.reranking?.candidates(gated) ?? 0),
     });
-    const words = await index.turnWords([...new Set(looked.flatMap((each) => turnsRead(each, nodeOf(each.nodeId))))]);
+    const words = await index.turnTexts(
+      looked.map(({ nodeId }) => nodeId),
+      [...new Set(looked.flatMap((each) => turnsRead(each, nodeOf(each.nodeId))))],
+    );
     const freshness = await deps.files?.freshness(
       looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []),
       projectDir,
@@ -204,8 +206,8 @@ export function createRecaller(deps: RecallerDeps): Recaller {
 
     async turns(query, options) {
       const filter = filterOf(options);
-      const found = await lanesFor(query, filter);
-      return [...new Set(ranked(query, found).turns)].slice(0, options.top).map(found.rows.nameOf);
+      const turns = ranked(query, await hitsFor(query, filter)).map(({ hit }) => hit.turnId);
+      return [...new Set(turns)].slice(0, options.top);
     },
   };
 
@@ -227,11 +229,8 @@ function demoted(nodes: readonly RankedNode[], freshness?: ReadonlyMap<string, F
   return weighed.sort((left, right) => right.score - left.score);
 }
 
-/** Lanes that count for nothing need not be asked. */
-function idleLanes(turn: TurnWeights, node: NodeWeights): ReadonlySet<Lane> {
-  const lanes = ['raw', 'meaning', 'expanded', 'window', 'entity', 'fact', 'factMeaning'] as const;
-  const nodeLanes = ['fts', 'summary', 'trigger'] as const;
-  return new Set<Lane>([...lanes.filter((lane) => turn[lane] === 0), ...nodeLanes.filter((lane) => node[lane] === 0)]);
+function rankingRules({ fusion: mode, weights, rrfK, comet }: RecallConfig): RankingRules {
+  return { mode, weights, rrfK, comet, limit: LANE_LIMIT };
 }
 
 /** Null for what is gone, and for what a link leads to outside of where was asked. */

@@ -52,7 +52,7 @@ const PROPER = /(?<=[\p{L}\p{N},:]\s)\p{Lu}[\p{L}\p{N}]*/gu;
 const FRAMES =
   /\bhow (?:long|many|much|often|far|big|large|wide|fast|old|high)\b|\b(?:what|which) (?:time|kind|sort|type)\b|\b(?:called|named)\b/gi;
 
-/** @param idf  of each token and of `UNSEEN`, as `NodeIndex.termWeights` gives it */
+/** @param idf  of each token and of `UNSEEN`, as `SearchIndex.termWeights` gives it */
 export function weighAsked(query: string, idf: ReadonlyMap<string, number>, lexicon: WordRarity): Asked {
   const unseen = idf.get(UNSEEN) ?? 0;
   const bare = withoutFrames(query);

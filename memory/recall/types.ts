@@ -2,7 +2,7 @@ import type { Scope } from '../../common/policy.ts';
 import type { Origin } from '../../common/turn.ts';
 import type { FileChange } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { Lane } from '../search/node-index.ts';
+import type { Lane, LaneScore } from '../search/search-index.ts';
 
 /** One tier-1 line, ready to inject: redacted, without line breaks, fences or tags. */
 export interface MemoryLine {
@@ -30,11 +30,6 @@ export interface RecallRequest {
   readonly shown: ReadonlySet<string>;
   /** A narrower scope than configured, if the project requests one. */
   readonly scope?: Scope;
-}
-
-export interface LaneScore {
-  readonly rank: number;
-  readonly score: number;
 }
 
 export interface RecallHit {

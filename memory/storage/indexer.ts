@@ -7,7 +7,7 @@ import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { TurnText } from '../model/turn.ts';
-import type { IndexRow, NodeIndex } from '../search/node-index.ts';
+import type { IndexRow, SearchIndex } from '../search/search-index.ts';
 import { grouped } from '../text/group-by.ts';
 import type { NodeRegistry } from './node-registry.ts';
 
@@ -27,12 +27,12 @@ export interface Indexer {
   rebuild(progress: (done: number, total: number) => void): Promise<void>;
   /** Resolves once all that waits now is written. */
   settled(): Promise<void>;
-  /** See `NodeIndex.purge`, after all that waits. @throws what the index throws */
-  purge(): Promise<void>;
+  /** See `SearchIndex.optimize`, after all that waits. @throws what the index throws */
+  optimize(): Promise<void>;
 }
 
 export interface IndexerDeps {
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly catalogue: NodeRegistry;
   readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
   readonly sessionOf: (turnId: string) => string | undefined;
@@ -53,7 +53,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   async function write(
     nodes: readonly MemoryNode[],
     texts?: readonly TurnText[],
-    target: Pick<NodeIndex, 'upsert'> = index,
+    target: Pick<SearchIndex, 'put'> = index,
   ): Promise<void> {
     const rows: IndexRow[] = [];
     for (const [sessionId, own] of bySession(nodes)) {
@@ -62,7 +62,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
       const read = await sessionTurns.read(sessionId, holdAll(own, texts) ? texts : undefined);
       for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
     }
-    if (rows.length > 0) await target.upsert(rows);
+    if (rows.length > 0) await target.put(rows);
   }
 
   /** A node that others were merged into stands for turns of their sessions too. */
@@ -71,8 +71,8 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
     const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
     let all = own;
     for (const sessionId of others) {
-      const { turns, before } = await sessionTurns.read(sessionId);
-      all = { turns: new Map([...turns, ...all.turns]), before: new Map([...before, ...all.before]) };
+      const { turns, places } = await sessionTurns.read(sessionId);
+      all = { turns: new Map([...turns, ...all.turns]), places: new Map([...places, ...all.places]) };
     }
     return all;
   }
@@ -90,7 +90,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
     });
   }
 
-  async function lacking(target: Pick<NodeIndex, 'entries'>): Promise<MemoryNode[]> {
+  async function lacking(target: Pick<SearchIndex, 'entries'>): Promise<MemoryNode[]> {
     const known = await target.entries();
     return catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
   }
@@ -101,14 +101,14 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
       queued(async () => {
         // Whatever is taken away must not stay in what is kept for windows.
         sessionTurns.clear();
-        await index.removeNodes(ids);
+        await index.remove(ids);
       }),
     async reconcile(isStopping, progress) {
       const known = await index.entries();
       const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
       const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
       const emptied = wrong.filter((node) => known.has(node.node_id)).map((node) => node.node_id);
-      if (stale.length + emptied.length > 0) await queued(() => index.removeNodes([...stale, ...emptied]));
+      if (stale.length + emptied.length > 0) await queued(() => index.remove([...stale, ...emptied]));
       let done = 0;
       for (const nodes of inWrites(wrong)) {
         if (isStopping()) return;
@@ -121,7 +121,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
       const successor = index.successor?.() ?? null;
       if (successor === null) return;
       const away = [...(await successor.entries()).keys()].filter((id) => catalogue.current(id)?.node_id !== id);
-      if (away.length > 0) await queued(() => successor.removeNodes(away));
+      if (away.length > 0) await queued(() => successor.remove(away));
       const missing = await lacking(successor);
       let done = 0;
       for (const [, nodes] of bySession(missing)) {
@@ -153,7 +153,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
         progress(all.length, all.length);
       }),
     settled: () => queued(async () => {}),
-    purge: () => asked(() => index.purge()),
+    optimize: () => asked(() => index.optimize()),
   };
 }
 

@@ -7,7 +7,7 @@ import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import type { TurnText } from '../model/turn.ts';
 import { asUsers, isOwn, keptByHand } from '../model/user-edits.ts';
-import type { IndexEntry, NodeIndex } from '../search/node-index.ts';
+import type { IndexEntry, SearchIndex } from '../search/search-index.ts';
 import { isCall } from '../text/tool-call-nodes.ts';
 import type { IdSetFile } from './fs/id-set-file.ts';
 import type { Indexer } from './indexer.ts';
@@ -47,7 +47,7 @@ export interface Store extends Omit<LockedStore, 'adopt'> {
 export type StoreParts = {
   readonly nodeFiles: NodeFiles;
   readonly dismissed: IdSetFile;
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly catalogue: NodeRegistry;
   readonly indexer: Indexer;
 };

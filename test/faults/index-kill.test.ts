@@ -4,7 +4,7 @@ import path from 'node:path';
 import { execa } from 'execa';
 import { expect, it } from 'vitest';
 import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
-import { nodeRow } from '../contract/node-index.ts';
+import { nodeRow } from '../contract/search-index.ts';
 import { compileInto } from '../helpers/compiled.ts';
 import { createHashEmbedder } from '../helpers/hash-embedder.ts';
 import { searched } from '../helpers/lane-hits.ts';
@@ -37,9 +37,9 @@ it('an index killed during compaction keeps every acknowledged row', async () =>
     const embedder = createHashEmbedder();
     const opened = await openLanceIndex({ dir, embedder, now: Date.now, report: () => {} });
     expect(opened.rebuilt).toBe(false);
-    const ids = new Set(await opened.index.nodeIds());
+    const ids = new Set((await opened.index.entries()).keys());
     expect(acknowledged.filter((at) => !ids.has(`n${at}`))).toEqual([]);
-    expect((await searched(opened.index, 'some words', { filter: {}, limit: 1 })).fts).toHaveLength(1);
+    expect((await searched(opened.index, 'some words', { limit: 1 })).fts).toHaveLength(1);
     await opened.index.close();
   } finally {
     await rm(out, { recursive: true, force: true });

@@ -60,7 +60,7 @@ describe('memory', () => {
     const stalled = new Promise<void>((resolve) => {
       release = resolve;
     });
-    disk.index = { ...disk.index, upsert: () => stalled };
+    disk.index = { ...disk.index, put: () => stalled };
     const memory = await openRig(disk, { llm: 'local' });
     open.push(memory);
     const turns = FACTS.map(([prompt, answer], at) => talk(prompt, answer, { atMs: disk.nowMs + at }));

@@ -3,7 +3,7 @@ import { rowsOf as indexRows } from '../../memory/compaction/build-nodes.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
 import { createRecaller, type Recaller } from '../../memory/recall/recall.ts';
-import type { IndexRow, NodeIndex } from '../../memory/search/node-index.ts';
+import type { IndexRow, SearchIndex } from '../../memory/search/search-index.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';
 import { makeNode } from './nodes.ts';
 
@@ -17,7 +17,7 @@ export interface CodingMemory {
 }
 
 /** The made-up history in `index`, one node and its turns for each episode. */
-export async function codingMemory(index: NodeIndex): Promise<CodingMemory> {
+export async function codingMemory(index: SearchIndex): Promise<CodingMemory> {
   const turns = new Map<string, string>();
   const nodes = EPISODES.map((episode, at) => {
     const turnIds = episode.turns.map((text, turn) => {
@@ -34,7 +34,7 @@ export async function codingMemory(index: NodeIndex): Promise<CodingMemory> {
       turns: turnIds,
     });
   });
-  await index.upsert(nodes.flatMap((node) => rowsOf(node, turns)));
+  await index.put(nodes.flatMap((node) => rowsOf(node, turns)));
   const recaller = createRecaller({
     index,
     nodeOf: (id) => nodes.find((node) => node.node_id === id) ?? null,
@@ -52,6 +52,8 @@ export function rowsOf(node: MemoryNode, said: ReadonlyMap<string, string>): Ind
     const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text: said.get(turnId) ?? '' }] as const;
     return { turnId, atMs: Date.parse(node.valid_from), origin: 'assistant', user: '', parts };
   });
-  const before = new Map(node.turns.map((turnId, at) => [turnId, node.turns.slice(0, at).reverse()]));
-  return indexRows(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), before });
+  const places = node.turns.map((turnId, at) => {
+    return [turnId, { sessionId: node.session_id, before: node.turns.slice(0, at).reverse() }] as const;
+  });
+  return indexRows(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), places: new Map(places) });
 }

@@ -3,7 +3,7 @@ import path from 'node:path';
 import { homePaths } from '../../common/paths.ts';
 import type { Memory } from '../../memory/index.ts';
 import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
-import type { NodeIndex } from '../../memory/search/node-index.ts';
+import type { SearchIndex } from '../../memory/search/search-index.ts';
 import { openDreamFiles } from '../../memory/storage/fs/change-files.ts';
 import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
@@ -17,7 +17,7 @@ import { createDisk, openRig, type RigOptions } from './memory-rig.ts';
 
 export interface DiskRig {
   readonly memory: Memory;
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly journal: Journal;
   readonly nodeFiles: NodeFiles;
 }

@@ -1,59 +1,65 @@
-import type { Found, FoundRow, Hits, Lane, NodeIndex, SearchOptions } from '../../memory/search/node-index.ts';
-import { createRowBook } from '../../memory/search/row-table.ts';
+import {
+  FACT_LANES,
+  type Hit,
+  type IndexFilter,
+  type Lane,
+  type LaneScore,
+  NODE_LANES,
+  type SearchIndex,
+  TURN_LANES,
+} from '../../memory/search/search-index.ts';
 
-export function foundTurn(turn: string, over: Partial<FoundRow> = {}): FoundRow {
-  return {
-    row_id: `n:${turn}`,
-    kind: 'turn',
-    node_id: 'n',
-    session_id: 's',
-    project: 'p',
-    turn,
-    origin: 'user',
-    created_at_ms: 0,
-    before: [],
-    sources: [],
-    timed: false,
-    ...over,
-  };
+export const EVERY_LANE: readonly Lane[] = [...TURN_LANES, ...FACT_LANES, ...NODE_LANES];
+
+/** A turn that no lane found. */
+export function turnHit(turnId: string, over: Partial<Hit> = {}): Hit & { readonly turnId: string } {
+  return { nodeId: 'n', atMs: 0, tellsTime: false, before: [], lanes: {}, ...over, turnId };
 }
 
-export interface Hit {
-  readonly row: FoundRow;
+export function nodeHit(nodeId: string, lanes: Partial<Record<Lane, LaneScore>>): Hit {
+  return { nodeId, turnId: null, atMs: 0, tellsTime: false, before: [], lanes };
+}
+
+/** What a search gives whose lanes found these scores, best first: by lane the hits and their scores. */
+export function hitsOf(found: Partial<Record<Lane, readonly (readonly [hit: Hit, score: number])[]>>): Hit[] {
+  const hits = new Map<string, Hit & { lanes: Partial<Record<Lane, LaneScore>> }>();
+  for (const [lane, scored] of Object.entries(found) as [Lane, readonly (readonly [Hit, number])[]][]) {
+    for (const [at, [hit, score]] of scored.entries()) {
+      const key = `${hit.nodeId} ${hit.turnId ?? ''}`;
+      const known = hits.get(key) ?? { ...hit, lanes: {} };
+      known.lanes[lane] = { rank: at + 1, score };
+      hits.set(key, known);
+    }
+  }
+  return [...hits.values()];
+}
+
+export interface Placed {
+  readonly id: string;
   readonly score: number;
 }
 
-type Spelled = Readonly<Record<Lane, readonly Hit[]>>;
-
-export const NOTHING: Spelled = {
-  ...{ fts: [], summary: [], trigger: [], raw: [], meaning: [], expanded: [], window: [], entity: [] },
-  ...{ fact: [], factMeaning: [] },
-};
-
-export function hit(row: FoundRow, score: number): Hit {
-  return { row, score };
+/** What each lane found, best first: turns by their ids, nodes by theirs. */
+export async function searched(
+  index: SearchIndex,
+  query: string,
+  { filter = {}, limit = 10 }: { readonly filter?: IndexFilter; readonly limit?: number } = {},
+): Promise<Readonly<Record<Lane, readonly Placed[]>>> {
+  const hits = await index.search(query, filter, limit, EVERY_LANE);
+  const found = EVERY_LANE.map((lane) => [lane, placedIn(hits, lane)] as const);
+  return Object.fromEntries(found) as unknown as Record<Lane, readonly Placed[]>;
 }
 
-/** What a search gives that finds these rows, and no others, in these lanes. */
-export function lanes(over: Partial<Spelled>): Found {
-  const rows = createRowBook();
-  const slotOf = (row: FoundRow): number => rows.slotOf(row.row_id) ?? rows.put({ ...row, digest: '' });
-  const hitsOf = (hits: readonly Hit[]): Hits => ({
-    slots: hits.map(({ row }) => slotOf(row)),
-    scores: hits.map(({ score }) => score),
-  });
-  return { lanes: mapped({ ...NOTHING, ...over }, hitsOf), rows };
+function placedIn(hits: readonly Hit[], lane: Lane): Placed[] {
+  return hits
+    .flatMap(({ nodeId, turnId, lanes }) => {
+      const place = lanes[lane];
+      return place === undefined ? [] : [{ id: turnId ?? nodeId, ...place }];
+    })
+    .sort((one, other) => one.rank - other.rank)
+    .map(({ id, score }) => ({ id, score }));
 }
 
-/** What each lane found, with the rows themselves. */
-export async function searched(index: NodeIndex, query: string, options: SearchOptions): Promise<Spelled> {
-  const { lanes, rows } = await index.search(query, options);
-  return mapped(lanes, ({ slots, scores }) =>
-    slots.map((slot, at) => ({ row: rows.at(slot) as FoundRow, score: scores[at] as number })),
-  );
-}
-
-function mapped<From, To>(lanes: Readonly<Record<Lane, From>>, change: (lane: From) => To): Record<Lane, To> {
-  const changed = Object.entries(lanes).map(([lane, hits]) => [lane, change(hits)]);
-  return Object.fromEntries(changed) as Record<Lane, To>;
+export function idsOf(placed: readonly Placed[]): string[] {
+  return placed.map(({ id }) => id);
 }

@@ -5,14 +5,14 @@ import { createLocalModel } from '../../memory/compaction/rules-model.ts';
 import type { IdSetFile } from '../../memory/index.ts';
 import { createMemory, type Memory, type MemoryOptions } from '../../memory/index.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import type { NodeIndex } from '../../memory/search/node-index.ts';
+import type { SearchIndex } from '../../memory/search/search-index.ts';
 import type { NodeFiles, StoredBrief } from '../../memory/storage/node-files.ts';
 import type { DreamFiles, Snapshots } from '../../memory/storage/snapshot-files.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 import { createRedactor } from '../../redact/index.ts';
 import { createHashEmbedder } from './hash-embedder.ts';
+import { createInMemorySearchIndex } from './in-memory-search-index.ts';
 import { createMemoryDreams } from './memory-dreams.ts';
-import { createMemoryIndex } from './memory-index.ts';
 import { createMemorySnapshots } from './memory-snapshots.ts';
 import { createMemoryJournal } from './memory-turn-log.ts';
 
@@ -27,7 +27,7 @@ export interface Disk {
   readonly closed: Map<string, number>;
   readonly snapshots: Snapshots;
   readonly dreams: DreamFiles;
-  index: NodeIndex;
+  index: SearchIndex;
   nowMs: number;
 }
 
@@ -67,8 +67,8 @@ export function createDisk(): Disk {
   };
 }
 
-export function freshIndex(): NodeIndex {
-  return { ...createMemoryIndex(createHashEmbedder()), close: async () => {} };
+export function freshIndex(): SearchIndex {
+  return { ...createInMemorySearchIndex(createHashEmbedder()), close: async () => {} };
 }
 
 export type RigOptions = Partial<MemoryOptions> & { readonly llm?: Config['llm']; readonly idleMs?: number };

@@ -1,21 +1,21 @@
 import type { Embedder } from '../../embeddings/embedder.ts';
-import type { NodeIndex } from '../node-index.ts';
+import type { SearchIndex } from '../search-index.ts';
 
 export interface Succession {
-  readonly serving: NodeIndex;
+  readonly serving: SearchIndex;
   /** Of `serving`; closed with it. */
   readonly embedder: Embedder;
-  readonly next: NodeIndex;
+  readonly next: SearchIndex;
   /** Makes it last that `next` serves; what it gives is done once the old one is closed. */
   readonly taken: () => Promise<() => Promise<void>>;
 }
 
 /** One index that serves and one that is filled; both are told what changes, until the other takes over. */
-export function createSucceededIndex({ serving, embedder, next, taken }: Succession): NodeIndex {
+export function createSucceededIndex({ serving, embedder, next, taken }: Succession): SearchIndex {
   let current = serving;
-  let pending: NodeIndex | null = next;
+  let pending: SearchIndex | null = next;
   const reading = new Set<Promise<unknown>>();
-  const both = (): NodeIndex[] => (pending === null ? [current] : [current, pending]);
+  const both = (): SearchIndex[] => (pending === null ? [current] : [current, pending]);
 
   function read<T>(work: Promise<T>): Promise<T> {
     const settled = work.then(
@@ -27,7 +27,7 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
     return work;
   }
 
-  async function onBoth(change: (index: NodeIndex) => Promise<void>): Promise<void> {
+  async function onBoth(change: (index: SearchIndex) => Promise<void>): Promise<void> {
     await Promise.all(both().map(change));
   }
 
@@ -46,23 +46,17 @@ export function createSucceededIndex({ serving, embedder, next, taken }: Success
 
   return {
     successor: () =>
-      pending === null
-        ? null
-        : { entries: pending.entries, upsert: pending.upsert, removeNodes: pending.removeNodes, takeOver },
+      pending === null ? null : { entries: pending.entries, put: pending.put, remove: pending.remove, takeOver },
     embedderId: () => current.embedderId(),
-    upsert: (rows) => onBoth((index) => index.upsert(rows)),
-    removeNodes: (nodeIds) => onBoth((index) => index.removeNodes(nodeIds)),
-    search: (query, options) => read(current.search(query, options)),
-    turnWords: (turnIds) => read(current.turnWords(turnIds)),
-    termWeights: (tokens, filter) => current.termWeights(tokens, filter),
-    get lexicon() {
-      return current.lexicon;
-    },
-    nodeIds: () => current.nodeIds(),
+    put: (rows) => onBoth((index) => index.put(rows)),
+    remove: (nodeIds) => onBoth((index) => index.remove(nodeIds)),
+    search: (...query) => read(current.search(...query)),
+    turnTexts: (...ids) => read(current.turnTexts(...ids)),
+    termWeights: (...terms) => read(current.termWeights(...terms)),
     entries: () => current.entries(),
-    purge: () => onBoth((index) => index.purge()),
-    count: () => current.count(),
-    clear: () => onBoth((index) => index.clear()),
+    size: () => current.size(),
+    optimize: () => onBoth((index) => index.optimize()),
+    clear: () => current.clear(),
     async close() {
       await onBoth((index) => index.close());
       await embedder.close();

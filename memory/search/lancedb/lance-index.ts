@@ -1,114 +1,107 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { setImmediate } from 'node:timers/promises';
+import type { Table as ArrowTable } from 'apache-arrow';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
 import { createMeanVector } from '../../embeddings/mean-vector.ts';
-import { loadStaticTable, STATIC } from '../../embeddings/static-encoder.ts';
-import { createWordRarity } from '../../embeddings/word-rarity.ts';
-import { wordVector } from '../../embeddings/word-vectors.ts';
 import { SCRIPT_DIMENSIONS } from '../../text/cjk.ts';
-import { createRowCounts, type RowCounts } from '../in-memory-index.ts';
-import type { Found, FoundRow, Hits, Lane, NodeIndex, SearchOptions } from '../node-index.ts';
-import { createThesaurus } from '../query-expansion.ts';
-import { searchTerms } from '../search-terms.ts';
-import { createVectorBook } from '../vector-index.ts';
-import { createIndexWriter } from './index-writer.ts';
-import {
-  createLanceTable,
-  type LanceTable,
-  openLanceTable,
-  type RowFilter,
-  type ScoredRow,
-  type VectorColumn,
-} from './lance-table.ts';
-import { createVectorIndex } from './lance-vectors.ts';
-import { createLaneGuards, lanesOf, NO_HITS } from './lane-breakers.ts';
-import { joined, kindsAsked, nearestOfKinds, ofKind } from './retrieve-by-kind.ts';
+import { entityTokens } from '../../text/entities.ts';
+import { uniqueTokens } from '../../text/tokenizer.ts';
+import type { IndexEntry, IndexFilter, Lane, SearchIndex, TurnWords } from '../search-index.ts';
+import { createHitList } from './hit-list.ts';
+import { FORMAT, isIn, type Kind, quoted, SHAPES } from './schema.ts';
+import { rowsIn } from './table.ts';
+import { keyOf, openTables, type Tables } from './tables.ts';
+import { type CountedRow, createTermCounts, type DocumentFrequencies } from './term-counts.ts';
+import { countedRows, createIndexWriter } from './writer.ts';
 
 export interface LanceIndexOptions {
   readonly dir: string;
   readonly embedder: Embedder;
-  /** Milliseconds since the epoch; only how long old versions stay, and how soon they are made, depends on it. */
+  /** Milliseconds since the epoch; only how long old versions stay depends on it. */
   readonly now: () => number;
-  /** With so many rows or more the vectors get an index of their own. */
   readonly rowsForVectorIndex?: number;
-  /** Told when the index could not be tidied; searches only get slower. */
   readonly report: (problem: Problem) => void;
   /** See `IndexWriterDeps`. */
   readonly unembedded?: (error: unknown) => void;
 }
 
 export interface OpenedIndex {
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   /** The index is empty: whoever opened it must fill it from the files. */
   readonly rebuilt: boolean;
   /** Why, '' when it was not. A directory that could not be read stays beside it as `<dir>.damaged`. */
   readonly reason: string;
 }
 
-type Kind = FoundRow['kind'];
-
-const NONE: ReadonlySet<Lane> = new Set();
-/** Hits of the lanes of nodes. */
-export const NODE_LIMIT = 60;
-/** Present when a read or write failed: the next start begins anew. */
+/** Present when a read or write failed: the next start rebuilds the index. */
 const DOUBT = 'REBUILD';
+/** Says which format and embedder the tables were written with. */
+const MADE_BY = 'made-by.json';
+/** Lanes of nodes give no more hits. */
+const NODE_LIMIT = 60;
+/** More terms slow full text down and add little. */
+const MAX_TERMS = 48;
 
-/** Opens or makes the index. What cannot be read is set aside, never repaired. @throws CometError `index_failed` */
+/** What each lane asks. */
+const LANES: Readonly<Record<Lane, { readonly kind: Kind; readonly column: string }>> = {
+  raw: { kind: 'turn', column: 'tokens' },
+  window: { kind: 'turn', column: 'window' },
+  entity: { kind: 'turn', column: 'tokens' },
+  meaning: { kind: 'turn', column: 'vector' },
+  fact: { kind: 'fact', column: 'tokens' },
+  factMeaning: { kind: 'fact', column: 'vector' },
+  fts: { kind: 'node', column: 'tokens' },
+  trigger: { kind: 'node', column: 'trigger' },
+  summary: { kind: 'node', column: 'vector' },
+};
+
+/** Opens or creates the index. What cannot be read is set aside, never repaired. @throws CometError `index_failed` */
 export async function openLanceIndex(options: LanceIndexOptions): Promise<OpenedIndex> {
   try {
     await ensureDir(options.dir);
     const opened = await openSound(options);
-    if (typeof opened !== 'string')
-      return { index: indexOn(options, opened.table, opened.counts), rebuilt: false, reason: '' };
-    const table = await createLanceTable(placeOf(options));
-    return { index: indexOn(options, table, noCounts(options)), rebuilt: true, reason: opened };
+    if (typeof opened !== 'string') return { index: indexOn(options, opened), rebuilt: false, reason: '' };
+    await writeFile(path.join(options.dir, MADE_BY), madeBy(options.embedder), { mode: 0o600 });
+    const sound = { tables: await openTables(placeOf(options)), projectOf: new Map<string, string>() };
+    return { index: indexOn(options, sound), rebuilt: true, reason: opened };
   } catch (error) {
     throw failed('the index cannot be opened; check space and permissions', error);
   }
 }
 
-function placeOf({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof createLanceTable>[0] {
-  return { dir, dimensions: embedder.dimensions, vectors: createVectorIndex(rowsForVectorIndex) };
-}
-
 interface Sound {
-  readonly table: LanceTable;
-  readonly counts: RowCounts;
+  readonly tables: Tables;
+  /** Keys of the projects of all indexed nodes. */
+  readonly projectOf: Map<string, string>;
 }
 
-function noCounts({ embedder, rowsForVectorIndex }: LanceIndexOptions, rows = 0): RowCounts {
-  const { dimensions } = STATIC;
-  const vectorOf = (word: string): Float32Array => wordVector(loadStaticTable(), word);
-  const most = rowsForVectorIndex === undefined ? undefined : rowsForVectorIndex - 1;
-  const held = createVectorBook(embedder.dimensions, rows, most);
-  return createRowCounts(createThesaurus(dimensions, vectorOf), held);
+function placeOf({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof openTables>[0] {
+  return { dir, dimensions: embedder.dimensions, rowsForVectorIndex };
 }
 
-/** @returns the table and what is in it, or why a new one is needed */
+function madeBy({ id, dimensions }: Embedder): string {
+  return JSON.stringify({ format: FORMAT, embedder: id, dimensions });
+}
+
+/** @returns the tables, or why the directory is empty now */
 async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
   const { dir, embedder } = options;
   try {
     if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
-    const table = await openLanceTable(placeOf(options));
-    if (table === null) return 'new';
-    // Of another build of ours: sound, and of no use.
-    if (table === 'other columns') return 'it has the columns of another comet-cc';
-    const counts = noCounts(options, await table.count());
-    for await (const rows of table.scan({ vectors: counts.vectors.isWhole() })) {
-      const foreign = rows.find(({ embedder_id }) => embedder_id !== embedder.id && embedder_id !== '');
-      if (foreign !== undefined) {
-        table.close();
-        return `made by the embedder ${foreign.embedder_id}`;
-      }
-      for (const row of rows) counts.put(row);
-      // Thousands of turns are counted here; whoever shares the thread must not wait for all of them.
-      await setImmediate();
+    const known = await readFileIfPresent(path.join(dir, MADE_BY));
+    if (known !== madeBy(embedder)) {
+      await emptyDir(dir);
+      return known === null ? 'new' : `made by another comet-cc or embedder: ${known}`;
     }
-    await probe(table, embedder.dimensions);
-    return { table, counts };
+    const tables = await openTables(placeOf(options));
+    const projectOf = new Map<string, string>();
+    for (const key of tables.keys()) {
+      for (const kind of ['turn', 'node', 'fact'] as const) await probe(tables, key, kind, embedder.dimensions);
+      for await (const { nodeId } of nodesAndTurns(tables, key)) projectOf.set(nodeId, key);
+    }
+    return { tables, projectOf };
   } catch (error) {
     await rm(`${dir}.damaged`, { recursive: true, force: true });
     await rename(dir, `${dir}.damaged`);
@@ -117,41 +110,61 @@ async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
   }
 }
 
-/** Touches every index and vector column, which a scan leaves alone. */
-async function probe(table: LanceTable, dimensions: number): Promise<void> {
+async function emptyDir(dir: string): Promise<void> {
+  await rm(dir, { recursive: true, force: true });
+  await ensureDir(dir);
+}
+
+/** Reads a little of every index and vector column, so that damage shows when the index opens. */
+async function probe(tables: Tables, key: string, kind: Kind, dimensions: number): Promise<void> {
+  const table = await tables.find(key, kind);
+  if (table === null) return;
   const vector = new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
-  const filter = { kinds: ['node', 'turn', 'fact'], project: '' } as const;
+  const query = { limit: 1, where: undefined };
   await Promise.all([
-    table.turnWords(['probe']),
-    table.nearest('summary_vector', vector, filter, 1),
-    table.nearest('trigger_vector', vector, {}, 1),
-    table.nearest('script_vector', new Float32Array(SCRIPT_DIMENSIONS).fill(1), {}, 1),
+    ...SHAPES[kind].words.map((column) => table.matching(column, ['probe'], query)),
+    table.nearest('vector', vector, query),
+    table.nearest('script_vector', new Float32Array(SCRIPT_DIMENSIONS).fill(1), query),
   ]);
+}
+
+async function* nodesAndTurns(
+  tables: Tables,
+  key: string,
+): AsyncGenerator<{ readonly nodeId: string; readonly digest?: string; readonly turnId?: string }> {
+  const columns = [
+    ['turn', 'turn_id'],
+    ['node', 'digest'],
+  ] as const;
+  for (const [kind, column] of columns) {
+    for await (const batch of (await tables.find(key, kind))?.read(['node_id', column], undefined) ?? []) {
+      const [ids, values] = [batch.getChild('node_id'), batch.getChild(column)];
+      for (let at = 0; at < batch.numRows; at += 1) {
+        const value = values?.get(at) as string;
+        yield { nodeId: ids?.get(at) as string, ...(kind === 'turn' ? { turnId: value } : { digest: value }) };
+      }
+    }
+  }
 }
 
 function indexOn(
   { dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions,
-  table: LanceTable,
-  counts: RowCounts,
-): NodeIndex {
-  const { book, words, stats, pieces, thesaurus, vectors } = counts;
-  const guards = createLaneGuards(now);
-  const mean = createMeanVector((most) => table.sample(most));
+  { tables, projectOf }: Sound,
+): SearchIndex {
+  const counts = createTermCounts();
+  const mean = createMeanVector((most) => sample(tables, most));
+  const reading = new Set<Promise<unknown>>();
   let closed = false;
   const writer = createIndexWriter({
-    table,
-    embedder,
-    now,
-    counts,
-    report: ({ message }) => {
+    ...{ tables, embedder, counts, projectOf, now, unembedded },
+    searchesSettled: () => Promise.allSettled(reading),
+    report: (message) => {
       void doubt();
       report({ file: dir, message: `${message}; it is rebuilt at the next start` });
     },
-    unembedded,
   });
-  writer.tidy();
 
-  // Best effort: where not even this can be written, the next failure will try again.
+  // Where not even this can be written, the next failure tries again.
   const doubt = (): Promise<void> => writeFile(path.join(dir, DOUBT), '', { mode: 0o600 }).catch(() => undefined);
 
   async function guarded<T>(what: string, work: () => Promise<T>): Promise<T> {
@@ -165,105 +178,117 @@ function indexOn(
     }
   }
 
-  /** Told once: while a lane is broken every search misses it. */
-  let told = false;
-  function missed(failure: unknown): void {
-    void doubt();
-    if (told) return;
-    told = true;
-    const [line] = (failure as Error).message.split('\n');
-    report({
-      file: dir,
-      message: `recall answers without a part of the index, which is rebuilt at the next start: ${line}`,
-    });
-  }
-
-  /** The book knows neither rows that were removed since nor, for a moment, those that were written. */
-  function booked(rows: readonly ScoredRow[], fits: (slot: number) => boolean): Hits {
-    const hits: { slots: number[]; scores: number[] } = { slots: [], scores: [] };
-    for (const { rowId, score } of rows) {
-      const slot = book.slotOf(rowId);
-      if (slot === undefined || !fits(slot)) continue;
-      hits.slots.push(slot);
-      hits.scores.push(score);
+  /** A table that is being read is not dropped. */
+  async function tracked<T>(read: Promise<T>): Promise<T> {
+    reading.add(read);
+    try {
+      return await read;
+    } finally {
+      reading.delete(read);
     }
-    return hits;
   }
 
-  async function search(query: string, { filter, limit, without = NONE }: SearchOptions): Promise<Found> {
-    const weigh = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.weights(tokens, filter);
-    const known = (tokens: readonly string[]): ReadonlyMap<string, number> => stats.knownWeights(tokens, filter);
-    const terms = searchTerms(query, { weigh, known, thesaurus, without });
-    const asked = await embedder.embedQuery(query, {
-      pieceWeights: (ids) => pieces.idf(ids, filter),
-      mean: () => mean(book.count()),
+  const keysIn = ({ project }: IndexFilter): readonly string[] =>
+    project === undefined ? tables.keys() : [keyOf(project)];
+
+  /** Counting a scope for the first time reads all of it, so nothing may be written meanwhile. */
+  function frequenciesIn({ project, ...rest }: IndexFilter): Promise<DocumentFrequencies> {
+    const filter = project === undefined ? rest : { ...rest, project: keyOf(project) };
+    const count = (): Promise<DocumentFrequencies> => counts.in(filter, () => scopeRows(filter));
+    return counts.has(filter) ? count() : writer.alone(count);
+  }
+
+  async function* scopeRows({ project, sessionId }: IndexFilter): AsyncGenerator<CountedRow> {
+    const where = sessionIs(sessionId);
+    for (const key of project === undefined ? tables.keys() : [project]) {
+      for (const kind of ['turn', 'node'] as const) {
+        const table = await tables.find(key, kind);
+        if (table !== null) for await (const row of countedRows(table, kind, where)) yield { ...row, project: key };
+      }
+    }
+  }
+
+  async function search(query: string, filter: IndexFilter, limit: number, lanes: readonly Lane[]) {
+    const frequencies = await frequenciesIn(filter);
+    const terms = { own: rarest(uniqueTokens(query), frequencies), named: entityTokens(query) };
+    const { vector, comparedWith } = await embedder.embedQuery(query, {
+      pieceWeights: frequencies.ofPieces,
+      mean: () => mean(projectOf.size),
     });
-    const inScript = asked.comparedWith === 'scriptVector';
-    if (asked.vector.length !== (inScript ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
+    const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
+    if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
-    const few = Math.min(limit, NODE_LIMIT);
-    const count = stats.rowsIn(filter);
-    const scope = count === stats.rowsIn({}) ? { among: count } : { ...filter, among: count };
-    const column = inScript ? 'script_vector' : 'summary_vector';
-    const asking = { limit, fits: book.fitting(filter) };
-    const nearest = async (of: VectorColumn, kinds: RowFilter['kinds'], most: number): Promise<Hits> =>
-      booked(await table.nearest(of, asked.vector, { ...scope, ...(kinds && { kinds }) }, most), asking.fits);
-    const most = { turn: limit, node: few, fact: limit };
-    const among = { held: book.holds, without };
-    const nearOf = nearestOfKinds(most, { ...among, kindAt: book.kindAt });
-    const kinds = kindsAsked(among);
-    const compare = (): Hits => {
-      const groups = { turn: kinds.indexOf('turn'), node: kinds.indexOf('node'), fact: kinds.indexOf('fact') };
-      const groupOf = (slot: number): number => {
-        const kind = book.kindAt(slot);
-        return kind === undefined || !asking.fits(slot) ? -1 : groups[kind];
-      };
-      return joined(
-        vectors.nearest(
-          asked.vector,
-          groupOf,
-          kinds.map((kind) => most[kind]),
-        ),
-      );
-    };
-    const isHeld = !inScript && vectors.isWhole();
-    const lanes = lanesOf(guards, without);
-    const [raw, likes, expanded, window, entity, fts, fact, trigger] = await Promise.all([
-      lanes.ask(['raw'], () => words.search('turn', terms.own, asking)),
-      lanes.ask(['meaning', 'summary', 'factMeaning'], () =>
-        isHeld ? compare() : nearOf((...args) => nearest(column, ...args)),
-      ),
-      lanes.ask(['expanded'], () => words.search('turn', terms.expanded, asking)),
-      lanes.ask(['window'], () => words.searchWindows(terms.own, asking)),
-      lanes.ask(['entity'], () => words.search('turn', terms.entities, asking)),
-      lanes.ask(['fts'], () => words.search('node', terms.own, { ...asking, limit: few })),
-      lanes.ask(['fact'], () => words.search('fact', terms.own, asking)),
-      lanes.ask(['trigger'], () => (inScript ? NO_HITS : nearest('trigger_vector', ['node'], few))),
-    ]);
-    const failure = lanes.settle();
-    if (failure !== null) missed(failure);
-    const likesOf = (kind: Kind): Hits => ofKind(likes, (slot) => book.kindAt(slot) === kind, most[kind]);
-    const near = { meaning: likesOf('turn'), summary: likesOf('node'), factMeaning: likesOf('fact') };
-    return { lanes: { raw, expanded, window, entity, fts, fact, trigger, ...near }, rows: book };
+    const isEmbedded = vector.some((value) => value !== 0);
+    const hits = createHitList();
+    const where = sessionIs(filter.sessionId);
+
+    async function ask(lane: Lane, key: string): Promise<void> {
+      const { kind, column } = LANES[lane];
+      const table = await tables.find(key, kind);
+      if (table === null) return;
+      const asked = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
+      const isVector = column === 'vector';
+      const words = lane === 'entity' ? terms.named : terms.own;
+      if (isVector ? !isEmbedded : words.length === 0) return;
+      const rows: ArrowTable = isVector
+        ? await table.nearest(vectorColumn, vector, asked)
+        : await table.matching(column, words, asked);
+      hits.add(lane, kind, table.name, rows);
+    }
+
+    await Promise.all(keysIn(filter).flatMap((key) => lanes.map((lane) => tracked(ask(lane, key)))));
+    return hits.ranked(limit);
+  }
+
+  async function turnTexts(nodeIds: readonly string[], turnIds: readonly string[]) {
+    const texts = new Map<string, TurnWords>();
+    if (turnIds.length === 0) return texts;
+    for (const key of new Set(nodeIds.flatMap((nodeId) => projectOf.get(nodeId) ?? []))) {
+      const table = await tables.find(key, 'turn');
+      for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', turnIds)) ?? []) {
+        for (const { turn_id, text, origin } of rowsIn<{ readonly turn_id: string } & TurnWords>(batch)) {
+          texts.set(turn_id, { text, origin });
+        }
+      }
+    }
+    return texts;
+  }
+
+  async function entries(): Promise<ReadonlyMap<string, IndexEntry>> {
+    const found = new Map<string, { digest: string; turns: string[] }>();
+    for (const key of tables.keys()) {
+      for await (const { nodeId, digest, turnId } of nodesAndTurns(tables, key)) {
+        const entry = found.get(nodeId) ?? { digest: '', turns: [] };
+        found.set(nodeId, entry);
+        if (digest !== undefined) entry.digest = digest;
+        if (turnId !== undefined) entry.turns.push(turnId);
+      }
+    }
+    return found;
+  }
+
+  async function size() {
+    let rows = 0;
+    for (const key of tables.keys()) {
+      for (const kind of Object.keys(SHAPES) as Kind[]) rows += (await (await tables.find(key, kind))?.count()) ?? 0;
+    }
+    return { nodes: projectOf.size, rows };
   }
 
   return {
     embedderId: () => embedder.id,
-    upsert: (rows) => guarded('written', () => writer.upsert(rows)),
-    removeNodes: (nodeIds) => guarded('written', () => writer.removeNodes(nodeIds)),
-    search: (query, options) => guarded('read', () => search(query, options)),
-    turnWords: (turnIds) => guarded('read', () => table.turnWords(turnIds)),
-    termWeights: (tokens, filter) => stats.weights(tokens, filter),
-    lexicon: createWordRarity(loadStaticTable),
-    nodeIds: async () => book.nodeIds(),
-    entries: async () => book.entries(),
-    purge: () =>
-      guarded('rewritten', async () => {
-        await rm(`${dir}.damaged`, { recursive: true, force: true });
-        await writer.purge();
-      }),
-    count: async () => book.count(),
+    put: (rows) => guarded('written', () => writer.put(rows)),
+    remove: (nodeIds) => guarded('written', () => writer.remove(nodeIds)),
+    search: (query, filter, limit, lanes) => guarded('read', () => search(query, filter, limit, lanes)),
+    turnTexts: (nodeIds, turnIds) => guarded('read', () => tracked(turnTexts(nodeIds, turnIds))),
+    termWeights: (tokens, filter) => guarded('read', async () => (await frequenciesIn(filter)).ofTerms(tokens)),
+    entries: () => guarded('read', () => tracked(entries())),
+    size: () => guarded('read', () => tracked(size())),
+    async optimize() {
+      await rm(`${dir}.damaged`, { recursive: true, force: true });
+      await guarded('rewritten', () => writer.optimize());
+    },
     clear: () =>
       guarded('cleared', async () => {
         await writer.clear();
@@ -273,9 +298,34 @@ function indexOn(
       if (closed) return;
       closed = true;
       await writer.close();
-      table.close();
+      tables.close();
     },
   };
+}
+
+function rarest(tokens: readonly string[], { ofTerms }: DocumentFrequencies): readonly string[] {
+  if (tokens.length <= MAX_TERMS) return tokens;
+  return [...ofTerms(tokens)]
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, MAX_TERMS)
+    .map(([token]) => token);
+}
+
+function sessionIs(sessionId: string | undefined): string | undefined {
+  return sessionId === undefined ? undefined : `session_id = ${quoted(sessionId)}`;
+}
+
+async function sample(tables: Tables, most: number): Promise<Float32Array[]> {
+  const vectors: Float32Array[] = [];
+  for (const key of tables.keys()) {
+    for await (const batch of (await tables.find(key, 'turn'))?.read(['vector'], 'vector IS NOT NULL') ?? []) {
+      for (const { vector } of rowsIn<{ readonly vector: Iterable<number> }>(batch)) {
+        if (vectors.length === most) return vectors;
+        vectors.push(Float32Array.from(vector));
+      }
+    }
+  }
+  return vectors;
 }
 
 function failed(message: string, cause?: unknown): CometError {

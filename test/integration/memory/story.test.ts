@@ -3,9 +3,9 @@ import { expect, test } from 'vitest';
 import { createStaticEmbedder } from '../../../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../../../memory/index.ts';
 import { openLanceIndex } from '../../../memory/search/lancedb/lance-index.ts';
-import type { NodeIndex } from '../../../memory/search/node-index.ts';
+import type { SearchIndex } from '../../../memory/search/search-index.ts';
 import { ANSWERED, HELD_OUT, UNANSWERED } from '../../fixtures/story-questions.ts';
-import { createMemoryIndex } from '../../helpers/memory-index.ts';
+import { createInMemorySearchIndex } from '../../helpers/in-memory-search-index.ts';
 import { createDisk, openRig } from '../../helpers/memory-rig.ts';
 import { linesFor, missedBy, type Pace, replayStory, STORY_MS } from '../../helpers/story-memory.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
@@ -18,7 +18,7 @@ async function lanceIndex() {
   return index;
 }
 
-const inMemory = async () => createMemoryIndex(createStaticEmbedder());
+const inMemory = async () => createInMemorySearchIndex(createStaticEmbedder());
 
 async function loudOn(memory: Memory, questions: readonly string[]): Promise<string[]> {
   const loud: string[] = [];
@@ -29,7 +29,7 @@ async function loudOn(memory: Memory, questions: readonly string[]): Promise<str
   return loud;
 }
 
-test.each<[string, Pace, 'claude' | 'off', () => Promise<NodeIndex>]>([
+test.each<[string, Pace, 'claude' | 'off', () => Promise<SearchIndex>]>([
   ['a turn at a time, in memory', 'lived', 'claude', inMemory],
   ['all at once, in memory', 'at once', 'claude', inMemory],
   ['with models off, in memory', 'at once', 'off', inMemory],
@@ -38,8 +38,8 @@ test.each<[string, Pace, 'claude' | 'off', () => Promise<NodeIndex>]>([
   const index = await open();
   const memory = await openRig({ ...createDisk(), index, nowMs: STORY_MS }, { llm });
   await replayStory(memory, pace);
-  // Until the next day the index has come to rest: words near in meaning find every row.
-  await index.purge();
+  // Until the next day the index has come to rest: every commit is optimized.
+  await index.optimize();
 
   const missed = await missedBy(memory, ANSWERED);
   expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(1);

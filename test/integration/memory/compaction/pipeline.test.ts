@@ -339,7 +339,7 @@ describe('a restart', () => {
     await first.maintenance.flush(5_000);
     disk.nodes.clear();
     const second = await start(disk, { llm: 'off' });
-    await until(async () => (await disk.index.count()) === 0);
+    await until(async () => (await disk.index.size()).rows === 0);
     expect(second.library.list({})).toEqual([]);
   });
 });
@@ -417,7 +417,7 @@ describe('the user owns it', () => {
       // A conversation that holds them may still be trimmed, and nothing is shown for them.
       expect([...each.recall.nodesCovering(ends(turns())).values()]).toEqual([[], [], []]);
     }
-    expect([disk.nodes.size, await disk.index.count(), await disk.journal.read('s1')]).toEqual([0, 0, []]);
+    expect([disk.nodes.size, (await disk.index.size()).rows, await disk.journal.read('s1')]).toEqual([0, 0, []]);
     expect(disk.briefs.get('s1')).toMatchObject({ active: [], hints: [] });
   });
 

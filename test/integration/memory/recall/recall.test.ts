@@ -5,11 +5,11 @@ import type { RecallRequest } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
 import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
-import type { NodeIndex } from '../../../../memory/search/node-index.ts';
+import type { SearchIndex } from '../../../../memory/search/search-index.ts';
 import { ANSWERABLE, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
 import { codingMemory, PROJECT, rowsOf } from '../../../helpers/coding-memory.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
-import { createMemoryIndex } from '../../../helpers/memory-index.ts';
+import { createInMemorySearchIndex } from '../../../helpers/in-memory-search-index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
@@ -21,8 +21,8 @@ function ask(prompt: string, over: Partial<RecallRequest> = {}): RecallRequest {
   return { sessionId: 'new', projectDir: PROJECT, prompt, ...nothing, ...over };
 }
 
-const inMemory = async (): Promise<NodeIndex> => createMemoryIndex(createHashEmbedder());
-const inLance = async (): Promise<NodeIndex> => {
+const inMemory = async (): Promise<SearchIndex> => createInMemorySearchIndex(createHashEmbedder());
+const inLance = async (): Promise<SearchIndex> => {
   const dir = path.join(await tempDir(), 'index');
   return (await openLanceIndex({ dir, embedder: createHashEmbedder(), now: Date.now, report: () => {} })).index;
 };
@@ -125,7 +125,7 @@ describe('a recaller over single nodes', () => {
   async function recallerOf(nodes: readonly MemoryNode[], over: Partial<RecallerDeps> = {}): Promise<Recaller> {
     const index = await inMemory();
     const all = [...nodes, ...filler];
-    await index.upsert(all.flatMap((node) => rowsOf(node, new Map())));
+    await index.put(all.flatMap((node) => rowsOf(node, new Map())));
     return createRecaller({
       index,
       nodeOf: (id) => all.find((node) => node.node_id === id) ?? null,
@@ -164,9 +164,7 @@ describe('a recaller over single nodes', () => {
       origin: 'external',
     });
     const index = await inMemory();
-    await index.upsert(
-      [node, ...filler].flatMap((each) => rowsOf(each, new Map()).filter(({ kind }) => kind === 'node')),
-    );
+    await index.put([node, ...filler].flatMap((each) => rowsOf(each, new Map()).filter(({ kind }) => kind === 'node')));
     const recaller = await recallerOf([node], { index, turnText });
     const [hit] = await recaller.recall(ask(QUESTION), live());
     expect(hit?.line.origin).toBe('external');
@@ -242,8 +240,8 @@ describe('a recaller over single nodes', () => {
   test('an index that failed three times in a row is left alone for half a minute', async () => {
     let [asked, nowMs, broken] = [0, 0, true];
     const sound = await inMemory();
-    await sound.upsert([one, ...filler].flatMap((node) => rowsOf(node, new Map())));
-    const index: NodeIndex = {
+    await sound.put([one, ...filler].flatMap((node) => rowsOf(node, new Map())));
+    const index: SearchIndex = {
       ...sound,
       search: async (...args) => {
         asked += 1;
@@ -261,19 +259,20 @@ describe('a recaller over single nodes', () => {
   });
 
   test('lanes that weigh nothing, as names and identifiers do, are not asked', async () => {
-    const without: (readonly string[])[] = [];
+    const asked: (readonly string[])[] = [];
     const sound = await inMemory();
-    const index: NodeIndex = {
+    const index: SearchIndex = {
       ...sound,
-      search: (query, options) => {
-        without.push([...(options.without ?? [])]);
-        return sound.search(query, options);
+      search: (query, filter, limit, lanes) => {
+        asked.push(lanes);
+        return sound.search(query, filter, limit, lanes);
       },
     };
     await (await recallerOf([one], { index })).search(QUESTION, { top: 1 });
     const weights = { ...defaults.weights, entity: 0.5 };
     await (await recallerOf([one], { index, config: { ...defaults, weights } })).search(QUESTION, { top: 1 });
-    expect(without).toEqual([['entity', 'trigger'], ['trigger']]);
+    const usual = ['raw', 'window', 'meaning', 'fact', 'factMeaning', 'fts', 'summary'];
+    expect(asked.map((lanes) => [...lanes].sort())).toEqual([usual.toSorted(), [...usual, 'entity'].sort()]);
   });
 
   test.each(['score', 'rrf', 'comet'] as const)('joined by %s, what answers is found and passes', async (fusion) => {
@@ -293,7 +292,7 @@ describe('a recaller over single nodes', () => {
   });
 
   test('an abort ends the wait at once, also while the index hangs', async () => {
-    const hanging: NodeIndex = { ...(await inMemory()), search: () => new Promise(() => {}) };
+    const hanging: SearchIndex = { ...(await inMemory()), search: () => new Promise(() => {}) };
     const recaller = await recallerOf([one], { index: hanging });
     const controller = new AbortController();
     const waiting = recaller.recall(ask(QUESTION), controller.signal);

@@ -85,7 +85,7 @@ test('an edit, a new section, a deleted one and a renamed one are followed while
     .toBe(second.summary);
   await expect(memory.library.show(second.node_id, 0)).rejects.toMatchObject({ code: 'not_found' });
   await memory.maintenance.flush(60_000);
-  expect(await index.nodeIds()).toEqual(new Set([first.node_id, 'mem_20260301_111500_0000ff']));
+  expect(new Set((await index.entries()).keys())).toEqual(new Set([first.node_id, 'mem_20260301_111500_0000ff']));
 });
 
 test('a file that is moved, and one that is removed, are followed too', async () => {
@@ -227,12 +227,12 @@ test('our own writes echo nowhere: nothing is written, indexed or removed becaus
   const { memory, index, nodeFiles } = await start(dir, { watch });
   memory.capture.captureTurns(turns);
   await memory.maintenance.flush(60_000);
-  const upsert = vi.spyOn(index, 'upsert');
-  const removeNodes = vi.spyOn(index, 'removeNodes');
+  const put = vi.spyOn(index, 'put');
+  const remove = vi.spyOn(index, 'remove');
   const save = vi.spyOn(nodeFiles, 'save');
   watch.tell(filesBelow(path.join(dir, 'memory')));
   await memory.maintenance.flush(60_000);
-  for (const spy of [upsert, removeNodes, save]) expect(spy).not.toHaveBeenCalled();
+  for (const spy of [put, remove, save]) expect(spy).not.toHaveBeenCalled();
   await memory.maintenance.close();
   expect(watch.closed).toBe(true);
 });

@@ -6,7 +6,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
-import { nodeRow } from '../../../contract/node-index.ts';
+import { nodeRow } from '../../../contract/search-index.ts';
 import { turn } from '../../../contract/turn-log.ts';
 import { compileInto } from '../../../helpers/compiled.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
@@ -73,7 +73,7 @@ test('no acknowledged row is lost when the writer is killed, and the index opens
     report: () => {},
   });
   expect(opened.rebuilt).toBe(false);
-  const ids = await opened.index.nodeIds();
+  const ids = new Set((await opened.index.entries()).keys());
   for (const at of acknowledged) expect(ids).toContain(`n${at}`);
   await opened.index.close();
 });

@@ -15,7 +15,7 @@ function counted(all: () => readonly TurnText[]) {
 }
 
 const endsBefore = async (read: ReturnType<ReturnType<typeof createSessionTurns>['read']>, turnId: string) =>
-  (await read).before.get(turnId);
+  (await read).places.get(turnId)?.before;
 
 test('what follows the turns known so far needs no reading; each turn knows the five before it, nearest first', async () => {
   let written = 3;

@@ -1,18 +1,20 @@
 import { expect, test } from 'vitest';
+import { Config } from '../../../../common/config.ts';
 import type { Boosts } from '../../../../memory/recall/boosts.ts';
 import { type NodeFacts, type NodeRules, rankNodes } from '../../../../memory/recall/node-ranking.ts';
-import { rankTurns, TURN_WEIGHTS } from '../../../../memory/recall/turn-ranking.ts';
-import type { Found } from '../../../../memory/search/node-index.ts';
-import { foundTurn, hit, lanes } from '../../../helpers/lane-hits.ts';
+import { rankTurns } from '../../../../memory/search/ranking/turn-ranking.ts';
+import type { Hit } from '../../../../memory/search/search-index.ts';
+import { hitsOf, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 
+const { weights, rrfK, comet } = Config.parse({}).recall;
 const NO_BOOSTS: Boosts = { recency: 0, proof: 0, trust: 0, project: 0, references: 0 };
 const DAY_MS = 86_400_000;
 const plain: NodeFacts = { links: [], origin: 'user', project: 'p', atMs: 0, recalled: 0 };
 
-function ranked(hits: Found, facts: Record<string, Partial<NodeFacts>>, boosts: Partial<Boosts> = {}) {
-  const turns = rankTurns('port', hits, { mode: 'score', weights: TURN_WEIGHTS, limit: 200 });
+function ranked(hits: readonly Hit[], facts: Record<string, Partial<NodeFacts>>, boosts: Partial<Boosts> = {}) {
+  const turns = rankTurns('port', hits, { mode: 'score', weights, rrfK, comet, limit: 200 });
   const rules: NodeRules = {
-    weights: { turn: 1, fts: 0.5, summary: 0.25, trigger: 0 },
+    weights: { turn: 1, fts: 0.5, summary: 0.25 },
     boosts: { ...NO_BOOSTS, ...boosts },
     project: 'p',
     nowMs: 100 * DAY_MS,
@@ -23,16 +25,27 @@ function ranked(hits: Found, facts: Record<string, Partial<NodeFacts>>, boosts: 
   return rankNodes(turns, hits, rules);
 }
 
-const turnOf = (node: string) => foundTurn(`t-${node}`, { node_id: node, row_id: `${node}:t` });
-const nodeOf = (node: string) => foundTurn('', { node_id: node, row_id: node, kind: 'node' });
-const even = lanes({ raw: [hit(turnOf('a'), 1), hit(turnOf('b'), 1)] });
+const turnOf = (nodeId: string) => turnHit(`t-${nodeId}`, { nodeId });
+const nodeOf = (nodeId: string) => nodeHit(nodeId, {});
+const even = hitsOf({
+  raw: [
+    [turnOf('a'), 1],
+    [turnOf('b'), 1],
+  ],
+});
 /** Of the score of the best. */
 const sharesOf = (nodes: readonly { nodeId: string; score: number }[]) =>
   nodes.map(({ nodeId, score }) => [nodeId, score / (nodes[0]?.score ?? 0)]);
 const ids = (nodes: readonly { nodeId: string }[]): string[] => nodes.map(({ nodeId }) => nodeId);
 
 test('a node counts by its best turn and by its own lanes; unknown nodes are left out', () => {
-  const hits = lanes({ raw: [hit(turnOf('a'), 4), hit(turnOf('gone'), 3)], fts: [hit(nodeOf('b'), 2)] });
+  const hits = hitsOf({
+    raw: [
+      [turnOf('a'), 4],
+      [turnOf('gone'), 3],
+    ],
+    fts: [[nodeOf('b'), 2]],
+  });
   const nodes = ranked(hits, { a: {}, b: {} });
   expect(sharesOf(nodes)).toEqual([
     ['a', 1],
@@ -42,7 +55,7 @@ test('a node counts by its best turn and by its own lanes; unknown nodes are lef
 });
 
 test('links carry half a score over one hop and a quarter over two', () => {
-  const hits = lanes({ raw: [hit(turnOf('a'), 1)] });
+  const hits = hitsOf({ raw: [[turnOf('a'), 1]] });
   const nodes = ranked(hits, { a: { links: ['b'] }, b: { links: ['c', 'lost'] }, c: { links: ['a'] } });
   expect(sharesOf(nodes)).toEqual([
     ['a', 1],
@@ -53,16 +66,16 @@ test('links carry half a score over one hop and a quarter over two', () => {
 });
 
 test('a node whose turns were not found is worth what its own lanes say, however far the best turn is', () => {
-  const own = { fts: [hit(nodeOf('b'), 7)], summary: [hit(nodeOf('b'), 0.9)] };
-  const nodes = ranked(lanes({ ...own, meaning: [hit(turnOf('gone'), 0.1)] }), { b: {} });
+  const own = { fts: [[nodeOf('b'), 7]], summary: [[nodeOf('b'), 0.9]] } as const;
+  const nodes = ranked(hitsOf({ ...own, meaning: [[turnOf('gone'), 0.1]] }), { b: {} });
   expect(nodes).toMatchObject([{ nodeId: 'b', score: expect.closeTo(0.97) }]);
 });
 
 test('a score is 1 where every lane has it first and it is as like as can be, and low where the best is far', () => {
   const [turn, node] = [turnOf('a'), nodeOf('a')];
-  const all = { raw: [hit(turn, 7)], expanded: [hit(turn, 7)], window: [hit(turn, 7)], fts: [hit(node, 7)] };
-  const near = ranked(lanes({ ...all, meaning: [hit(turn, 1)], summary: [hit(node, 1)] }), { a: {} });
-  const far = ranked(lanes({ meaning: [hit(turn, 0.3)], summary: [hit(node, 0.3)] }), { a: {} });
+  const all = { raw: [[turn, 7]], window: [[turn, 7]], fts: [[node, 7]] } as const;
+  const near = ranked(hitsOf({ ...all, meaning: [[turn, 1]], summary: [[node, 1]] }), { a: {} });
+  const far = ranked(hitsOf({ meaning: [[turn, 0.3]], summary: [[node, 0.3]] }), { a: {} });
   expect(near[0]?.score).toBeGreaterThan(0.8);
   expect(near[0]?.score).toBeLessThanOrEqual(1);
   expect(far[0]?.score).toBeLessThan(0.2);
@@ -83,7 +96,13 @@ test('trust raises what the user said above what came from outside', () => {
 });
 
 test('what other finds link to gains', () => {
-  const hits = lanes({ raw: [hit(turnOf('a'), 1), hit(turnOf('b'), 1), hit(turnOf('c'), 0.9)] });
+  const hits = hitsOf({
+    raw: [
+      [turnOf('a'), 1],
+      [turnOf('b'), 1],
+      [turnOf('c'), 0.9],
+    ],
+  });
   const facts = { a: {}, b: {}, c: { links: ['b'] } };
   expect(ids(ranked(hits, facts, { references: 0.3 }))[0]).toBe('b');
 });
@@ -91,11 +110,11 @@ test('what other finds link to gains', () => {
 test('equal scores stand by age, then by the turns they lead to, whatever the ids of the nodes are', () => {
   const later = { atMs: DAY_MS };
   expect(ids(ranked(even, { a: later, b: {} }))).toEqual(['b', 'a']);
-  const named = (a: string, b: string): Found =>
-    lanes({
+  const named = (a: string, b: string): Hit[] =>
+    hitsOf({
       raw: [
-        hit(foundTurn(a, { node_id: 'a', row_id: `a:${a}` }), 1),
-        hit(foundTurn(b, { node_id: 'b', row_id: `b:${b}` }), 1),
+        [turnHit(a, { nodeId: 'a' }), 1],
+        [turnHit(b, { nodeId: 'b' }), 1],
       ],
     });
   expect(ids(ranked(named('t-1', 't-2'), { a: {}, b: {} }))).toEqual(['a', 'b']);

@@ -1,11 +1,11 @@
 import { expect, test } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import { createTaskQueue } from '../../../../memory/ingest/task-queue.ts';
-import type { IndexRow } from '../../../../memory/search/node-index.ts';
+import type { IndexRow } from '../../../../memory/search/search-index.ts';
 import { createIndexer } from '../../../../memory/storage/indexer.ts';
 import { createNodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
-import { createMemoryIndex } from '../../../helpers/memory-index.ts';
+import { createInMemorySearchIndex } from '../../../helpers/in-memory-search-index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 const SESSIONS = 250;
@@ -20,12 +20,12 @@ const nodes = Array.from({ length: SESSIONS }, (_, at) =>
 
 test.each(['reconcile', 'rebuild'] as const)('%s writes short sessions together, and all of them', async (way) => {
   const writes: (readonly IndexRow[])[] = [];
-  const index = createMemoryIndex(createHashEmbedder());
+  const index = createInMemorySearchIndex(createHashEmbedder());
   const counted = {
     ...index,
-    upsert: (rows: readonly IndexRow[]) => {
+    put: (rows: readonly IndexRow[]) => {
       writes.push(rows);
-      return index.upsert(rows);
+      return index.put(rows);
     },
   };
   const catalogue = createNodeRegistry();
@@ -61,7 +61,7 @@ test('an older node that is written along with a batch keeps the rows of its tur
     parts: [],
   });
   const turns = [said('end-0', 1), said('end-1', 2)];
-  const index = createMemoryIndex(createHashEmbedder());
+  const index = createInMemorySearchIndex(createHashEmbedder());
   const catalogue = createNodeRegistry();
   const indexer = createIndexer({
     sessionOf: () => undefined,

@@ -5,12 +5,12 @@ import { silentLog } from '../../../../common/log.ts';
 import { createTaskQueue, type TaskQueue } from '../../../../memory/ingest/task-queue.ts';
 import { contentDigest } from '../../../../memory/model/content-hash.ts';
 import { isPointer } from '../../../../memory/model/replace-drafts.ts';
-import type { NodeIndex } from '../../../../memory/search/node-index.ts';
+import type { SearchIndex } from '../../../../memory/search/search-index.ts';
 import { createIndexer } from '../../../../memory/storage/indexer.ts';
 import { createNodeRegistry, type NodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { createStore, type Store } from '../../../../memory/storage/node-store.ts';
 import { createHashEmbedder } from '../../../helpers/hash-embedder.ts';
-import { createMemoryIndex } from '../../../helpers/memory-index.ts';
+import { createInMemorySearchIndex } from '../../../helpers/in-memory-search-index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 import { applyEdit, randomEdit } from '../../../helpers/random-edits.ts';
 import { createTextFiles, readTexts, type TextFiles } from '../../../helpers/text-files.ts';
@@ -18,7 +18,7 @@ import { createTextFiles, readTexts, type TextFiles } from '../../../helpers/tex
 interface Shelf {
   readonly files: TextFiles;
   readonly catalogue: NodeRegistry;
-  readonly index: NodeIndex;
+  readonly index: SearchIndex;
   readonly store: Store;
   readonly taskQueue: TaskQueue;
 }
@@ -33,7 +33,10 @@ const turnText = (turnId: string) => ({
 });
 const TURNS = Array.from({ length: 12 }, (_, at) => turnText(`end-${at}`));
 
-async function shelf(files = createTextFiles(), index = createMemoryIndex(createHashEmbedder())): Promise<Shelf> {
+async function shelf(
+  files = createTextFiles(),
+  index = createInMemorySearchIndex(createHashEmbedder()),
+): Promise<Shelf> {
   const catalogue = createNodeRegistry();
   const taskQueue = createTaskQueue();
   const indexer = createIndexer({
@@ -106,7 +109,7 @@ test('ten thousand random edits keep catalogue, index and files in agreement', a
         edits += 1;
       }
       // A restart on the same files and index finds nothing to do.
-      const again = await shelf(shelved.files, shelved.index as ReturnType<typeof createMemoryIndex>);
+      const again = await shelf(shelved.files, shelved.index as ReturnType<typeof createInMemorySearchIndex>);
       await expectAgreement(again);
     }),
     { numRuns: 500 },
@@ -123,7 +126,7 @@ test('edits made while nobody ran are taken over at the next start', async () =>
       await first.store.refresh();
       await first.taskQueue.idle();
       for (const edit of made) first.files.texts = applyEdit(first.files.texts, edit, whole);
-      await expectAgreement(await shelf(first.files, first.index as ReturnType<typeof createMemoryIndex>));
+      await expectAgreement(await shelf(first.files, first.index as ReturnType<typeof createInMemorySearchIndex>));
     }),
     { numRuns: 100 },
   );

@@ -6,11 +6,11 @@ import { createStaticEmbedder } from '../../../../../memory/embeddings/static-en
 import type { Memory } from '../../../../../memory/index.ts';
 import { createSucceededIndex } from '../../../../../memory/search/lancedb/index-migration.ts';
 import { openIndexHome } from '../../../../../memory/search/lancedb/open-index.ts';
-import type { NodeIndex } from '../../../../../memory/search/node-index.ts';
-import { nodeIndexContract, nodeRow } from '../../../../contract/node-index.ts';
+import type { SearchIndex } from '../../../../../memory/search/search-index.ts';
+import { nodeRow, searchIndexContract } from '../../../../contract/search-index.ts';
 import { createHashEmbedder } from '../../../../helpers/hash-embedder.ts';
+import { createInMemorySearchIndex } from '../../../../helpers/in-memory-search-index.ts';
 import { searched } from '../../../../helpers/lane-hits.ts';
-import { createMemoryIndex } from '../../../../helpers/memory-index.ts';
 import { createDisk, type Disk, openRig } from '../../../../helpers/memory-rig.ts';
 import { makeNode } from '../../../../helpers/nodes.ts';
 import { tempDirs } from '../../../../helpers/temp-dir.ts';
@@ -39,7 +39,10 @@ function gated(embedder: Embedder): Embedder & { open(): void; readonly asked: n
   };
 }
 
-function openHome(dir: string, embedder: Embedder): Promise<{ readonly index: NodeIndex; readonly rebuilt: boolean }> {
+function openHome(
+  dir: string,
+  embedder: Embedder,
+): Promise<{ readonly index: SearchIndex; readonly rebuilt: boolean }> {
   const embedderOf = async (id: string): Promise<Embedder | null> =>
     [createHashEmbedder(), createStaticEmbedder()].find((each) => each.id === id) ?? null;
   return openIndexHome({ dir, embedder, embedderOf, now: Date.now, report: () => {} });
@@ -69,19 +72,22 @@ async function found(memory: Memory): Promise<string | undefined> {
 const seventeen = expect.stringContaining('7017');
 const folders = async (dir: string): Promise<string[]> =>
   (await readdir(dir)).map((name) => name.split('-')[0] as string);
-const vectorsOf = async (index: NodeIndex): Promise<number> =>
-  (await searched(index, 'billing service port', { filter: {}, limit: 60 })).summary.length;
+const vectorsOf = async (index: SearchIndex): Promise<number> =>
+  (await searched(index, 'billing service port', { limit: 60 })).summary.length;
 
 describe('an index that is succeeded by another', () => {
-  nodeIndexContract(async () => {
+  searchIndexContract(async () => {
     const embedder = createHashEmbedder();
     const taken = async (): Promise<() => Promise<void>> => async () => {};
-    const next = createMemoryIndex(createStaticEmbedder());
-    return createSucceededIndex({ serving: createMemoryIndex(embedder), embedder, next, taken });
+    const next = createInMemorySearchIndex(createStaticEmbedder());
+    return createSucceededIndex({ serving: createInMemorySearchIndex(embedder), embedder, next, taken });
   });
 
   test('is written to with its successor, and read alone until that one takes over', async () => {
-    const [serving, next] = [createMemoryIndex(createHashEmbedder()), createMemoryIndex(createStaticEmbedder())];
+    const [serving, next] = [
+      createInMemorySearchIndex(createHashEmbedder()),
+      createInMemorySearchIndex(createStaticEmbedder()),
+    ];
     const ended: string[] = [];
     const index = createSucceededIndex({
       serving: { ...serving, close: async () => void ended.push('index') },
@@ -92,14 +98,15 @@ describe('an index that is succeeded by another', () => {
         return async () => void ended.push('cleaned');
       },
     });
-    await index.upsert([nodeRow('a', 'alpha')]);
-    await index.successor?.()?.upsert([nodeRow('b', 'beta')]);
-    expect([await index.count(), await serving.count(), await next.count()]).toEqual([1, 1, 2]);
-    await index.removeNodes(['a']);
-    expect([await serving.count(), await next.count()]).toEqual([0, 1]);
+    await index.put([nodeRow('a', 'alpha')]);
+    await index.successor?.()?.put([nodeRow('b', 'beta')]);
+    const nodes = async (each: SearchIndex): Promise<number> => (await each.size()).nodes;
+    expect([await nodes(index), await nodes(serving), await nodes(next)]).toEqual([1, 1, 2]);
+    await index.remove(['a']);
+    expect([await nodes(serving), await nodes(next)]).toEqual([0, 1]);
     await index.successor?.()?.takeOver();
     expect(ended).toEqual(['taken', 'index', 'embedder', 'cleaned']);
-    expect(await index.count()).toBe(1);
+    expect(await nodes(index)).toBe(1);
     expect(index.successor?.()).toBeNull();
   });
 });
@@ -131,7 +138,7 @@ test('the index of another embedder is filled while the old one serves, and then
 
   const again = await openHome(dir, createStaticEmbedder());
   expect(again.index.successor?.() ?? null).toBeNull();
-  expect(await again.index.count()).toBe(NODES);
+  expect((await again.index.size()).rows).toBe(NODES);
   await again.index.close();
 });
 
@@ -145,7 +152,7 @@ test('a process that ends before the new index is complete leaves the old one, a
 
   // It is never closed: nobody gets to tidy up in a process that is killed.
   const killed = await openHome(dir, createStaticEmbedder());
-  await killed.index.successor?.()?.upsert([nodeRow('mem_of_nobody', 'a node that is gone by the next start')]);
+  await killed.index.successor?.()?.put([nodeRow('mem_of_nobody', 'a node that is gone by the next start')]);
 
   const embedder = gated(createStaticEmbedder());
   const { index } = await openHome(dir, embedder);
@@ -155,7 +162,7 @@ test('a process that ends before the new index is complete leaves the old one, a
   embedder.open();
   await expect.poll(() => memory.maintenance.status().reindex).toBeNull();
   expect(await folders(dir)).toEqual(['static']);
-  expect([...(await index.nodeIds())].filter((id) => id === 'mem_of_nobody')).toEqual([]);
+  expect([...(await index.entries()).keys()].filter((id) => id === 'mem_of_nobody')).toEqual([]);
   await memory.maintenance.close();
 });
 
@@ -189,7 +196,7 @@ test('where the old embedder is gone the new index serves at once, and what is n
   const dir = path.join(await tempDir(), 'index');
   const gone: Embedder = { ...createHashEmbedder(), id: 'endpoint-example-256' };
   const old = await openHome(dir, gone);
-  await old.index.upsert([nodeRow('a', 'alpha')]);
+  await old.index.put([nodeRow('a', 'alpha')]);
   await old.index.close();
   await mkdir(path.join(dir, 'rows.lance'));
   await writeFile(path.join(dir, 'rows.lance', 'file'), '');

@@ -1,0 +1,113 @@
+import type { IndexFilter } from '../search-index.ts';
+
+/** What is counted of an indexed turn or node. */
+export interface CountedRow {
+  readonly kind: 'turn' | 'node';
+  readonly project: string;
+  readonly sessionId: string;
+  /** Space-separated. */
+  readonly tokens: string;
+  /** `Embedding.pieces`; empty for a node, which repeats the words of its turns. */
+  readonly pieces: Uint16Array;
+}
+
+export interface DocumentFrequencies {
+  /** See `SearchIndex.termWeights`. */
+  ofTerms(tokens: readonly string[]): ReadonlyMap<string, number>;
+  /** The same of the embedder's pieces, over turns. */
+  ofPieces(pieces: readonly number[]): ReadonlyMap<number, number>;
+}
+
+/** LanceDB tells no document frequencies, so the scopes that are asked are counted here. */
+export interface TermCounts {
+  /** Whether the scope is counted. */
+  has(filter: IndexFilter): boolean;
+  /** @param rows  every turn and node of the scope; read only where it is not counted yet */
+  in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<DocumentFrequencies>;
+  add(row: CountedRow): void;
+  remove(row: CountedRow): void;
+  clear(): void;
+}
+
+/** The scopes asked last; a large one takes some megabytes. */
+const SCOPES = 6;
+const PIECES = 65_536;
+
+interface Scope extends DocumentFrequencies {
+  readonly filter: IndexFilter;
+  count(row: CountedRow, step: 1 | -1): void;
+}
+
+export function createTermCounts(): TermCounts {
+  const scopes = new Map<string, Promise<Scope>>();
+  const counted = new Map<string, Scope>();
+
+  function change(row: CountedRow, step: 1 | -1): void {
+    for (const scope of counted.values()) if (isIn(scope.filter, row)) scope.count(row, step);
+  }
+
+  async function count(key: string, filter: IndexFilter, rows: AsyncIterable<CountedRow>): Promise<Scope> {
+    const scope = createScope(filter);
+    for await (const row of rows) scope.count(row, 1);
+    counted.set(key, scope);
+    return scope;
+  }
+
+  return {
+    has: (filter) => counted.has(keyOf(filter)),
+    in(filter, rows) {
+      const key = keyOf(filter);
+      const known = scopes.get(key) ?? count(key, filter, rows());
+      scopes.delete(key);
+      scopes.set(key, known);
+      known.catch(() => scopes.delete(key));
+      for (const oldest of scopes.keys()) {
+        if (scopes.size <= SCOPES) break;
+        scopes.delete(oldest);
+        counted.delete(oldest);
+      }
+      return known;
+    },
+    add: (row) => change(row, 1),
+    remove: (row) => change(row, -1),
+    clear() {
+      scopes.clear();
+      counted.clear();
+    },
+  };
+}
+
+function createScope(filter: IndexFilter): Scope {
+  const terms = new Map<string, number>();
+  const pieces = new Uint32Array(PIECES);
+  let rows = 0;
+  let turns = 0;
+  return {
+    filter,
+    count(row, step) {
+      rows += step;
+      for (const term of new Set(row.tokens.split(' '))) {
+        const df = (terms.get(term) ?? 0) + step;
+        if (df > 0) terms.set(term, df);
+        else terms.delete(term);
+      }
+      if (row.kind === 'node') return;
+      turns += step;
+      for (const piece of row.pieces) pieces[piece] = Math.max(0, (pieces[piece] as number) + step);
+    },
+    ofTerms: (tokens) => new Map(tokens.map((token) => [token, idf(rows, terms.get(token) ?? 0)])),
+    ofPieces: (ids) => new Map(ids.map((id) => [id, idf(turns, pieces[id] ?? 0)])),
+  };
+}
+
+function keyOf({ project, sessionId }: IndexFilter): string {
+  return JSON.stringify([project, sessionId]);
+}
+
+function idf(rows: number, df: number): number {
+  return Math.log(1 + (rows - df + 0.5) / (df + 0.5));
+}
+
+function isIn({ project, sessionId }: IndexFilter, row: CountedRow): boolean {
+  return (project === undefined || project === row.project) && (sessionId === undefined || sessionId === row.sessionId);
+}

@@ -1,0 +1,31 @@
+/** A turn of a node, with what its window is made of. */
+export interface WindowedTurn {
+  readonly nodeId: string;
+  readonly turnId: string;
+  readonly before: readonly string[];
+  /** Space-separated. */
+  readonly tokens: string;
+}
+
+/** One long turn must not drown the others. */
+const HEAD_TOKENS = 300;
+
+/** For each turn its first words with those of the turns before it, as far as these are among `turns`. */
+export function windowsOf<T extends WindowedTurn>(turns: readonly T[]): Map<T, string> {
+  const heads = new Map(turns.map(({ turnId, tokens }) => [turnId, headOf(tokens)]));
+  return new Map(
+    turns.map((turn) => {
+      const earlier = turn.before.flatMap((turnId) => heads.get(turnId) || []);
+      return [turn, [headOf(turn.tokens), ...earlier].join(' ').trimStart()];
+    }),
+  );
+}
+
+function headOf(tokens: string): string {
+  let end = -1;
+  for (let words = 0; words < HEAD_TOKENS; words += 1) {
+    end = tokens.indexOf(' ', end + 1);
+    if (end < 0) return tokens;
+  }
+  return tokens.slice(0, end);
+}

@@ -1,0 +1,401 @@
+import { CometError } from '../../../common/errors.ts';
+import type { Embedder, Embedding } from '../../embeddings/embedder.ts';
+import { grouped } from '../../text/group-by.ts';
+import { tokenize } from '../../text/tokenizer.ts';
+import { tellsTime } from '../ranking/temporal-query.ts';
+import type { IndexRow } from '../search-index.ts';
+import { isIn, joinIds, type Kind, quoted, SHAPES, splitIds, type TableRecord } from './schema.ts';
+import { type RowTable, rowsIn } from './table.ts';
+import { keyOf, type Tables } from './tables.ts';
+import type { CountedRow, TermCounts } from './term-counts.ts';
+import { type WindowedTurn, windowsOf } from './windows.ts';
+
+/** Beyond this in a commit nothing gets faster, and the embedder holds that many texts. */
+const ROWS_PER_COMMIT = 500;
+const MAX_WAITING_ROWS = 5_000;
+/** A search reads the rows of each commit since the last optimization one by one. */
+const COMMITS_PER_OPTIMIZE = 16;
+/** Once nothing was written for so long, fewer commits are optimized too; sooner where many rows came at once. */
+const REST_MS = 30_000;
+const BULK_REST_MS = 1_000;
+const BULK_ROWS = 500;
+const COMMITS_PER_REOPEN = 500;
+/** Whole tool outputs of megabytes would only blur full text. */
+const MAX_TEXT_CHARS = 100_000;
+
+export interface IndexWriter {
+  /** @throws CometError `index_failed` when too much is waiting; the files still hold everything */
+  put(rows: readonly IndexRow[]): Promise<void>;
+  remove(nodeIds: readonly string[]): Promise<void>;
+  clear(): Promise<void>;
+  optimize(): Promise<void>;
+  /** Runs `work` while nothing is written. */
+  alone<T>(work: () => Promise<T>): Promise<T>;
+  /** Resolves when nothing is being written; never rejects. */
+  close(): Promise<void>;
+}
+
+export interface IndexWriterDeps {
+  readonly tables: Tables;
+  readonly embedder: Embedder;
+  readonly counts: TermCounts;
+  /** Keys of the projects of all indexed nodes. */
+  readonly projectOf: Map<string, string>;
+  readonly now: () => number;
+  /** Called when optimizing failed: searches only get slower. */
+  readonly report: (message: string) => void;
+  /** Called when rows were written without vectors: words find them, and the next start embeds them. */
+  readonly unembedded: (error: unknown) => void;
+  /** Resolves when the searches that run now have ended. */
+  readonly searchesSettled: () => Promise<unknown>;
+}
+
+interface Change {
+  readonly remove: readonly string[];
+  readonly rows: readonly IndexRow[];
+}
+
+interface Waiting extends Change {
+  readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** What a changed turn may change in the windows of others. */
+interface HeldTurn extends WindowedTurn {
+  readonly isNew: boolean;
+}
+
+/** Commits one after the other; changes that wait share a commit. */
+export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
+  const { tables, counts, projectOf, now, report } = deps;
+  let tail: Promise<void> = Promise.resolve();
+  let waiting: Waiting[] = [];
+  let waitingRows = 0;
+  let sinceReopen = 0;
+  /** Projects with rows that were deleted and may still be on disk. */
+  const dirty = new Set<string>();
+  let resting: NodeJS.Timeout | undefined;
+  let closed = false;
+
+  function alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = tail.then(work);
+    tail = result.then(
+      () => {},
+      () => {},
+    );
+    return result;
+  }
+
+  function enqueue(change: Change): Promise<void> {
+    waitingRows += change.rows.length;
+    return new Promise((resolve, reject) => {
+      waiting.push({ ...change, resolve, reject });
+      if (waiting.length === 1) void alone(writeWaiting);
+    });
+  }
+
+  async function writeWaiting(): Promise<void> {
+    const batch = waiting;
+    waiting = [];
+    try {
+      await write(joined(batch));
+      await maintain();
+      for (const { resolve } of batch) resolve();
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    } finally {
+      waitingRows -= batch.reduce((sum, { rows }) => sum + rows.length, 0);
+    }
+  }
+
+  async function write({ remove, rows }: Change): Promise<void> {
+    const embeddings = await embedded(rows, deps);
+    const removed = grouped(
+      remove.filter((nodeId) => projectOf.has(nodeId)),
+      (nodeId) => projectOf.get(nodeId) as string,
+    );
+    const added = grouped(rows, (row) => keyOf(row.project));
+    for (const key of new Set([...removed.keys(), ...added.keys()])) {
+      await writeProject(key, removed.get(key) ?? [], added.get(key) ?? [], embeddings);
+    }
+  }
+
+  /** Rows of nodes come last: their digests say that the rest is written. */
+  async function writeProject(
+    key: string,
+    removed: readonly string[],
+    added: readonly IndexRow[],
+    embeddings: ReadonlyMap<IndexRow, Embedding>,
+  ): Promise<void> {
+    const ofKind = (kind: Kind): IndexRow[] => added.filter((row) => row.kind === kind);
+    await writeTurns(key, removed, ofKind('turn'), embeddings);
+    for (const kind of ['fact', 'node'] as const) {
+      if (removed.length > 0) await removeRows(key, kind, removed);
+      const records = ofKind(kind).map((row) => recordOf(row, embeddings.get(row)));
+      await addRecords(key, kind, records);
+    }
+    for (const nodeId of removed) projectOf.delete(nodeId);
+    for (const { nodeId } of added) projectOf.set(nodeId, key);
+    for (const row of added) if (row.kind !== 'fact') counts.add(countedRow(row, tokensOf(row), embeddings.get(row)));
+    if (removed.length > 0) dirty.add(key);
+  }
+
+  async function removeRows(key: string, kind: 'fact' | 'node', nodeIds: readonly string[]): Promise<void> {
+    const table = await tables.find(key, kind);
+    if (table === null) return;
+    const where = isIn('node_id', nodeIds);
+    if (kind === 'node') await uncount(table, kind, key, where);
+    await table.remove(where);
+    sinceReopen += 1;
+  }
+
+  /** Also writes the windows again that hold words of turns that were added or removed. */
+  async function writeTurns(
+    key: string,
+    removed: readonly string[],
+    rows: readonly IndexRow[],
+    embeddings: ReadonlyMap<IndexRow, Embedding>,
+  ): Promise<void> {
+    const table = rows.length > 0 ? await tables.findOrCreate(key, 'turn') : await tables.find(key, 'turn');
+    if (table === null) return;
+    const sessions = new Set(rows.map(({ sessionId }) => sessionId));
+    for (const sessionId of await sessionsOf(table, removed)) sessions.add(sessionId);
+    if (sessions.size === 0) return;
+    const gone = new Set(removed);
+    const held = await heldTurns(table, [...sessions]);
+    const before = windowsOf(held);
+    const fresh = new Map(rows.map((row) => [heldTurnOf(row), row]));
+    const after = windowsOf([...held.filter(({ nodeId }) => !gone.has(nodeId)), ...fresh.keys()]);
+    const stale = [...after].filter(([turn, window]) => !turn.isNew && window !== before.get(turn));
+    const rewritten = await recordsOf(table, stale);
+    const deleted = [
+      ...(removed.length === 0 ? [] : [isIn('node_id', removed)]),
+      ...stale.map(([{ nodeId, turnId }]) => `(node_id = ${quoted(nodeId)} AND turn_id = ${quoted(turnId)})`),
+    ];
+    if (removed.length > 0) await uncount(table, 'turn', key, isIn('node_id', removed));
+    if (deleted.length > 0) await table.remove(deleted.join(' OR '));
+    const records = [...fresh].map(([turn, row]) => ({
+      ...recordOf(row, embeddings.get(row)),
+      window: after.get(turn) as string,
+    }));
+    await addRecords(key, 'turn', [...rewritten, ...records]);
+    if (stale.length > 0) dirty.add(key);
+  }
+
+  async function addRecords(key: string, kind: Kind, records: readonly TableRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    const table = await tables.findOrCreate(key, kind);
+    for (let at = 0; at < records.length; at += ROWS_PER_COMMIT) {
+      await table.add(records.slice(at, at + ROWS_PER_COMMIT));
+      sinceReopen += 1;
+    }
+  }
+
+  async function uncount(table: RowTable, kind: CountedRow['kind'], key: string, where: string): Promise<void> {
+    for await (const row of countedRows(table, kind, where)) counts.remove({ ...row, project: key });
+  }
+
+  /** What fails here costs speed, never rows. */
+  async function maintain(least = COMMITS_PER_OPTIMIZE): Promise<void> {
+    clearTimeout(resting);
+    try {
+      for (const table of tables.opened()) if (table.loose().commits >= least) await table.optimize(now());
+      if (sinceReopen >= COMMITS_PER_REOPEN) {
+        await tables.reopen();
+        sinceReopen = 0;
+      }
+    } catch (error) {
+      report(`the index could not be optimized: ${(error as Error).message.split('\n')[0]}`);
+    }
+    const loose = tables.opened().map((table) => table.loose());
+    if (closed || !loose.some(({ commits }) => commits > 0)) return;
+    const restMs = loose.some(({ rows }) => rows >= BULK_ROWS) ? BULK_REST_MS : REST_MS;
+    resting = setTimeout(() => void alone(() => maintain(1)), restMs).unref();
+  }
+
+  return {
+    put(rows) {
+      if (rows.length === 0) return Promise.resolve();
+      if (waitingRows > 0 && waitingRows + rows.length > MAX_WAITING_ROWS) {
+        return Promise.reject(new CometError('index_failed', 'too many rows wait for the index; it will be rebuilt'));
+      }
+      return enqueue({ remove: [...new Set(rows.map(({ nodeId }) => nodeId))], rows });
+    },
+    remove: (nodeIds) => enqueue({ remove: nodeIds, rows: [] }),
+    clear: () =>
+      alone(async () => {
+        for (const key of tables.keys()) await tables.drop(key);
+        projectOf.clear();
+        counts.clear();
+        dirty.clear();
+      }),
+    optimize: () =>
+      alone(async () => {
+        for (const key of dirty) {
+          for (const kind of Object.keys(SHAPES) as Kind[]) await tables.rewrite(key, kind, deps.searchesSettled);
+        }
+        dirty.clear();
+        for (const table of tables.opened()) if (table.loose().commits > 0) await table.optimize(now());
+      }),
+    alone,
+    async close() {
+      closed = true;
+      clearTimeout(resting);
+      await tail;
+    },
+  };
+}
+
+/** Later changes win: what is removed or put again is not written before. */
+function joined(batch: readonly Change[]): Change {
+  const removed = new Set<string>();
+  let rows: IndexRow[] = [];
+  for (const change of batch) {
+    const gone = new Set(change.remove);
+    for (const nodeId of gone) removed.add(nodeId);
+    rows = [...rows.filter(({ nodeId }) => !gone.has(nodeId)), ...change.rows];
+  }
+  return { remove: [...removed], rows };
+}
+
+async function sessionsOf(table: RowTable, nodeIds: readonly string[]): Promise<string[]> {
+  if (nodeIds.length === 0) return [];
+  const sessions: string[] = [];
+  for await (const batch of table.read(['session_id'], isIn('node_id', nodeIds))) {
+    for (const { session_id } of rowsIn<{ readonly session_id: string }>(batch)) sessions.push(session_id);
+  }
+  return sessions;
+}
+
+async function heldTurns(table: RowTable, sessionIds: readonly string[]): Promise<HeldTurn[]> {
+  const turns: HeldTurn[] = [];
+  const columns = ['node_id', 'turn_id', 'before', 'tokens'];
+  for await (const batch of table.read(columns, isIn('session_id', sessionIds))) {
+    for (const row of rowsIn<Readonly<Record<string, string>>>(batch)) {
+      const { node_id: nodeId = '', turn_id: turnId = '', before = '', tokens = '' } = row;
+      turns.push({ nodeId, turnId, before: splitIds(before), tokens, isNew: false });
+    }
+  }
+  return turns;
+}
+
+function heldTurnOf(row: IndexRow): HeldTurn {
+  const { nodeId, turnId, before } = row;
+  return { nodeId, turnId, before, tokens: tokensOf(row), isNew: true };
+}
+
+/** Whole rows, with other windows. */
+async function recordsOf(table: RowTable, turns: readonly (readonly [HeldTurn, string])[]): Promise<TableRecord[]> {
+  if (turns.length === 0) return [];
+  const windows = new Map(turns.map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, window]));
+  const { texts, words } = SHAPES.turn;
+  const columns = [
+    ...['node_id', 'session_id', 'origin', 'created_at_ms', 'timed', 'pieces', 'vector', 'script_vector'],
+    ...texts,
+    ...words,
+  ];
+  const records: TableRecord[] = [];
+  const turnIds = turns.map(([{ turnId }]) => turnId);
+  for await (const batch of table.read(columns, isIn('turn_id', turnIds))) {
+    for (const row of rowsIn<TableRecord>(batch)) {
+      const window = windows.get(`${row.node_id} ${row.turn_id}`);
+      if (window === undefined) continue;
+      const record = Object.fromEntries(columns.map((name) => [name, row[name]]));
+      const vectors = { vector: floatsOf(row.vector), script_vector: floatsOf(row.script_vector) };
+      records.push({ ...record, ...vectors, window });
+    }
+  }
+  return records;
+}
+
+function floatsOf(vector: unknown): Float32Array | null {
+  return vector === null || vector === undefined ? null : Float32Array.from(vector as Iterable<number>);
+}
+
+/** Turns or nodes as they are counted; `project` is left to the caller. */
+export async function* countedRows(
+  table: RowTable,
+  kind: CountedRow['kind'],
+  where: string | undefined,
+): AsyncGenerator<CountedRow> {
+  const columns = ['session_id', 'tokens', ...(kind === 'turn' ? ['pieces'] : [])];
+  for await (const batch of table.read(columns, where)) {
+    const [sessions, tokens, pieces] = columns.map((name) => batch.getChild(name));
+    for (let at = 0; at < batch.numRows; at += 1) {
+      yield {
+        kind,
+        project: '',
+        sessionId: sessions?.get(at) as string,
+        tokens: tokens?.get(at) as string,
+        pieces: new Uint16Array((pieces?.get(at) as Uint8Array | undefined)?.slice().buffer ?? new ArrayBuffer(0)),
+      };
+    }
+  }
+}
+
+function countedRow(row: IndexRow, tokens: string, embedding: Embedding | undefined): CountedRow {
+  const pieces = row.kind === 'turn' ? (embedding?.pieces ?? new Uint16Array(0)) : new Uint16Array(0);
+  return {
+    kind: row.kind as CountedRow['kind'],
+    project: keyOf(row.project),
+    sessionId: row.sessionId,
+    tokens,
+    pieces,
+  };
+}
+
+/** Without its embedding a node's digest is empty, so that the next start writes it again. */
+function recordOf(row: IndexRow, embedding: Embedding | undefined): TableRecord {
+  const pieces = embedding?.pieces ?? new Uint16Array(0);
+  const shared = {
+    node_id: row.nodeId,
+    session_id: row.sessionId,
+    origin: row.origin,
+    created_at_ms: row.atMs,
+    tokens: tokensOf(row),
+    vector: embedding?.vector ?? null,
+    script_vector: embedding?.scriptVector ?? null,
+  };
+  switch (row.kind) {
+    case 'turn':
+      return {
+        ...shared,
+        turn_id: row.turnId,
+        before: joinIds(row.before),
+        text: row.text.slice(0, MAX_TEXT_CHARS),
+        timed: tellsTime(row.text),
+        pieces: new Uint8Array(pieces.buffer, pieces.byteOffset, pieces.byteLength),
+      };
+    case 'node':
+      return { ...shared, digest: embedding === undefined ? '' : row.digest, trigger: tokenize(row.trigger).join(' ') };
+    case 'fact':
+      return { ...shared, sources: joinIds(row.sources) };
+  }
+}
+
+function tokensOf({ text }: IndexRow): string {
+  return tokenize(text.slice(0, MAX_TEXT_CHARS)).join(' ');
+}
+
+async function embedded(
+  rows: readonly IndexRow[],
+  { embedder, unembedded }: Pick<IndexWriterDeps, 'embedder' | 'unembedded'>,
+): Promise<ReadonlyMap<IndexRow, Embedding>> {
+  const found = new Map<IndexRow, Embedding>();
+  for (let at = 0; at < rows.length; at += ROWS_PER_COMMIT) {
+    const some = rows.slice(at, at + ROWS_PER_COMMIT);
+    let embeddings: readonly Embedding[];
+    try {
+      embeddings = await embedder.embed(some.map((row) => row.embedded));
+    } catch (error) {
+      unembedded(error);
+      continue;
+    }
+    if (embeddings.length !== some.length || embeddings.some(({ vector }) => vector.length !== embedder.dimensions)) {
+      // LanceDB would pad a short vector without a word.
+      throw new CometError('index_failed', `the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
+    }
+    for (const [nth, row] of some.entries()) found.set(row, embeddings[nth] as Embedding);
+  }
+  return found;
+}

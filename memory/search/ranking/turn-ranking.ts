@@ -1,0 +1,188 @@
+import { FACT_LANES, type Hit, type Lane, TURN_LANES } from '../search-index.ts';
+import { type CometRules, fuseAsComet, fuseByRank } from './rank-fusion.ts';
+import { asksWhen, dateAgreement, namedDate } from './temporal-query.ts';
+
+/** `score` adds scores divided by their lane's best, `rrf` reciprocal ranks; `comet` is CoMeT's form. */
+export type FusionMode = 'score' | 'rrf' | 'comet';
+
+/** What each part of a turn's score counts. */
+export interface TurnWeights {
+  readonly raw: number;
+  readonly meaning: number;
+  readonly entity: number;
+  /** Share of the turn before, and of the turn after, that a turn is lent; the greater one counts. */
+  readonly before: number;
+  readonly after: number;
+  readonly window: number;
+  /** The question names the turn's date. */
+  readonly date: number;
+  /** The question asks when, and the turn tells a time. */
+  readonly when: number;
+  readonly fact: number;
+  readonly factMeaning: number;
+  /** Words of the trigger of the turn's node. */
+  readonly trigger: number;
+}
+
+export interface TurnHit extends Hit {
+  readonly turnId: string;
+}
+
+export interface RankedTurn {
+  readonly hit: TurnHit;
+  /** About 0 to 1. */
+  readonly score: number;
+}
+
+export interface RankingRules {
+  readonly mode: FusionMode;
+  readonly weights: TurnWeights;
+  /** The k of reciprocal-rank fusion. */
+  readonly rrfK: number;
+  readonly comet: CometRules;
+  /** Hits asked of each lane: one with half as many or more may have left some out. */
+  readonly limit: number;
+}
+
+type BestScores = Readonly<Partial<Record<Lane, number>>>;
+
+/** A turn that the vector lane left out is at most as near as its last hit. */
+const LEFT_OUT_SHARE = 0.8;
+/** A window reaches back; the one that ends three turns later has the turn in its middle. */
+const WINDOW_AHEAD = 3;
+
+/** The lanes that the rules use. */
+export function lanesOfTurns({ mode, weights }: Pick<RankingRules, 'mode' | 'weights'>): Lane[] {
+  if (mode === 'comet') return ['raw', 'meaning', 'summary', 'trigger'];
+  if (mode === 'rrf') return ['raw', 'window', 'meaning', 'fact'];
+  return [...TURN_LANES, ...FACT_LANES, 'trigger' as const].filter((lane) => weights[lane] !== 0);
+}
+
+/** Every turn that a lane found, best first; ties by age, oldest first. */
+export function rankTurns(question: string, hits: readonly Hit[], rules: RankingRules): RankedTurn[] {
+  const turns = hits.filter((hit): hit is TurnHit => hit.turnId !== null);
+  const scores = scoresOf(question, hits, turns, rules);
+  return turns
+    .map((hit, at) => ({ hit, score: scores[at] as number }))
+    .sort((one, other) => other.score - one.score || byAge(one.hit, other.hit));
+}
+
+function scoresOf(question: string, hits: readonly Hit[], turns: readonly TurnHit[], rules: RankingRules): number[] {
+  switch (rules.mode) {
+    case 'score':
+      return addScores(question, turns, triggersOf(hits), rules);
+    case 'rrf':
+      return fuseByRank(turns, lanesOfTurns(rules), rules.rrfK);
+    case 'comet':
+      return fuseAsComet(hits, turns, rules.comet);
+  }
+}
+
+function byAge(one: TurnHit, other: TurnHit): number {
+  return one.atMs - other.atMs || compareText(one.turnId, other.turnId) || compareText(one.nodeId, other.nodeId);
+}
+
+function addScores(
+  question: string,
+  turns: readonly TurnHit[],
+  triggers: ReadonlyMap<string, number>,
+  rules: RankingRules,
+): number[] {
+  const { weights } = rules;
+  const best = bestScores(turns);
+  const own = ownScores(turns, best, rules);
+  const lent = lentScores(turns, own, weights);
+  const windows = windowScores(turns, best.window);
+  const date = namedDate(question);
+  const when = asksWhen(question);
+  const full = scaleOf(weights);
+  return turns.map(({ nodeId, turnId, atMs, tellsTime, lanes }, at) => {
+    let sum = (own[at] as number) + (lent[at] as number) + weights.window * (windows.get(turnId) ?? 0);
+    if (date !== null) sum += weights.date * dateAgreement(date, atMs);
+    if (when && tellsTime) sum += weights.when;
+    sum += weights.fact * share(lanes.fact?.score, best.fact);
+    sum += weights.factMeaning * Math.max(0, lanes.factMeaning?.score ?? 0);
+    sum += weights.trigger * (triggers.get(nodeId) ?? 0);
+    return Math.max(0, sum / full);
+  });
+}
+
+/** What the trigger of each node is worth, as a share of the best. */
+function triggersOf(hits: readonly Hit[]): ReadonlyMap<string, number> {
+  const scores = hits.flatMap(({ nodeId, lanes }) =>
+    lanes.trigger === undefined ? [] : [[nodeId, lanes.trigger.score] as const],
+  );
+  const best = Math.max(...scores.map(([, score]) => score));
+  return new Map(scores.map(([nodeId, score]) => [nodeId, score / best]));
+}
+
+function bestScores(turns: readonly TurnHit[]): BestScores {
+  const best: Partial<Record<Lane, number>> = {};
+  for (const { lanes } of turns) {
+    for (const lane of Object.keys(lanes) as Lane[]) {
+      best[lane] = Math.max(best[lane] ?? 0, lanes[lane]?.score ?? 0);
+    }
+  }
+  return best;
+}
+
+function ownScores(turns: readonly TurnHit[], best: BestScores, { weights, limit }: RankingRules): number[] {
+  const likenesses = turns.flatMap(({ lanes }) => lanes.meaning?.score ?? []);
+  const leftOut = likenesses.length < limit / 2 ? 0 : Math.min(...likenesses) * LEFT_OUT_SHARE;
+  return turns.map(
+    ({ lanes }) =>
+      weights.raw * share(lanes.raw?.score, best.raw) +
+      weights.meaning * (lanes.meaning?.score ?? leftOut) +
+      weights.entity * share(lanes.entity?.score, best.entity),
+  );
+}
+
+/** What a turn's neighbors lend it. */
+function lentScores(turns: readonly TurnHit[], own: readonly number[], weights: TurnWeights): number[] {
+  const best = new Map<string, number>();
+  for (const [at, { turnId }] of turns.entries()) {
+    best.set(turnId, Math.max(best.get(turnId) ?? 0, own[at] as number));
+  }
+  const following = new Map<string, number>();
+  for (const { turnId, before } of turns) {
+    const [previous] = before;
+    if (previous === undefined) continue;
+    following.set(previous, Math.max(following.get(previous) ?? 0, best.get(turnId) as number));
+  }
+  return turns.map(({ turnId, before: [previous = ''] }) =>
+    Math.max(weights.before * (best.get(previous) ?? 0), weights.after * (following.get(turnId) ?? 0)),
+  );
+}
+
+/** Of each turn the mean of its own window and of the one that has the turn in its middle, as shares of the best. */
+function windowScores(turns: readonly TurnHit[], best: number | undefined): ReadonlyMap<string, number> {
+  const own = new Map<string, number>();
+  const ahead = new Map<string, { readonly by: number; readonly worth: number }>();
+  for (const { turnId, before, lanes } of turns) {
+    if (lanes.window === undefined) continue;
+    const worth = share(lanes.window.score, best);
+    own.set(turnId, worth);
+    for (const [at, earlier] of before.slice(0, WINDOW_AHEAD).entries()) {
+      if ((ahead.get(earlier)?.by ?? 0) < at + 1) ahead.set(earlier, { by: at + 1, worth });
+    }
+  }
+  return new Map(
+    turns.map(({ turnId }) => {
+      const alone = own.get(turnId) ?? 0;
+      return [turnId, (alone + (ahead.get(turnId)?.worth ?? alone)) / 2];
+    }),
+  );
+}
+
+function share(score: number | undefined, best: number | undefined): number {
+  return score === undefined || !best ? 0 : score / best;
+}
+
+/** A turn that is best in every lane, and lent as much by its neighbor. */
+function scaleOf({ raw, meaning, entity, before, window }: TurnWeights): number {
+  return (raw + meaning + entity) * (1 + before) + window || 1;
+}
+
+export function compareText(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}

@@ -1,0 +1,100 @@
+import type { Origin } from '../../common/turn.ts';
+
+/** What is indexed: a row for each node, each turn and each fact; rows of turns and facts name their node. */
+export interface IndexRow {
+  readonly kind: 'node' | 'turn' | 'fact';
+  readonly nodeId: string;
+  /** The session in which a turn was said; on other rows the node's. */
+  readonly sessionId: string;
+  readonly project: string;
+  /** '' on other than turn rows. */
+  readonly turnId: string;
+  readonly origin: Origin;
+  /** When a turn was said; for a node or fact, when the first of its turns was. */
+  readonly atMs: number;
+  /** `contentDigest` of the node on its own row; '' on other rows. */
+  readonly digest: string;
+  /** What full text sees, before tokenizing. */
+  readonly text: string;
+  /** What the vector is made of. */
+  readonly embedded: string;
+  /** '' on other than node rows. */
+  readonly trigger: string;
+  /** Turns said right before this one in its session, nearest first, at most five. */
+  readonly before: readonly string[];
+  /** Turns that a fact rests on. */
+  readonly sources: readonly string[];
+}
+
+export interface IndexFilter {
+  readonly project?: string;
+  readonly sessionId?: string;
+}
+
+/** Lanes over turns: their words, their words with those of the five turns before, identifiers and names, vectors. */
+export const TURN_LANES = ['raw', 'window', 'entity', 'meaning'] as const;
+/** Lanes over facts, which lead to the turns that the facts rest on: words, vectors. */
+export const FACT_LANES = ['fact', 'factMeaning'] as const;
+/** Lanes over nodes: words of summary and tags, words of the trigger, vectors of the summary. */
+export const NODE_LANES = ['fts', 'trigger', 'summary'] as const;
+export type Lane = (typeof TURN_LANES | typeof FACT_LANES | typeof NODE_LANES)[number];
+
+/** Ranks start at 1. Scores are BM25 in lanes of words, cosines in lanes of vectors. */
+export interface LaneScore {
+  readonly rank: number;
+  readonly score: number;
+}
+
+/** A turn of a node, or a node by itself, that at least one lane found. */
+export interface Hit {
+  readonly nodeId: string;
+  /** Null where lanes of nodes found the node itself. */
+  readonly turnId: string | null;
+  readonly atMs: number;
+  /** The turn's text tells a time. */
+  readonly tellsTime: boolean;
+  /** See `IndexRow`. */
+  readonly before: readonly string[];
+  readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
+}
+
+export interface TurnWords {
+  readonly text: string;
+  readonly origin: Origin;
+}
+
+export interface IndexEntry {
+  readonly digest: string;
+  readonly turns: readonly string[];
+}
+
+/** An index for another embedder that is filled while the old one serves. */
+export interface Successor extends Pick<SearchIndex, 'entries' | 'put' | 'remove'> {
+  /** Call when it is complete: it serves from now on, and the old one is deleted. */
+  takeOver(): Promise<void>;
+}
+
+/** Finds turns and nodes. Everything in it can be rebuilt from the files. One writer. */
+export interface SearchIndex {
+  /** `Embedder.id` of the vectors that searches compare. */
+  embedderId(): string;
+  /** Null where none is needed. Writes to the index go to its successor too. */
+  successor?(): Successor | null;
+  /** Replaces all rows of the nodes that these rows belong to. A search sees them once this resolves. */
+  put(rows: readonly IndexRow[]): Promise<void>;
+  /** Removes every row of these nodes. */
+  remove(nodeIds: readonly string[]): Promise<void>;
+  /** Asks each lane for its best `limit` rows. The hits are in no order: see `ranking/`. */
+  search(query: string, filter: IndexFilter, limit: number, lanes: readonly Lane[]): Promise<readonly Hit[]>;
+  /** Texts of turns of these nodes by turn id; turns that are not indexed are left out. */
+  turnTexts(nodeIds: readonly string[], turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
+  /** Inverse document frequency, ln(1 + (N - df + .5) / (df + .5)), of each token over the filter's turns and nodes. */
+  termWeights(tokens: readonly string[], filter: IndexFilter): Promise<ReadonlyMap<string, number>>;
+  /** For each node its digest, '' where it must be written again, and its indexed turns. */
+  entries(): Promise<ReadonlyMap<string, IndexEntry>>;
+  size(): Promise<{ readonly nodes: number; readonly rows: number }>;
+  /** Merges commits. Nothing of what was removed or replaced stays on disk when this resolves. */
+  optimize(): Promise<void>;
+  clear(): Promise<void>;
+  close(): Promise<void>;
+}
