@@ -3,11 +3,10 @@ import { z } from 'zod';
 import { CometError } from '../common/errors.ts';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
-import { envEntries } from './claude-code/env-entries.ts';
-import { hookEntries } from './claude-code/hook-entries.ts';
+import { envEntries, hookEntries } from './claude-code/entries.ts';
 import type { EditKind, OwnValues } from './edit-kind.ts';
 import { EDITORS, type EditorName } from './editors/editors.ts';
-import { variableEntries } from './editors/variable-entries.ts';
+import { variableEntries } from './editors/entries.ts';
 import { isSameJson } from './json-text.ts';
 
 export type EditName = 'env' | 'hooks' | EditorName;

@@ -1,8 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import path from 'node:path';
 import { readCertificates } from './certificates.ts';
-import { type RunCommand, runCommand } from './run.ts';
-import { createTrustStore, type Removal, type TrustStore } from './trust-store.ts';
+import { createTrustStore, type Removal, type RunCommand, runCommand, type TrustStore } from './trust-store.ts';
 
 export interface DarwinTrustOptions {
   /** A private directory for the file that `remove-trusted-cert` reads. */

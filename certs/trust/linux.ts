@@ -2,8 +2,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { readFileIfPresent } from '../../common/files.ts';
 import { readFingerprints } from './certificates.ts';
-import { type Argv, runCommand } from './run.ts';
-import { createTrustStore, type Removal, type TrustStore } from './trust-store.ts';
+import { type Argv, createTrustStore, type Removal, runCommand, type TrustStore } from './trust-store.ts';
 
 export interface LinuxTrustOptions {
   /** `/`, or a directory with the same layout. */

@@ -1,6 +1,5 @@
 import { readFingerprints } from './certificates.ts';
-import { type RunCommand, runCommand } from './run.ts';
-import { createTrustStore, type TrustStore } from './trust-store.ts';
+import { createTrustStore, type RunCommand, runCommand, type TrustStore } from './trust-store.ts';
 
 export interface NssTrustOptions {
   /** An existing database, usually `~/.pki/nssdb`. */

@@ -4,7 +4,17 @@ import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import { readRoot } from './certificates.ts';
-import type { Argv, RunCommand } from './run.ts';
+
+/** A program and its arguments; never a line for a shell. */
+export type Argv = readonly string[];
+
+/** Returns the stdout of a command. @throws CometError `trust_failed` */
+export type RunCommand = (argv: Argv) => Promise<string>;
+
+export const runCommand: RunCommand = async (argv) => {
+  const runner = await import('../../common/run-process.ts');
+  return runner.runCommand(argv, { code: 'trust_failed', timeoutMs: 120_000 });
+};
 
 export interface TrustPlan {
   /** The exact commands, in order, as argument lists. */

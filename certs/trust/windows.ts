@@ -1,7 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import { readBase64Lines } from './certificates.ts';
-import { type Argv, type RunCommand, runCommand } from './run.ts';
-import { createTrustStore, type TrustStore } from './trust-store.ts';
+import { type Argv, createTrustStore, type RunCommand, runCommand, type TrustStore } from './trust-store.ts';
 
 export interface WindowsTrustOptions {
   readonly run?: RunCommand;

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { applyEdit, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
-import { HOOKS, type HookCommands, type HookEvent, ownHooks, removeHooks } from './hook-entries.ts';
+import { HOOKS, type HookCommands, type HookEvent, ownHooks, removeHooks } from './entries.ts';
 
 export interface HookState {
   readonly file: string;

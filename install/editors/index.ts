@@ -3,9 +3,9 @@ import type { HomePaths } from '../../common/paths.ts';
 import { applyEdit, findEdits, planEdit, undoEdit } from '../edit-file.ts';
 import type { Values } from '../edit-kind.ts';
 import { EDITORS, type EditorName } from './editors.ts';
-import { missingVariables } from './variable-entries.ts';
+import { missingVariables } from './entries.ts';
 
-export { VARIABLES_KEY } from './variable-entries.ts';
+export { VARIABLES_KEY } from './entries.ts';
 
 /**
  * Sets the variables in an editor's settings.

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, writeFile } from 'node:fs/promis
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type HomePaths, homeEntries, homePaths } from '../../../common/paths.ts';
-import { hookCommands } from '../../../install/claude-code/hook-entries.ts';
+import { hookCommands } from '../../../install/claude-code/entries.ts';
 import { findHookedFiles, installHooks, uninstallHooks } from '../../../install/claude-code/hooks.ts';
 import {
   editSettings,

@@ -7,7 +7,7 @@ import { issue } from '../../../certs/leaf.ts';
 import { createDarwinTrust } from '../../../certs/trust/darwin.ts';
 import { type MachineFacts, trustStores } from '../../../certs/trust/index.ts';
 import { nicknamesIn } from '../../../certs/trust/nss.ts';
-import type { Argv } from '../../../certs/trust/run.ts';
+import type { Argv } from '../../../certs/trust/trust-store.ts';
 import { createWindowsTrust } from '../../../certs/trust/windows.ts';
 
 let dir: string;

@@ -2,7 +2,7 @@ import { chmod, mkdir, readdir, readFile, stat, symlink, writeFile } from 'node:
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import { hookCommands } from '../../../../install/claude-code/hook-entries.ts';
+import { hookCommands } from '../../../../install/claude-code/entries.ts';
 import { inspectHooks, installHooks, uninstallHooks } from '../../../../install/claude-code/hooks.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 

@@ -5,7 +5,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import { hookCommands, ownHooks } from '../../../../install/claude-code/hook-entries.ts';
+import { hookCommands, ownHooks } from '../../../../install/claude-code/entries.ts';
 import { installHooks, uninstallHooks } from '../../../../install/claude-code/hooks.ts';
 import { editSettings, planSettings, revertSettings } from '../../../../install/claude-code/settings.ts';
 

@@ -1,13 +1,7 @@
 import fc from 'fast-check';
 import { parse } from 'jsonc-parser';
 import { describe, expect, it } from 'vitest';
-import {
-  HOOKS,
-  hookCommands,
-  hookEntries,
-  ownHooks,
-  removeHooks,
-} from '../../../../install/claude-code/hook-entries.ts';
+import { HOOKS, hookCommands, hookEntries, ownHooks, removeHooks } from '../../../../install/claude-code/entries.ts';
 
 const commands = hookCommands('/usr/bin/node', '/opt/comet-cc/dist/hooks', (text) => `'${text}'`);
 const moved = hookCommands('/opt/node', '/srv/comet-cc/dist/hooks', (text) => `"${text}"`);

@@ -1,7 +1,30 @@
 import { findNodeAtLocation, type JSONPath, type Node } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
 import type { EditKind, Values } from '../edit-kind.ts';
-import { parseWith, removeAt, setAt } from '../json-text.ts';
+import { parseWith, pruneAt, removeAt, restoreAt, setAt, valueAt } from '../json-text.ts';
+
+/** Variables under `env` of Claude Code's settings. */
+export const envEntries: EditKind = {
+  holdsToken: true,
+  isBackedUp: true,
+  add(text, values, file) {
+    parseWith(text, file, ['env'], 'object');
+    let edited = text;
+    for (const [name, value] of Object.entries(values)) {
+      if (valueAt(edited, ['env', name]) !== value) edited = setAt(edited, ['env', name], value);
+    }
+    return edited;
+  },
+  remove(text, own, before, file) {
+    parseWith(text, file, ['env'], 'object');
+    let edited = text;
+    for (const [name, values] of Object.entries(own)) {
+      if (values.some((value) => value === valueAt(edited, ['env', name])))
+        edited = restoreAt(edited, ['env', name], before);
+    }
+    return edited === text ? text : pruneAt(edited, ['env'], before);
+  },
+};
 
 /** Claude Code's events that comet-cc listens to, and the script that handles each. */
 export const HOOKS = {
