@@ -157,7 +157,7 @@ export interface NodeSimilarity {
   readonly tags: number;
 }
 
-/** How an embedder's cosines are read; made by `npm run bench:links`, see docs/LINKS.md. */
+/** Fitted per embedder; see `bench/results/links.md`. */
 interface LinkThresholds {
   readonly similarity: number;
   readonly words: number;

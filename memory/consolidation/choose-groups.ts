@@ -136,7 +136,7 @@ export interface ConsolidationRule extends Omit<MergeRule, 'sparesDrafts'> {
   readonly density: number;
 }
 
-/** How an embedder's vectors are read in a dream; made by `npm run bench:dream`, see docs/DREAM.md. */
+/** Fitted per embedder; see `bench/results/consolidation.md`. */
 interface ConsolidationThresholds {
   /** Cosine from which two nodes may say the same. */
   readonly same: number;
