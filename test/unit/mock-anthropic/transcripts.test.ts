@@ -13,7 +13,7 @@ import {
 } from '../../helpers/transcripts.ts';
 import { createJudge } from '../../mock-anthropic/index.ts';
 
-describe('generated conversations', () => {
+describe('generated conversations', { timeout: 30_000 }, () => {
   it('are never refused when nothing changes them', async () => {
     await fc.assert(
       fc.asyncProperty(conversationPlans(), async (plan) => {
@@ -74,7 +74,7 @@ describe('generated conversations', () => {
   });
 });
 
-describe('a damaged conversation is refused', () => {
+describe('a damaged conversation is refused', { timeout: 30_000 }, () => {
   const damages: Readonly<Record<string, (messages: Json[], at: number) => Json[] | null>> = {
     'a lost tool result': (messages) => without(messages, (message) => has(message, 'tool_result')),
     'a lost tool call': (messages) => without(messages, (message) => has(message, 'tool_use')),

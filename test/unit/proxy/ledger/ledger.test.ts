@@ -41,7 +41,7 @@ function expectNear(value: number, wanted: number, share: number): void {
   expect(Math.abs(value - wanted)).toBeLessThanOrEqual(share * Math.abs(wanted));
 }
 
-describe('the ledger', () => {
+describe('the ledger', { timeout: 30_000 }, () => {
   it('knows what the same conversation would have cost untouched, to a hundredth, over a long break and a restart', async () => {
     const story = codingSession(30, OPUS_4_8);
     const { steps, ledger } = await playBilled(story.plan, {

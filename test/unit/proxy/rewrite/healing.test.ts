@@ -21,7 +21,7 @@ afterAll(() => Promise.all(made.map((dir) => rm(dir, { recursive: true, force: t
 
 const text = (body: Buffer): string => body.toString('utf8');
 
-describe('a conversation whose plans are lost', () => {
+describe('a conversation whose plans are lost', { timeout: 30_000 }, () => {
   it('is refused nothing when they are gone after a restart, wherever that happens', async () => {
     let healed = 0;
     for (let at = 1; at < 40; at += 3) {

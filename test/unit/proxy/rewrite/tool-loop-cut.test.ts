@@ -90,7 +90,7 @@ function expectStablePrefix(before: Played | undefined, now: Played): void {
 const LOOP = { turns: 2, rounds: 30, bulk: 300 };
 const BINDING = ['claude-opus-5-5', 'claude-sonnet-5-5'];
 
-describe('cuts inside a tool loop', () => {
+describe('cuts inside a tool loop', { timeout: 30_000 }, () => {
   it('are refused nothing and keep instruction and newest rounds', async () => {
     let cuts = 0;
     await fc.assert(
