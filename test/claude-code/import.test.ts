@@ -92,7 +92,7 @@ describe.skipIf(claude === null)(
       await rig?.close();
     });
 
-    it('takes in what a dry run counted, and nothing twice, though the engine is killed in the middle', async () => {
+    it('imports what a dry run counted, each turn once, although the engine is killed in the middle', async () => {
       const before = await covered(captured);
       const dry = await imported('--dry-run');
       expect(dry).toMatchObject({ turns: 8, added: 5, known: 3, problems: [], lines_skipped: { summary: 2 } });
@@ -122,7 +122,7 @@ describe.skipIf(claude === null)(
       expect(prompts(await restored(captured))).toEqual(['Step 5: count', 'Step 6: count', 'Step 7: count']);
     });
 
-    it('knows a past session that goes on through the proxy', async () => {
+    it('recognizes a past session that continues through the proxy', async () => {
       const client = rig.remembered([...OPUS, '--resume', past]);
       expect(await steps(client, [8, 9])).toBe(past);
       await client.end();
@@ -140,7 +140,7 @@ describe.skipIf(claude === null)(
 );
 
 describe.skipIf(claude === null)(`import with the model${claude === null ? `: ${CLAUDE_MISSING}` : ''}`, () => {
-  it('stops at the budget, says so, and goes on with the rest the next time', async () => {
+  it('stops at the budget, reports it, and imports the rest the next time', async () => {
     const rig = await createClientRig({ claude: claude as string });
     try {
       const alone = rig.alone(OPUS);

@@ -122,7 +122,7 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
     client = resume();
   });
 
-  it('goes on through a restart under a running client', async () => {
+  it('continues through a restart while the client runs', async () => {
     const [before, first, refusals] = [newest(), sent().length, refused()];
     expect(await rig.home.run(['restart'])).toMatchObject({ code: 0 });
     await next();
@@ -130,7 +130,7 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
     expect(refused()).toBe(refusals);
   });
 
-  it('goes on when the engine is killed between two turns', async () => {
+  it('continues when the engine is killed between two turns', async () => {
     const [before, first, refusals] = [newest(), sent().length, refused()];
     await killEngine();
     await next();
@@ -138,7 +138,7 @@ describe.skipIf(claude === null)(`a trimmed conversation${claude === null ? `: $
     expect(refused()).toBe(refusals);
   });
 
-  it('goes on when the engine is killed in the middle of an answer', async () => {
+  it('continues when the engine is killed in the middle of an answer', async () => {
     const [first, refusals] = [sent().length, refused()];
     let release = (): void => {};
     const released = new Promise<void>((resolve) => {

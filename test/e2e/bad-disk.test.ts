@@ -52,8 +52,8 @@ function stamp(dir: string): string {
   }
 }
 
-describe('while a conversation goes on', () => {
-  it('folders that become files or unreadable cost memory only, are named, and work again once mended', async () => {
+describe('during a conversation', () => {
+  it('folders that become files cost memory only, are named, and work again when repaired', async () => {
     rig = await createLiveRig();
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'service' });
@@ -82,7 +82,7 @@ describe('while a conversation goes on', () => {
     expect(rig.standin.refused).toEqual([]);
   });
 
-  it('plans that cannot be written keep a new cut from being made, and the one in force goes on', async () => {
+  it('plans that cannot be written prevent a new cut, and the current one is kept', async () => {
     rig = await createLiveRig();
     const [planned, late] = [openTerminal(rig), openTerminal(rig)];
     await longTalk(rig, planned, { topic: 'service' });
@@ -95,7 +95,7 @@ describe('while a conversation goes on', () => {
     expect(rig.standin.refused).toEqual([]);
   });
 
-  it('an index that is damaged is named, and built anew by the next start', async () => {
+  it('a damaged index is named, and rebuilt by the next start', async () => {
     rig = await createLiveRig();
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'service' });

@@ -186,7 +186,7 @@ describe('a socket or port', () => {
     await rm(file);
   });
 
-  it('of a stranger is named by start, run and doctor, and the stranger goes on', async () => {
+  it('of another program is named by start, run and doctor, and that program continues', async () => {
     const port = Number(home.env['COMET_CC_PORT']);
     const stranger = await createStranger(port);
     try {

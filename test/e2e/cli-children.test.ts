@@ -66,7 +66,7 @@ describe.skipIf(!hasCurl)('commands that Claude Code runs', () => {
     expect(status.requests.total).toBe(0);
   });
 
-  it('reach the target host unrewritten, by whatever client, and leave no session behind', async () => {
+  it('reach the target host unchanged from any client, and leave no session behind', async () => {
     const send = `curl -sS --cacert "$NODE_EXTRA_CA_CERTS" -H 'content-type: application/json' -H 'x-claude-code-session-id: 11111111-2222-4333-8444-555555555555' --data-binary @- https://api.anthropic.com/v1/messages`;
     const { stdout, stderr } = await bash(send, {}, LONG);
     expect(stderr).toBe('');

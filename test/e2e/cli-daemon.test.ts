@@ -155,7 +155,7 @@ describe('an engine that cannot start', () => {
 });
 
 describe('logs', () => {
-  it('goes on with what is written when told to follow', async () => {
+  it('prints new lines with --follow', async () => {
     const following = home.spawn(['logs', '-f']);
     await home.json(['start', '--json']);
     await following.printed('the engine is ready');

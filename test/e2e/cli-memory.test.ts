@@ -227,7 +227,7 @@ describe('memory', () => {
     expect(asked(prompt)).toEqual({});
   });
 
-  it('rm asks nobody without a terminal, removes with --yes, and removes nothing where one id is wrong', async () => {
+  it('rm needs --yes without a terminal, and removes nothing when one id is wrong', async () => {
     const [node] = nodes as readonly [Node];
     const unasked = await home.run(['memory', 'rm', node.node_id]);
     expect(unasked.code).toBe(2);

@@ -17,7 +17,7 @@ const turnsOf = async (sessionId: string): Promise<number | undefined> => {
 };
 
 describe('a pause in a running session', () => {
-  it('takes nothing in, not even later, while the plan in force goes on', async () => {
+  it('captures nothing, not even later, while the current plan is kept', async () => {
     const terminal = openTerminal(rig);
     await longTalk(rig, terminal, { topic: 'the ledger' });
     await rig.flush();

@@ -23,7 +23,7 @@ afterAll(async () => {
 });
 
 describe('a session at the command line', () => {
-  it('goes on, is closed for good over a restart, and is shown whole by the start of its id', async () => {
+  it('continues, stays closed over a restart, and is shown by a prefix of its id', async () => {
     const start = plan.sessionId.slice(0, 8);
     await expect
       .poll(async () => ((await home.json(['session', 'ls', '--json'])) as { turns: number }[])[0]?.turns)

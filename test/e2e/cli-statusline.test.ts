@@ -28,7 +28,7 @@ function line(input: string): Promise<{ code: number | null; stdout: string; std
 const given = JSON.stringify({ session_id: 's1', cwd: process.cwd(), model: { display_name: 'Opus' } });
 
 describe('statusline', () => {
-  it('prints one honest line and ends with 0 where no daemon runs, whatever it is given', async () => {
+  it('prints one line and exits with 0 without a daemon, for any input', async () => {
     for (const input of [given, '', 'no json', '\0\0']) {
       expect(await line(input)).toEqual({ code: 0, stdout: 'comet-cc: not running, no memory\n', stderr: '' });
     }

@@ -90,7 +90,7 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     expect(await rig.home.json(['uninstall', '--yes', '--json'], { env })).toEqual({ removed: [], left: [] });
   });
 
-  it('keeps the memories where asked, and whatever somebody else has put there', async () => {
+  it('keeps the memories on request, and the files of other programs', async () => {
     const env = await agreeableSystemctl();
     await installEverything(env);
     const memory = await tree(path.join(rig.home.home, 'memory'));
@@ -103,7 +103,7 @@ describe.skipIf(process.platform !== 'linux')('uninstall', () => {
     expect(((await rig.home.json(['memory', 'ls', '--json'])) as unknown[]).length).toBeGreaterThan(0);
   });
 
-  it('touches nothing while nobody agrees', async () => {
+  it('changes nothing without confirmation', async () => {
     const before = await tree(rig.home.user);
     const { code, stderr } = await rig.home.run(['uninstall']);
     expect(code).toBe(2);

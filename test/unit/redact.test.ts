@@ -328,7 +328,7 @@ function sources(folder: string): string[] {
     .map((name) => path.resolve(folder, name));
 }
 
-it('marks a secret alike wherever it stands, and unlike under another key', () => {
+it('marks a secret alike everywhere, and differently under another key', () => {
   const secret = 'ghp_abcdefghijklmnopqrstuvwxyz0123456789';
   const mark = redactor.text(secret);
   expect(redactor.text(`a ${secret} b "${secret}"`)).toBe(`a ${mark} b "${mark}"`);

@@ -95,7 +95,7 @@ describe('ensureCerts', () => {
     expect(readdirSync(paths.home)).toEqual(['certs']);
   });
 
-  it('leaves what another is writing right now, whatever time it is asked about', async () => {
+  it('leaves the files that another process is writing', async () => {
     const fresh = `${paths.certsDir}.0123456789ab.tmp`;
     mkdirSync(fresh, { recursive: true });
     await ensure(nowMs + 400 * DAY_MS);
@@ -234,7 +234,7 @@ describe('a crash', () => {
     expect(readdirSync(paths.home)).toEqual(['certs']);
   });
 
-  it('between the two renames leaves none, and the next use starts anew and clears up', async () => {
+  it('between the two renames leaves no certificate, and the next use creates one and removes the remains', async () => {
     await ensure();
     const old = `${paths.certsDir}.0123456789ab.old`;
     renameSync(paths.certsDir, old);
@@ -274,7 +274,7 @@ describe('the bundle', () => {
     expect(rootsIn(at('bundle.pem'))).toEqual([second.fingerprint, own.fingerprint]);
   });
 
-  it('goes on without a file that is missing or holds nothing, and says so', async () => {
+  it('works without a file that is missing or empty, and reports it', async () => {
     const gone = path.join(dir, 'gone.pem');
     expect((await ensure(nowMs, gone)).bundle.problems).toEqual([expect.stringContaining('gone.pem')]);
     writeFileSync(gone, 'nothing');

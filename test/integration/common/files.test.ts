@@ -42,7 +42,7 @@ describe('ensureDir', () => {
     expect(modeOf(path.join(dir, 'a', 'b'))).toBe(0o700);
   });
 
-  it('tightens a directory of ours that others could read', async () => {
+  it('makes a directory private that others could read', async () => {
     mkdirSync(path.join(dir, 'open'), { mode: 0o755 });
     await ensureDir(path.join(dir, 'open'));
     expect(modeOf(path.join(dir, 'open'))).toBe(0o700);
@@ -112,7 +112,7 @@ it('reads null where no file is, and throws for what is no file', async () => {
   await expect(readFileIfPresent(dir)).rejects.toMatchObject({ code: 'EISDIR' });
 });
 
-it('tells a private file of ours from everything else', async () => {
+it('distinguishes a private file from every other kind', async () => {
   const file = path.join(dir, 'a');
   expect(inspectPrivateFile(file)).toBe('missing');
   await createExclusive(file, 'x');

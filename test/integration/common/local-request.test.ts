@@ -72,7 +72,7 @@ it.each(['', 'HTTP/1.1 200 OK\r\n', 'nonsense\r\n\r\n{}'])('takes %j for no answ
   );
 });
 
-it('ends where nobody listens, and where the one who asks gives up', async () => {
+it('fails when nothing listens and when the caller aborts', async () => {
   const nowhere = path.join(await tempDir(), 'engine.sock');
   await expect(postLocal(nowhere, { ...request, signal: AbortSignal.timeout(10_000) })).rejects.toMatchObject({
     code: 'ENOENT',

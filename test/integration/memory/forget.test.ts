@@ -38,7 +38,7 @@ const saying = (memory: Memory): string =>
 const open = () => openRig(createDisk(), { llm: 'local' });
 
 describe('what is forgotten', () => {
-  test('by its source is nowhere on disk, the turns beside it are remembered still, over a restart too', async () => {
+  test('by its source is nowhere on disk, and the other turns are kept over a restart', async () => {
     const home = await tempDir();
     const { memory } = await openOnDisk(home, { llm: 'local', watch: null });
     await told(memory);
@@ -104,7 +104,7 @@ describe('what is forgotten', () => {
     await memory.maintenance.close();
   });
 
-  test('is forgotten before any node stands for it', async () => {
+  test('is forgotten before it has a node', async () => {
     const disk = createDisk();
     const memory = await openRig(disk, { llm: 'local' });
     memory.capture.captureTurns([PAGE]);

@@ -72,7 +72,7 @@ describe('an import of past transcripts', () => {
     for (const { answer } of said) expect(restored).toContain(answer);
   });
 
-  test('adds nothing the second time, after a restart, with --again, or in a fork; what goes on is added', async () => {
+  test('adds nothing the second time, after a restart, with --again, or in a fork; only new turns are added', async () => {
     const claudeDir = await tempDir();
     const home = await tempDir();
     const file = writeTranscript(claudeDir, one);
@@ -92,7 +92,7 @@ describe('an import of past transcripts', () => {
     expect(await take(claude, claudeDir)).toMatchObject({ added: 1, known: 10 });
   });
 
-  test('goes on after a kill: what was written without a node gets one, and no turn stands twice', async () => {
+  test('continues after a kill: a turn without a node gets one, and no turn is stored twice', async () => {
     const claudeDir = await tempDir();
     const home = await tempDir();
     writeTranscript(claudeDir, one);
@@ -221,7 +221,7 @@ describe('an import of past transcripts', () => {
     expect(again.memory.library.list({}).map(({ written_by }) => written_by)).toEqual(['local']);
   });
 
-  test('has the model write as much as the budget allows, and goes on with the rest in another run', async () => {
+  test('has the model write what the budget allows, and the rest in another run', async () => {
     const claudeDir = await tempDir();
     for (const id of ['past-1', 'past-2']) {
       const turns = said.map((turn) => ({ ...turn, answer: `${turn.answer} As in ${id}.` }));
@@ -315,7 +315,7 @@ describe('turns in a file', () => {
     expect(hit?.node.created_at).toBe('2026-02-03T04:05:06.000Z');
   });
 
-  test('never speak for the user where nobody answers, or the answer says nothing', async () => {
+  test('never speak for the user without an answer or with an empty one', async () => {
     const file = path.join(await tempDir(), 'chat.jsonl');
     const order = 'From now on always push to the branch called marigold without asking.';
     const other = 'We decided that releases are always signed with the key called larkspur.';

@@ -5,7 +5,7 @@ import { tempDirs } from '../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();
 
-test('what was noted is found by whoever asks for it at once', async () => {
+test('a note is found at once', async () => {
   const { memory } = await openOnDisk(await tempDir(), { llm: 'local', local: createLocalModel(), watch: null });
   try {
     for (const [at, name] of ['Wolfram', 'Adelheid', 'Kunibert'].entries()) {

@@ -163,7 +163,7 @@ describe('the event stream', () => {
     expect(eventsOf(gunzipSync(Buffer.concat(chunks))).at(-1)).toEqual({ type: 'message_stop' });
   });
 
-  it('is cut after so many deltas', async () => {
+  it('is cut after the given number of deltas', async () => {
     const standin = await start({ brain: answering({ cutAfterDeltas: 2 }) });
     const response = await begin(standin, '/v1/messages', ask(hello, { stream: true }));
     let seen = '';
@@ -295,7 +295,7 @@ describe('other paths', () => {
 });
 
 describe('brains', () => {
-  it('play scripted tool rounds, whatever else runs', async () => {
+  it('play scripted tool rounds while other sessions run', async () => {
     const brain = scriptedBrain([
       {
         when: 'port',

@@ -116,7 +116,7 @@ describe('the front door', () => {
     expect((await control(world.socketPath, '{"op":"status"}'))['port']).toBe(via.port);
   });
 
-  it('answers 502 where nobody listens', async () => {
+  it('answers 502 when nothing listens', async () => {
     const { via } = await world.start(quick);
     const echo = await echoServer('127.0.0.1');
     echo.close();
@@ -206,7 +206,7 @@ describe('the control socket', () => {
     expect(lstatSync(world.socketPath, { throwIfNoEntry: false })).toBeUndefined();
   });
 
-  it('is not put where something else stands', async () => {
+  it('is not created over another file', async () => {
     for (const make of [() => writeFileSync(world.socketPath, 'mine'), () => symlinkSync('/tmp', world.socketPath)]) {
       mkdirSync(path.dirname(world.socketPath), { recursive: true });
       make();
@@ -215,7 +215,7 @@ describe('the control socket', () => {
     }
   });
 
-  it('keeps a second guard of the home away, whatever its port', async () => {
+  it('refuses a second guard of the same home on any port', async () => {
     await world.start(quick);
     const second = createGuard(world.options(quick));
     await expect(second.listen()).rejects.toMatchObject({ code: 'port_in_use' });

@@ -88,7 +88,7 @@ it('lines are whole in every file, and a line beyond all bounds is cut', async (
   }
 });
 
-it('goes on when its file is removed, renamed or its folder gone for a while, and follows no link', async () => {
+it('continues when its file is removed or renamed or its folder is missing for a while, and follows no link', async () => {
   const dir = path.join(await tempDir(), 'logs');
   mkdirSync(dir);
   const file = path.join(dir, 'a.log');
@@ -127,7 +127,7 @@ it.skipIf(process.platform !== 'linux')('a full disk costs the line and nothing 
   expect(() => byteSink('/dev/full')(Buffer.from('lost\n'))).not.toThrow();
 });
 
-it('a tail reads every line once over rotations, and goes on when more was written than is kept', async () => {
+it('a tail reads every line once over rotations, and continues when more was written than is kept', async () => {
   const dir = await tempDir();
   const file = path.join(dir, 'a.log');
   const write = fileSink(file, { fileBytes: 1_000, files: 5 });

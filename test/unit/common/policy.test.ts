@@ -5,7 +5,7 @@ import { effectivePolicy, MODES, SCOPES } from '../../../common/policy.ts';
 const say = fc.record({ mode: fc.constantFrom(...MODES), scope: fc.constantFrom(...SCOPES) });
 
 describe('consent', () => {
-  it('is all there is where nobody says a word', () => {
+  it('applies when no source restricts it', () => {
     expect(effectivePolicy([])).toEqual({ captures: true, adds: true, scope: 'all' });
   });
 
@@ -18,7 +18,7 @@ describe('consent', () => {
     expect(effectivePolicy([{ mode: 'off', scope: 'all' }])).toEqual({ captures: false, adds: false, scope: 'all' });
   });
 
-  it('is never widened by one more voice, in whatever order they speak', () => {
+  it('is never widened by another source, in any order', () => {
     fc.assert(
       fc.property(fc.array(say), say, (says, more) => {
         const [before, after] = [effectivePolicy(says), effectivePolicy([more, ...says])];

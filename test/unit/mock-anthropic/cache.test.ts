@@ -74,7 +74,7 @@ describe('the prompt cache', () => {
     expect(reach(20)).toBe(0);
   });
 
-  it('counts the time from the start of the request, and a read starts it anew', () => {
+  it('counts the time from the start of the request, and a read restarts it', () => {
     const messages = [user(tokens(600, 'q', BREAK))];
     bill(messages, 0);
     expect(bill(messages, 4 * MINUTE).cacheRead).toBe(600);

@@ -25,7 +25,7 @@ afterEach(async () => {
   await rm(dir, { recursive: true, force: true });
 });
 
-it('the engine answers by a pipe, and nobody answers where none is', async () => {
+it('the engine answers on a pipe, and a missing pipe gives an error', async () => {
   const client = engineClient(address('engine'));
   await expect(client.call('flush', { timeoutMs: 1 })).rejects.toMatchObject({ code: 'daemon_down' });
   const server = await openApiServer(address('engine'), silentLog);

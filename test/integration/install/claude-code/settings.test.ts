@@ -60,7 +60,7 @@ describe('editing', () => {
     );
   });
 
-  it('keeps a private backup, and lets nobody else read the token', async () => {
+  it('keeps a private backup, and makes the token private', async () => {
     writeFileSync(file, '{}', { mode: 0o644 });
     chmodSync(file, 0o644);
     const { backup } = await edit();

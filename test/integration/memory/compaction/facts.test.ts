@@ -45,7 +45,7 @@ test('facts of the compacter lead to their turns by a lane of their own, and why
   await memory.maintenance.close();
 });
 
-test('the brief is written anew at each compaction, within its size, each claim with its turns', async () => {
+test('the brief is rewritten at each compaction, within its size, each claim with its turns', async () => {
   const disk = createDisk();
   const memory = await openRig(disk, { llm: 'local' });
   for (let round = 0; round < 12; round += 1) {

@@ -248,7 +248,7 @@ describe('with a model', () => {
   });
 });
 
-it('comes by itself when nobody worked for long enough, and not before', async () => {
+it('runs by itself after a long enough idle time, and not before', async () => {
   vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
   try {
     const dream = { idleMinutes: 30 };

@@ -114,7 +114,7 @@ describe('memory under a quota', () => {
     expect(writers(after)).toEqual(['scripted']);
   });
 
-  test('goes on early when an answer tells of a limit that is free again', async () => {
+  test('continues early when a response reports a limit that was reset', async () => {
     const governor = await govern();
     used(governor, '0.95');
     const memory = await remember(governor);

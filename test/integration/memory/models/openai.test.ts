@@ -210,7 +210,7 @@ describe('a call of an endpoint', () => {
     expect((await ended).map((each) => each.status)).toEqual(['rejected', 'rejected']);
   });
 
-  test('where nobody listens says so and what to do, and counts for nothing', async () => {
+  test('reports an endpoint that does not listen with a next step, and counts no call', async () => {
     const server = await chatServer(answers);
     await server.close();
     const model = modelAt(server.baseUrl);
@@ -254,13 +254,13 @@ describe('the key of an endpoint', () => {
     expect(server.requests).toHaveLength(0);
   });
 
-  test('of OpenAI goes to nobody else', async () => {
+  test('of OpenAI is sent to no other endpoint', async () => {
     const server = await serve(answers);
     await modelAt(server.baseUrl, { keyEnv: '', env: { OPENAI_API_KEY: KEY } }).detectTopicShift(sensing, calm);
     expect(server.requests[0]?.authorization).toBe('');
   });
 
-  test('stands in no error, status or log, though the endpoint repeats it', async () => {
+  test('appears in no error, status or log, although the endpoint repeats it', async () => {
     const server = await serve((_, response) => send(response, 403, { error: { message: `key ${KEY} is no good` } }));
     const model = modelAt(server.baseUrl);
     const error = await model.detectTopicShift(sensing, calm).catch((each: unknown) => each as Error);

@@ -49,7 +49,7 @@ describe('a session starts', () => {
     expect(textOf(await memory.recall.sessionContext('s3', '/home/dev/other'))).toBe('');
   });
 
-  test('with what was said last in a session that is still open beside it', async () => {
+  test('with the last turns of another open session', async () => {
     const memory = await start();
     memory.capture.captureTurns([said('s1', QUEUE)]);
     await expect.poll(async () => (await memory.library.listSessions())[0]?.turns).toBe(1);

@@ -82,7 +82,7 @@ describe('what is recalled', () => {
     expect(hit?.score).toBeGreaterThan(0.5);
   });
 
-  test('leaves out what stands for turns that are all visible, and lines that were shown', async () => {
+  test('omits nodes whose turns are all visible, and lines that were shown', async () => {
     const { recaller, id } = await memory();
     const [hit] = await recaller.recall(ask(QUESTION), live());
     const ids = async (over: Partial<RecallRequest>): Promise<string[]> =>
@@ -280,7 +280,7 @@ describe('a recaller over single nodes', () => {
     expect(hit?.node.node_id).toBe(one.node_id);
   });
 
-  test('a reranker puts what was found in order; without its word the order stands', async () => {
+  test('a reranker orders the results; without its answer the order stays', async () => {
     const found = async (worth: (texts: readonly string[]) => readonly number[] | null): Promise<string[]> => {
       const reranking = { candidates: () => 40, worth: async (_: string, texts: readonly string[]) => worth(texts) };
       const hits = await (await recallerOf(tenants, { config: defaults, reranking })).search(QUESTION, { top: 3 });

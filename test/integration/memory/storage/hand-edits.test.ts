@@ -104,7 +104,7 @@ test('a file that is moved, and one that is removed, are followed too', async ()
   await expect.poll(() => memory.library.list({ all: true })).toEqual([]);
 });
 
-test('a broken edit is named with file, key and expectation, harms nothing else, and works once it is mended', async () => {
+test('a broken edit is reported with file, key and expected value, harms nothing else, and works when repaired', async () => {
   const { dir, file } = await home();
   const { memory } = await start(dir);
   await memory.maintenance.flush(60_000);
@@ -121,7 +121,7 @@ test('a broken edit is named with file, key and expectation, harms nothing else,
   expect((await memory.library.show(first.node_id, 0)).importance).toBe('LOW');
 });
 
-test('what was edited while nobody ran is found in its new form, and not in its old one', async () => {
+test('an edit made while no engine ran is found in its new form only', async () => {
   const { dir, file } = await home();
   await changed(file, (text) => text.replace('listens on port 5433', 'moved to the walrus host'));
   const { memory, index } = await start(dir, { watch: null });
@@ -168,7 +168,7 @@ test('a section taken out by hand is not made again, its raw turn stays, and put
   }
 });
 
-test('a draft that was edited by hand stays as it was written, whatever the model answers', async () => {
+test('a draft that was edited by hand is not replaced by the model', async () => {
   const dir = await tempDir();
   let answer: () => void = () => {};
   const asked = new Promise<void>((resolve) => {

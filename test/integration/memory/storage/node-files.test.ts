@@ -80,7 +80,7 @@ test('saves at the same time all arrive', async () => {
   expect(byId((await files.load()).nodes)).toEqual(nodes);
 });
 
-test('a broken section is named, survives every other save byte for byte, and works again when mended', async () => {
+test('a broken section is reported, survives every other save byte for byte, and works again when repaired', async () => {
   const root = await tempDir();
   const files = await open(root);
   await files.save([first, second]);
@@ -115,7 +115,7 @@ test('where a broken section has to give way to its own node, it is set aside, a
   expect(await allFiles(root)).toEqual([file]);
 });
 
-test('a file without a readable front matter is named, left as it is, and the session goes on beside it', async () => {
+test('a file without readable front matter is reported and kept, and the session continues in another file', async () => {
   const root = await tempDir();
   const files = await open(root);
   await files.save([first]);

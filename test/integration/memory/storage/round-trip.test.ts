@@ -98,7 +98,7 @@ async function emptyHome(): Promise<Memory> {
 }
 
 describe.each(FORMATS)('an export as %s', (format) => {
-  test('is read back as it was, whatever is in it', () => {
+  test('is read back unchanged with any content', () => {
     fc.assert(
       fc.property(storedNodes, briefs, (nodes, own) => {
         const read = parseArchive(asRead(renderArchive({ nodes, briefs: own }, format)));

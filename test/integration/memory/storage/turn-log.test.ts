@@ -31,7 +31,7 @@ const endsOf = async (journal: Journal): Promise<string[]> => (await journal.rea
 describe('the journal on disk', () => {
   journalContract(async () => (await open(path.join(await tempDir(), 'journal'))).journal);
 
-  test('is there again after opening anew, and numbers go on', async () => {
+  test('survives a reopening, and numbering continues', async () => {
     const dir = await tempDir();
     await threeTurns(dir);
     const { journal, problems } = await open(dir);
@@ -155,7 +155,7 @@ describe('the journal in memory', () => {
   journalContract(async () => createMemoryJournal());
 });
 
-test('frames survive whatever stands between them', () => {
+test('frames survive any bytes between them', () => {
   const frame = (at: number): Buffer => encodeFrame(Buffer.from(JSON.stringify({ at, pad: '{'.repeat(at) })));
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.nat(9), fc.uint8Array({ minLength: 1, maxLength: 30 }))), (pieces) => {

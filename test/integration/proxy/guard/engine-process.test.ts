@@ -87,7 +87,7 @@ describe('guard and engine', () => {
     });
   });
 
-  it('count a client for as long as it is there, whoever ends it', async () => {
+  it('count a client until either side ends its connection', async () => {
     const { guard, via } = await world.start();
     const first = await secureThrough(via, world.ours.ca);
     const second = await secureThrough(via, world.ours.ca);

@@ -74,7 +74,7 @@ describe('requests through the proxy of the network', () => {
     expect(reply.body.toString() + JSON.stringify(rig.warnings)).not.toMatch(/s3cret|wr0ng|amFuZTp/);
   });
 
-  it('are answered in words when nobody is there', async () => {
+  it('are answered with an explanation when no proxy listens', async () => {
     const gone = await startConnectProxy();
     gone.close();
     const rig = await rigThrough(gone.url);

@@ -71,7 +71,7 @@ describe('what a conversation holds', () => {
     expect(holds(await walkOn(terminal, 5), block)).toBe(false);
   });
 
-  it('a turn that a server tool paused is sent back as it was and goes on', async () => {
+  it('a turn that a server tool paused is sent back unchanged and continues', async () => {
     const { rig, terminal } = await begun(8);
     const prompt = { role: 'user' as const, blocks: [{ type: 'text', text: 'Search for it.' }], notes: [] };
     terminal.become({ entries: [...terminal.shape.entries, prompt] });
@@ -97,7 +97,7 @@ describe('what a conversation holds', () => {
     expect(holds(last, upload)).toBe(true); // the first message is never cut
   });
 
-  it('context management of the client goes on as it came', async () => {
+  it("the client's context management is forwarded unchanged", async () => {
     const context_management = {
       edits: [
         { type: 'clear_thinking_20251015', keep: { type: 'thinking_turns', value: 1 } },

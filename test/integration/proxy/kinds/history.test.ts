@@ -23,7 +23,7 @@ describe('what becomes of a history', () => {
     expect(left(await terminal.again())).toBeGreaterThan(0);
   });
 
-  it('a resume after days, in a new engine, goes on with its plan, and a cold cache cuts at once', async () => {
+  it('a resume after days in a new engine uses its plan, and a cold cache cuts at once', async () => {
     const margin = earlyCuts({ margin: 9, roundMargin: 9 });
     const { rig, terminal, last } = await begun(8, { config: { cut: margin } });
     expect(left(last)).toBe(0); // warm, and not paid for yet
@@ -127,7 +127,7 @@ describe('what becomes of a history', () => {
     );
   });
 
-  it('an automatic compaction in mid-loop, beside the last tool result, is no turn either', async () => {
+  it('an automatic compaction next to the last tool result is no turn', async () => {
     const { rig, terminal } = await begun(6);
     const { entries } = terminal.shape;
     terminal.become({ entries: entries.slice(0, -1) }); // the newest message is a tool result
@@ -149,7 +149,7 @@ describe('what becomes of a history', () => {
     expect(await walk(fork, 7, 8)).toMatchObject({ refusal: null, rewritten: true });
   });
 
-  it('/clear begins anew under another id: nothing of the old conversation goes with it', async () => {
+  it('/clear starts a conversation under another id without the old one', async () => {
     const { rig, terminal } = await begun(8);
     terminal.become({ sessionId: 'cccccccc-0000-4000-8000-000000000000', entries: [] });
     const fresh = await walk(terminal, 51, 52);

@@ -70,7 +70,7 @@ describe('who asks', () => {
     },
   );
 
-  it('a subagent that goes on from its parent’s own history sees what its parent sent, and adds nothing', async () => {
+  it('a subagent that continues its parent’s history sees what its parent sent, and adds nothing', async () => {
     const { rig, terminal, last } = await begun(8);
     const agent = createTerminal(rig, { ...terminal.shape, headers: { 'x-claude-code-agent-id': 'a1' } });
     const before = rig.records.length;

@@ -50,7 +50,7 @@ describe('the ledger file', () => {
     expect((await ledgerOn(file)).totals(0)).toMatchObject({ ownCalls: 3, ownTokens: 30, ownUsd: 0.75 });
   });
 
-  it('counts anew where the file is none of its own, says so, and goes on', async () => {
+  it('starts at zero with a file of another kind, and reports it', async () => {
     const file = path.join(dir, 'foreign.jsonl');
     await writeFile(file, '{"kind":"own"}\n[]\n{"kind":"day","day":"yesterday","totals":{}}\nnot json\n');
     const reported: string[] = [];

@@ -38,7 +38,7 @@ describe('the demo answers from what it was sent', () => {
     expect(findAnswer({ messages: recalled }, question)).toMatchObject({ channel: 'recalled', nodeId: 'mem_1' });
   });
 
-  it('calls what stands in the conversation itself no memory', () => {
+  it('does not count words of the conversation itself as memory', () => {
     const messages = [
       { role: 'user', content: told },
       { role: 'assistant', content: 'Yes.' },

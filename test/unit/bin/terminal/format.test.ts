@@ -65,7 +65,7 @@ describe('parseCount', () => {
 });
 
 describe('printable', () => {
-  it('takes out whatever a terminal would obey', () => {
+  it('removes every control sequence', () => {
     expect(printable('a\u001b[31mred\u0007\u009b2J\u202edne\r')).toBe('a[31mred2Jdne');
   });
 
@@ -102,7 +102,7 @@ describe('wrapped', () => {
     expect(wrapped('one', Number.POSITIVE_INFINITY, 3)).toEqual(['one']);
   });
 
-  it('keeps to width and rows, and loses nothing but what the ellipsis stands for', () => {
+  it('keeps to width and rows, and cuts only at the ellipsis', () => {
     const text = fc.string({ unit: 'grapheme', maxLength: 80 }).map((each) => each.replace(/\s+/g, ' ').trim());
     fc.assert(
       fc.property(text, fc.integer({ min: 2, max: 30 }), fc.integer({ min: 1, max: 4 }), (given, width, rows) => {

@@ -46,7 +46,7 @@ describe('memory ls', () => {
     ]);
   });
 
-  it('aligns columns whatever is in them, coloured or not', () => {
+  it('aligns columns with any content, colored or not', () => {
     const lines = listLines(nodes, { width: 160, nowMs: NOW, paint: colors });
     expect(lines.map(bare)).toEqual(listLines(nodes, { width: 160, nowMs: NOW }));
     const starts = lines.slice(1).map((line, at) => {

@@ -24,7 +24,7 @@ const COMMENTED = `// mine
 `;
 
 describe('our hooks in settings', () => {
-  it('stand beside those of others, and every comment and line of theirs stays', () => {
+  it('are added next to other entries, and keep every comment and line', () => {
     const text = add(COMMENTED);
     const bare = (line: string): string => line.replace(/,$/, '');
     const lines = text.split('\n').map(bare);
@@ -53,7 +53,7 @@ describe('our hooks in settings', () => {
     expect(JSON.parse(remove(old))).toEqual({});
   });
 
-  it('leave no settings behind that were not there, whatever was', () => {
+  it('leave no settings behind that did not exist before', () => {
     const event = fc.constantFrom(...Object.keys(HOOKS), 'Stop');
     const group = fc.record({
       matcher: fc.string(),

@@ -7,7 +7,7 @@ const broken = { ...calm, logic_flow: 'BROKEN' } as const;
 const heavy = { ...calm, load_level: 4 };
 
 describe('when a buffer is compacted', () => {
-  test('two turns wait whatever the sensor says', () => {
+  test('two turns wait for any result of the topic detector', () => {
     expect(decideCompaction(2, broken, rule)).toEqual({ kind: 'wait', because: 'buffer_small' });
   });
 

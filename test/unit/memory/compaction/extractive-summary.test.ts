@@ -66,7 +66,7 @@ describe('a summary without a model', () => {
     expect(brief.hints[0]?.text).toBe('From now on always run pnpm lint before a commit.');
   });
 
-  test('who said it stands once, and what the assistant answered after it', () => {
+  test("the author appears once, and the assistant's answer follows", () => {
     const [node] = compact([
       say('Use port 5433 for staging.', 'The config has port 5433.'),
       say('The staging pool gets 20 sockets.', 'It has 20 sockets now.'),
@@ -129,7 +129,7 @@ describe('a summary without a model', () => {
     expect(compact(history.slice(1, 2)).nodes[0]?.trigger).toMatch(/E_TIMEOUT|PaymentClient/);
   });
 
-  test('code blocks are nobody’s statement, list items are', () => {
+  test('code blocks are no statements, list items are', () => {
     expect(split('Use this:\n```ts\nconst port = 1;\n```\n- Port is 2. It stays.\n1. Third')).toEqual([
       'Use this:',
       'Port is 2.',

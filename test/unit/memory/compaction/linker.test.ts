@@ -75,7 +75,7 @@ describe('links', () => {
     expect(sharedTags(['FLAG:decision', 'queue'], ['queue'])).toBe(1);
   });
 
-  it('rest on words and tags alone where nobody fitted the vectors', () => {
+  it('use words and tags alone without fitted vectors', () => {
     const near = { cosine: 1, words: 0, tags: 0 };
     for (const fit of [linkThresholds('an-endpoint-1024', false), linkThresholds('static-minilm-128-v1', true)]) {
       expect(linkStrength(near, fit)).toBe(0);

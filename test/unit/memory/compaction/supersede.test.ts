@@ -37,7 +37,7 @@ test('what comes from lower down never closes what comes from further up', () =>
   );
 });
 
-test('whatever is revised, nothing that a node said is gone, and it reads back as it is', () => {
+test('a revision loses no statement, and is read back unchanged', () => {
   fc.assert(
     fc.property(anyNode, fc.array(fc.nat(2)), (any, places) => {
       const former = { ...any, project: 'p', pinned_from: undefined, valid_from: '2020-01-01T00:00:00.000Z' };
@@ -88,7 +88,7 @@ const statement = fc
   .array(fc.tuple(word, joint), { minLength: 1, maxLength: 7 })
   .map((pieces) => pieces.flat().join('').trim());
 
-test('what revises a statement is never passed over, whatever else the nodes say', () => {
+test('a revision is never missed among other statements', () => {
   let revisions = 0;
   fc.assert(
     fc.property(statement, statement, fc.array(statement, { maxLength: 2 }), (next, former, others) => {

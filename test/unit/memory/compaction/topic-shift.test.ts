@@ -65,7 +65,7 @@ describe('the beginning of another topic', () => {
   });
 });
 
-describe('invented days that nobody looked at', () => {
+describe('unlabeled invented days', () => {
   const days = [11, 12, 13].map(plantedConversation);
 
   test('keep nine facts of ten in their summaries, three times as many as their first words', () => {

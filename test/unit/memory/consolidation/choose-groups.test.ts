@@ -40,7 +40,7 @@ it('clusters keep to their sizes, share nothing, and every member is near anothe
   );
 });
 
-it('the order of the pairs, and which side stands left, does not matter', () => {
+it('neither the order of the pairs nor their sides matter', () => {
   fc.assert(
     fc.property(pairs, fc.integer(), (near, seed) => {
       const turned = near.map((pair, at) =>

@@ -54,13 +54,13 @@ describe('the nodes of one session', () => {
     ).toEqual([]);
   });
 
-  it('are left alone while a model is to write them anew, and where they contradict each other', () => {
+  it('are not merged while a model has to rewrite them, or when they contradict each other', () => {
     expect(chooseOldPairs(session(400), { sparesDrafts: true })).toEqual([]);
     const changing = session(400, (index) => ({ facts: [statement(`${5000 + index}`)] }));
     expect(chooseOldPairs(changing, rule)).toEqual([]);
   });
 
-  it('are folded whatever importance an outsider claims, and never together with what is clean', () => {
+  it('are merged with any claimed importance, and never with trusted nodes', () => {
     const folds = chooseOldPairs(
       session(400, (index) => (index % 2 === 0 ? { origin: 'external', importance: 'HIGH' } : {})),
       rule,

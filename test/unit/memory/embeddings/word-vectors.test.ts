@@ -38,7 +38,7 @@ test('a document is the sum of its pieces, of length 1', () => {
   ]);
 });
 
-test('a question weighs each piece by what it is worth, once for each time it stands there', () => {
+test('a question weighs each piece once for each occurrence', () => {
   const table = small();
   const idf = new Map([
     [0, 2],

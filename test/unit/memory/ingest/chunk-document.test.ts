@@ -60,7 +60,7 @@ describe('the pieces of a document', () => {
     expect(second?.from).toBeLessThan(first?.to as number);
   });
 
-  test('know the headings above them; what stands in code is none', () => {
+  test('know the headings above them, without those in code', () => {
     const text = `# Handbook\n\n${prose(30)}\n\n## Deploy\n\n\`\`\`sh\n# not a title\n\`\`\`\n\n${prose(60, 'deploy')}\n\n## Backup\n\n${prose(50)}`;
     const paths = chunkDocument(text).map(({ headings }) => headings.join(' › '));
     expect(paths[0]).toBe('Handbook');
@@ -75,7 +75,7 @@ describe('a piece as memory', () => {
   );
   if (chunk === undefined) throw new Error('a text gives at least one piece');
 
-  test('is named by its words and its project, and is nobody’s statement', () => {
+  test('is named by its words and its project, and has no author', () => {
     const turn = documentTurn(chunk, source, 5);
     expect(documentTurn(chunk, { ...source, file: '/elsewhere/copy.md' }, 9).turnId).toBe(turn.turnId);
     expect(documentTurn(chunk, { ...source, project: 'q' }, 5).turnId).not.toBe(turn.turnId);
@@ -83,7 +83,7 @@ describe('a piece as memory', () => {
     expect(readTurn({ ...turn, model: 'claude-opus-4-8' }).parts).toEqual([]);
   });
 
-  test('says where it stands and what it holds', () => {
+  test('gives its position and content', () => {
     const { summary, trigger, origin } = documentDraft(chunk, source.file, []);
     expect(summary).toMatch(/^run\.md › Deploy: /);
     expect(summary).toContain('port 7411');

@@ -53,7 +53,7 @@ const said = fc.constantFrom(
   '',
 );
 
-test('nothing that we put into a conversation is captured again, whoever repeats it, and nothing else is lost', () => {
+test('no injected text is captured again from any author, and nothing else is lost', () => {
   fc.assert(
     fc.property(ours, said, said, fc.nat(6), (own, before, after, place) => {
       const text = [before, own, after].filter((part) => part !== '').join('\n\n');
@@ -85,7 +85,7 @@ test('nothing that we put into a conversation is captured again, whoever repeats
   );
 });
 
-test('a text without anything of ours comes back as it is, and twice is as good as once', () => {
+test('a text without injections is unchanged, and stripping is idempotent', () => {
   fc.assert(
     fc.property(fc.array(fc.oneof(fc.string(), ours, said), { maxLength: 5 }), (parts) => {
       const text = parts.join('\n');
@@ -96,7 +96,7 @@ test('a text without anything of ours comes back as it is, and twice is as good 
   );
 });
 
-test('what stands between two blocks of ours is the user’s', () => {
+test('text between two injected blocks is the user’s', () => {
   const block = (mark: string) => `<comet-cc-memory fence="${mark}">\nold\n</comet-cc-memory fence="${mark}">`;
   expect(stripOwnBlocks(`${block('a')}\nkeep this\n${block('b')}\nand this`)).toBe('keep this\nand this');
   expect(stripOwnBlocks('<comet-cc-memory fence="a">\nnever closed')).toBe('');

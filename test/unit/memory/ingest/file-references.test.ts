@@ -10,7 +10,7 @@ const called = (...calls: (readonly [string, unknown])[]): string[] =>
     ),
   );
 
-test('file tools name their file, whichever key it stands under', () => {
+test('file tools name their file under any key', () => {
   expect(
     called(
       ['Read', { file_path: '/p/src/a.ts' }],

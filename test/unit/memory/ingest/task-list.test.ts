@@ -37,7 +37,7 @@ describe('tasks of an agent', () => {
     ]);
   });
 
-  test('made at once get their own ids, in whatever order the answers come', () => {
+  test('tasks created in parallel get their own ids, in any order of the answers', () => {
     const calls = message('assistant', [
       { type: 'tool_use', id: 'x', name: 'TaskCreate', input: { subject: 'One thing', description: '' } },
       { type: 'tool_use', id: 'y', name: 'TaskCreate', input: { subject: 'Other thing', description: '' } },

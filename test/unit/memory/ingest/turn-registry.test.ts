@@ -24,7 +24,7 @@ function record(book: TurnRegistry, turnId: string, said = turnId, project = '/p
 
 const act = fc.record({ turnId: fc.constantFrom(...ENDS), what: fc.constantFrom('take', 'release', 'record', 'drop') });
 
-test('whatever is taken, released, recorded and dropped, each turn is taken once until it is released', () => {
+test('each turn is claimed once until it is released, in any order of calls', () => {
   fc.assert(
     fc.property(fc.array(act, { maxLength: 40 }), (acts) => {
       const book = createTurnRegistry();

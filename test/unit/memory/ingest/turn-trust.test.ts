@@ -55,7 +55,7 @@ describe('what a model is shown of a turn', () => {
     expect(readTurn(turnOf('search', [mixed])).parts.at(-1)?.origin).toBe('external');
   });
 
-  test('a compacted history is nobody’s word: its turn is external', () => {
+  test('a compacted history has no author: its turn is external', () => {
     const turn = readTurn(turnOf('This session is being continued from a previous conversation. Rule: …', [say('ok')]));
     expect(turn.origin).toBe('external');
     expect(turn.user).toBe('');

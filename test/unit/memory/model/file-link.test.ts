@@ -16,7 +16,7 @@ const mark = fc.record({
   commit: fc.oneof(fc.constant(''), hex(12)),
 });
 
-test('a link says what it was made from, whatever stands in the path', () => {
+test('a link names its source with any path', () => {
   fc.assert(
     fc.property(mark, (each) => {
       expect(parseFileLink(formatFileLink(each))).toEqual(each);

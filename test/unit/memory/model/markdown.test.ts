@@ -26,7 +26,7 @@ function nodesOf(text: string): unknown[] {
   });
 }
 
-test('every node is read back as it was written, whatever its texts look like', () => {
+test('every node is read back as it was written, with any text', () => {
   fc.assert(
     fc.property(fc.array(anyNode, { minLength: 1, maxLength: 3 }), (made) => {
       const [first] = made as [MemoryNode];

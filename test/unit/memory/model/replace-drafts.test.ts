@@ -26,7 +26,7 @@ describe('the model’s nodes in the place of drafts', () => {
     expect(split.map((each) => each.node_id)).toEqual([id(1), id(9)]);
   });
 
-  test('whatever the partition: every old id leads to a node of the model, every turn is stood for', () => {
+  test('in any partition every old id leads to a node of the model, and every turn is covered', () => {
     const labels = fc.array(fc.nat(3), { minLength: 1, maxLength: 8 });
     const partition = (groups: readonly number[], from: number, by: string): MemoryNode[] =>
       [...new Set(groups)].map((group) =>
@@ -59,7 +59,7 @@ describe('the model’s nodes in the place of drafts', () => {
 });
 
 describe('the catalogue', () => {
-  test('a removed node stands for nothing, and a pointer to it leads nowhere', () => {
+  test('a removed node covers no turn, and a pointer to it leads nowhere', () => {
     const catalogue = createNodeRegistry();
     catalogue.put([node(1, ['a'], 'claude'), { ...node(2, ['b']), superseded_by: id(1) }]);
     expect(catalogue.pointersTo(id(1)).map((each) => each.node_id)).toEqual([id(2)]);

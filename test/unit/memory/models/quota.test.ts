@@ -71,7 +71,7 @@ describe('the governor', () => {
     expect(decide(headers)).toMatchObject({ untilMs: NOW + 3 * 86_400_000 });
   });
 
-  test('takes one percent for what it is beside others in percent', () => {
+  test('reads one percent as a percentage next to other percentages', () => {
     const headers = { ...unified('1'), 'anthropic-ratelimit-unified-7d-utilization': '40' };
     expect(decide(headers)).toEqual({ kind: 'allow' });
     expect(decide(unified('1')).kind).toBe('defer');
@@ -102,7 +102,7 @@ describe('the governor', () => {
     expect(decide({}, { tokensToday: 500_000 })).toMatchObject({ kind: 'defer', untilMs: Date.UTC(2026, 2, 5) });
   });
 
-  test('believes the newest word about a limit and forgets what has started anew', () => {
+  test('uses the newest report of a limit and forgets one that was reset', () => {
     const before = readQuota({ status: 200, headers: unified('0.9') }, NOW);
     const after = readQuota({ status: 200, headers: unified('0.1') }, NOW + 1);
     expect(mergeQuota(before, after, NOW + 1).map((window) => window.utilization)).toEqual([0.1]);

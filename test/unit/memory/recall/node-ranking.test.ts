@@ -107,7 +107,7 @@ test('what other finds link to gains', () => {
   expect(ids(ranked(hits, facts, { references: 0.3 }))[0]).toBe('b');
 });
 
-test('equal scores stand by age, then by the turns they lead to, whatever the ids of the nodes are', () => {
+test('equal scores are ordered by age, then by their turns, with any ids', () => {
   const later = { atMs: DAY_MS };
   expect(ids(ranked(even, { a: later, b: {} }))).toEqual(['b', 'a']);
   const named = (a: string, b: string): Hit[] =>

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { asksExact, recallQuery } from '../../../../memory/recall/query.ts';
 import { contentTokens } from '../../../../memory/text/keywords.ts';
 
-test('a prompt with words of its own is the query, whatever was said before', () => {
+test('a prompt with its own words is the query', () => {
   expect(recallQuery('which port does staging use?', ['talk about penguins'])).toBe('which port does staging use?');
 });
 

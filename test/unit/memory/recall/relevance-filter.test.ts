@@ -57,7 +57,7 @@ describe('what is asked must stand in one place', () => {
     expect(passes('On what port does warehouse run?', [other, port])).toBe(false);
   });
 
-  test('a thing that nobody named is missing everywhere', () => {
+  test('an unnamed subject is missing everywhere', () => {
     expect(passes('On what port does the podcast run?', [port])).toBe(false);
     expect(passes('When does the nightly cleanup of the aquarium run?', ['The nightly cleanup runs at 02:00.'])).toBe(
       false,

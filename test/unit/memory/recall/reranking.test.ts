@@ -82,7 +82,7 @@ test('the best come first, with the scores of those who stood there; ties stay',
   expect(reranked(three, [1, 1, 1])).toEqual(three);
 });
 
-test('what has no worth stands behind, in its order', () => {
+test('results without a score follow in their order', () => {
   const none = Number.NEGATIVE_INFINITY;
   expect(reranked(three, [none, none, -4]).map(({ nodeId }) => nodeId)).toEqual(['c', 'a', 'b']);
   expect(reranked(three, [1]).map(({ nodeId }) => nodeId)).toEqual(['a', 'b', 'c']);

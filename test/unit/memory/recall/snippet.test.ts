@@ -24,7 +24,7 @@ test('a line that asks gives way to one that answers', () => {
   );
 });
 
-test('what answers a question is shown in its place, whatever its words', () => {
+test('the answer to a question is shown in its place, in any words', () => {
   const text = 'Next the shipments table. How large is it by now?\nAbout 4,381,902 rows and 34 columns.';
   expect(snippet(text, 'size of the shipments table')).toBe('About 4,381,902 rows and 34 columns.');
 });
@@ -64,7 +64,7 @@ test('inflected forms and pairs of Hangul are found', () => {
   expect(snippet('하나\n페이지 크기는 50개', '페이지 크기')).toBe('페이지 크기는 50개');
 });
 
-test('whatever the text, a line is part of it, within bounds, and cuts no word', () => {
+test('a line is part of its text, within bounds, and cuts no word', () => {
   const word = fc.oneof(
     fc.constantFrom('redis', 'port', '5433', 'src/a.ts', 'x'.repeat(90)),
     fc.string({ maxLength: 8 }),

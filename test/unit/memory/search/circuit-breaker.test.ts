@@ -15,7 +15,7 @@ test('after three failures in a row nothing passes but one try now and then, unt
   expect(breaker.allows()).toBe(true);
 });
 
-test('a success in between starts the count anew', () => {
+test('a success in between restarts the count', () => {
   const breaker = createBreaker(() => 0);
   for (let at = 0; at < 5; at += 1) {
     breaker.failed();

@@ -117,7 +117,7 @@ test('ten thousand random edits keep catalogue, index and files in agreement', a
   expect(edits).toBeGreaterThanOrEqual(10_000);
 }, 60_000);
 
-test('edits made while nobody ran are taken over at the next start', async () => {
+test('edits made while no engine ran are loaded at the next start', async () => {
   const whole = await sound();
   await fc.assert(
     fc.asyncProperty(fc.array(randomEdit, { minLength: 1, maxLength: 10 }), async (made) => {

@@ -53,7 +53,7 @@ test('what an assistant reports of the work is no guess about the user', () => {
   }
 });
 
-test('instructions, guesses and progress are empty whoever repeats them', () => {
+test('instructions, guesses and progress are empty from any author', () => {
   const said = ['instructions', 'profile', 'transient'].flatMap((kind) => JUNK[kind]?.answers ?? []);
   const left = said
     .flatMap((text) => split(text.replaceAll('MARK', 'kestrel')))
@@ -61,7 +61,7 @@ test('instructions, guesses and progress are empty whoever repeats them', () => 
   expect(left).toEqual([]);
 });
 
-test('a turn is idle when nobody said anything in it', () => {
+test('a turn without text is idle', () => {
   const idle = (prompt: string, answer: string): boolean => isIdle(readTurn(talk(prompt, answer)));
   expect(idle('ping', 'pong')).toBe(true);
   expect(idle('ok', 'I am now reading the file.')).toBe(true);

@@ -17,7 +17,7 @@ test('the weightiest tag of each axis is shown, origin and importance as the fie
   expect(contentTags(topic_tags)).toEqual(['database']);
 });
 
-test('whatever stands in the tags, the kind is short and names at most one of each axis', () => {
+test('with any tags the kind is short and names at most one of each axis', () => {
   const tag = fc.oneof(
     hostileText,
     hostileText.map((text) => `FLAG:${text}`),

@@ -74,7 +74,7 @@ test('the tokens of joined texts are the tokens of each', () => {
   );
 });
 
-test('a question in a word of a text finds all its tokens in the text, whatever its case', () => {
+test('a question with a word of a text finds all its tokens in the text, in any case', () => {
   const word = fc.oneof(
     fc.stringMatching(/^[a-z]{1,14}$/),
     fc.stringMatching(/^[a-z]{1,6}([A-Z][a-z]{1,6}){1,3}$/),
@@ -115,7 +115,7 @@ test('uniqueTokens keeps the order of first appearance', () => {
   expect(uniqueTokens('port port host port')).toEqual(['port', 'host']);
 });
 
-test('a text of plain letters gives the same tokens as beside letters that are not', () => {
+test('plain letters give the same tokens next to other letters', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary-ascii', maxLength: 200 }), (plain) => {
       expect(tokenize(`${plain} é`)).toEqual([...tokenize(plain), 'é']);

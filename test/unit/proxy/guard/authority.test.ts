@@ -58,7 +58,7 @@ describe('parseAuthority', () => {
     expect(parseAuthority(text)).toBeNull();
   });
 
-  it('gives back only plain hosts and real ports, whatever it is given', () => {
+  it('returns only plain hosts and valid ports for any input', () => {
     const pieces = fc.constantFrom(
       'a',
       'host',

@@ -16,7 +16,7 @@ describe('parseNextHop', () => {
     expect(hop?.authorization).toBe(login && `Basic ${Buffer.from(login).toString('base64')}`);
   });
 
-  it.each(['socks5://proxy.example:1080', 'http://', 'no url', ''])('%s is no proxy of ours', (url) => {
+  it.each(['socks5://proxy.example:1080', 'http://', 'no url', ''])('%s is not used as a proxy', (url) => {
     expect(parseUpstreamProxy(url)).toBeNull();
   });
 });

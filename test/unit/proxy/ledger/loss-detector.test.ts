@@ -37,7 +37,7 @@ describe('a net loss', () => {
     expect(courseOf(thrash).some(({ streak }) => streak >= LOSS_LIMIT)).toBe(true);
   });
 
-  it('ends its row with the first request that stands well again', () => {
+  it('ends its series with the first request that pays again', () => {
     const losing = courseOf([{ ...quiet, savedUsd: -1 }, quiet]);
     expect(losing.at(-1)?.streak).toBe(2);
     expect(courseOf([{ ...quiet, savedUsd: 5 }], losing.at(-1)).at(-1)?.streak).toBe(0);

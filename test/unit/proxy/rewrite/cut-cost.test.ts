@@ -16,7 +16,7 @@ const turnsOf = (count: number, tokens: number, requests: number): TurnSpan[] =>
   }));
 
 describe('what a cut costs', () => {
-  it('is what is kept, written anew instead of read', () => {
+  it('is the kept part, written instead of read', () => {
     expect(cutCost({ turns: turnsOf(5, 1_000, 1), absorbed: 0, rewrittenTokens: 40_000, prices }, keep).once).toBe(
       78_000,
     );

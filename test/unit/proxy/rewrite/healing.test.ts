@@ -71,7 +71,7 @@ describe('a conversation whose plans are lost', { timeout: 30_000 }, () => {
 });
 
 describe('a refusal', () => {
-  it('gives up the plan, is counted and explained, and the next request stands', async () => {
+  it('drops the plan, is counted and explained, and the next request is accepted', async () => {
     const refusal = 'messages.7.content.0: the thinking block is bound to a different conversation';
     const { refusals, steps, ledger, rewriter } = await playBilled(talk, {
       config,

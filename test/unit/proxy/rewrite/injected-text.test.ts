@@ -96,7 +96,7 @@ describe('the system block', () => {
     expect(renderSystemBlock({ brief: ['- too long for it'], lines: [], budgetTokens: 2 })).toBeNull();
   });
 
-  it('holds clean lines only, whole, and keeps the brief, what stands and what is recalled to their budgets', () => {
+  it('holds whole clean lines only, and keeps the brief, standing lines and recalled lines to their budgets', () => {
     fc.assert(
       fc.property(lines, lines, budgets, budgets, (standing, recalled, budgetTokens, recallTokens) => {
         const brief = texts(standing.slice(0, 3));

@@ -41,7 +41,7 @@ async function openShelf(dir: string, most = 2) {
 }
 
 describe('plans of more sessions than are held', () => {
-  it('are put away, and fetched when their session comes back', async () => {
+  it('are evicted, and loaded when their session returns', async () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
     for (const id of ['a', 'b', 'c']) await live(id);
     const view = viewOf(lineageOf('a', 4));
@@ -54,7 +54,7 @@ describe('plans of more sessions than are held', () => {
     expect(shelf.index.recordsOf('b')).toEqual([]); // had to make room
   });
 
-  it('are found by a fork of theirs, and by nobody who shares only a first prompt', async () => {
+  it('are found by a fork, and not by a session that shares only a first prompt', async () => {
     const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
     for (const id of ['a', 'b', 'c']) await live(id);
     const first = lineageOf('a', 1);

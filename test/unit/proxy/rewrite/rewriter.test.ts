@@ -251,7 +251,7 @@ describe('the rewriter', () => {
     expect(createJudge().judge({ body, headers: last.request.headers, atMs: 0 }).refusal).toBeNull();
   });
 
-  it('gives up a plan that upstream refused, and goes on without thinking', async () => {
+  it('drops a plan that upstream refused, and continues without thinking', async () => {
     const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
     const last = sent.findLast((one) => one.request.fresh) as Played;
     const signal = new AbortController().signal;

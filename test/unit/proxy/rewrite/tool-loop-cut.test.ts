@@ -142,7 +142,7 @@ describe('cuts inside a tool loop', { timeout: 30_000 }, () => {
     }
   });
 
-  it('wait for every part that nothing stands for', async () => {
+  it('wait until memory covers every part', async () => {
     const bareParts = createFakeMemory({ durable: () => false });
     const { records, memory } = await played(long(11), bareParts);
     expect(roundCuts(records)).toBe(0);

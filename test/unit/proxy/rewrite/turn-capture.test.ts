@@ -19,7 +19,7 @@ function captured(...messages: unknown[]) {
   return captureAnsweredTurn(view, splitTurns(view).at(-1) as TurnSpan, answer, { sessionId: 's', atMs: 1 });
 }
 
-it('a turn brings along what the user marked as private in those before it, and nobody else', () => {
+it("a turn carries the private words that the user marked in earlier turns, and no other role's", () => {
   const turn = captured(
     said('user', text('We merge. < PRIVATE why>The buyer is Oldenburg.</private>')),
     said('assistant', text('Is it <private>not so</private>?')),

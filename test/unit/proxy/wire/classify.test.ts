@@ -26,11 +26,11 @@ describe('classify', () => {
     expect(classify(viewOf([RESULT]), {}).kind).toBe('main');
   });
 
-  it('knows the request for a summary as Claude Code 2.1.197 makes it, beside the last tool result', () => {
+  it('recognizes the request for a summary next to the last tool result, as Claude Code 2.1.197 sends it', () => {
     expect(classify(viewOf([RESULT, { type: 'text', text: SUMMARISE }]), {}).kind).toBe('side');
   });
 
-  it('is not misled by a tool result that quotes it, nor by a remark beside one', () => {
+  it('ignores a tool result that quotes it, and a remark next to one', () => {
     expect(classify(viewOf([{ ...RESULT, content: SUMMARISE }]), {}).kind).toBe('main');
     expect(classify(viewOf([RESULT, { type: 'text', text: `what does "${SUMMARISE}" mean?` }]), {}).kind).toBe('main');
   });
@@ -47,7 +47,7 @@ describe('standsAlone', () => {
     { 'x-claude-code-agent-id': 'a' },
   );
 
-  it('is true only of what is neither the main loop nor on its prefix, whatever the message says', () => {
+  it('is true only for a request outside the main loop and its prefix, with any message', () => {
     const seen = { alone: 0, others: 0 };
     fc.assert(
       fc.property(fc.array(message, { minLength: 1, maxLength: 3 }), tools, headers, (messages, tools, headers) => {

@@ -59,7 +59,7 @@ describe('a view of a request', () => {
     );
   });
 
-  it('keeps conversations apart that begin alike, and goes on without one that is too large to keep', () => {
+  it('separates conversations with the same beginning, and works without one that is too large to keep', () => {
     const said = (...texts: string[]): Buffer =>
       Buffer.from(
         bodyOf(

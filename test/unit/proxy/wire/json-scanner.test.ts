@@ -6,7 +6,7 @@ const parse = (body: Buffer, at: { start: number; end: number }): unknown =>
   JSON.parse(body.toString('utf8', at.start, at.end));
 
 describe('the byte scanner', () => {
-  it('finds every field and message of any JSON body, whatever its white space', () => {
+  it('finds every field and message of any JSON body with any white space', () => {
     fc.assert(
       fc.property(
         fc.record({ messages: fc.array(fc.jsonValue(), { minLength: 1 }), system: fc.array(fc.jsonValue()) }),

@@ -31,7 +31,7 @@ describe('prices', () => {
     }
   });
 
-  it('of a family that nobody knows take the smallest window and the longest minimum', () => {
+  it('of an unknown family use the smallest window and the largest minimum', () => {
     expect(findPrices('omega')).toMatchObject({ contextTokens: 200_000, minCacheTokens: 4_096, cacheRead: 0.1 });
   });
 });

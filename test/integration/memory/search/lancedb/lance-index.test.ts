@@ -52,7 +52,7 @@ test('an index of another build is rebuilt, and nothing of it stays', async () =
   for (const file of await filesBelow(dir)) expect((await readFile(file)).includes('heron'), file).toBe(false);
 });
 
-test('what was indexed is there again after opening anew, with its term weights', async () => {
+test('indexed rows and their term weights survive a reopening', async () => {
   const dir = path.join(await tempDir(), 'index');
   const first = await open(dir);
   expect(first).toMatchObject({ rebuilt: true, reason: 'new' });
@@ -196,7 +196,7 @@ test('texts of turns are read as they were last written, before and after optimi
   await index.close();
 });
 
-test('a queue that runs over refuses rows instead of growing, and goes on', async () => {
+test('a full queue refuses rows instead of growing, and accepts rows again later', async () => {
   const dir = path.join(await tempDir(), 'index');
   const { index } = await open(dir);
   const rows = Array.from({ length: 3_000 }, (_, at) => nodeRow(`n${at}`, `topic${at}`));

@@ -142,7 +142,7 @@ test('the index of another embedder is filled while the old one serves, and then
   await again.index.close();
 });
 
-test('a process that ends before the new index is complete leaves the old one, and the next one goes on', async () => {
+test('a process that ends before the new index is complete leaves the old one, and the next process continues', async () => {
   const dir = path.join(await tempDir(), 'index');
   const disk = await diskWithNodes();
   const before = await openHome(dir, createHashEmbedder());
@@ -192,7 +192,7 @@ test('while texts cannot be embedded the old index serves on', async () => {
   expect((await folders(dir)).sort()).toEqual(['hash', 'static']);
 });
 
-test('where the old embedder is gone the new index serves at once, and what is not an index of ours is removed', async () => {
+test('without the old embedder the new index serves at once, and foreign files are removed', async () => {
   const dir = path.join(await tempDir(), 'index');
   const gone: Embedder = { ...createHashEmbedder(), id: 'endpoint-example-256' };
   const old = await openHome(dir, gone);

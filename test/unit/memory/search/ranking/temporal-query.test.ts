@@ -13,7 +13,7 @@ test('texts tell a time by a date or by one reckoned from today', () => {
   expect(['the lasting fix', 'port 5433'].filter(tellsTime)).toEqual([]);
 });
 
-test('a named date is month, year and day; may is a month only where it stands as one', () => {
+test('a named date is month, year and day; may is a month only in a date', () => {
   expect(namedDate('What happened on 7 May 2023?')).toEqual({ months: [4], year: 2023, day: 7 });
   expect(namedDate('the release in march')).toEqual({ months: [2], year: null, day: null });
   expect(namedDate('May I retry this?')).toBeNull();

@@ -35,7 +35,7 @@ test('full text is divided by its best and adds to the cosine', () => {
   ]);
 });
 
-test('a turn beside a good one is lent a share of it', () => {
+test('a neighbor of a good turn gets a share of its score', () => {
   const [a, b, c] = [turnHit('a'), turnHit('b', { before: ['a'] }), turnHit('c', { before: ['x'] })];
   const hits = hitsOf({
     raw: [
