@@ -5,10 +5,8 @@ import { split } from '../text/sentences.ts';
 const LEAST_SHARE = 0.6;
 
 /**
- * The origin of a text that a writer made while it was shown `shown`, naming `sources` (turn ids) as its ground.
- *
- * Verbatim words of the user are the user's. Else the lowest of the named sources, as long as the text really
- * rests on them; a text that does not could rest on anything the writer saw.
+ * Origin of a text whose writer saw the turns `shown` and cites `sources` (turn ids). Verbatim user text is the user's.
+ * Otherwise it is the lowest origin of the cited turns if their words support the text, else the lowest of all shown.
  */
 export function attributedOrigin(text: string, sources: readonly string[], shown: readonly TurnText[]): Origin {
   const named = shown.filter((turn) => sources.includes(turn.turnId));
@@ -19,7 +17,7 @@ export function attributedOrigin(text: string, sources: readonly string[], shown
   return claimed === lowest || rests(text, named, shown) ? claimed : lowest;
 }
 
-/** In whole sentences of one turn: a part of one may say the opposite of it. */
+/** Compares whole sentences: a fragment may reverse the meaning. */
 function saidByUser(text: string, turns: readonly TurnText[]): boolean {
   if (text.trim() === '') return false;
   const [whole, ...parts] = [text, ...split(text)].map(flat);
@@ -32,14 +30,12 @@ function saidByUser(text: string, turns: readonly TurnText[]): boolean {
 
 const wordsOfUser = new WeakMap<TurnText, ReadonlySet<string>>();
 
-/** A turn is asked for each text that may rest on it. */
 function usersWords(turn: TurnText): ReadonlySet<string> {
   const known = wordsOfUser.get(turn) ?? new Set([turn.user, ...split(turn.user)].map(flat));
   wordsOfUser.set(turn, known);
   return known;
 }
 
-/** Everything of a turn that its reader was shown. */
 function wholeText(turn: TurnText): string {
   return [turn.user, ...turn.parts.map((part) => part.text)].join('\n');
 }

@@ -12,7 +12,7 @@ const HINTS = '## Hints';
 export type SourcedClaim = Claim & { readonly origin: Origin };
 type Claims = Pick<StoredBrief, 'active' | 'hints'>;
 
-/** Gives each claim its origin, one line each, and drops whole claims that do not fit the rendered brief. */
+/** Adds origins and drops whole claims that exceed the size of the rendered brief. */
 export function attributeBrief(brief: SummaryResult['brief'], originOf: (claim: Claim) => Origin): Claims {
   const settle = (claims: readonly Claim[]): SourcedClaim[] =>
     claims
@@ -21,14 +21,13 @@ export function attributeBrief(brief: SummaryResult['brief'], originOf: (claim: 
   return withinSize({ active: settle(brief.active), hints: settle(brief.hints) });
 }
 
-/** Markdown of all claims, '' when there are none. */
 export function renderBrief(brief: Claims): string {
   const section = (title: string, claims: readonly Claim[]): string[] =>
     claims.length === 0 ? [] : [[title, ...claims.map((claim) => `- ${claim.text}`)].join('\n')];
   return [...section(ACTIVE, brief.active), ...section(HINTS, brief.hints)].join('\n\n');
 }
 
-/** The brief as a system channel may show it: claims of clean origin only, a line for each entry. */
+/** Claims of trusted origin only, as system channels may show them. */
 export function cleanBriefLines(brief: Claims): readonly string[] {
   const clean = (claims: readonly SourcedClaim[]) => claims.filter((claim) => isCleanOrigin(claim.origin));
   const text = renderBrief(withinSize({ active: clean(brief.active), hints: clean(brief.hints) }));

@@ -29,14 +29,14 @@ export interface NodeSource {
   readonly reason: CompactionReason;
   readonly writtenBy: string;
   readonly nowMs: number;
-  /** What the writer was shown, oldest first. */
+  /** Turns the writer saw, oldest first. */
   readonly shown: readonly TurnText[];
-  /** The same turns with their tool traffic, where the writer was shown none of it. */
+  /** The same turns with tool traffic, if the writer did not see it. */
   readonly whole?: readonly TurnText[];
   readonly newId: () => string;
 }
 
-/** A node for each draft. Its origin is what its text can be shown to rest on; only clean ones may be passive. */
+/** Only nodes of trusted origin may be recalled passively. */
 export function buildNodes(drafts: readonly ProposedNode[], assembly: NodeSource): MemoryNode[] {
   return drafts.map((draft) => buildNode(draft, assembly));
 }
@@ -51,7 +51,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   const entire = whole.filter((turn) => draft.turns.includes(turn.turnId));
   const actions = actionsOf(entire);
   const modality = modalityOf(entire);
-  // What nobody here said or did may not ride along in a node that only they made.
+  // External actions may not appear in a node of trusted origin.
   const told = actions.filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
   return {
     node_id: assembly.newId(),
@@ -90,9 +90,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   };
 }
 
-/**
- * The new brief with an origin for each claim; claims of the old brief count as turns of the origin they had.
- */
+/** Claims of the old brief count as turns of their former origin. */
 export function buildBrief(
   brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] },
   assembly: Pick<NodeSource, 'sessionId' | 'project' | 'nowMs' | 'shown'> & { readonly old: StoredBrief | null },
@@ -125,7 +123,7 @@ export interface NodeTexts {
 
 const EMPTY_ROW = { turnId: '', digest: '', trigger: '', before: [], sources: [] } as const;
 
-/** Rows of a node: itself, each turn it stands for with what was said in it, and each of its facts. */
+/** Index rows of a node: itself, its turns, its facts. */
 export function rowsOf(node: MemoryNode, { turns, places }: NodeTexts): IndexRow[] {
   const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
   const facts = node.facts.map(factText);
@@ -152,7 +150,7 @@ export function rowsOf(node: MemoryNode, { turns, places }: NodeTexts): IndexRow
     const place = places.get(turnId) ?? {};
     return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: said, embedded: said }];
   });
-  // What the local adapter states are sentences of the turns themselves: counted twice, they hide the others.
+  // Facts of a draft repeat sentences of its turns: indexing them twice would crowd out other results.
   const stated = isDraft(node) ? [] : node.facts;
   const factRows = stated.map(({ evidence: sources }, at): IndexRow => {
     const fact = facts[at] as string;
@@ -162,7 +160,7 @@ export function rowsOf(node: MemoryNode, { turns, places }: NodeTexts): IndexRow
   return [own, ...turnRows, ...factRows];
 }
 
-/** A value that begins with its concept says it already. */
+/** Omits the concept when the value starts with it. */
 function factText({ concept, value }: Fact): string {
   return startsWith(uniqueTokens(value), uniqueTokens(concept)) ? value : `${concept}: ${value}`;
 }
@@ -171,7 +169,7 @@ function startsWith(tokens: readonly string[], first: readonly string[]): boolea
   return first.every((token, at) => tokens[at] === token);
 }
 
-/** What user and assistant said, and what was called; the output of tools stays out of the index. */
+/** User text, assistant text and tool calls; tool output is not indexed. */
 export function spokenText(turn: TurnText): string {
   const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
   const calls = turn.parts

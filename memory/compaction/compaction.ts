@@ -6,10 +6,10 @@ export interface CompactionRule {
   readonly loadThreshold: number;
 }
 
-/** CoMeT's preset for sessions that should compact early; merge it over the configured rule. */
+/** CoMeT's preset for early compaction; overrides the configured rule. */
 export const AGGRESSIVE: Pick<CompactionRule, 'minL1Buffer' | 'maxL1Buffer'> = { minL1Buffer: 3, maxL1Buffer: 5 };
 
-/** As stored on nodes; every tail that is compacted without its own cause (idle, flush, close, …) is `forced`. */
+/** Stored on nodes. `forced`: idle, flush, close and other external causes. */
 export type CompactionReason = 'topic_shift' | 'high_load' | 'buffer_overflow' | 'forced' | 'external';
 
 export type Decision =
@@ -17,18 +17,16 @@ export type Decision =
   | {
       readonly kind: 'compact';
       readonly because: CompactionReason;
-      /** Turns to compact, from the oldest on; on a topic shift the newest turn opens the next buffer. */
+      /** Count of the oldest turns to compact; on a topic shift the newest turn stays in the buffer. */
       readonly turns: number;
     };
 
-/** Whether a reading could change anything: below the minimum nothing compacts, at the maximum everything does. */
+/** Below the minimum nothing compacts and at the maximum everything does, whatever the reading. */
 export function needsReading(buffered: number, rule: CompactionRule): boolean {
   return buffered >= rule.minL1Buffer && buffered < rule.maxL1Buffer;
 }
 
-/**
- * Decides after the newest of `buffered` turns; `reading` is the sensor's word about that turn.
- */
+/** @param reading  topic shift reading of the newest turn */
 export function decideCompaction(buffered: number, reading: TopicShiftReading | null, rule: CompactionRule): Decision {
   if (buffered === 0) return { kind: 'wait', because: 'buffer_small' };
   if (buffered >= rule.maxL1Buffer) return { kind: 'compact', because: 'buffer_overflow', turns: buffered };

@@ -17,9 +17,9 @@ import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
 import type { Revisions } from './supersede.ts';
 
-/** Bounds how many nodes a session keeps. */
+/** Limits the number of nodes per session. */
 export interface NodeLimit {
-  /** Call after nodes were added to the session; the work runs in the background. */
+  /** Runs in the background. */
   enforce(sessionId: string): void;
 }
 
@@ -29,30 +29,31 @@ export interface Batch {
   readonly reason: CompactionReason;
   /** Whole turns, oldest first. */
   readonly turns: readonly TurnText[];
-  /** Of turns that lie in the past: what is written bears their time, and these links. */
+  /** For imported turns: time and links of the nodes to write. */
   readonly past?: { readonly atMs: number; readonly links: readonly string[] };
 }
 
-/** Makes nodes and briefs out of batches, whoever writes them. */
+/** Turns batches into nodes and briefs. */
 export interface Compactor {
   /**
-   * Nodes of the local model for batches of one session, durable and findable when this resolves; all is written at
-   * once, and with it what is to stand below them. The brief is what it says after the last batch, and not written.
-   * @throws when they cannot be written
+   * Writes rule-made drafts for batches of one session together with their children, in one save; durable and
+   * searchable when resolved. Returns the brief after the last batch without writing it.
+   *
+   * @throws when the save fails
    */
   draftNodes(
     batches: readonly Batch[],
     childrenOf: (nodes: readonly MemoryNode[]) => readonly MemoryNode[],
   ): Promise<Briefing & { readonly nodes: readonly MemoryNode[] }>;
-  /** One node for some rounds of a turn that runs, durable and findable when this resolves. */
+  /** Writes one node for finished tool rounds of a running turn; durable and searchable when resolved. */
   bundle(batch: Batch, prompt: string): Promise<void>;
-  /** What `model` makes of the batch; turns that it left out are filled in locally. */
+  /** Fills turns that the model's answer omits with rule-made nodes. */
   summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult>;
   buildNodes(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
-  /** Nothing where a later batch of the session has been compacted already. */
+  /** Does nothing when a later batch of the session is compacted already. */
   writeBrief(result: Briefing, batch: Batch): Promise<void>;
   newId(atMs?: number): string;
-  /** Writes the brief that the local model gives, or gave already. */
+  /** @param given  an earlier rule-made brief, to avoid computing it again */
   writeLocalBrief(batch: Batch, given?: Briefing): Promise<void>;
 }
 
@@ -93,10 +94,10 @@ export function createCompactor({
     return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
   }
 
-  const untooled = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutToolOutput) });
+  const withoutTools = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutToolOutput) });
 
   async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
-    return local.summarize(inputOf(untooled(batch), claims ?? (await claimsOf(batch.sessionId))), never);
+    return local.summarize(inputOf(withoutTools(batch), claims ?? (await claimsOf(batch.sessionId))), never);
   }
 
   function newId(atMs = clock.now()): string {
@@ -108,14 +109,14 @@ export function createCompactor({
 
   function buildBatchNodes(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
     const { sessionId, project, reason } = batch;
-    const shown = writtenBy === local.name ? untooled(batch).turns : batch.turns;
+    const shown = writtenBy === local.name ? withoutTools(batch).turns : batch.turns;
     const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
     const assembly = { sessionId, project, reason, writtenBy, nowMs, shown, whole: batch.turns };
     const nodes = buildNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
     return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
   }
 
-  /** A batch that waited for its model must not bring an older brief back. */
+  /** A delayed batch must not replace a newer brief. */
   function isNewest({ sessionId, turns }: Batch): boolean {
     const lastMs = turns.at(-1)?.atMs ?? 0;
     return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
@@ -174,7 +175,7 @@ export function createCompactor({
     buildNodes: buildBatchNodes,
     newId,
     writeBrief,
-    writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), untooled(batch)),
+    writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
   };
 }
 
@@ -187,12 +188,7 @@ const PROMPT_CHARS = 200;
 const CALL_CHARS = 40;
 const SAID_CHARS = 80;
 
-/**
- * Some rounds of a turn in one node: what was called, on what, and the last words said over it. What tools answered
- * is left to the raw messages.
- *
- * @param prompt  what the user asked for, '' where it is not known
- */
+/** Lists the calls, their subjects and the last assistant text; tool output stays in the raw messages. */
 function bundleDraft(part: TurnText, prompt: string): ProposedNode {
   const calls = part.parts.filter((each) => each.kind === 'tool_use');
   const said = part.parts.findLast((each) => each.kind === 'assistant' && each.text !== '');

@@ -15,14 +15,14 @@ import { neutralLine } from '../text/sanitize-line.ts';
 import { isSameWork } from './supersede.ts';
 
 export interface DetailedNode extends MemoryNode {
-  /** Why the detailed summary is the local adapter's, or is not there; absent where there is nothing to say. */
+  /** Why the detailed summary is missing or made by rules. */
   readonly detail_note?: string;
 }
 
-/** Tier 2: made when somebody asks for it, once for each node. */
+/** Writes a node's detailed summary on first request. */
 export interface Details {
   show(node: MemoryNode): Promise<DetailedNode>;
-  /** What is being made ends with what the local adapter gives. */
+  /** Aborts model calls; pending summaries are made by rules. */
   close(): void;
 }
 
@@ -59,11 +59,11 @@ export function createDetails(parts: Parts): Details {
     const result = await local.expand(input, never);
     const fresh = withDetail(node, result, local.name, turns);
     if (asked === '') return keep(node, fresh);
-    // The model is asked again the next time: this one is shown, not kept.
+    // Not saved, so that the next request calls the model again.
     return { ...fresh, detail_note: `written without a model: ${asked}` };
   }
 
-  /** What the model says, or why it says nothing; '' where there is none. */
+  /** The model's result, or the reason why there is none; '' without a model. */
   async function ask(
     input: DetailInput,
   ): Promise<{ result: Awaited<ReturnType<LanguageModel['expand']>>; by: string } | string> {
@@ -76,12 +76,12 @@ export function createDetails(parts: Parts): Details {
     } catch (error) {
       if (closing.signal.aborted) return 'the daemon is stopping';
       gate.failed();
-      log.warn('the model gave no detailed summary; the local adapter did', { error });
+      log.warn('model failed to write a detailed summary; rules wrote it', { error });
       return (error as Error).message;
     }
   }
 
-  /** Unless somebody changed or removed the node meanwhile. */
+  /** Saves the detail unless the node changed or was removed in the meantime. */
   async function keep(before: MemoryNode, fresh: MemoryNode): Promise<DetailedNode> {
     return store.exclusive(async (held) => {
       await held.refresh();
@@ -114,10 +114,7 @@ export function createDetails(parts: Parts): Details {
   };
 }
 
-/**
- * The node with this detail: a line for each sentence, neither markup nor fence in it. Its writer saw all of the
- * turns, so it has the lowest of their origins.
- */
+/** One sanitized line per sentence. The writer saw all turns, so the detail has their lowest origin. */
 export function withDetail(
   node: MemoryNode,
   { sentences }: DetailResult,

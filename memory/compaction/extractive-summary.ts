@@ -20,23 +20,22 @@ import { isShift, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
 const SUMMARY_CHARS = 600;
 const CLAIM_CHARS = 200;
 const SAME = 0.7;
-/** Of its worth, what is left to a sentence whose values all stand in the summary. */
+/** Factor on a sentence's worth when the summary has all of its values already. */
 const REPEATED = 0.3;
-/** More are never looked at: a summary holds a dozen. */
+/** Candidate sentences; a summary holds a dozen. */
 const WEIGHED = 150;
-/** Added to a length before worth is divided by it: short is good, shortest is not best. */
+/** Added to the length before dividing, so that the shortest sentence does not always win. */
 const PLAIN_CHARS = 40;
 const FACTS = 6;
 const OLD_CLAIMS = 6;
 const NAMED_WORDS = 3;
-/** Prompts that begin alike for so long are the same prompt. */
+/** Prompts equal up to this length count as equal. */
 const COMPARED_CHARS = 4_000;
-/** Text of the buffer and the turn, tool traffic weighed down, from which a load level is reached. */
+/** Weighted size of buffer and turn at which each load level starts. */
 const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
 const UNKNOWN: TurnEmbeddings = new Map();
 
-/** The sensor without a model: what the turn is about, and size. */
 export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, meanings = UNKNOWN): TopicShiftReading {
   const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
   return {
@@ -51,7 +50,7 @@ export interface Compacting {
   readonly meanings?: TurnEmbeddings;
 }
 
-/** The compacter without a model: the sentences themselves, a node for each run of one topic. */
+/** Extracts sentences, one node per topic run. */
 export function summarizeByRules(
   input: SummaryInput,
   { summaryChars = SUMMARY_CHARS, meanings = UNKNOWN }: Compacting = {},
@@ -88,7 +87,7 @@ function draft(run: readonly TurnText[], knownTags: readonly string[], summaryCh
   };
 }
 
-/** The sentences that say most in what fits, no two alike, in the order they were said. */
+/** Greedy by worth per length, without near duplicates, in original order. */
 function choose(sentences: readonly Sentence[], maxChars: number): Sentence[] {
   const told = sentences.filter(({ by, worth }) => worth > (by === 'user' ? PLAIN_ORDER : 0));
   const left = new Set(told.toSorted((a, b) => b.worth - a.worth).slice(0, WEIGHED));
@@ -109,20 +108,20 @@ function choose(sentences: readonly Sentence[], maxChars: number): Sentence[] {
   return sentences.filter((sentence) => chosen.has(sentence));
 }
 
-/** What a sentence adds for the room it takes; an answer that only repeats the figures of the order adds little. */
+/** Worth per length; an answer that repeats the figures of the request adds little. */
 function density({ text, values, worth }: Sentence, known: ReadonlySet<string>): number {
   const isNew = values.length === 0 || values.some((value) => !known.has(value));
   return (isNew ? worth : worth * REPEATED) / (PLAIN_CHARS + text.length);
 }
 
 const USER = 'user says: ';
-/** In place of it where a file says what somebody asked. */
+/** Prefix for the prompt of an imported file. */
 const QUOTED = 'quoted: ';
 const ANSWERED = ' — answered: ';
-/** An order of the user without a figure, name, path or rule: the answer tells what became of it. */
+/** Worth of a user request without figure, name, path or rule; the answer covers it. */
 const PLAIN_ORDER = 1.5;
 
-/** Never empty: a run without a statement is named by its first prompt, or by its tools. */
+/** Never empty: falls back to the first prompt, then to the tool names. */
 function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string {
   const said = (by: Sentence['by']): string =>
     kept.flatMap((sentence) => (sentence.by === by ? sentence.text.replace(/[.;]+$/, '') : [])).join('; ');
@@ -142,7 +141,7 @@ function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string 
   return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;
 }
 
-/** What the user asked last, verbatim, then what the old brief held; standing wishes apart, the newest kept. */
+/** The latest user requests verbatim, then the old brief; standing preferences become hints, newest kept. */
 function briefOf({ turns, briefClaims = [] }: SummaryInput): SummaryResult['brief'] {
   const active = turns.flatMap((turn): Claim[] => {
     const told = userSentences(turn).find(
@@ -161,7 +160,7 @@ function briefOf({ turns, briefClaims = [] }: SummaryInput): SummaryResult['brie
   return { active: [...active.slice(-4).toReversed(), ...open.slice(0, OLD_CLAIMS)], hints };
 }
 
-/** Whether a sentence names something: "Good, keep that." tells nobody what is being worked on. */
+/** False for sentences such as "Good, keep that." that do not name the work. */
 function saysWhat(text: string): boolean {
   const named = topicTokens(text).filter((token) => contentTokens(token).length > 0);
   return named.length >= NAMED_WORDS || (named.length > 0 && /[\d`/_]|[a-z][A-Z.]\w/.test(text));
@@ -177,7 +176,7 @@ function weightOf(turn: TurnText): number {
   }, turn.user.length);
 }
 
-/** Share of the shorter text's distinct words that the other one has too. */
+/** Share of the shorter text's distinct words that the other contains. */
 function overlap(one: string, other: string): number {
   const [small, large] = [uniqueTokens(one), uniqueTokens(other)].sort((a, b) => a.length - b.length) as [
     string[],

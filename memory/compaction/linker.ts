@@ -12,9 +12,9 @@ import type { Store } from '../storage/node-store.ts';
 import { isPairedScript } from '../text/cjk.ts';
 import { contentTokens } from '../text/keywords.ts';
 
-/** Links nodes to those of their project that are about the same; nobody waits for it. */
+/** Links similar nodes of a project, in the background. */
 export interface Linker {
-  /** After their rows are written; links made by hand stay. */
+  /** Runs after the index is written; keeps the user's links. */
   link(nodes: readonly MemoryNode[]): void;
 }
 
@@ -38,10 +38,10 @@ const LANES: readonly Lane[] = ['fts', 'summary'];
 
 export function createLinker({ index, catalogue, indexer, store, taskQueue, log }: LinkerParts): Linker {
   const serial = createSerialQueue((error) =>
-    log.warn('memories were not linked; they are found all the same', { error }),
+    log.warn('could not link memories; recall works without links', { error }),
   );
 
-  /** Whatever came meanwhile is linked at one go: each go reads what was edited and writes files. */
+  /** Batched: each run reads edited files and writes nodes. */
   const waiting = new Set<string>();
 
   async function work(): Promise<void> {
@@ -80,10 +80,7 @@ export function createLinker({ index, catalogue, indexer, store, taskQueue, log 
   };
 }
 
-/**
- * Nodes of its project that the index finds near it, and how near. Made for some nodes at a time: it keeps the words of
- * those that it met, as nodes of one session meet the same ones.
- */
+/** Caches tokens between calls, since nodes of one session have the same neighbors: create one finder per batch. */
 export function createSimilarNodeFinder(
   index: SearchIndex,
   nodeOf: (id: string) => MemoryNode | undefined,
@@ -115,14 +112,14 @@ export function createSimilarNodeFinder(
   };
 }
 
-/** Both ways; the other way only where there is room, and never out of a document, which says what its file says. */
+/** Links both ways; the back link only if there is room, and never from a document. */
 function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: NodeRegistry): MemoryNode[] {
   const links = new Map<string, readonly string[]>();
   const linksOf = (id: string): readonly string[] => links.get(id) ?? catalogue.get(id)?.links ?? [];
   for (const [from, wanted] of chosen) {
     for (const to of wanted) {
       const [one, other] = [catalogue.get(from), catalogue.get(to)];
-      // Either may have been removed or replaced since it was found.
+      // Either may have been removed or replaced in the meantime.
       if (one === undefined || other === undefined || !isLinked(one) || !isLinkable(other)) continue;
       add(from, to);
       if (isLinked(other)) add(to, from);
@@ -138,7 +135,7 @@ function withLinks(chosen: ReadonlyMap<string, readonly string[]>, catalogue: No
   });
 }
 
-/** Parts of a turn are reached through it; what was replaced leads nowhere. */
+/** Tool nodes are reached through their turn; superseded nodes are not linked. */
 function isLinkable(node: MemoryNode): boolean {
   return node.project !== '' && !isBundled(node) && !isPast(node);
 }
@@ -147,13 +144,12 @@ function isLinked(node: MemoryNode): boolean {
   return isLinkable(node) && node.written_by !== DOCUMENT;
 }
 
-/** What speaks for a link between two nodes of a project. */
 export interface NodeSimilarity {
-  /** Cosine of one's summary, asked as a question, and the other's. */
+  /** Cosine of one summary encoded as a query and the other summary. */
   readonly cosine: number;
-  /** Share of their words that both have, each at its idf. */
+  /** Share of common words, weighted by idf. */
   readonly words: number;
-  /** Share of their content tags that both have. */
+  /** Share of common content tags. */
   readonly tags: number;
 }
 
@@ -162,7 +158,7 @@ interface LinkThresholds {
   readonly similarity: number;
   readonly words: number;
   readonly tags: number;
-  /** Strength from which two nodes are linked. */
+  /** Minimum strength of a link. */
   readonly least: number;
 }
 
@@ -171,17 +167,17 @@ interface Linkable {
   readonly strength: number;
 }
 
-/** Links of one node, made ones and made by hand. */
+/** Per node, including the user's links. */
 export const MOST_LINKS = 10;
 
-/** One for what nobody fitted: words and tags alone. */
+/** Without fitted weights only words and tags count. */
 const UNFITTED: LinkThresholds = { similarity: 0, words: 1, tags: 0.1, least: 0.3 };
 const FITS: Readonly<Record<string, LinkThresholds>> = {
   'static-minilm-128-v1': { similarity: 1, words: 1, tags: 0.1, least: 1.1 },
   'hash-ngram-256-v1': { similarity: 1, words: 1, tags: 0.1, least: 0.875 },
 };
 
-/** @param isScript  written in Hangul, kana or Han, which vectors of another scale are made of */
+/** @param isScript  written in Hangul, kana or Han, whose vectors have another scale */
 export function linkThresholds(embedderId: string, isScript: boolean): LinkThresholds {
   return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
 }
@@ -190,7 +186,7 @@ export function linkStrength(similarity: NodeSimilarity, fit: LinkThresholds): n
   return fit.similarity * similarity.cosine + fit.words * similarity.words + fit.tags * similarity.tags;
 }
 
-/** The strongest that are strong enough, at most ten; ties by id. */
+/** Strongest first, ties by id. */
 export function chooseLinks(candidates: readonly Linkable[], least: number, most = MOST_LINKS): string[] {
   return candidates
     .filter(({ strength }) => strength >= least)
@@ -199,7 +195,7 @@ export function chooseLinks(candidates: readonly Linkable[], least: number, most
     .map(({ nodeId }) => nodeId);
 }
 
-/** Of distinct content tokens: 0 to 1, the same both ways; words without a weight count for nothing. */
+/** Weighted Jaccard index of distinct content tokens; tokens without a weight are ignored. */
 export function sharedWords(
   one: ReadonlySet<string>,
   other: readonly string[],
@@ -216,7 +212,7 @@ export function sharedWords(
   return all === 0 ? 0 : both / all;
 }
 
-/** Jaccard; tags that only say what kind of memory it is (`FLAG:…`) do not count. */
+/** Jaccard index without system tags (`FLAG:…`). */
 export function sharedTags(one: readonly string[], other: readonly string[]): number {
   const [mine, theirs] = [new Set(one.filter(isContentTag)), new Set(other.filter(isContentTag))];
   const both = [...mine].filter((tag) => theirs.has(tag)).length;

@@ -18,29 +18,28 @@ import type { Linker } from './linker.ts';
 import { isSameWork, type Revisions, withRevisionsOf } from './supersede.ts';
 
 const MOST_DEFERRED = 1_000;
-/** Clocks jump, machines sleep, and a quota may come back early. */
+/** Check often: clocks jump, machines sleep, and a quota may reset early. */
 const LONGEST_SLEEP_MS = 60_000;
 const ATTEMPTS = 3;
 
 /** Fields as in the status. */
 export interface DeferredUpgrades {
-  /** Compactions that wait for the model; local nodes stand in for them. */
+  /** Batches of drafts that wait for the model. */
   readonly deferred: number;
-  /** Why they wait, '' when none does. */
+  /** '' when none waits. */
   readonly deferred_because: string;
-  /** When the model may be asked again, ISO; null when none waits. */
+  /** Earliest time of the next model call, ISO; null when none waits. */
   readonly deferred_until: string | null;
 }
 
-/** The compacter's queue: drafts that wait for the model's nodes. */
+/** Replaces rule-made drafts by the model's nodes. */
 export interface ModelUpgrades {
-  /** Queues the drafts of one batch; returns false where no model will come, so that the brief is up to others. */
+  /** Queues the drafts of one batch; false when no model is available and the caller has to write the brief. */
   add(drafts: readonly MemoryNode[]): boolean;
-  /** Has the model write these anew and waits for it; false where it does not answer, or may not be asked now. */
+  /** Upgrades now, without retries; false when the model fails or may not be called. */
   upgrade(drafts: readonly MemoryNode[]): Promise<boolean>;
-  /** Batches of drafts that stay until the model answers again; fields as in the status. */
   deferred(): DeferredUpgrades;
-  /** Asks about what was deferred, where the model may be asked. */
+  /** Retries deferred batches if the model may be called. */
   retryDeferred(): void;
   close(): Promise<void>;
 }
@@ -50,12 +49,12 @@ interface Job {
   readonly sessionId: string;
   readonly project: string;
   readonly reason: CompactionReason;
-  /** Failures that count: the model had answered others since the one before. */
+  /** Failures between which the model answered other jobs. */
   attempts: number;
   failures: number;
-  /** Answers that the model had given when this last failed. */
+  /** Value of `answers` at the last failure. */
   failedAt: number;
-  /** A local brief was written in place of the model's. */
+  /** A rule-made brief was written. */
   briefed: boolean;
 }
 
@@ -107,7 +106,7 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
   function retry(): void {
     if (timer !== null) clearTimeout(timer);
     timer = null;
-    // Whatever failed least goes first: one that always fails must not stand before the rest.
+    // Fewest failures first, so that a job that always fails does not block the rest.
     const jobs = deferred.toSorted((a, b) => a.failures - b.failures);
     deferred = [];
     for (const job of jobs) queue(job);
@@ -121,7 +120,7 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
     return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, drafts };
   }
 
-  /** One that is not asked again later: the user is told how far it came. */
+  /** Without retry: the caller reports the failure to the user. */
   async function workOnce(job: Job): Promise<boolean> {
     const { batch, drafts } = await batchOf(job);
     if (model === null || closing.signal.aborted || !gate.isOpen() || batch.turns.length === 0) return false;
@@ -134,12 +133,12 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
       return true;
     } catch (error) {
       gate.failed();
-      log.warn('the compacter gave no nodes for past turns; local ones stay', { sessionId: job.sessionId, error });
+      log.warn('model failed to summarize imported turns; drafts remain', { sessionId: job.sessionId, error });
       return false;
     }
   }
 
-  /** Nothing of it was removed while the model was thinking. */
+  /** False when a turn was removed during the model call. */
   function isKnown({ turns }: Batch): boolean {
     return turns.every(({ turnId }) => catalogue.nodesCovering(turnId).length > 0);
   }
@@ -163,11 +162,11 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
     } catch (error) {
       if (closing.signal.aborted) return;
       gate.failed();
-      // A model that answers nobody says nothing about this job: however long that lasts, it is asked again.
+      // An outage is not the job's fault: count an attempt only if the model answered another job since.
       if (job.failedAt !== answers) job.attempts += 1;
       job.failedAt = answers;
       job.failures += 1;
-      log.warn('the compacter gave no nodes; local ones stand in', {
+      log.warn('model failed to summarize; drafts remain', {
         sessionId: job.sessionId,
         attempts: job.attempts,
         error,
@@ -181,7 +180,7 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
     const fresh = compactor.buildNodes(result, batch, model?.name ?? '');
     await store.exclusive(async (held) => {
       await held.refresh();
-      // Some may have been removed or edited while the model was thinking; what is gone stays gone.
+      // Discard the result if a draft was removed or edited during the model call.
       const now = drafts.flatMap((node) => catalogue.get(node.node_id) ?? []);
       if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
       const all = replaceDrafts(now, fresh, new Date(clock.now()).toISOString());

@@ -26,25 +26,25 @@ import type { ModelUpgrades } from './model-upgrades.ts';
 import type { ToolRounds } from './tool-rounds.ts';
 import type { TopicDetector } from './topic-detector.ts';
 
-/** Turns that wait to be written; what does not fit is offered again with Claude Code's next request. */
+/** Size limit of turns waiting to be written; a rejected turn is offered again with the next request. */
 const PENDING_CHARS = 128_000_000;
-/** With `llm: off` nothing is compacted by itself, but memory stays bounded. */
+/** With `llm: off` compaction only bounds memory use. */
 const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
 const SENSED = 5;
-/** Drafts older than this are not shown to the model any more after a restart. */
+/** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
-/** From a captured turn to durable nodes; each session's turns in order, no session waiting for another. */
+/** Turns captured turns into durable nodes: in order per session, sessions in parallel. */
 export interface Pipeline {
   capture(turns: readonly CapturedTurn[]): void;
   prepare(sessionId: string, turnIds: readonly string[]): void;
-  /** A session is there: if it is new, the tails of its project are compacted, which it may start with. */
+  /** For a new session, compacts the tails of its project's other sessions, so that it can recall them. */
   notice(sessionId: string, project: string): Promise<void>;
-  /** These lines of memory, of unclean origin, are shown to the session. */
+  /** Registers memory lines of untrusted origin that the session was shown. */
   showed(sessionId: string, lines: readonly string[]): void;
-  /** Reads what the journal holds of a session; once. */
+  /** Reads the session's journal once. */
   hydrate(sessionId: string): Promise<void>;
-  /** True once nodes stand for every turn that was offered before; false when that failed. */
+  /** True once nodes cover every turn offered before; false on failure. */
   compactTail(sessionId: string): Promise<boolean>;
   compactTails(): Promise<void>;
   close(): Promise<void>;
@@ -76,7 +76,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   const isPatient = config.llm === 'off' || config.compaction.idleMs === 0;
   const sessions = createSessionCache({
     mayEvictBuffered: isPatient,
-    onError: (sessionId, error) => log.error('a turn was not taken into memory', { sessionId, error }),
+    onError: (sessionId, error) => log.error('could not store a turn', { sessionId, error }),
     onEvict: toolRounds.evict,
   });
   const heardBy = createExternalTextTrackers();
@@ -110,17 +110,17 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     await decide(session);
   }
 
-  /** Enters a durable turn into the book and, where no node stands for it, into the buffer. */
+  /** Registers a durable turn and buffers it unless a node covers it. */
   function take(session: Session, stored: JournalTurn, said: RepeatedText): void {
     const text = readTurn(stored);
     files.noteProject(stored.projectDir, stored.atMs);
     heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
-    // One that was put away is read again: its turns are known, and may wait for a node all the same.
+    // After an eviction the turns are known but may still lack a node.
     const isOwn = turnRegistry.record(stored, text) || isFirst(session, stored.turnId);
     turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
     const isCovered = (turnId: string): boolean =>
       catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId);
-    // Pieces of documents and past turns get their nodes from who imports them.
+    // The importer writes the nodes of documents and imported turns.
     const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
     if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(isCovered)) {
       session.buffer.push(slimTurn(text));
@@ -141,20 +141,20 @@ export function createPipeline(parts: PipelineParts): Pipeline {
       for (const [at, stored] of turns.entries()) {
         session.project = stored.project || session.project;
         if (stored.part === undefined) take(session, stored, await findRepeatedText(stored, () => turns.slice(0, at)));
-        // Long histories are read beside running streams.
+        // Yield: reading a long history must not block running streams.
         await nextTick();
       }
       await toolRounds.draftNodes(session.id);
       if (!isAgain) requeueDrafts(session);
     })().catch((error: unknown) => {
-      // A disk that comes back is asked again.
+      // Allow a retry once the disk works again.
       session.hydration = null;
       throw error;
     });
     await session.hydration;
   }
 
-  /** The model was interrupted: it is asked again about each batch. */
+  /** After a restart, queues recent drafts again, per batch. */
   function requeueDrafts(session: Session): void {
     const since = new Date(clock.now() - UPGRADE_MS).toISOString();
     const own = catalogue.all().filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node));
@@ -171,7 +171,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     else if (needsReading(session.buffer.length, rule)) sense(session);
   }
 
-  /** One reading at a time for each session, always of the newest turn; nobody waits for it. */
+  /** One reading per session at a time, of the newest turn, in the background. */
   function sense(session: Session): void {
     const turn = session.buffer.at(-1);
     if (session.sensing || closed || turn === undefined) return;
@@ -204,7 +204,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     }
   }
 
-  /** Whoever comes next cannot wait for the model's brief. */
+  /** Writes a rule-made brief at once: the next session cannot wait for the model. */
   function handOver(session: Session): Promise<boolean> {
     return compactTail(session, true);
   }
@@ -242,7 +242,7 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
     if (pendingChars > 0 && pendingChars + chars > PENDING_CHARS) {
       turnRegistry.release(turn.turnId);
-      log.warn('too much waits to be written; a turn is left for later', { sessionId: turn.sessionId });
+      log.warn('write queue is full; a turn will be captured later', { sessionId: turn.sessionId });
       return;
     }
     pendingChars += chars;

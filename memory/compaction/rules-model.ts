@@ -5,18 +5,18 @@ import { detailByRules, detectTopicShiftByRules, summarizeByRules } from './extr
 import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
 
 export interface LocalModelOptions {
-  /** Tells topics apart by what is meant; words alone do without it. */
+  /** Optional: without it topics are compared by words only. */
   readonly embedder?: Pick<Embedder, 'embedQuery'>;
 }
 
-/** Vocabularies list their pieces by frequency: the first ones are in every text and tell nothing apart. */
+/** Vocabularies are sorted by frequency; the first subwords occur in every text. */
 const PLAIN_PIECES = 1_500;
 const TALK: Corpus = {
   pieceWeights: (pieces) => new Map(pieces.map((piece) => [piece, Math.max(0, Math.log((piece + 1) / PLAIN_PIECES))])),
   mean: async () => null,
 };
 
-/** The floor under every other model: no process, no network, the same answer for the same turns. */
+/** Deterministic rules without process or network; the fallback of every other model. */
 export function createLocalModel({ embedder }: LocalModelOptions = {}): LanguageModel {
   async function meaningsOf(turns: readonly TurnText[]): Promise<TurnEmbeddings> {
     const found = new Map<TurnText, Float32Array>();
@@ -27,7 +27,7 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
         if (comparedWith === 'vector') found.set(turn, vector);
       }
     } catch {
-      // Words alone tell most topics apart; whoever embeds for the index reports what is wrong.
+      // Words suffice; the indexer reports the embedder's error.
       return new Map();
     }
     return found;

@@ -21,26 +21,24 @@ import {
 interface OpenFact {
   readonly text: string;
   readonly origin: Origin;
-  /** Its place in the node's facts. */
+  /** Index in the node's facts. */
   readonly fact: number;
 }
 
-/** One thing that a node says. */
 interface Statement {
   readonly stated: ParsedStatement;
   readonly origin: Origin;
   readonly polarity: Fact['polarity'];
-  /** Null for a part of the summary that no fact says. */
+  /** Null for a part of the summary that no fact repeats. */
   readonly fact: number | null;
 }
 
-/** Statements take some kilobytes a node: those of few nodes are kept, and a gist of each. */
+/** Statements take kilobytes per node: cache few, and a fingerprint of each node. */
 const LATELY = 64;
 let lately = new WeakMap<MemoryNode, readonly Statement[]>();
 let latelyCount = 0;
 const fingerprints = new WeakMap<MemoryNode, TokenFingerprint>();
 
-/** What of a node is still so. */
 function openStatements(node: MemoryNode): readonly Statement[] {
   const known = lately.get(node);
   if (known !== undefined) return known;
@@ -69,7 +67,7 @@ function statementsOf(node: MemoryNode): Statement[] {
   return [...facts, ...rest];
 }
 
-/** Facts of a node that are still so, each as one text. */
+/** Facts that are not superseded, each as one text. */
 export function openFacts(node: MemoryNode): OpenFact[] {
   return node.facts.flatMap((fact, at) => {
     if (isClosed(fact)) return [];
@@ -80,17 +78,16 @@ export function openFacts(node: MemoryNode): OpenFact[] {
   });
 }
 
-/** Statements that may revise others. */
 function revisingStatements(node: MemoryNode): readonly Statement[] {
   return openStatements(node).filter((statement) => statement.stated.cue !== null);
 }
 
-/** Words that say what its revising statements are about. */
+/** Topic words of the statements that may supersede others. */
 export function revisingTopics(node: MemoryNode): string[] {
   return [...new Set(revisingStatements(node).flatMap((statement) => [...statement.stated.topics]))];
 }
 
-/** False only where `next` revises nothing in `former`; next to nothing where both were asked for before. */
+/** Cheap pre-check: false only if `next` supersedes nothing in `former`. */
 export function mayConcern(next: MemoryNode, former: MemoryNode): boolean {
   return mayRevise(fingerprintOf(next), fingerprintOf(former));
 }
@@ -102,11 +99,11 @@ function fingerprintOf(node: MemoryNode): TokenFingerprint {
 }
 
 /**
- * `former` as it stands after what `next` says: facts that `next` revises are closed, a statement without a fact becomes
- * a closed one, and the node as a whole is past where nothing of it is left. The very same node where nothing is revised.
- * What comes from lower down never revises what comes from further up.
+ * Closes the facts of `former` that `next` supersedes; a superseded statement without a fact becomes a closed fact, and
+ * a node without open statements is closed as a whole. Returns the same node if nothing changes. A less trusted origin
+ * never supersedes a more trusted one.
  *
- * @param named  what the writer of `next` says that it revises
+ * @param named  statements that the writer of `next` names as superseded
  */
 export function closeSuperseded(former: MemoryNode, next: MemoryNode, named: readonly StatementRef[] = []): MemoryNode {
   if (!isBefore(former, next)) return former;
@@ -123,7 +120,7 @@ export function closeSuperseded(former: MemoryNode, next: MemoryNode, named: rea
   return closed.length === 0 ? former : withClosed(former, closed, next);
 }
 
-/** What a node that takes the place of others keeps of what was revised in them. */
+/** Carries the closed facts of replaced nodes over to their successor. */
 export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]): MemoryNode {
   const own = formers.filter(({ turns }) => turns.some((turnId) => heir.turns.includes(turnId)));
   const closed = own.flatMap(({ facts }) => facts.filter(isClosed));
@@ -134,7 +131,7 @@ export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]
   return closeIfSuperseded({ ...heir, facts: [...open, ...closed] });
 }
 
-/** Open again is what was revised only by nodes that are gone. */
+/** Reopens facts that only removed nodes superseded. */
 export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
   const facts = node.facts.map((fact): Fact => {
     if (!gone.has(fact.superseded_by ?? '')) return fact;
@@ -146,7 +143,7 @@ export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>):
   return { ...rest, facts, valid_to: null, superseded_by: null };
 }
 
-/** The same but for what memory itself does to it later: what newer nodes revised, where it hangs, its detail. */
+/** Compares what the writer wrote, ignoring later supersession, links, parent and detail. */
 export function isSameWork(before: MemoryNode, after: MemoryNode): boolean {
   if (before === after) return true;
   const kept = before.facts.length;
@@ -194,7 +191,7 @@ function withClosed(former: MemoryNode, closed: readonly Statement[], next: Memo
   return closeIfSuperseded({ ...former, facts: [...facts, ...added] });
 }
 
-/** Past as a whole where nothing that it says is still so. */
+/** Closes the node when all of its statements are closed. */
 function closeIfSuperseded(node: MemoryNode): MemoryNode {
   const closed = node.facts.filter(isClosed);
   if (closed.length < node.facts.length || currentSummary(node) !== null) return node;
@@ -207,15 +204,12 @@ function closeIfSuperseded(node: MemoryNode): MemoryNode {
   };
 }
 
-/**
- * What stays in memory of a node's statements: their words in two bytes each, by hash, in order. A string, since an
- * array of so few numbers takes several times as much.
- */
+/** Sorted 16-bit word hashes of a node's statements. A string takes a fraction of the memory of an array. */
 type TokenFingerprint = string;
 
-/** The word says what a revising statement is about. */
+/** Topic of a superseding statement. */
 const SUBJECT = 1;
-/** The word names what was so before. */
+/** Names the former value. */
 const FORMER = 2;
 const ROLES = SUBJECT | FORMER;
 const HASH = 0xffff - ROLES;
@@ -235,10 +229,7 @@ export function tokenFingerprint(statements: readonly ParsedStatement[]): TokenF
   return Buffer.from(words.buffer).toString('utf16le');
 }
 
-/**
- * False only where no statement of `next` revises one of `former`; both need not be taken apart for it. Words of one hash
- * are counted each, so that whatever `revisesStatement` finds is found here.
- */
+/** False only if no statement of `next` supersedes one of `former`; hash collisions can only add matches. */
 export function mayRevise(next: TokenFingerprint, former: TokenFingerprint): boolean {
   let shared = 0;
   for (let at = 0, other = 0; at < next.length && other < former.length; ) {
@@ -254,23 +245,22 @@ export function mayRevise(next: TokenFingerprint, former: TokenFingerprint): boo
   return false;
 }
 
-/** Nodes looked at before others get their turn. */
-const AT_ONCE = 500;
-/** Newest nodes of a project whose statements may be shown to a model, and statements that are. */
-const LOOKED_AT = 1_000;
-const SHOWN = 40;
+/** Nodes processed before yielding to the event loop. */
+const NODES_PER_SLICE = 500;
+/** Newest nodes of a project searched for known statements, and statements shown to a model. */
+const MAX_SEARCHED_NODES = 1_000;
+const MAX_KNOWN_STATEMENTS = 40;
 const MIN_SHARED_TOPICS = 2;
 
-/** What is no longer so because something newer says otherwise. */
+/** Finds statements that newer ones supersede. */
 export interface Revisions {
   /**
-   * Everything to save for `fresh`: themselves, and each older node whose statements they revise, closed. What newer
-   * nodes revise in them is closed in themselves.
+   * Returns everything to save: `fresh`, closed where newer nodes supersede it, and the older nodes it supersedes.
    *
-   * @param named  for each of `fresh` what its writer says that it revises
+   * @param named  per node of `fresh`, statements its writer names as superseded
    */
   apply(fresh: readonly MemoryNode[], named?: readonly (readonly StatementRef[])[]): Promise<readonly MemoryNode[]>;
-  /** Statements of the project that these turns may revise, the likeliest first; of clean origin only. */
+  /** Trusted statements of the project that these turns may supersede, most likely first. */
   known(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
 }
 
@@ -295,7 +285,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
       for (const known of catalogue.all()) {
         if (ids.has(known.node_id) || !projects.has(known.project) || isPast(known)) continue;
         looked += 1;
-        if (looked % AT_ONCE === 0) await nextTick();
+        if (looked % NODES_PER_SLICE === 0) await nextTick();
         const text = saying.length === 0 ? '' : statedText(known);
         for (const { node, topics, own } of saying) {
           const isNamed = own.some(({ nodeId }) => nodeId === known.node_id);
@@ -317,7 +307,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
       const turnIds = new Set(turns.map(({ turnId }) => turnId));
       const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
       return nodes
-        .slice(0, LOOKED_AT)
+        .slice(0, MAX_SEARCHED_NODES)
         .filter(({ turns: own }) => !own.some((turnId) => turnIds.has(turnId)))
         .flatMap((node) =>
           openFacts(node).flatMap(({ text, origin, fact }) => {
@@ -327,7 +317,7 @@ export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions
           }),
         )
         .sort((a, b) => b.shared - a.shared)
-        .slice(0, SHOWN)
+        .slice(0, MAX_KNOWN_STATEMENTS)
         .map(({ shared: _, ...statement }) => statement);
     },
   };

@@ -2,36 +2,35 @@ import { topicTokens } from '../text/keywords.ts';
 import { valuesOf } from '../text/sentences.ts';
 import { tokenize } from '../text/tokenizer.ts';
 
-/** Says that something is so from now on that was otherwise before. */
+/** Signals a change. */
 const CUE =
   /\b(?:instead|rather than|now|from now on|no longer|any ?more|not? more|actually|correction|as of|revis\w+|supersed\w+|replac\w+|renam\w+|revert\w*|bump\w*|rais(?:e[ds]?|ing)|lower(?:ed|s|ing)?|dropp?\w*|(?:chang|switch|mov|migrat|updat|upgrad|downgrad|increas|reduc)(?:e[ds]?|ed|es|ing)?)\b/gi;
-/** What stands after these is what was so before. */
+/** The former value follows. */
 const FORMER =
   /\b(?:instead of|rather than|no longer(?: use[sd]?| using)?|not|replac(?:e[sd]?|ing)|dropp?(?:ed|ing)?|(?:move[sd]?|moving|switch(?:ed|ing)?|migrat(?:e[sd]?|ing)|chang(?:e[sd]?|ing)|away|off|port \w+) from|away from|was)\s+(?:(?:using|use|the|our|to|port|version)\s+)*([\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*)/giu;
-/** What stands before these is what is so instead. */
+/** The new value precedes. */
 const SUCCESSOR = /([\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*),?\s+(?:instead of|rather than)\b/giu;
 const USES = /\b(?:us(?:e[sd]?|ing)|going? with|chose|run(?:s|ning)?|install\w*|on|with|through|via)\b/i;
-/** Of the words that say what a statement is about, so many must be shared with the other one. */
+/** Minimum share of common topic words. */
 const SHARED = 0.6;
 export const LEAST_SHARED = 2;
 
-/** What of a statement is compared. */
 export interface ParsedStatement {
   readonly text: string;
   readonly tokens: ReadonlySet<string>;
   readonly topics: ReadonlySet<string>;
-  /** Topics that stand in no value: no comparison leaves them out. */
+  /** Topics that are not part of a value. */
   readonly plain: readonly string[];
   readonly values: readonly Value[];
   readonly uses: boolean;
-  /** What it says was so before. */
+  /** Former values that it names. */
   readonly formers: readonly Word[];
-  /** Null where it does not say that it revises something. */
+  /** Null if it signals no change. */
   readonly cue: Cue | null;
 }
 
 interface Word {
-  /** In lower case. */
+  /** Lower case. */
   readonly word: string;
   readonly tokens: readonly string[];
 }
@@ -41,12 +40,11 @@ interface Value extends Word {
 }
 
 interface Cue {
-  /** Topics without those of the words that say so. */
+  /** Topics without the words of the signal. */
   readonly topics: ReadonlySet<string>;
   readonly plain: readonly string[];
 }
 
-/** Words that say what a statement is about. */
 export function topicsOf(text: string): string[] {
   return topicTokens(text).filter((token) => !/^[a-z]$/.test(token));
 }
@@ -74,8 +72,8 @@ export function parseStatement(text: string): ParsedStatement {
 }
 
 /**
- * Whether `next` states a new value for what `former` is about, and says by its words that it does. Strict: two
- * statements that each name something of their own ("staging", "production") are about different things.
+ * Whether `next` gives a new value for the subject of `former` and signals the change. Strict: statements that each name
+ * something the other does not ("staging", "production") have different subjects.
  */
 export function revisesStatement(next: ParsedStatement, former: ParsedStatement): boolean {
   const { cue } = next;
@@ -94,7 +92,7 @@ export function revisesStatement(next: ParsedStatement, former: ParsedStatement)
   return olds.some((old) => news.some(({ kind }) => kind === old.kind));
 }
 
-/** False for most pairs of statements, at little cost. */
+/** Cheap pre-check. */
 function mayRestate(cue: Cue, former: ParsedStatement): boolean {
   let shared = 0;
   for (const token of cue.topics) if (former.topics.has(token)) shared += 1;
@@ -108,7 +106,7 @@ interface Naming {
   readonly subject: readonly string[];
 }
 
-/** "vitest instead of jest", said of what `former` says jest is used for, or of everything. */
+/** "vitest instead of jest", for the use that `former` states or in general. */
 function namesFormer(
   { text, gone, subject }: Naming,
   former: ParsedStatement,
@@ -124,7 +122,6 @@ function saysAll({ tokens }: ParsedStatement, wanted: readonly string[]): boolea
   return wanted.length > 0 && wanted.every((token) => tokens.has(token));
 }
 
-/** Values of the one that the other does not have. */
 function own(one: ParsedStatement, other: ParsedStatement): Value[] {
   if (one.values.length === 0) return [];
   const words = other.text.toLowerCase().split(/[^\p{L}\p{N}_@./:-]+/u);
@@ -145,7 +142,7 @@ function captured(pattern: RegExp, text: string): Word[] {
   });
 }
 
-/** Topics but for those of values that the other one does not say at all. */
+/** Topics without those of values that the other statement lacks. */
 function without(topics: ReadonlySet<string>, values: readonly Value[], other: ParsedStatement): string[] {
   const gone = values.flatMap(({ tokens }) => tokens).filter((token) => !other.tokens.has(token));
   return [...topics].filter((token) => !gone.includes(token));

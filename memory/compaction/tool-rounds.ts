@@ -15,32 +15,31 @@ import { callNodes } from '../text/tool-call-nodes.ts';
 import type { Compactor } from './compactor.ts';
 
 /**
- * Rounds of turns that still run. Each part is written once; the turn that it belongs to is written without what its
- * parts hold already, and its nodes become the parents of theirs.
+ * Stores finished tool rounds (parts) of running turns. Each part is written once; its turn is later written without
+ * the parts' messages, and the turn's nodes become parents of the parts' nodes.
  */
 export interface ToolRounds {
-  /** Writes a part and a node for it. @throws what journal and node files throw */
+  /** Writes a part and its node. @throws errors of journal and node files */
   ingest(part: CapturedTurn, stamp: Stamp): Promise<void>;
-  /** Enters a part that is on disk. */
+  /** Registers a part read from disk. */
   restore(part: JournalTurn): void;
-  /** What is known of the session's parts is on disk, and entered again when it comes back. */
+  /** Forgets the session's parts; hydration restores them. */
   evict(sessionId: string): void;
-  /** Writes a whole turn; the record with all of its messages. @throws what the journal throws */
+  /** Writes a whole turn and returns it with all messages. @throws errors of the journal */
   append(turn: CapturedTurn, stamp: Stamp): Promise<JournalTurn>;
-  /** Nodes for the parts of a session that nothing stands for. */
+  /** Writes nodes for parts that no node or turn covers. */
   draftNodes(sessionId: string): Promise<void>;
-  /** What goes below nodes of these turns: the nodes of their parts or, where there are none, nodes for the tool calls. */
+  /** Nodes of the turns' parts or, without parts, nodes for the tool calls. */
   childrenOf(nodes: readonly MemoryNode[], turns: readonly TurnText[]): MemoryNode[];
 }
 
-/** What a record is given beside what was captured. */
 type Stamp = Pick<JournalTurn, 'project' | 'files' | 'echoes'>;
 
-/** What is known of a part when the next one comes. */
+/** State that the next part needs. */
 interface PartState {
   readonly sessionId: string;
   readonly project: string;
-  /** What the user asked for in its turn, as far as a line of memory could show it. */
+  /** Beginning of the turn's prompt. */
   readonly prompt: string;
   readonly tainted: boolean;
 }
@@ -55,7 +54,7 @@ type Parts = {
   readonly compactor: Compactor;
   readonly store: Store;
   readonly turnReader: TurnReader;
-  /** The user removed it: nothing of it is written again. */
+  /** Removed by the user: never written again. */
   readonly isForgotten: (turnId: string) => boolean;
 };
 
@@ -65,7 +64,7 @@ export function createToolRounds(parts: Parts): ToolRounds {
 
   function restore(part: JournalTurn): TurnText {
     const before = entered.get(part.part?.after ?? '');
-    // What came before a part is not known where its predecessor is not: then it may be anything.
+    // Without its predecessor a part counts as tainted.
     const startsTainted = before?.tainted ?? part.part?.after !== null;
     const { text, tainted } = readTurnPart(part, startsTainted);
     const prompt = before?.prompt ?? text.user.slice(0, PROMPT_CHARS);
@@ -94,7 +93,7 @@ export function createToolRounds(parts: Parts): ToolRounds {
       .some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
   }
 
-  /** The turn's parts, all of them written in its own session; empty where that cannot be. */
+  /** Writes missing parts; empty if the parts belong to another session. */
   async function writtenParts(turn: CapturedTurn, stamp: Stamp): Promise<NonNullable<CapturedTurn['parts']>> {
     const own = turn.parts ?? [];
     const isOwn = (turnId: string): boolean => turnRegistry.sessionOf(turnId) === turn.sessionId;
@@ -159,7 +158,7 @@ function roundsBelow(parent: MemoryNode, turnRegistry: TurnRegistry, catalogue: 
   });
 }
 
-/** A turn without the messages of parts that the user removed. */
+/** Drops the messages of parts that the user removed. */
 function withoutForgotten(turn: CapturedTurn, isForgotten: (turnId: string) => boolean): CapturedTurn {
   const own = turn.parts ?? [];
   if (!own.some(({ turnId }) => isForgotten(turnId))) return turn;

@@ -7,10 +7,7 @@ import type { ModelQuota } from '../models/quota.ts';
 import { wordDrift } from './topic-shift.ts';
 
 export interface TopicDetector {
-  /**
-   * The local reading where the turn's words are clear, else the model's; the local one again where the model is
-   * missing, failing, late, or held back by the quota. Never rejects.
-   */
+  /** Uses rules when the words are clear or the model is unavailable, else the model. Never rejects. */
   detect(input: TopicShiftInput): Promise<TopicShiftReading>;
   close(): void;
 }
@@ -43,7 +40,7 @@ export function createTopicDetector({
           return reading;
         } catch (error) {
           if (!closing.signal.aborted) gate.failed();
-          log.warn('the sensor gave no reading; the local one decides', { error });
+          log.warn('model failed to detect topics; rules decide', { error });
         }
       }
       return locally(input);
@@ -53,16 +50,15 @@ export function createTopicDetector({
 }
 
 interface TopicThresholds {
-  /** Drift below which a turn goes on with what was going on. */
+  /** Drift below this continues the topic. */
   readonly maintainBelow: number;
-  /** Drift from which it has nothing to do with it. */
+  /** Drift from this on starts another topic. */
   readonly brokenFrom: number;
 }
 
-/** Fitted with `npm run bench:sensor`: from 0.5 on topics of coding work begin, from 0.85 to 0.95 chats still go on. */
+/** Fitted by `npm run bench:sensor`: coding topics start at 0.5, chats continue up to 0.95. */
 export const TOPIC_THRESHOLDS: TopicThresholds = { maintainBelow: 0.5, brokenFrom: 0.95 };
 
-/** What is clear of a turn without a model; `because` says by what. */
 type Flow =
   | {
       readonly kind: 'clear';
@@ -72,13 +68,12 @@ type Flow =
   | { readonly kind: 'doubt' };
 
 const LEAD = /^(?:(?:ok(?:ay)?|alright|all right|great|good|nice|perfect|thanks|thank you|well|so|now)\b[\s,.!:;-]*)+/i;
-/** About the conversation, not the work: "switch to pnpm" or "a new task type" are no such thing. */
+/** Announces another topic; must not match "switch to pnpm" or "a new task type". */
 const SWITCH =
   /^(?:(?:an? )?(?:new|next|another|different|unrelated) (?:topic|subject|task|question)\s*[:.,;]|(?:let's|let us) (?:move on|(?:switch|change) (?:the )?(?:topics?|subjects?|gears))\b|(?:moving on|switching gears|change of (?:subject|topic))\b|on (?:a|another) (?:different|unrelated )?(?:note|topic)\s*[:,]|(?:something (?:else|different)|(?:completely )?unrelated)\s*[:.,;])/i;
-/** Opens something, or goes on after a break: its words do not tell which. */
+/** Opens a topic or resumes one after a break. */
 const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b/i;
 
-/** Whether the newest turn goes on with those before it, as far as its words leave no doubt. Costs nothing. */
 export function readFlow({ buffer, turn }: TopicShiftInput, thresholds = TOPIC_THRESHOLDS): Flow {
   if (buffer.length === 0) return { kind: 'clear', flow: 'MAINTAIN', because: 'first' };
   const prompt = turn.user.trim();

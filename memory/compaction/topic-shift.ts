@@ -2,25 +2,25 @@ import { isCleanOrigin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { isIdle } from '../text/sentences.ts';
-/** Vectors of turns, all of one embedder; a turn without one is judged by its words. */
+/** Vectors of one embedder; a turn without a vector is compared by words. */
 export type TurnEmbeddings = ReadonlyMap<TurnText, Float32Array>;
 
-/** What speaks for another topic, and how loud. Fitted with `npm run bench:local`, see decision 0016. */
+/** Fitted by `npm run bench:local`, see decision 0016. */
 const WEIGHTS = {
-  /** Share of the prompt's words that were not said before. */
+  /** Share of new words in the prompt. */
   newWords: 4.6,
-  /** How much farther the turn is from those before it than they are from each other, by their vectors. */
+  /** Vector distance to the preceding turns minus their distance to each other. */
   drift: 2.5,
-  /** Share of the files it works on that were worked on before; half where there are none. */
+  /** Share of its files that preceding turns used; 0.5 without files. */
   sameFiles: -5,
   greeting: 4.9,
   farewell: 1.3,
   announced: 2.7,
 } as const;
 const SHIFT_AT = 3.8;
-/** Content words of a prompt that may begin a topic: besides words, vectors and files speak for it or against it. */
+/** Minimum content words of a prompt that may start a topic. */
 const LEAST_WORDS = 2;
-/** After a pause the same signs mean more. */
+/** A pause adds to the score. */
 const PAUSE_MS = 30 * 60_000;
 const PAUSED = 2.5;
 
@@ -28,15 +28,14 @@ const GREETING = /^(?:hi|hey|hello|morning|good (?:morning|afternoon|evening))\b
 const FAREWELL =
   /\b(?:bye|goodbye|see (?:you|ya)|talk (?:to you )?(?:soon|later)|take care|catch you later|have a (?:good|great|nice)|later!)\b/i;
 const FILE = /[\w@.-]+(?:\/[\w@.-]+)+/g;
-/** Of a path; what is above them is the same for the whole project. */
+/** Trailing path segments to compare; the rest is common to the project. */
 const LAST_NAMES = 2;
 const TEXT_CHARS = 6_000;
 const NEIGHBOURS = 5;
 const FILES_OF = 3;
-/** No topic goes on longer: a node stands for what one line can say. */
+/** A node's summary is one line. */
 const MAX_RUN = 6;
 
-/** Whether `turn` leaves what the turns before it were about. */
 export function isShift(turn: TurnText, before: readonly TurnText[], meanings: TurnEmbeddings): boolean {
   const near = before.slice(-NEIGHBOURS);
   const last = near.at(-1);
@@ -57,8 +56,8 @@ export function isShift(turn: TurnText, before: readonly TurnText[], meanings: T
 }
 
 /**
- * Consecutive turns of one topic; a run ends where the topic does, after six turns that say something, and where turns
- * that a stranger's text entered begin or end: who says what stays apart. Idle turns go with the run they stand in.
+ * Splits turns into runs of one topic. A run also ends after six non-idle turns and where the origin changes between
+ * trusted and untrusted. Idle turns join the current run.
  */
 export function topicRuns(turns: readonly TurnText[], meanings: TurnEmbeddings): TurnText[][] {
   const runs: { readonly turns: TurnText[]; readonly told: TurnText[] }[] = [];
@@ -88,7 +87,7 @@ function newWords(turn: TurnText, before: readonly TurnText[]): number {
   return asked.filter((token) => !known.has(token)).length / asked.length;
 }
 
-/** 0 where vectors are missing: then nothing is known. */
+/** 0 without vectors. */
 function relativeDrift(turn: TurnText, before: readonly TurnText[], meanings: TurnEmbeddings): number {
   const own = meanings.get(turn);
   const others = before.flatMap((each) => meanings.get(each) ?? []);
@@ -107,7 +106,7 @@ function relativeDrift(turn: TurnText, before: readonly TurnText[], meanings: Tu
   return away - usual.reduce((sum, each) => sum + each, 0) / usual.length;
 }
 
-/** Cosine of a unit vector and the middle of others. */
+/** Cosine of a unit vector and the sum of others. */
 function cosine(vector: Float32Array, others: readonly Float32Array[]): number {
   let dot = 0;
   let square = 0;
@@ -126,14 +125,13 @@ function sameFiles(turn: TurnText, before: readonly TurnText[]): number {
   return own.filter((name) => known.has(name)).length / own.length;
 }
 
-/** Last names of the paths in calls, each once. */
+/** Distinct trailing path segments in tool calls. */
 function filesOf(turn: TurnText): string[] {
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').map((part) => part.text.slice(0, TEXT_CHARS));
   const paths = calls.flatMap((text) => text.match(FILE) ?? []);
   return [...new Set(paths.flatMap((path) => path.split('/').slice(-LAST_NAMES)))];
 }
 
-/** What was said in a turn: the text that its vector is made of. */
 export function embeddedText(turn: TurnText): string {
   return `${turn.user.slice(0, TEXT_CHARS)}\n${saidIn(turn)}`;
 }
@@ -143,17 +141,15 @@ function saidIn({ parts }: TurnText): string {
   return said.join('\n').slice(0, TEXT_CHARS);
 }
 
-/** A prompt up to this long may open like an answer; a longer one says itself what it is about. */
+/** A longer prompt states its topic even if it opens like an answer. */
 const SHORT_WORDS = 8;
-/** Of content words: by fewer it is not clear that a prompt does anything but continue. */
+/** With fewer content words a prompt counts as a continuation. */
 const MIN_DRIFT_WORDS = 4;
 const CONTINUES =
   /^(?:yes|yep|no|ok|okay|and|also|but|then|it|that|this|same|again|continue|go on|go ahead|do it|why|thanks|great|perfect)\b/i;
 const TURNS_ON =
   /^(?:now|next|on to|moving on|let's (?:move|turn|go on)|we begin|another (?:thing|topic)|new topic|one more thing|different)\b/i;
-/**
- * How far a turn is from the turns before it: 0 the same words, 1 none in common, null where it says too little.
- */
+/** 0: same words, 1: none in common, null: too few words. */
 export function wordDrift(turn: TurnText, before: readonly TurnText[], leastWords = MIN_DRIFT_WORDS): number | null {
   const asked = topicTokens(turn.user.slice(0, TEXT_CHARS));
   const answers = asked.length <= SHORT_WORDS && CONTINUES.test(turn.user.trim());
@@ -165,7 +161,7 @@ export function wordDrift(turn: TurnText, before: readonly TurnText[], leastWord
   return 1 - closeness;
 }
 
-/** What was said, and the names of what was touched. */
+/** Prompt, assistant text and the beginning of each call. */
 function topicText(turn: TurnText): string {
   const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text.slice(0, TEXT_CHARS));
   const calls = turn.parts.filter((part) => part.kind === 'tool_use').map((part) => part.text.slice(0, 200));

@@ -1,5 +1,5 @@
-/** What is written in several ways, each with the one way that words of a tag are compared in. */
-const SAME: Readonly<Record<string, string>> = {
+/** Canonical forms of abbreviations and variants. */
+const SYNONYMS: Readonly<Record<string, string>> = {
   db: 'database',
   auth: 'authentication',
   authn: 'authentication',
@@ -25,15 +25,15 @@ const SAME: Readonly<Record<string, string>> = {
   bugfix: 'bug',
   sec: 'security',
 };
-/** Plural in form only, or another word without its last letter. */
+/** Words whose final "s" is not a plural. */
 const NO_PLURAL = /(?:ss|us|is|ics|ews|js|os|as|ls|dns|tls|aws|css|https?)$/;
 
-/** A tag of an axis (`FLAG:decision`) means what it says letter by letter. */
+/** System tags (`FLAG:decision`) are never normalized. */
 function isContentTag(tag: string): boolean {
   return !tag.includes(':');
 }
 
-/** Equal for tags that mean the same. */
+/** Equal for variants of one tag. */
 export function tagKey(tag: string): string {
   const words = tag
     .normalize('NFKC')
@@ -45,10 +45,10 @@ export function tagKey(tag: string): string {
 }
 
 function keyOfWord(word: string): string {
-  const known = SAME[word];
+  const known = SYNONYMS[word];
   if (known !== undefined) return known;
   const one = singular(word);
-  return SAME[one] ?? one;
+  return SYNONYMS[one] ?? one;
 }
 
 function singular(word: string): string {
@@ -59,10 +59,9 @@ function singular(word: string): string {
 }
 
 /**
- * For each tag that is written in a less used way, the most used one; of equally used ones the shorter, then the first
- * in order.
+ * Maps less used variants to the most used one; ties: the shorter, then the first in order.
  *
- * @param tags  every use of a content tag, repeated
+ * @param tags  with repetitions
  */
 export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, string> {
   const uses = new Map<string, number>();
@@ -77,7 +76,7 @@ export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, stri
   return new Map(forms.filter(([tag, form]) => tag !== form));
 }
 
-/** The tags in those forms, each once; the very same list where nothing changes. */
+/** Returns the same list if nothing changes. */
 export function canonicalizeTags(tags: readonly string[], forms: ReadonlyMap<string, string>): readonly string[] {
   if (!tags.some((tag) => forms.has(tag))) return tags;
   return [...new Set(tags.map((tag) => forms.get(tag) ?? tag))];

@@ -14,9 +14,9 @@ import { prune } from './prune.ts';
 export interface ConsolidationReport {
   readonly dry_run: boolean;
   readonly at: string;
-  /** What `rollback` goes back to; null where nothing was changed. */
+  /** Snapshot for `rollback`; null if nothing changed. */
   readonly snapshot: string | null;
-  /** Nodes that were new or changed since the last dream. */
+  /** Nodes new or changed since the last run. */
   readonly looked_at: number;
   readonly merged: readonly { readonly keeper: string; readonly merged: readonly string[]; readonly summary: string }[];
   readonly groups: readonly {
@@ -27,16 +27,16 @@ export interface ConsolidationReport {
   readonly tags: readonly { readonly from: string; readonly to: string }[];
   readonly linked: number;
   readonly pruned: { readonly links: number; readonly nodes: readonly string[] };
-  /** Nodes that the next dream looks at. */
+  /** Nodes left to the next run. */
   readonly left: number;
-  /** Why no model was asked although there is one; '' where it was. */
+  /** Why the configured model was not called, '' otherwise. */
   readonly without_model: string;
 }
 
-/** Nodes that one dream looks at; the rest is for the next. */
-const LOOKED_AT = 400;
+/** Nodes per run. */
+const MAX_NODES = 400;
 
-/** Pairs of a node with those near it: alike enough to say the same, and strong enough for a group or a link. */
+/** Pairs of a node with its neighbors, by purpose. */
 export type NeighborPairs = Readonly<Record<'alike' | 'grouped' | 'linked', readonly NodePair[]>>;
 
 export interface ChangeSetInput {
@@ -44,7 +44,7 @@ export interface ChangeSetInput {
   /** Null for all. */
   readonly project: string | null;
   readonly rule: ConsolidationRule & { readonly sparesDrafts: boolean };
-  /** Digests of nodes that an earlier dream looked at. */
+  /** Content hashes of nodes that earlier runs processed. */
   readonly seen: Readonly<Record<string, string>>;
   readonly nowMs: number;
   readonly near: (node: MemoryNode) => Promise<NeighborPairs>;
@@ -60,7 +60,7 @@ export interface ChangeSet
   readonly seen: Readonly<Record<string, string>>;
 }
 
-/** What memory would be after a dream; nothing is changed yet. */
+/** Computes the changes without applying them. */
 export async function buildChangeSet(parts: ChangeSetInput): Promise<ChangeSet> {
   const { rule, project, seen, nowMs, mergeWriter, signal } = parts;
   const at = new Date(nowMs).toISOString();
@@ -79,14 +79,14 @@ export async function buildChangeSet(parts: ChangeSetInput): Promise<ChangeSet> 
 
   const isNew = (node: MemoryNode): boolean => isSettled(node, rule) && seen[node.node_id] !== shortDigest(node);
   const waiting = parts.nodes.filter((node) => inScope(node) && isNew(node)).toSorted(newestFirst);
-  const looked = waiting.slice(0, LOOKED_AT);
+  const looked = waiting.slice(0, MAX_NODES);
   const pairs: Record<keyof NeighborPairs, NodePair[]> = { alike: [], grouped: [], linked: [] };
   for (const node of looked) {
     signal.throwIfAborted();
     const near = await parts.near(node);
     for (const kind of Object.keys(pairs) as (keyof NeighborPairs)[]) pairs[kind].push(...near[kind]);
   }
-  const later = new Set(waiting.slice(LOOKED_AT).map(({ node_id }) => node_id));
+  const later = new Set(waiting.slice(MAX_NODES).map(({ node_id }) => node_id));
 
   const merged: ChangeSet['merged'][number][] = [];
   for (const { keeper, absorbed } of chooseMerges(scoped(), pairs.alike, rule, takenBy)) {
@@ -120,7 +120,7 @@ export async function buildChangeSet(parts: ChangeSetInput): Promise<ChangeSet> 
     seen: seenNow(),
   };
 
-  /** Under a node of its own, or the one that is there already. */
+  /** Creates a group, or rewrites `former`. */
   async function group({ members, density }: Group, former?: MemoryNode): Promise<void> {
     signal.throwIfAborted();
     const nodes = get(members);
@@ -180,7 +180,7 @@ export async function buildChangeSet(parts: ChangeSetInput): Promise<ChangeSet> 
     });
   }
 
-  /** What an earlier dream knew and this one changed needs no look either. */
+  /** Nodes that this run changed count as processed too. */
   function seenNow(): ChangeSet['seen'] {
     const lookedIds = new Set(looked.map(({ node_id }) => node_id));
     const found: Record<string, string> = {};

@@ -8,16 +8,16 @@ type Rule = ConsolidationRule & { readonly sparesDrafts: boolean };
 
 export interface Group {
   readonly members: readonly string[];
-  /** Share of its pairs that are near; of a join, of those with a new member, the least. */
+  /** Share of near pairs among all pairs; for a join, the lowest share of a new member. */
   readonly density: number;
 }
 
 export interface Join extends Group {
-  /** The group that is there already. */
+  /** An existing group. */
   readonly parent: string;
 }
 
-/** Nodes without a parent that belong together. @param pairs  strong enough for a group */
+/** Clusters of nodes without a parent. @param pairs  strong enough for a group */
 export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: Rule): readonly Group[] {
   const near = sortPairs(pairs).filter(({ left, right }) => {
     const [one, other] = [nodes.get(left), nodes.get(right)];
@@ -30,7 +30,7 @@ export function chooseGroups(nodes: Nodes, pairs: readonly NodePair[], rule: Rul
   });
 }
 
-/** Nodes without a parent that go to a group as far as it has room: each to the one it is near to the most members of. */
+/** Adds nodes without a parent to groups with room: each to the group where it is near the largest share of members. */
 export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Rule): readonly Join[] {
   const membersOf = new Map<string, string[]>();
   for (const { node_id, parent_node_id: parent } of [...nodes.values()].toSorted(byAge)) {
@@ -66,7 +66,7 @@ export function chooseJoins(nodes: Nodes, pairs: readonly NodePair[], rule: Rule
   return [...joins.values()];
 }
 
-/** The pairs that are to be linked, strongest first, so that no node gets more links than the rule has. */
+/** Strongest pairs first, up to the limit of links per node. */
 export function chooseLinks(
   nodes: Nodes,
   pairs: readonly NodePair[],
@@ -99,10 +99,10 @@ export interface ClusterRule {
 }
 
 /**
- * What hangs together by its nearest pairs first; a pair that would make a cluster of more than `most` is left out.
- * Nothing is in two clusters, and the order in which pairs come does not matter.
+ * Union-find from the nearest pair on, skipping pairs that would exceed `maxSize`. Disjoint, and independent of the
+ * order of the input.
  *
- * @returns members in order of their ids, clusters in order of their first member
+ * @returns members sorted by id, clusters by their first member
  */
 export function findClusters(
   pairs: readonly NodePair[],
@@ -132,30 +132,30 @@ export function findClusters(
 export interface ConsolidationRule extends Omit<MergeRule, 'sparesDrafts'> {
   readonly links: number;
   readonly cluster: ClusterRule;
-  /** Least share of a group's pairs that must be near, where no model says that it belongs together. */
+  /** Minimum share of near pairs for a group made without a model. */
   readonly density: number;
 }
 
 /** Fitted per embedder; see `bench/results/consolidation.md`. */
 interface ConsolidationThresholds {
-  /** Cosine from which two nodes may say the same. */
+  /** Minimum cosine of a merge. */
   readonly same: number;
   /** See `MergeRule`. */
   readonly words: number;
-  /** Strength, as links have it, from which nodes may belong to one group. */
+  /** Minimum link strength within a group. */
   readonly group: number;
 }
 
 const SHARED = { limit: 5, links: MOST_LINKS, cluster: { minSize: 2, maxSize: 8 }, density: 0.5 } as const;
 
-/** One for what nobody fitted: words decide. */
+/** Without fitted thresholds words decide. */
 const UNFITTED: ConsolidationThresholds = { same: 0, words: 0.7, group: 0.4 };
 const FITS: Readonly<Record<string, ConsolidationThresholds>> = {
   'static-minilm-128-v1': { same: 0.9, words: 0.4, group: 1.2 },
   'hash-ngram-256-v1': { same: 0.85, words: 0.4, group: 1 },
 };
 
-/** @param isScript  written in Hangul, kana or Han, which vectors of another scale are made of */
+/** @param isScript  written in Hangul, kana or Han, whose vectors have another scale */
 export function consolidationThresholds(embedderId: string, isScript = false): ConsolidationThresholds {
   return isScript ? UNFITTED : (FITS[embedderId] ?? UNFITTED);
 }

@@ -7,21 +7,21 @@ import { isSameMatter } from '../text/paraphrase.ts';
 import { BUNDLE } from '../text/tool-call-nodes.ts';
 
 export interface MergeRule {
-  /** Least share of the shorter one's words that the other has too. */
+  /** Minimum share of the shorter text's words that the other contains. */
   readonly words: number;
-  /** Nodes that one keeper takes over in its life. */
+  /** Total nodes that one keeper may absorb. */
   readonly limit: number;
-  /** A model will replace drafts: until then they are left alone. */
+  /** Skip drafts that a model is going to replace. */
   readonly sparesDrafts: boolean;
 }
 
 export interface Merge {
-  /** The oldest. */
+  /** The oldest node. */
   readonly keeper: string;
   readonly absorbed: readonly string[];
 }
 
-/** Whether a node tells of turns of its own, as it was written, and counts as it stands. */
+/** A current, unmerged turn node that consolidation may change. */
 export function isSettled(node: MemoryNode, { sparesDrafts }: Pick<MergeRule, 'sparesDrafts'>): boolean {
   return (
     !isPointer(node) &&
@@ -35,15 +35,12 @@ export function isSettled(node: MemoryNode, { sparesDrafts }: Pick<MergeRule, 's
   );
 }
 
-/** What a person wrote or pinned stays word for word. */
+/** The user's own and pinned nodes stay unchanged. */
 export function isUsers(node: MemoryNode): boolean {
   return node.written_by === 'user' || node.pinned_from !== undefined;
 }
 
-/**
- * Whether the younger node may go into the older one. Both come from equally trusted sources, so that neither lifts
- * the other's text nor lowers its own; and what matters most is never merged away.
- */
+/** Requires the same origin, so that a merge changes no node's trust; never absorbs a HIGH node. */
 export function mayMerge(keeper: MemoryNode, younger: MemoryNode, rule: MergeRule): boolean {
   return (
     [keeper, younger].every((node) => isSettled(node, rule) && !isUsers(node)) &&
@@ -58,11 +55,11 @@ export function mayMerge(keeper: MemoryNode, younger: MemoryNode, rule: MergeRul
 }
 
 /**
- * Which nodes go into which: the oldest takes its nearest first, each node goes once, and none that took others goes
- * itself. What is left holds no pair that could still be merged, so that a second choice changes nothing.
+ * Older nodes absorb their nearest first; each node is absorbed at most once and a keeper never. Idempotent: no
+ * mergeable pair is left.
  *
- * @param pairs  nodes alike enough to say the same
- * @param absorbedBefore  how many a keeper took over before
+ * @param pairs  similar enough to merge
+ * @param absorbedBefore  number of nodes that a keeper absorbed in earlier runs
  */
 export function chooseMerges(
   nodes: ReadonlyMap<string, MemoryNode>,
@@ -86,7 +83,6 @@ export function chooseMerges(
   return merges;
 }
 
-/** For each node those near it, nearest first. */
 function neighbours(pairs: readonly NodePair[]): ReadonlyMap<string, readonly string[]> {
   const found = new Map<string, string[]>();
   const add = (id: string, other: string): void => void found.set(id, [...(found.get(id) ?? []), other]);
@@ -97,7 +93,7 @@ function neighbours(pairs: readonly NodePair[]): ReadonlyMap<string, readonly st
   return found;
 }
 
-/** Older first; of the same moment in order of their ids. */
+/** Oldest first, ties by id. */
 export function byAge(one: MemoryNode, other: MemoryNode): number {
   const [a, b] = [`${one.created_at} ${one.node_id}`, `${other.created_at} ${other.node_id}`];
   return a < b ? -1 : Number(a > b);
@@ -107,7 +103,7 @@ function saying({ summary, facts }: MemoryNode): string {
   return [summary, ...facts.map(({ value }) => value)].join('\n');
 }
 
-/** One concept with two values, or one value both stated and denied: that is a change of mind, no repetition. */
+/** Different values of one concept, or one value with both polarities, are a change, not a repetition. */
 export function contradicts(one: MemoryNode, other: MemoryNode): boolean {
   return one.facts.some((fact) =>
     other.facts.some(
@@ -118,15 +114,14 @@ export function contradicts(one: MemoryNode, other: MemoryNode): boolean {
   );
 }
 
-/** Two nodes by their ids, and how alike they are. */
 export interface NodePair {
   readonly left: string;
   readonly right: string;
-  /** More is nearer; what it counts is said where pairs are taken. */
+  /** Cosine or link strength, depending on the purpose of the pairs. */
   readonly similarity: number;
 }
 
-/** Each pair once, with its greatest similarity; equal ones in order of their ids. */
+/** Most similar first, ties by id; each pair once with its highest similarity. */
 export function sortPairs(pairs: readonly NodePair[]): readonly NodePair[] {
   const best = new Map<string, NodePair>();
   for (const { left, right, similarity } of pairs) {

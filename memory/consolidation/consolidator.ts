@@ -23,16 +23,15 @@ import type { NodePair } from './choose-merges.ts';
 import { createMergeWriter } from './merge-writer.ts';
 
 export interface ConsolidationRequest {
-  /** Say what would be done, and do nothing. */
+  /** Report the changes without applying them. */
   readonly dryRun: boolean;
-  /** The memory of this directory's project alone. */
+  /** Limit to the project of this directory. */
   readonly projectDir?: string;
 }
 
-/** A dream whose nodes were changed meanwhile is dreamt again. */
-const TRIES = 3;
+/** Runs are repeated when their nodes changed in the meantime. */
+const MAX_TRIES = 3;
 
-/** What the last dream did. */
 export interface ConsolidationStatus {
   readonly at: string;
   readonly merged: number;
@@ -43,7 +42,7 @@ export interface ConsolidationStatus {
 }
 
 export interface Consolidator {
-  /** One at a time. @throws the signal's reason; what the disk throws, and then nothing is changed */
+  /** One at a time. @throws the signal's reason, or a disk error after undoing all changes */
   run(request: ConsolidationRequest, signal: AbortSignal): Promise<ConsolidationReport>;
   status(): ConsolidationStatus | null;
 }
@@ -71,7 +70,6 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
   let last: DreamLedger | null = await dreams.load();
   let running = false;
 
-  /** Read as links are when a node is saved. */
   async function near(node: MemoryNode): Promise<NeighborPairs> {
     const isScript = isPairedScript(node.summary);
     const [link, fit] = [
@@ -91,7 +89,7 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
     };
   }
 
-  /** False where a node is no longer what the draft was made from. */
+  /** Returns the snapshot id, or false if a node changed since the change set was computed. */
   function apply({ changes }: ChangeSet): Promise<string | false> {
     return store.exclusive(async (held) => {
       await held.refresh();
@@ -134,10 +132,10 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
         await dreams.save(last);
         return reportOf(draft, { dryRun, at, snapshot, because: mergeWriter.because() });
       }
-      if (tried === TRIES) {
+      if (tried === MAX_TRIES) {
         throw new CometError(
           'node_invalid',
-          'memories were changed again and again meanwhile; try comet-cc dream later',
+          'memory kept changing during consolidation; run comet-cc dream again later',
         );
       }
     }
@@ -145,7 +143,7 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
 
   return {
     async run(request, signal) {
-      if (running) throw new CometError('node_invalid', 'memory is being tidied already; see comet-cc status');
+      if (running) throw new CometError('node_invalid', 'consolidation is already running; see comet-cc status');
       running = true;
       try {
         return await dream(request, signal);
@@ -179,7 +177,7 @@ function reportOf(
 
 type Files = Pick<NodeFiles, 'load' | 'save' | 'drop'>;
 
-/** Writes all of it or nothing, whenever the process ends. @throws what the disk throws; then nothing is changed */
+/** Atomic, also when the process is killed. @throws a disk error after undoing all changes */
 async function writeChange(record: ChangeRecord, files: Files, dreams: DreamFiles): Promise<void> {
   const fresh = record.changes.flatMap(({ after }) => after ?? []);
   await dreams.begin(record, Object.fromEntries(fresh.map((node) => [node.node_id, contentDigest(node)])));
@@ -197,7 +195,7 @@ async function writeChange(record: ChangeRecord, files: Files, dreams: DreamFile
   await dreams.end();
 }
 
-/** Undoes what was begun and not ended; true where there was something. */
+/** Undoes an interrupted write; false if there was none. */
 export async function recoverChange(files: Files, dreams: DreamFiles): Promise<boolean> {
   const record = await dreams.pending();
   if (record === null) return false;
@@ -206,7 +204,7 @@ export async function recoverChange(files: Files, dreams: DreamFiles): Promise<b
   return true;
 }
 
-/** What somebody changed since stays as it is. */
+/** Keeps nodes that were edited since. */
 async function undo(changes: readonly NodeRewrite[], files: Files): Promise<void> {
   const now = new Map((await files.load()).nodes.map((node) => [node.node_id, node]));
   const back: MemoryNode[] = [];

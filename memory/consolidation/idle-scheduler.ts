@@ -4,9 +4,9 @@ import type { LanguageModel } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import type { Consolidator } from './consolidator.ts';
 
-/** Dreams when nobody works. */
+/** Consolidates after a period without requests. */
 export interface IdleScheduler {
-  /** Somebody works: whatever sleeps is woken, and the wait begins anew. */
+  /** Cancels a running consolidation and restarts the timer. */
   reset(): void;
   close(): Promise<void>;
 }
@@ -16,7 +16,7 @@ type Parts = {
   readonly model: LanguageModel | null;
   readonly quota?: ModelQuota;
   readonly dreams: Consolidator;
-  /** Resolves once there is something to dream of. */
+  /** Resolves once the nodes are loaded. */
   readonly ready: Promise<void>;
   readonly log: Log;
 };
@@ -24,45 +24,45 @@ type Parts = {
 export function createIdleScheduler({ config, model, quota, dreams, ready, log }: Parts): IdleScheduler {
   const idleMs = config.llm === 'off' ? 0 : config.dream.idleMinutes * 60_000;
   let timer: NodeJS.Timeout | null = null;
-  let waking = new AbortController();
-  let dreaming: Promise<void> = Promise.resolve();
+  let cancel = new AbortController();
+  let running: Promise<void> = Promise.resolve();
   let closed = false;
 
-  function wait(): void {
+  function schedule(): void {
     if (timer !== null) clearTimeout(timer);
     timer = closed || idleMs === 0 ? null : setTimeout(start, idleMs).unref();
   }
 
-  /** What the model would be asked waits with all else until it may be asked. */
+  /** Waits for the quota, so that one run can do everything. */
   function start(): void {
     timer = null;
-    if (model !== null && quota?.decide().kind === 'defer') wait();
-    else dreaming = sleep(waking.signal);
+    if (model !== null && quota?.decide().kind === 'defer') schedule();
+    else running = consolidate(cancel.signal);
   }
 
-  async function sleep(signal: AbortSignal): Promise<void> {
+  async function consolidate(signal: AbortSignal): Promise<void> {
     try {
       await ready;
       signal.throwIfAborted();
       const { left } = await dreams.run({ dryRun: false }, signal);
-      if (left > 0) wait();
+      if (left > 0) schedule();
     } catch (error) {
-      if (!signal.aborted) log.error('memory was not tidied', { error });
+      if (!signal.aborted) log.error('consolidation failed', { error });
     }
   }
 
-  wait();
+  schedule();
   return {
     reset() {
-      waking.abort(new Error('a request came'));
-      waking = new AbortController();
-      wait();
+      cancel.abort(new Error('a request arrived'));
+      cancel = new AbortController();
+      schedule();
     },
     async close() {
       closed = true;
-      waking.abort(new Error('memory is closing'));
-      wait();
-      await dreaming;
+      cancel.abort(new Error('memory is closing'));
+      schedule();
+      await running;
     },
   };
 }

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import { byAge } from './choose-merges.ts';
-/** Who wrote a node that consolidation made without a model. */
+/** Writer of nodes that consolidation made without a model. */
 export const CONSOLIDATION = 'consolidation';
 
 const TAGS = 8;
@@ -15,7 +15,7 @@ export interface MergedContent {
   readonly at: string;
 }
 
-/** The keeper with the turns and facts of all, then the others as pointers to it; their own texts stay in them. */
+/** Returns the keeper with all turns and facts, then the others as redirects that keep their text. */
 export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], making: MergedContent): MemoryNode[] {
   const { text, writtenBy, at } = making;
   const all = [keeper, ...losers];
@@ -25,7 +25,7 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
     ...keeper,
     summary: text.summary,
     trigger: text.trigger,
-    // Made from the former text; made anew when it is asked for.
+    // Describes the former text; rewritten on request.
     detailed_summary: null,
     topic_tags: distinct(all.flatMap((node) => node.topic_tags)).slice(0, Math.max(TAGS, keeper.topic_tags.length)),
     importance: all.map(({ importance }) => importance).sort((a, b) => RANK[a] - RANK[b])[0] ?? keeper.importance,
@@ -52,10 +52,7 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
   return [whole, ...pointers];
 }
 
-/**
- * A node over several, without turns of its own, and those with it as their parent. It says no more than they do, so
- * it is trusted as little as the least of them, and shown only where it is searched for.
- */
+/** Returns a group node without turns, then its members. It has their lowest origin and is recalled by search only. */
 export function groupNodes(members: readonly MemoryNode[], id: string, making: MergedContent): MemoryNode[] {
   const [oldest, ...younger] = members.toSorted(byAge);
   if (oldest === undefined) return [];
@@ -95,17 +92,16 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
   return [plain, ...all.map((member) => ({ ...member, parent_node_id: id }))];
 }
 
-/** A node over others: it holds no turns, and is worth nothing without them. */
 export function isGroup(node: MemoryNode): boolean {
   return node.depth_level === 0 && node.turns.length === 0;
 }
 
-/** Some rounds of a turn: shown with the node of the turn. A member of a group stands for itself. */
+/** Tool rounds below a turn's node; members of a group have depth 1. */
 export function isBundled({ parent_node_id, depth_level }: MemoryNode): boolean {
   return parent_node_id !== null && depth_level > 1;
 }
 
-/** Nodes that may go into one group: what is clean keeps apart from what is not. */
+/** Groups do not mix trusted and untrusted nodes. */
 export function groupKey({ project, origin }: MemoryNode): string {
   return `${isCleanOrigin(origin) ? 'clean' : 'other'}\n${project}`;
 }
@@ -136,7 +132,6 @@ function hash(names: readonly string[]): string {
   return createHash('sha256').update(names.join('\n')).digest('hex');
 }
 
-/** What one node says in the place of several. */
 export interface MergeText {
   readonly summary: string;
   readonly trigger: string;

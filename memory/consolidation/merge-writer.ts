@@ -10,7 +10,7 @@ import { clip } from '../text/sanitize-line.ts';
 import type { Group } from './choose-groups.ts';
 import { CONSOLIDATION, type MergeText } from './merge-nodes.ts';
 
-/** A text for several nodes; or they do not belong together; or the model is to be asked another time. */
+/** `apart`: the nodes do not belong together. `later`: retry when the model may be called. */
 export type MergeDecision =
   | { readonly kind: 'text'; readonly text: MergeText; readonly writtenBy: string }
   | { readonly kind: 'apart' }
@@ -20,26 +20,21 @@ export interface MergeWriter {
   /** @param nodes  the keeper first */
   merge(nodes: readonly MemoryNode[]): Promise<MergeDecision>;
   group(nodes: readonly MemoryNode[], density: Group['density']): Promise<MergeDecision>;
-  /** Why no model was asked although there is one; '' where it was. */
+  /** Why the configured model was not called, '' otherwise. */
   because(): string;
 }
 
 export interface MergeWriterOptions {
   readonly quota?: ModelQuota;
-  /** Null where rules alone are to decide. */
+  /** Null: rules only. */
   readonly model: LanguageModel | null;
   readonly log: Log;
   readonly signal: AbortSignal;
-  /** Questions to the model at most. */
   readonly modelCallLimit: number;
-  /** See `DreamRule`. */
   readonly density: number;
 }
 
-/**
- * Asks the model as long as it may be asked. Plain repetitions do not wait for it, and their text by rule loses nothing;
- * all else does.
- */
+/** Calls the model while the budget allows. Without it rules merge plain repetitions and defer the rest. */
 export function createMergeWriter({
   model,
   quota,
@@ -61,7 +56,7 @@ export function createMergeWriter({
     return because === '';
   }
 
-  /** Null where the model cannot be asked. */
+  /** Null if the model is unavailable. */
   async function ask(kind: MergeInput['kind'], nodes: readonly MemoryNode[]): Promise<MergeResult | null | 'later'> {
     const key = `${kind} ${nodes.map(contentDigest).join(' ')}`;
     const known = answers.get(key);
@@ -79,7 +74,7 @@ export function createMergeWriter({
     } catch (error) {
       signal.throwIfAborted();
       because = 'the model failed';
-      log.warn('rules decide in the place of the model', { error });
+      log.warn('model failed to merge; rules decide', { error });
       return null;
     }
   }
@@ -108,11 +103,11 @@ export function createMergeWriter({
 }
 
 const GROUP_CHARS = 600;
-/** Share of its words that one repeats of the other. */
+/** Share of common words that counts as a repetition. */
 const REPEATED = 1;
 const LEAD = /^user says: /;
 
-/** Every statement of all of them once, the first node's as they are. */
+/** Appends statements that the first node lacks. */
 export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText {
   if (first === undefined) return { summary: '', trigger: '' };
   let summary = first.summary;
@@ -125,12 +120,11 @@ export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText 
   return { summary, trigger: first.trigger || (others.find(({ trigger }) => trigger !== '')?.trigger ?? '') };
 }
 
-/** Whether the others say nothing of their own, so that nobody needs to judge what that means. */
+/** The other nodes add no words. */
 export function isRepetition([keeper, ...losers]: readonly MemoryNode[]): boolean {
   return keeper !== undefined && losers.every(({ summary }) => sharedWords(summary, keeper.summary) >= REPEATED);
 }
 
-/** What several nodes are about, and how each begins. */
 function groupText(members: readonly MemoryNode[]): MergeText {
   const all = members.map(({ summary }) => summary.replace(LEAD, '')).join('\n');
   const anchors = anchorsOf(all);
@@ -146,7 +140,7 @@ function groupText(members: readonly MemoryNode[]): MergeText {
   };
 }
 
-/** Whether a text in place of `nodes` invents no name or figure and, where it is to keep all of theirs, drops none. */
+/** The text invents no name or figure and, with `keepsAll`, drops none. */
 function isFaithful(text: MergeText, nodes: readonly MemoryNode[], keepsAll: boolean): boolean {
   const facts = nodes.flatMap((node) => node.facts.map(({ value }) => value));
   const own = [...nodes.map(({ summary }) => summary), ...nodes.map(({ trigger }) => trigger), ...facts];

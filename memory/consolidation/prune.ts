@@ -2,20 +2,19 @@ import type { MemoryNode } from '../model/node.ts';
 import { isPointer } from '../model/replace-drafts.ts';
 import { isGroup } from './merge-nodes.ts';
 
-/** An id that a conversation still shows leads to its node at least for so long. */
-const POINTERS_KEPT_MS = 30 * 86_400_000;
-const LEAST_MEMBERS = 2;
+/** A conversation may still show the id of a redirect. */
+const REDIRECT_AGE_MS = 30 * 86_400_000;
+const MIN_MEMBERS = 2;
 
 export interface Pruned {
-  /** Nodes that change. */
   readonly changed: readonly MemoryNode[];
-  /** Ids of what goes: pointers that served their time, and groups without members. */
+  /** Ids of old redirects and small groups. */
   readonly removed: readonly string[];
 }
 
 /**
- * Links that lead nowhere, to themselves or twice are taken out, those to a pointer lead to its node; groups of fewer
- * than two and old pointers of drafts go. Nothing goes that stands for a turn no other node stands for.
+ * Removes broken, circular and duplicate links, resolves links to redirects, and removes groups of fewer than two
+ * members and old redirects of drafts. Every turn stays covered.
  */
 export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pruned {
   const membersOf = new Map<string, number>();
@@ -25,7 +24,7 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pr
   }
   const held = new Set([...nodes.values()].flatMap((node) => (isPointer(node) ? [] : node.turns)));
   const isOver = (node: MemoryNode): boolean =>
-    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < LEAST_MEMBERS : isOldPointer(node, nodes, held, nowMs);
+    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldPointer(node, nodes, held, nowMs);
   const removed = new Set([...nodes.values()].filter(isOver).map(({ node_id }) => node_id));
   const pointedTo = new Set([...nodes.values()].flatMap((node) => (isPointer(node) ? [node.superseded_by ?? ''] : [])));
   for (const id of pointedTo)
@@ -48,7 +47,7 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pr
   return { changed, removed: [...removed].sort() };
 }
 
-/** Of a draft only: what was merged keeps its own text for good. */
+/** Redirects of drafts only: a merged node keeps its text. */
 function isOldPointer(
   node: MemoryNode,
   nodes: ReadonlyMap<string, MemoryNode>,
@@ -59,7 +58,7 @@ function isOldPointer(
     isPointer(node) &&
     node.superseded_as !== 'merged' &&
     node.valid_to !== null &&
-    nowMs - Date.parse(node.valid_to) > POINTERS_KEPT_MS &&
+    nowMs - Date.parse(node.valid_to) > REDIRECT_AGE_MS &&
     nodes.has(node.superseded_by as string) &&
     node.turns.every((turnId) => held.has(turnId))
   );
