@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Clock } from '../common/async.ts';
 import { type ProxyStats, runExchange } from './http/exchange.ts';
-import { createMitm } from './http/mitm.ts';
+import { Mitm } from './http/mitm.ts';
 import { createUpstream, type UpstreamOptions } from './http/upstream.ts';
 import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
 
@@ -18,13 +18,13 @@ export interface ProxyDeps {
   readonly quota?: QuotaObserver;
   readonly certs: CertSource;
   readonly upstream: UpstreamOptions;
-  /** Host whose TLS is terminated; port 443 is meant. */
+  /** Host whose TLS is terminated, on port 443. */
   readonly targetHost: string;
-  /** The guard's, from its `init` message. */
+  /** From the guard's `init` message. */
   readonly secret: string;
   readonly log: ProxyLog;
   readonly clock: Clock;
-  /** A rewriter that takes longer is skipped. */
+  /** A rewriter that takes longer than this is skipped. */
   readonly rewriteDeadlineMs: number;
   readonly bodyCapBytes?: number;
   readonly teeCapBytes?: number;
@@ -35,16 +35,16 @@ export interface ProxyDeps {
 export interface Proxy {
   /** Loopback port for the guard. */
   listen(): Promise<number>;
-  /** Takes the connection of a client that the guard hands over; null when that has ended on the way. */
+  /** Accepts a client's connection from the guard; null when the client has disconnected. */
   acceptClient(name: string, client: Socket | null): void;
   stats(): Readonly<ProxyStats>;
-  /** Takes no new connection; resolves when every exchange is over. */
+  /** Accepts no new connection; resolves when every exchange has ended. */
   drain(): Promise<void>;
-  /** Cuts what still runs; idempotent. */
+  /** Aborts running exchanges; idempotent. */
   close(): Promise<void>;
 }
 
-const CAP_BYTES = 64 * 1024 * 1024;
+const MAX_CAPTURE_BYTES = 64 * 1024 * 1024;
 
 /** @throws CometError `ca_unreadable` when the upstream's CA cannot be read */
 export function createProxy(deps: ProxyDeps): Proxy {
@@ -55,10 +55,10 @@ export function createProxy(deps: ProxyDeps): Proxy {
     ...deps,
     upstream,
     origin: deps.upstream.origin,
-    bodyCapBytes: deps.bodyCapBytes ?? CAP_BYTES,
-    teeCapBytes: deps.teeCapBytes ?? CAP_BYTES,
+    bodyCapBytes: deps.bodyCapBytes ?? MAX_CAPTURE_BYTES,
+    teeCapBytes: deps.teeCapBytes ?? MAX_CAPTURE_BYTES,
   };
-  const mitm = createMitm({
+  const mitm = new Mitm({
     authority: `${deps.targetHost}:443`,
     secret: deps.secret,
     certs: deps.certs,

@@ -43,33 +43,7 @@ const MAX_EXITS = 5;
 const PENDING: readonly EngineState[] = ['starting', 'late', 'backoff'];
 
 /** The engine as a child process, watched by heartbeat and restarted behind the guard's port. */
-export interface EngineProcess {
-  start(): void;
-  status(): { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
-  /** 0 while the engine is not healthy. */
-  port(): number;
-  /** Transfers a client's connection to the engine. `onLost` is called when that fails. */
-  handOver(name: string, client: Socket, onLost: () => void): void;
-  restart(): Promise<void>;
-  stop(timeoutMs: number): Promise<void>;
-  /** False after `timeoutMs`, or at once in a crash loop and when stopped. */
-  whenHealthy(timeoutMs: number): Promise<boolean>;
-}
-
-export function createEngineProcess(options: EngineOptions): EngineProcess {
-  const engine = new SupervisedEngine(options);
-  return {
-    start: () => engine.spawn(),
-    status: () => engine.status(),
-    port: () => engine.port(),
-    handOver: (name, client, onLost) => engine.handOver(name, client, onLost),
-    restart: () => engine.restart(),
-    stop: (timeoutMs) => engine.shutDown('stop', timeoutMs),
-    whenHealthy: (timeoutMs) => engine.whenHealthy(timeoutMs),
-  };
-}
-
-class SupervisedEngine {
+export class EngineProcess {
   readonly #options: EngineOptions;
   readonly #settled = new EventEmitter().setMaxListeners(0);
   readonly #watch: NodeJS.Timeout;
@@ -94,7 +68,7 @@ class SupervisedEngine {
     if (next === 'healthy') this.#options.onHealthy();
   }
 
-  spawn(): void {
+  start(): void {
     const { path, secret, env, onOutput } = this.#options;
     const child = fork(path, [], {
       env: { ...ENGINE_ENV, ...env },
@@ -134,14 +108,14 @@ class SupervisedEngine {
     this.#port = 0;
     if (this.#leaving === 'stop') return void this.#setState('stopped');
     this.#restarts += 1;
-    if (this.#leaving === 'restart') return void this.spawn();
+    if (this.#leaving === 'restart') return void this.start();
     const { crashWindowMs } = this.#options;
     const now = performance.now();
     this.#exits = [...this.#exits.filter((at) => now - at < crashWindowMs), now];
     const isCrashLoop = this.#exits.length >= MAX_EXITS;
     this.#setState(isCrashLoop ? 'crash_loop' : 'backoff');
     const pauseMs = isCrashLoop ? crashWindowMs : FIRST_BACKOFF_MS * 2 ** (this.#exits.length - 1);
-    this.#respawn = setTimeout(() => this.spawn(), pauseMs);
+    this.#respawn = setTimeout(() => this.start(), pauseMs);
   }
 
   #checkHeartbeat(): void {
@@ -157,27 +131,29 @@ class SupervisedEngine {
   }
 
   /** Asks the child to drain and exit, and kills it after `graceMs`; resolves when it is gone. */
-  async shutDown(reason: 'stop' | 'restart', graceMs: number): Promise<void> {
+  async #shutDown(reason: 'stop' | 'restart', graceMs: number): Promise<void> {
     this.#leaving = reason;
     clearTimeout(this.#respawn);
     if (reason === 'stop') clearInterval(this.#watch);
     const child = this.#child;
     this.#setState(reason === 'stop' ? 'stopped' : 'starting');
-    if (child === null) return reason === 'stop' ? undefined : this.spawn();
+    if (child === null) return reason === 'stop' ? undefined : this.start();
     this.#send({ type: 'drain' });
     const kill = setTimeout(() => child.kill('SIGKILL'), graceMs);
     await once(child, 'exit');
     clearTimeout(kill);
   }
 
-  status() {
+  status(): { readonly state: EngineState; readonly pid: number | null; readonly restarts: number } {
     return { state: this.#state, pid: this.#child?.pid ?? null, restarts: this.#restarts };
   }
 
+  /** 0 while the engine is not healthy. */
   port(): number {
     return this.#state === 'healthy' ? this.#port : 0;
   }
 
+  /** Transfers a client's connection to the engine; calls `onLost` when that fails. */
   handOver(name: string, client: Socket, onLost: () => void): void {
     const onSent = (error: Error | null): void => {
       client.destroy();
@@ -187,10 +163,15 @@ class SupervisedEngine {
     else onSent(new Error('engine exited'));
   }
 
-  restart(): Promise<void> {
-    return this.#leaving === null ? this.shutDown('restart', RESTART_GRACE_MS) : Promise.resolve();
+  stop(timeoutMs: number): Promise<void> {
+    return this.#shutDown('stop', timeoutMs);
   }
 
+  restart(): Promise<void> {
+    return this.#leaving === null ? this.#shutDown('restart', RESTART_GRACE_MS) : Promise.resolve();
+  }
+
+  /** False after `timeoutMs`, or at once in a crash loop and when stopped. */
   async whenHealthy(timeoutMs: number): Promise<boolean> {
     const signal = AbortSignal.timeout(Math.max(1, Math.ceil(timeoutMs)));
     if (PENDING.includes(this.#state)) await once(this.#settled, 'settled', { signal }).catch(() => 'late');

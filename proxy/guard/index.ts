@@ -9,7 +9,7 @@ import { PLATFORM } from '../../common/paths.ts';
 import { type Authority, parseAuthority } from './authority.ts';
 import { connectViaProxy } from './connect-via-proxy.ts';
 import { openControlSocket } from './control-socket.ts';
-import { createEngineProcess, type EngineProcess } from './engine-process.ts';
+import { EngineProcess } from './engine-process.ts';
 import { connectTcp, connectToEngine, http, pipeBothWays } from './tunnel.ts';
 import { formatProxy, type Route } from './upstream-proxy.ts';
 
@@ -45,28 +45,19 @@ export interface GuardOptions {
   readonly timings?: Partial<typeof TIMINGS>;
 }
 
-export type Guard = ReturnType<typeof createGuard>;
-
 const LOOPBACK = /^(::ffff:)?127\.|^::1$/;
 const CHALLENGE = 'Basic realm="comet-cc"';
 /** Time for the last output of the engine to arrive before the guard exits. */
 const OUTPUT_MS = 250;
 const RETRY_MS = 50;
 
-/** The front process: owns the port, hands connections for the target host to the engine, tunnels everything else. */
-export function createGuard(options: GuardOptions) {
-  const server = new GuardServer(options);
-  return {
-    /** @throws CometError `port_in_use`, `unsafe_file`; `stop` then releases what was acquired */
-    listen: () => server.listen(),
-    status: () => server.status(),
-    stop: () => server.stop(),
-    /** Resolves when the guard has stopped. */
-    closed: server.closed,
-  };
+export function createGuard(options: GuardOptions): Guard {
+  return new Guard(options);
 }
 
-class GuardServer {
+/** The front process: owns the port, hands connections for the target host to the engine, tunnels everything else. */
+export class Guard {
+  /** Resolves when the guard has stopped. */
   readonly closed: Promise<unknown>;
   readonly #options: GuardOptions;
   readonly #timings: typeof TIMINGS;
@@ -93,7 +84,7 @@ class GuardServer {
     this.#authority = `${this.#target.host}:${this.#target.port}`;
     this.#expectedAuth = hash(`Basic ${Buffer.from(`comet-cc:${options.token}`).toString('base64')}`);
     this.closed = once(this.#stopped.signal, 'abort');
-    this.#engine = createEngineProcess({
+    this.#engine = new EngineProcess({
       path: options.enginePath,
       secret: this.#secret,
       env: options.engineEnv,
@@ -272,6 +263,7 @@ class GuardServer {
     this.#stopped.abort();
   }
 
+  /** @throws CometError `port_in_use`, `unsafe_file`; `stop` then releases what was acquired */
   async listen(): Promise<number> {
     const { port, socketPath } = this.#options;
     this.#server.listen({ port, host: '127.0.0.1' });

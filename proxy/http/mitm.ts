@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type Server } from 'node:http';
-import type { Server as TlsServer } from 'node:https';
+import { createServer, type IncomingMessage, type Server } from 'node:http';
+import type { ServerOptions, Server as TlsServer } from 'node:https';
 import { type AddressInfo, Server as NetServer, type Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import {
@@ -17,147 +17,142 @@ import type { CertSource, ProxyLog } from '../ports.ts';
 import type { Incoming } from './exchange.ts';
 
 export interface MitmOptions {
-  /** `host:port`; no other CONNECT is answered with 200. */
+  /** `host:port`, the only accepted CONNECT target. */
   readonly authority: string;
-  /** What a CONNECT must carry in the guard's header. */
+  /** The value that a CONNECT must carry in the guard's header. */
   readonly secret: string;
   readonly certs: CertSource;
   readonly log: ProxyLog;
-  /** A TLS handshake that takes longer is closed. */
+  /** Timeout of the TLS handshake. */
   readonly handshakeMs: number;
-  /** A request whose headers take longer is closed with its connection. */
+  /** Timeout of a request's headers. */
   readonly headersMs: number;
   readonly onRequest: (incoming: Incoming) => void;
 }
 
-export interface Mitm {
-  /** Binds 127.0.0.1 on a free port; TLS is ready when it resolves. */
-  listen(): Promise<number>;
-  /** A client's own connection, not yet answered, under the name that the guard asked with; null when it has ended. */
-  acceptClient(name: string, client: Socket | null): void;
-  /** Idle connections close, busy ones after their response. */
-  drain(): void;
-  close(): Promise<void>;
-}
-
-/** How often slow headers are looked for. */
-const LOOK_MS = 5_000;
+/** How often the server looks for slow headers. */
+const CHECK_MS = 5_000;
 const ESTABLISHED = 'HTTP/1.1 200 Connection Established\r\n\r\n';
 
 type Leaf = NonNullable<ReturnType<CertSource['leaf']>>;
 
 /**
- * http-mitm-proxy with one TLS server, one leaf and one CONNECT target. The CONNECT's own connection is handed to the
- * TLS server, so nothing of the stock path by host name (prototype look-ups, files named after hosts, a hop over
- * 0.0.0.0, console output) is ever reached.
+ * http-mitm-proxy with one TLS server, one leaf and one CONNECT target. The connection of a CONNECT is handed to the TLS
+ * server, so the library's path by host name (prototype lookups, files named after hosts, a second connection over
+ * 0.0.0.0, console output) is never reached. See `docs/decisions/0035-http-mitm-proxy.md`.
  */
-export function createMitm(options: MitmOptions): Mitm {
-  const proxy = new FixedLeafProxy(options);
-  const sockets = new Set<Duplex>();
-  const leases = new Map<string, Duplex>();
-  let tls: TlsServer | null = null;
-  let served: Leaf | null = null;
-  let draining = false;
+export class Mitm {
+  readonly #options: MitmOptions;
+  readonly #proxy: FixedLeafProxy;
+  readonly #sockets = new Set<Duplex>();
+  /** Connections that wait for the client that the guard hands over, by the client's name. */
+  readonly #leases = new Map<string, Duplex>();
+  #tls: TlsServer | null = null;
+  #servedLeaf: Leaf | null = null;
+  #isDraining = false;
 
-  proxy.onRequest((ctx) => {
-    if (draining) ctx.proxyToClientResponse.shouldKeepAlive = false;
-    options.onRequest({
-      isSSL: ctx.isSSL,
-      request: ctx.clientToProxyRequest,
-      response: ctx.proxyToClientResponse,
+  constructor(options: MitmOptions) {
+    this.#options = options;
+    this.#proxy = new FixedLeafProxy(options);
+    this.#proxy.onConnect((request, socket, head) => this.#onConnect(request, socket, head));
+    this.#proxy.onRequest((ctx) => {
+      if (this.#isDraining) ctx.proxyToClientResponse.shouldKeepAlive = false;
+      options.onRequest({
+        isSSL: ctx.isSSL,
+        request: ctx.clientToProxyRequest,
+        response: ctx.proxyToClientResponse,
+      });
     });
-  });
-
-  proxy.onConnect((request, socket, head) => {
-    track(socket, sockets);
-    const isGuard = isSecret(request.headers[SECRET_HEADER], options.secret);
-    if (!isGuard || request.url !== options.authority) return refuse(socket, '403 Forbidden');
-    if (tls === null || draining || !takeLeaf(tls)) return refuse(socket, '503 Service Unavailable');
-    const client = request.headers[CLIENT_HEADER];
-    if (typeof client === 'string') lend(client, socket);
-    socket.write(ESTABLISHED);
-    if (typeof client === 'string') return;
-    if (head.length > 0) socket.unshift(head);
-    tls.emit('connection', socket);
-  });
-
-  /** Waits for the client that the guard hands over next; the lease ends with it, and it with the lease. */
-  function lend(name: string, lease: Duplex): void {
-    leases.set(name, lease);
-    lease.once('close', () => leases.delete(name));
-    lease.on('end', () => lease.destroy()).resume();
   }
 
-  function take(name: string, client: Socket | null): void {
-    const lease = leases.get(name);
-    if (lease === undefined || client === null || tls === null || draining) {
+  #onConnect(request: IncomingMessage, socket: Duplex, head: Buffer): void {
+    this.#track(socket);
+    const isGuard = isSecret(request.headers[SECRET_HEADER], this.#options.secret);
+    if (!isGuard || request.url !== this.#options.authority) return void refuse(socket, '403 Forbidden');
+    const tls = this.#tls;
+    if (tls === null || this.#isDraining || !this.#loadLeaf(tls)) return void refuse(socket, '503 Service Unavailable');
+    const client = request.headers[CLIENT_HEADER];
+    if (typeof client === 'string') return void this.#lease(client, socket);
+    socket.write(ESTABLISHED);
+    if (head.length > 0) socket.unshift(head);
+    tls.emit('connection', socket);
+  }
+
+  #lease(client: string, lease: Duplex): void {
+    this.#leases.set(client, lease);
+    lease.once('close', () => this.#leases.delete(client));
+    lease.on('end', () => lease.destroy()).resume();
+    lease.write(ESTABLISHED);
+  }
+
+  /** Accepts a client's own, unanswered connection from the guard; null when the client has disconnected. */
+  acceptClient(name: string, client: Socket | null): void {
+    const lease = this.#leases.get(name);
+    if (lease === undefined || client === null || this.#tls === null || this.#isDraining) {
       lease?.destroy();
       client?.destroy();
       return;
     }
-    track(client, sockets);
+    this.#track(client);
     client.once('close', () => lease.destroy());
     lease.once('close', () => client.destroy());
     client.allowHalfOpen = true;
     client.write(ESTABLISHED);
-    tls.emit('connection', client);
+    this.#tls.emit('connection', client);
   }
 
-  /** Whether there is a leaf to serve; a new one replaces the old for the connections to come. */
-  function takeLeaf(server: TlsServer): boolean {
+  #track(socket: Duplex): void {
+    this.#sockets.add(socket);
+    socket.on('error', () => socket.destroy());
+    socket.once('close', () => this.#sockets.delete(socket));
+  }
+
+  /** Uses the newest leaf for the connections to come; false when none may be served. */
+  #loadLeaf(server: TlsServer): boolean {
     try {
-      const leaf = options.certs.leaf();
+      const leaf = this.#options.certs.leaf();
       if (leaf === null) return false;
-      if (leaf.cert !== served?.cert) server.setSecureContext({ key: leaf.key, cert: leaf.cert });
-      served = leaf;
+      if (leaf.cert !== this.#servedLeaf?.cert) server.setSecureContext({ key: leaf.key, cert: leaf.cert });
+      this.#servedLeaf = leaf;
       return true;
     } catch (error) {
-      options.log.error('the leaf cannot be served; the guard tunnels instead', { error });
+      this.#options.log.error('leaf certificate cannot be served; the guard tunnels instead', { error });
       return false;
     }
   }
 
-  async function startTls(): Promise<void> {
-    tls = await new Promise<TlsServer>((resolve) => {
-      // The library binds a port for it; none is wanted, since connections are handed over.
-      proxy._createHttpsServer(
-        {
-          noDelay: true,
-          connectionsCheckingInterval: Math.min(LOOK_MS, options.headersMs),
-          handshakeTimeout: options.handshakeMs,
-        },
-        (_port, server) => resolve(server),
-      );
+  /** Binds 127.0.0.1 on a free port; TLS is ready when it resolves. */
+  async listen(): Promise<number> {
+    const http = await this.#proxy.open();
+    secureDefaults(http, this.#options);
+    const { headersMs, handshakeMs } = this.#options;
+    const tls = await this.#proxy.createTlsServer({
+      noDelay: true,
+      connectionsCheckingInterval: Math.min(CHECK_MS, headersMs),
+      handshakeTimeout: handshakeMs,
     });
-    // Not http's own close, which would also end its watch over slow headers.
-    await new Promise((resolve) => NetServer.prototype.close.call(tls, resolve));
-    tame(tls, options);
-    takeLeaf(tls);
+    secureDefaults(tls, this.#options);
+    this.#loadLeaf(tls);
+    this.#tls = tls;
+    return (http.address() as AddressInfo).port;
   }
 
-  return {
-    async listen() {
-      const http = await proxy.open();
-      tame(http, options);
-      await startTls();
-      return (http.address() as AddressInfo).port;
-    },
-    acceptClient: take,
-    drain() {
-      draining = true;
-      tls?.closeIdleConnections();
-    },
-    async close() {
-      const http = proxy.httpServer;
-      if (http === undefined) return;
-      const gone = new Promise((resolve) => http.once('close', resolve));
-      proxy.close();
-      for (const socket of sockets) socket.destroy();
-      tls?.closeAllConnections();
-      http.closeAllConnections();
-      await gone;
-    },
-  };
+  /** Closes idle connections now and busy ones after their response. */
+  drain(): void {
+    this.#isDraining = true;
+    this.#tls?.closeIdleConnections();
+  }
+
+  async close(): Promise<void> {
+    const http = this.#proxy.httpServer;
+    if (http === undefined) return;
+    const closed = once(http, 'close');
+    this.#proxy.close();
+    for (const socket of this.#sockets) socket.destroy();
+    this.#tls?.closeAllConnections();
+    http.closeAllConnections();
+    await closed;
+  }
 }
 
 class FixedLeafProxy extends MitmProxy {
@@ -168,7 +163,7 @@ class FixedLeafProxy extends MitmProxy {
     this.#options = options;
   }
 
-  /** The library's `listen` without the CA, and the folder for it, that it would make at every start and never use. */
+  /** The library's `listen` without the CA that it would create at every start. */
   async open(): Promise<Server> {
     this.options = {};
     this.timeout = 0;
@@ -181,20 +176,29 @@ class FixedLeafProxy extends MitmProxy {
     return server;
   }
 
-  // Both certificate hooks give the one leaf, whatever the host: no other is ever made.
+  async createTlsServer(options: ServerOptions): Promise<TlsServer> {
+    const server = await new Promise<TlsServer>((resolve) => {
+      this._createHttpsServer(options, (_port, tls) => resolve(tls));
+    });
+    // Closes only the port, which is not needed. https's own `close` would also stop the check for slow headers.
+    await new Promise((resolve) => NetServer.prototype.close.call(server, resolve));
+    return server;
+  }
+
+  // Both certificate hooks return the one leaf for every host, so the library never issues a certificate.
   override onCertificateRequired(_host: string, callback: OnCertificateRequiredCallback): this {
     const leaf = this.#options.certs.leaf();
-    if (leaf === null) callback(new Error('no leaf may be served'), { keyFile: '', certFile: '' });
+    if (leaf === null) callback(new Error('no leaf certificate may be served'), { keyFile: '', certFile: '' });
     else callback(null, { keyFile: leaf.keyFile, certFile: leaf.certFile, hosts: [] });
     return this;
   }
 
   override onCertificateMissing(_ctx: ICertficateContext, _files: ICertDetails, callback: ErrorCallback): this {
-    callback(new Error('the leaf is missing'));
+    callback(new Error('leaf certificate missing'));
     return this;
   }
 
-  // The library's own print to the console.
+  // The library's handlers print to the console.
   override _onError(kind: string, _ctx: IContext | null, error: Error): void {
     this.#options.log.debug('connection failed', { kind, error });
   }
@@ -204,8 +208,8 @@ class FixedLeafProxy extends MitmProxy {
   }
 }
 
-/** Takes what the library hung on a server: WebSockets accepted unasked, broken clients kept open, console output. */
-function tame(server: Server | TlsServer, { log, headersMs }: Pick<MitmOptions, 'log' | 'headersMs'>): void {
+/** Replaces the library's listeners, which accept WebSockets, keep broken clients open and print to the console. */
+function secureDefaults(server: Server | TlsServer, { log, headersMs }: Pick<MitmOptions, 'log' | 'headersMs'>): void {
   server.removeAllListeners('upgrade');
   server.removeAllListeners('clientError');
   server.requestTimeout = 0;
@@ -223,12 +227,6 @@ function tame(server: Server | TlsServer, { log, headersMs }: Pick<MitmOptions, 
 function isSecret(given: unknown, secret: string): boolean {
   const [a, b] = [Buffer.from(typeof given === 'string' ? given : ''), Buffer.from(secret)];
   return a.length === b.length && timingSafeEqual(a, b);
-}
-
-function track(socket: Duplex, sockets: Set<Duplex>): void {
-  sockets.add(socket);
-  socket.on('error', () => socket.destroy());
-  socket.once('close', () => sockets.delete(socket));
 }
 
 function refuse(socket: Duplex, status: string): void {
