@@ -1,7 +1,6 @@
 import type { MessagesRequest } from '../ports.ts';
 import { classify, findSessionId, type RequestClass } from '../wire/classify.ts';
 import { type ConversationCache, type ConversationView, parseConversation } from '../wire/conversation.ts';
-import { parseBetas } from '../wire/request-shape.ts';
 import type { Spliced } from './apply-plan.ts';
 import type { EpochPlan } from './plan.ts';
 
@@ -11,7 +10,6 @@ export interface RequestContext {
   readonly view: ConversationView;
   readonly sessionId: string;
   readonly kind: RequestClass;
-  readonly betas: readonly string[];
 }
 
 /** Null when the body is not a request that may be rewritten. */
@@ -19,8 +17,7 @@ export function parseRequest(request: MessagesRequest, cache: ConversationCache)
   const view = parseConversation(request.body, cache);
   if (view === null) return null;
   const { kind } = classify(view, request.headers);
-  const betas = parseBetas(request.headers['anthropic-beta']);
-  return { request, view, sessionId: findSessionId(view, request.headers), kind, betas };
+  return { request, view, sessionId: findSessionId(view, request.headers), kind };
 }
 
 /** The outcome of the pipeline for one request. */

@@ -3,9 +3,9 @@ import { type ConversationView, hasTools, type MessageInfo, parseSlice } from '.
 import type { BodyScan } from './json-scanner.ts';
 
 /**
- * - `main`: the conversation the user has
- * - `side`: on the main prefix, but not a turn of it (compaction, prompt suggestion): replays, never adds
- * - `other`: subagents, titles, probes, our own children, and whatever is in doubt
+ * - `main`: the user's conversation
+ * - `side`: on the main prefix, but not a turn of it (compaction, prompt suggestion): plans are replayed, never extended
+ * - `other`: subagents, titles, probes, comet-cc's own children, and unknown requests
  */
 export type RequestClass = 'main' | 'side' | 'other';
 
@@ -14,7 +14,7 @@ export interface Classified {
   readonly because: string;
 }
 
-/** Texts that open a request which Claude Code makes for itself on the main prefix. Seen in 2.1.x. */
+/** First words of requests that Claude Code makes for itself on the main prefix, in 2.1.x. */
 const SIDE_PROMPTS = [
   'CRITICAL: Respond with TEXT ONLY',
   '[SUGGESTION MODE:',
@@ -22,7 +22,7 @@ const SIDE_PROMPTS = [
   'The user stepped away and is coming back. Recap',
 ];
 
-const HINTED: Readonly<Record<string, RequestClass>> = {
+const HINT_CLASSES: Readonly<Record<string, RequestClass>> = {
   main: 'main',
   compaction: 'side',
   subagent: 'other',
@@ -33,35 +33,35 @@ const HINTED: Readonly<Record<string, RequestClass>> = {
 const HINT = 'x-claude-code-request-class';
 
 /**
- * One message, no tools, no word of what it is for: it neither goes on with a conversation nor begins one, so nothing
- * of ours can be in it. Told without looking into the message.
+ * One message, no tools, no hint: it neither continues nor starts a conversation, so no plan can apply. Decided without
+ * parsing the message.
  */
 export function isStandalone({ messages, fields }: BodyScan, headers: Readonly<Record<string, string>>): boolean {
   return messages.length === 1 && !hasTools(fields.get('tools')) && headers[HINT] === undefined;
 }
 
-/** False where a look at the bytes shows that it does not stand alone: then it need not be scanned to know. */
+/** A cheap check that avoids scanning most bodies. */
 export function mayBeStandalone(body: Buffer, headers: Readonly<Record<string, string>>): boolean {
   return headers[HINT] === undefined && !body.includes('"tools":[{');
 }
 
-/** Hint headers first, then what is known of older clients. */
+/** Uses the hint header, and for older clients what is known of their requests. */
 export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): Classified {
   if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
-  const hint = HINTED[headers[HINT] ?? ''];
+  const hint = HINT_CLASSES[headers[HINT] ?? ''];
   if (hint !== undefined) return { kind: hint, because: 'hint header' };
   if (headers['x-claude-code-agent-id'] !== undefined) return { kind: 'other', because: 'agent id' };
   if (view.system.isSubagent || view.userId.includes('parent_session_id'))
     return { kind: 'other', because: 'subagent' };
   if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
   if (!view.hasTools) return { kind: 'other', because: 'no tools' };
-  if (opensAside(view)) return { kind: 'side', because: 'side prompt' };
+  if (startsSidePrompt(view)) return { kind: 'side', because: 'side prompt' };
   if (leavesNewestUncached(view)) return { kind: 'side', because: 'no cache write' };
   return { kind: 'main', because: 'main loop' };
 }
 
-/** It may ask in the message that answers the last tool call. Only what may hold a side prompt is decoded. */
-function opensAside(view: ConversationView): boolean {
+/** A side prompt may be in the message that answers the last tool call. Decodes only candidates. */
+function startsSidePrompt(view: ConversationView): boolean {
   const at = view.scan.messages[view.infos.findLastIndex((info) => info.role === 'user')];
   if (at === undefined) return false;
   const bytes = view.body.subarray(at.start, at.end);
@@ -79,9 +79,8 @@ interface TextBlock {
 }
 
 /**
- * Claude Code marks the newest message of its main loop. A request that branches off the main prefix for a moment (a
- * question beside the conversation, a recap, a suggestion) marks the message before instead, because nothing will
- * follow it: seen in 2.1.197, whatever the question.
+ * In its main loop, Claude Code sets a cache breakpoint on the newest message. A request that branches off the main
+ * prefix (side question, recap, suggestion) sets it on the message before, because nothing follows. Seen in 2.1.197.
  */
 function leavesNewestUncached({ infos }: ConversationView): boolean {
   const newest = infos.findLastIndex((info) => info.role !== 'system');
@@ -91,28 +90,28 @@ function leavesNewestUncached({ infos }: ConversationView): boolean {
 }
 
 /**
- * Header, then either form of `metadata.user_id`. A request that names no session is told from others by where it runs
- * and by how its conversation began.
+ * The session id from the header or from either form of `metadata.user_id`. Without one, working directory and first
+ * message identify the session.
  */
 export function findSessionId(view: Identity, headers: Readonly<Record<string, string>>): string {
   const header = headers['x-claude-code-session-id'];
   if (header !== undefined && header !== '') return header;
   const old = /_session_([0-9a-fA-F-]{36})$/.exec(view.userId)?.[1];
-  return old ?? sessionInJson(view.userId) ?? nameless(view);
+  return old ?? parseSessionId(view.userId) ?? hashIdentity(view);
 }
 
 type Identity = Pick<ConversationView, 'userId' | 'lineage'> & { readonly system: { workingDirectory: string | null } };
 
-function sessionInJson(userId: string): string | null {
+function parseSessionId(userId: string): string | null {
   try {
     const { session_id: id } = (JSON.parse(userId) ?? {}) as { session_id?: unknown };
     return typeof id === 'string' && id !== '' ? id : null;
   } catch {
-    return null; // a form of user_id that is not known
+    return null; // an unknown form of user_id
   }
 }
 
-function nameless({ userId, system, lineage }: Identity): string {
-  const told = [userId, system.workingDirectory ?? '', lineage[0] ?? ''].join('\n');
-  return `nameless-${createHash('sha256').update(told).digest('hex').slice(0, 24)}`;
+function hashIdentity({ userId, system, lineage }: Identity): string {
+  const identity = [userId, system.workingDirectory ?? '', lineage[0] ?? ''].join('\n');
+  return `nameless-${createHash('sha256').update(identity).digest('hex').slice(0, 24)}`;
 }

@@ -4,7 +4,7 @@ import { type BodyScan, type PreviousScan, type Slice, scanBody } from './json-s
 import { extendLineage, hashMessage, isThinking } from './message-hashes.ts';
 import { type HeadShape, type MessageShape, shapeHead, shapeMessage } from './request-shape.ts';
 
-/** What the rewriter knows of one message; a plain value without its text, so that thousands can be kept. */
+/** What the rewriter needs of one message, without its text, so that thousands can be cached. */
 export interface MessageInfo {
   readonly hash: string;
   readonly role: string;
@@ -16,23 +16,23 @@ export interface MessageInfo {
 }
 
 export interface SystemFacts {
-  /** Claude Code's own "Primary working directory:", null when it names none. */
+  /** From Claude Code's "Primary working directory:"; null without one. */
   readonly workingDirectory: string | null;
   readonly isSubagent: boolean;
 }
 
-/** A request, understood as far as the rewriter needs and no further. */
+/** What the rewriter needs of one request. */
 export interface ConversationView {
   readonly body: Buffer;
   readonly scan: BodyScan;
   readonly infos: readonly MessageInfo[];
-  /** `lineage[i]` names the conversation up to and including message i. */
+  /** `lineage[i]` is the hash of the conversation up to and including message i. */
   readonly lineage: readonly string[];
   readonly model: string;
   readonly manualThinking: boolean;
-  /** `output_config.effort`, '' when the request names none; a change empties the message cache. */
+  /** `output_config.effort`, '' without one; a change invalidates cached messages. */
   readonly effort: string;
-  /** This very request carries a `role: "system"` message, so the model takes them. */
+  /** This request has a `role: "system"` message, so the model accepts them. */
   readonly takesSystemMessages: boolean;
   readonly hasTools: boolean;
   readonly maxTokens: number;
@@ -40,12 +40,12 @@ export interface ConversationView {
   readonly system: SystemFacts;
 }
 
-/** Remembers what was learnt of each run of bytes, so that a turn costs what is new in it. */
+/** Caches what was parsed by its bytes, so that a request costs only its new messages. */
 export class ConversationCache {
   readonly #messages: LruMap<string, MessageInfo>;
   readonly #systems = new LruMap<string, SystemFacts>(200);
   readonly #heads = new LruMap<string, HeadShape>(200);
-  /** Newest last. */
+  /** Newest requests of different conversations, the newest last. */
   #threads: ConversationView[] = [];
 
   constructor(mostMessages = 4_000) {
@@ -57,23 +57,23 @@ export class ConversationCache {
     return this.#messages.getOrCreate(key, () => describeMessage(parseSlice(body, at), at));
   }
 
-  /** The newest request of the same conversation, and how many leading messages both share byte for byte. */
+  /** The newest request of the same conversation, and the number of leading messages with equal bytes. */
   findPrevious(body: Buffer): { readonly view: ConversationView; readonly known: PreviousScan } | null {
     for (const view of this.#threads.toReversed()) {
       const first = view.scan.messages[0]?.end ?? 0;
       if (first > body.length || !body.subarray(0, first).equals(view.body.subarray(0, first))) continue;
-      const same = sharedBytes(body, view.body);
+      const same = countSharedBytes(body, view.body);
       const messages = view.scan.messages.findLastIndex(({ end }) => end <= same) + 1;
       return { view, known: { scan: view.scan, messages } };
     }
     return null;
   }
 
-  /** Keeps a request in place of the one it follows, the oldest making way. */
-  remember(view: ConversationView, instead: ConversationView | null): void {
-    this.#threads = [...this.#threads.filter((each) => each !== instead), view];
+  /** Replaces `previous` by its successor and evicts the oldest requests over the limits. */
+  remember(view: ConversationView, previous: ConversationView | null): void {
+    this.#threads = [...this.#threads.filter((each) => each !== previous), view];
     let bytes = this.#threads.reduce((total, { body }) => total + body.length, 0);
-    while (bytes > KEPT_BYTES || this.#threads.length > KEPT_THREADS) {
+    while (bytes > MAX_THREAD_BYTES || this.#threads.length > MAX_THREADS) {
       bytes -= this.#threads.shift()?.body.length ?? bytes;
     }
   }
@@ -83,23 +83,23 @@ export class ConversationCache {
     return this.#systems.getOrCreate(key, () => describeSystem(parseSlice(body, at)));
   }
 
-  /** All of the request that is not messages, as the rules see it. */
-  head({ body, scan }: Pick<ConversationView, 'body' | 'scan'>, betas: readonly string[]): HeadShape {
+  /** The shape of everything but the messages. */
+  head({ body, scan }: Pick<ConversationView, 'body' | 'scan'>): HeadShape {
     const messages = scan.fields.get('messages') as Slice;
-    const key = digest(body.subarray(0, messages.start), body.subarray(messages.end), Buffer.from(betas.join()));
+    const key = digest(body.subarray(0, messages.start), body.subarray(messages.end));
     return this.#heads.getOrCreate(key, () => {
       const others = [...scan.fields].filter(([name]) => name !== 'messages');
-      return shapeHead(Object.fromEntries(others.map(([name, at]) => [name, parseSlice(body, at)])), betas);
+      return shapeHead(Object.fromEntries(others.map(([name, at]) => [name, parseSlice(body, at)])));
     });
   }
 }
 
-const KEPT_BYTES = 8 * 1024 * 1024;
-const KEPT_THREADS = 16;
+const MAX_THREAD_BYTES = 8 * 1024 * 1024;
+const MAX_THREADS = 16;
 const PIECE_BYTES = 64 * 1024;
 
-/** Length of the longest common start. */
-function sharedBytes(a: Buffer, b: Buffer): number {
+/** Length of the longest common prefix. */
+function countSharedBytes(a: Buffer, b: Buffer): number {
   const most = Math.min(a.length, b.length);
   let at = 0;
   for (let size = PIECE_BYTES; size >= 1; ) {
@@ -116,17 +116,17 @@ function digest(...parts: readonly Buffer[]): string {
   return hash.digest('base64');
 }
 
-/** @returns null when the body is not a request that may be rewritten (not JSON, an unknown message form) */
+/** Null when the body may not be rewritten: not JSON, or an unknown message form. */
 export function parseConversation(body: Buffer, cache: ConversationCache): ConversationView | null {
-  const before = cache.findPrevious(body);
-  const scan = scanBody(body, before?.known ?? null);
+  const previous = cache.findPrevious(body);
+  const scan = scanBody(body, previous?.known ?? null);
   if (scan === null) return null;
   try {
-    const view = describe(body, scan, cache, before);
-    cache.remember(view, before?.view ?? null);
+    const view = describe(body, scan, cache, previous);
+    cache.remember(view, previous?.view ?? null);
     return view;
   } catch {
-    return null; // a slice that brackets well but is not JSON: the request goes on as it came
+    return null; // a slice with matching brackets that is not JSON
   }
 }
 
@@ -134,10 +134,10 @@ function describe(
   body: Buffer,
   scan: BodyScan,
   cache: ConversationCache,
-  before: ReturnType<ConversationCache['findPrevious']>,
+  previous: ReturnType<ConversationCache['findPrevious']>,
 ): ConversationView {
-  const infos = before?.view.infos.slice(0, before.known.messages) ?? [];
-  const lineage = before?.view.lineage.slice(0, before.known.messages) ?? [];
+  const infos = previous?.view.infos.slice(0, previous.known.messages) ?? [];
+  const lineage = previous?.view.lineage.slice(0, previous.known.messages) ?? [];
   for (const at of scan.messages.slice(infos.length)) {
     const info = cache.message(body, at);
     infos.push(info);
@@ -167,7 +167,7 @@ function describe(
   };
 }
 
-/** Of a request with this `tools` field. */
+/** Whether this `tools` field is a non-empty array. */
 export function hasTools(at: Slice | undefined): boolean {
   return at !== undefined && at.end - at.start > 2;
 }
@@ -176,13 +176,13 @@ export function parseSlice(body: Buffer, at: Slice): unknown {
   return JSON.parse(body.toString('utf8', at.start, at.end));
 }
 
-/** Deterministic estimate: JSON bytes over four. */
+/** A deterministic estimate: JSON bytes over four. */
 export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
 function describeMessage(message: unknown, at: Slice): MessageInfo {
-  if (typeof message !== 'object' || message === null) throw new TypeError('a message is an object');
+  if (typeof message !== 'object' || message === null) throw new TypeError('message is not an object');
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
   const answersTool = blocks.some((block) => /tool_result$/.test(String((block as { type?: unknown } | null)?.type)));

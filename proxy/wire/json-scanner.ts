@@ -4,12 +4,12 @@ export interface Slice {
   readonly end: number;
 }
 
-/** Where things stand in a Messages request; nothing is decoded. */
+/** Positions of the parts of a Messages request, without decoding them. */
 export interface BodyScan {
-  /** Value of each top-level field. */
+  /** The value of each top-level field. */
   readonly fields: ReadonlyMap<string, Slice>;
   readonly messages: readonly Slice[];
-  /** Elements of `system` where that is an array. */
+  /** Elements of `system`; null when it is not an array. */
   readonly system: readonly Slice[] | null;
 }
 
@@ -22,18 +22,18 @@ const CLOSE_BRACKET = 0x5d;
 const COMMA = 0x2c;
 const COLON = 0x3a;
 
-/** A body scanned before, and how many of its leading messages the new one shares, with all bytes before them. */
+/** An earlier scan, and the number of leading messages that the new body shares with it, with all bytes before them. */
 export interface PreviousScan {
   readonly scan: BodyScan;
   readonly messages: number;
 }
 
 /**
- * Finds the slices of a JSON object body without decoding it: parsing and writing again would change numbers
- * beyond 2^53 and lone surrogates, and with them the bytes that signed thinking is bound to.
+ * Finds the slices of a JSON object without decoding it. Parsing and serializing would change numbers beyond 2^53 and
+ * lone surrogates, and thereby the bytes that signed thinking is bound to.
  *
- * @param known  spares looking again at what is the same; at least one message
- * @returns null for anything but one well-bracketed object with a `messages` array and no field twice
+ * @param known  skips what is equal; at least one message
+ * @returns null unless the body is one object with matching brackets, a `messages` array and unique fields
  */
 export function scanBody(body: Buffer, known: PreviousScan | null = null): BodyScan | null {
   const found = known === null ? scanWhole(body) : scanRest(body, known);
@@ -72,11 +72,11 @@ function scanRest(body: Buffer, { scan, messages: shared }: PreviousScan): Whole
 
 export interface ObjectScan {
   readonly values: ReadonlyMap<string, Slice>;
-  /** Just after the closing brace. */
+  /** The position after the closing brace. */
   readonly end: number;
 }
 
-/** Fields of the object at `start`; null when it is no object, is cut short, or names a field twice. */
+/** The fields of the object at `start`; null when it is not an object, incomplete, or has a field twice. */
 export function scanObject(body: Buffer, start: number): ObjectScan | null {
   if (body[start] !== OPEN_BRACE) return null;
   const values = new Map<string, Slice>();
@@ -86,7 +86,7 @@ export function scanObject(body: Buffer, start: number): ObjectScan | null {
   return end < 0 ? null : fieldsFrom(body, end, values);
 }
 
-/** The fields that follow one that ends at `from`. */
+/** The fields after one that ends at `from`. */
 function fieldsFrom(body: Buffer, from: number, values: Map<string, Slice>): ObjectScan | null {
   let at = skipSpace(body, from);
   while (body[at] === COMMA) {
@@ -97,7 +97,7 @@ function fieldsFrom(body: Buffer, from: number, values: Map<string, Slice>): Obj
   return body[at] === CLOSE_BRACE ? { values, end: at + 1 } : null;
 }
 
-/** End of the field at `at`, which is entered into `values`; -1 where none is, or one of its name was before. */
+/** Adds the field at `at` to `values` and returns its end; -1 when it is invalid or a duplicate. */
 function scanField(body: Buffer, at: number, values: Map<string, Slice>): number {
   const keyEnd = body[at] === QUOTE ? skipString(body, at) : -1;
   if (keyEnd < 0) return -1;
@@ -110,7 +110,7 @@ function scanField(body: Buffer, at: number, values: Map<string, Slice>): number
   return end;
 }
 
-/** Elements of the array at `start`; null when it is no array or is cut short. */
+/** The elements of the array at `start`; null when it is not an array or incomplete. */
 export function scanArray(body: Buffer, start: number): Slice[] | null {
   if (body[start] !== OPEN_BRACKET) return null;
   const elements: Slice[] = [];
@@ -122,7 +122,7 @@ export function scanArray(body: Buffer, start: number): Slice[] | null {
   return elementsFrom(body, end, elements) < 0 ? null : elements;
 }
 
-/** Adds the elements that follow one that ends at `from`; the array's end, or -1 when it is cut short. */
+/** Adds the elements after one that ends at `from` and returns the array's end; -1 when it is incomplete. */
 function elementsFrom(body: Buffer, from: number, elements: Slice[]): number {
   let at = skipSpace(body, from);
   while (body[at] === COMMA) {
@@ -141,7 +141,7 @@ function readKey(body: Buffer, start: number, end: number): string | null {
   try {
     return JSON.parse(`"${text}"`) as string;
   } catch {
-    return null; // an escape that JSON does not know: the caller passes the body through
+    return null; // an invalid escape
   }
 }
 
@@ -154,7 +154,7 @@ function skipSpace(body: Buffer, from: number): number {
   }
 }
 
-/** End of the value at `start`, or -1. Brackets inside it are matched, scalars are not judged. */
+/** The end of the value at `start`, or -1. Matches brackets; does not validate scalars. */
 function skipValue(body: Buffer, start: number): number {
   const first = body[start];
   if (first === QUOTE) return skipString(body, start);

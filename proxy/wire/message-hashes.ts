@@ -6,13 +6,13 @@ type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 const THINKING = new Set(['thinking', 'redacted_thinking']);
 
 /**
- * What of a message makes it the same message: a string is one text block, `cache_control` does not count (both
- * change once a message is history), keys are sorted, and thinking does not count, because Claude Code strips it
- * from a whole session when upstream refuses a signature, and the conversation stays the same conversation.
+ * The form that identifies a message. A string equals one text block and `cache_control` is ignored, because both change
+ * once a message is history. Thinking is ignored, because Claude Code strips it from the whole session when upstream
+ * refuses a signature. Keys are sorted.
  */
 export function canonicalizeMessage(message: unknown): string {
   const { role, content, ...rest } = message as { [key: string]: Json };
-  return JSON.stringify(sorted({ ...rest, role: role ?? null, content: canonicalContent(content) }));
+  return JSON.stringify(sortKeys({ ...rest, role: role ?? null, content: canonicalContent(content) }));
 }
 
 function canonicalContent(content: Json | undefined): Json {
@@ -35,17 +35,17 @@ export function isThinking(block: unknown): boolean {
   return isRecord(block) && THINKING.has(String(block['type']));
 }
 
-function sorted(value: Json): Json {
-  if (Array.isArray(value)) return value.map(sorted);
+function sortKeys(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sortKeys);
   if (!isRecord(value)) return value;
   return Object.fromEntries(
     Object.keys(value)
       .sort()
-      .map((key) => [key, sorted(value[key] as Json)]),
+      .map((key) => [key, sortKeys(value[key] as Json)]),
   );
 }
 
-/** Hex digest of a message's canonical form. */
+/** Hex digest of the canonical form. */
 export function hashMessage(message: unknown): string {
   return createHash('sha256').update(canonicalizeMessage(message)).digest('hex');
 }

@@ -1,6 +1,6 @@
 import { type ConversationView, parseSlice } from './conversation.ts';
 
-/** Text of message `index` without Claude Code's reminders; '' when it has none. */
+/** The text of a message without Claude Code's reminders; '' without any. */
 export function readMessageText(view: ConversationView, index: number): string {
   const slice = view.scan.messages[index];
   if (slice === undefined) return '';
@@ -15,7 +15,7 @@ export function readMessageText(view: ConversationView, index: number): string {
     .trim();
 }
 
-/** Text of the messages before `index`, oldest first, those without any left out. */
+/** The texts of the messages before `index` that have one, oldest first. */
 export function readRecentTexts(view: ConversationView, index: number, most: number): string[] {
   const texts: string[] = [];
   for (let at = index - 1; at >= 0 && texts.length < most; at -= 1) {

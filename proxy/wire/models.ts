@@ -1,16 +1,16 @@
 import { findPrices, type ModelPrices } from './prices.ts';
 
-/** What one model family accepts and costs. */
+/** What a model family accepts and costs. */
 export interface ModelTraits extends ModelPrices {
   readonly family: string;
-  /** Takes `role: "system"` inside `messages`. */
+  /** Accepts `role: "system"` inside `messages`. */
   readonly systemMessages: boolean;
-  /** Preserved thinking: signatures are bound to system, tools and every earlier message. */
+  /** Binds thinking signatures to system, tools and every earlier message. */
   readonly bindsThinking: boolean;
   readonly thinking: 'adaptive' | 'manual' | 'both' | 'none';
-  /** Keeps the thinking of earlier turns in context; the others keep the running turn's only. */
+  /** Keeps the thinking of earlier turns in context; other models keep only the running turn's. */
   readonly keepsThinking: boolean;
-  /** A trailing assistant message is continued instead of refused. */
+  /** Continues a trailing assistant message instead of refusing it. */
   readonly prefill: boolean;
 }
 
@@ -51,7 +51,7 @@ const ROWS: readonly Row[] = [
   ['claude-3', /\bclaude-3\b/, 'p', 'none'],
 ];
 
-/** For a name no row knows: whatever could make a rewrite fail or lose is assumed, nothing sent is ruled out. */
+/** For unknown models, the most restrictive assumptions for a rewrite. */
 const UNKNOWN = build(['unknown', /$^/, 'sbk', 'both']);
 
 const BUILT = ROWS.map((row) => ({ match: row[1], traits: build(row) }));

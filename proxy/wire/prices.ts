@@ -5,10 +5,10 @@ export interface ModelPrices {
   readonly cacheRead: number;
   readonly cacheWrite5m: number;
   readonly cacheWrite1h: number;
-  /** Below this many tokens a prefix is silently not cached. */
+  /** Shorter prefixes are silently not cached. */
   readonly minCacheTokens: number;
   readonly contextTokens: number;
-  /** Where the line comes from and of when it is. */
+  /** Source and date of the row. */
   readonly source: string;
 }
 
@@ -47,7 +47,7 @@ const ROWS: readonly Row[] = [
   ['claude-3', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
 ];
 
-/** For a family no row knows: dear to cut early, cheap to be wrong about. */
+/** For unknown families: common prices and the smallest context window. */
 const UNKNOWN: Row = ['unknown', 5, 25, 0.1, 4096, K200, 'assumed: the commonest prices, the smallest window'];
 
 const BUILT = new Map([...ROWS, UNKNOWN].map((row) => [row[0], build(row)]));
@@ -58,7 +58,7 @@ export function findPrices(family: string): ModelPrices {
 }
 
 function build([, inputPrice, outputPrice, cacheRead, minCacheTokens, contextTokens, source]: Row): ModelPrices {
-  // One rule for writes on every model: prompt-caching page, Aug 2026.
+  // The same for every model: prompt-caching page, Aug 2026.
   const writes = { cacheWrite5m: 1.25, cacheWrite1h: 2 };
   return { inputPrice, outputPrice, cacheRead, ...writes, minCacheTokens, contextTokens, source };
 }

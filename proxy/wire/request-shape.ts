@@ -1,6 +1,6 @@
 import { isRecord } from '../../common/text.ts';
 
-/** One content block, as far as the rules look at it. */
+/** What the validation rules need of one content block. */
 export interface BlockShape {
   readonly type: string;
   /** `id` of a tool_use, server_tool_use or mcp_tool_use. */
@@ -9,17 +9,15 @@ export interface BlockShape {
   readonly name?: string;
   /** `tool_use_id` of a result. */
   readonly toolUseId?: string;
-  /** Text that is empty or whitespace only; on a tool_result: such a text block inside it. */
+  /** Empty or whitespace-only text, also in a text block inside a tool_result. */
   readonly blank?: 'empty' | 'space';
-  /** TTLs of the cache breakpoints on this block and inside it, in order; no `ttl` counts as 5m. */
+  /** TTLs of the cache breakpoints on this block and inside it, in order; 5m by default. */
   readonly ttls?: readonly string[];
-  /** A breakpoint with `scope`. */
-  readonly scoped?: true;
-  /** Tail of the signature (or data) of a thinking block, '' when it has none: enough to tell blocks apart. */
+  /** Tail of the signature or data of a thinking block, '' when it has none. */
   readonly signatureTail?: string;
 }
 
-/** One message, as far as the rules look at it: small, plain, and safe to keep beside the message's hash. */
+/** What the validation rules need of one message: small enough to cache thousands. */
 export interface MessageShape {
   readonly role: string;
   readonly blocks: readonly BlockShape[];
@@ -35,26 +33,21 @@ export interface ToolShape {
   readonly deferred?: true;
 }
 
-/** Everything outside `messages`. */
+/** What the validation rules need outside `messages`. */
 export interface HeadShape {
   readonly model: string;
-  readonly keys: readonly string[];
-  readonly betas: readonly string[];
   readonly system: readonly BlockShape[];
   readonly tools: readonly ToolShape[];
-  readonly thinking: { readonly type: string; readonly budgetTokens: number; readonly binding: boolean } | null;
-  /** TTL of the top-level automatic breakpoint; null when there is none. */
+  /** `thinking.type`, '' without one. */
+  readonly thinking: string;
+  /** TTL of the top-level automatic breakpoint; null without one. */
   readonly autoTtl: string | null;
-  readonly maxTokens: number | null;
-  readonly stream: boolean;
-  readonly outputKeys: readonly string[];
-  /** Length of the whole body in bytes; 0 when the caller does not care. */
-  readonly bytes: number;
 }
 
 export interface RequestShape extends HeadShape {
   readonly messages: readonly MessageShape[];
-  readonly messagesMalformed?: true;
+  /** Length of the whole body. */
+  readonly bytes: number;
 }
 
 type Json = Record<string, unknown>;
@@ -72,40 +65,15 @@ export function shapeMessage(message: unknown): MessageShape {
   return { role, blocks: content.map(shapeBlock), extra };
 }
 
-/** All but the messages; join it with cached message shapes: `{ ...shapeHead(body, betas), messages }`. */
-export function shapeHead(body: Json, betas: readonly string[], bytes = 0): HeadShape {
-  const thinking = isRecord(body.thinking) ? body.thinking : null;
+/** @param body  the request without its messages */
+export function shapeHead(body: Json): HeadShape {
   return {
-    model: text(body.model),
-    keys: Object.keys(body),
-    betas,
+    model: readString(body.model),
     system: shapeSystem(body.system),
     tools: Array.isArray(body.tools) ? body.tools.map(shapeTool) : [],
-    thinking: thinking && {
-      type: text(thinking.type),
-      budgetTokens: typeof thinking.budget_tokens === 'number' ? thinking.budget_tokens : 0,
-      binding: thinking.block_binding !== undefined,
-    },
-    autoTtl: ttlOf(body) ?? null,
-    maxTokens: typeof body.max_tokens === 'number' ? body.max_tokens : null,
-    stream: body.stream === true,
-    outputKeys: isRecord(body.output_config) ? Object.keys(body.output_config) : [],
-    bytes,
+    thinking: isRecord(body.thinking) ? readString(body.thinking.type) : '',
+    autoTtl: readTtl(body) ?? null,
   };
-}
-
-/** @param betas values of the `anthropic-beta` header, split at commas; see {@link parseBetas} */
-export function shapeRequest(body: Json, betas: readonly string[], bytes = 0): RequestShape {
-  const head = shapeHead(body, betas, bytes);
-  if (!Array.isArray(body.messages)) return { ...head, messages: [], messagesMalformed: true };
-  return { ...head, messages: body.messages.map(shapeMessage) };
-}
-
-export function parseBetas(header: string | undefined): readonly string[] {
-  return (header ?? '')
-    .split(',')
-    .map((value) => value.trim())
-    .filter((value) => value !== '');
 }
 
 function shapeSystem(system: unknown): readonly BlockShape[] {
@@ -115,9 +83,9 @@ function shapeSystem(system: unknown): readonly BlockShape[] {
 
 function shapeTool(tool: unknown): ToolShape {
   if (!isRecord(tool)) return { name: '' };
-  const ttl = ttlOf(tool);
+  const ttl = readTtl(tool);
   return {
-    name: text(tool.name),
+    name: readString(tool.name),
     ...(ttl !== undefined && { ttl }),
     ...(tool.defer_loading === true && { deferred: true as const }),
   };
@@ -125,49 +93,47 @@ function shapeTool(tool: unknown): ToolShape {
 
 function shapeBlock(block: unknown): BlockShape {
   if (!isRecord(block)) return { type: '' };
-  const type = text(block.type);
-  const nested = isResult(type) && Array.isArray(block.content) ? block.content.filter(isRecord) : [];
-  const ttls = [block, ...nested].map(ttlOf).filter((ttl) => ttl !== undefined);
-  const blank = [block, ...nested].map(blankOf).find((value) => value !== undefined);
-  const scoped = isRecord(block.cache_control) && block.cache_control.scope !== undefined;
-  const seal = sealOf(type, block);
+  const type = readString(block.type);
+  const nested = isToolResult(type) && Array.isArray(block.content) ? block.content.filter(isRecord) : [];
+  const ttls = [block, ...nested].map(readTtl).filter((ttl) => ttl !== undefined);
+  const blank = [block, ...nested].map(findBlank).find((value) => value !== undefined);
+  const signatureTail = readSignatureTail(type, block);
   return {
     type,
-    ...(typeof block.id === 'string' && isUse(type) && { id: block.id, name: text(block.name) }),
+    ...(typeof block.id === 'string' && isToolUse(type) && { id: block.id, name: readString(block.name) }),
     ...(typeof block.tool_use_id === 'string' && { toolUseId: block.tool_use_id }),
     ...(blank && { blank }),
     ...(ttls.length > 0 && { ttls }),
-    ...(scoped && { scoped: true as const }),
-    ...(seal !== undefined && { signatureTail: seal }),
+    ...(signatureTail !== undefined && { signatureTail }),
   };
 }
 
-const SEAL_LENGTH = 24;
+const TAIL_LENGTH = 24;
 
-function sealOf(type: string, block: Json): string | undefined {
-  if (type === 'thinking') return text(block.signature).slice(-SEAL_LENGTH);
-  return type === 'redacted_thinking' ? text(block.data).slice(-SEAL_LENGTH) : undefined;
+function readSignatureTail(type: string, block: Json): string | undefined {
+  if (type === 'thinking') return readString(block.signature).slice(-TAIL_LENGTH);
+  return type === 'redacted_thinking' ? readString(block.data).slice(-TAIL_LENGTH) : undefined;
 }
 
-function blankOf(block: Json): 'empty' | 'space' | undefined {
+function findBlank(block: Json): 'empty' | 'space' | undefined {
   if (block.type !== 'text' || typeof block.text !== 'string') return undefined;
   if (block.text === '') return 'empty';
   return /\S/.test(block.text) ? undefined : 'space';
 }
 
-function ttlOf(holder: Json): string | undefined {
+function readTtl(holder: Json): string | undefined {
   if (!isRecord(holder.cache_control)) return undefined;
   return typeof holder.cache_control.ttl === 'string' ? holder.cache_control.ttl : '5m';
 }
 
-function isUse(type: string): boolean {
+function isToolUse(type: string): boolean {
   return type === 'tool_use' || type === 'server_tool_use' || type === 'mcp_tool_use';
 }
 
-function isResult(type: string): boolean {
+function isToolResult(type: string): boolean {
   return type === 'tool_result' || type.endsWith('_tool_result');
 }
 
-function text(value: unknown): string {
+function readString(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

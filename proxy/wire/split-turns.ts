@@ -1,22 +1,23 @@
 import type { ConversationView } from './conversation.ts';
 
-/** Messages `[start, end)`: a prompt and all until the next one. */
+/** Messages `[start, end)`: a prompt and everything up to the next one. */
 export interface TurnSpan {
   readonly start: number;
   readonly end: number;
-  /** Lineage up to the first message, and up to the last. */
+  /** Lineage hash up to the first message. */
   readonly key: string;
+  /** Lineage hash up to the last message. */
   readonly endHash: string;
   readonly tokens: number;
-  /** Answers it got: as many requests carried what came before it. */
+  /** Number of answers, and so of requests that carried the earlier turns. */
   readonly requests: number;
 }
 
 type Conversation = Pick<ConversationView, 'infos' | 'lineage'>;
 
 /**
- * Splits a conversation into turns. A turn starts at a prompt that does not directly continue another one:
- * prompts in a row are one turn, and `role: "system"` messages belong to the turn they stand in.
+ * Splits a conversation into turns. Consecutive prompts are one turn; a `role: "system"` message belongs to the turn
+ * around it.
  */
 export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
   const starts: number[] = [];
@@ -34,14 +35,14 @@ export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
   });
 }
 
-/** Index of the prompt that this request asks for the first time; -1 while a tool loop runs. */
+/** Index of the prompt that this request sends for the first time; -1 in a tool loop. */
 export function findFreshPrompt({ infos }: Pick<Conversation, 'infos'>): number {
   let index = infos.length - 1;
   while (index >= 0 && infos[index]?.role === 'system') index -= 1;
   return infos[index]?.isPrompt === true ? index : -1;
 }
 
-/** Where the head ends: the first message and the `role: "system"` messages bound to it. */
+/** End of the head: the first message and the `role: "system"` messages after it. */
 export function findHeadEnd({ infos }: Pick<Conversation, 'infos'>): number {
   let index = 1;
   while (infos[index]?.role === 'system') index += 1;

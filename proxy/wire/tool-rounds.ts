@@ -2,8 +2,8 @@ import type { ConversationView, MessageInfo } from './conversation.ts';
 import type { TurnSpan } from './split-turns.ts';
 
 /**
- * Rounds of a turn that are remembered together, and together stand in for what a cut inside the turn drops. Where
- * parts end follows from what comes before that alone, so a turn has the same parts however long it becomes.
+ * Consecutive rounds of a turn that memory stores together and that a cut inside the turn drops together. The end of a
+ * part depends only on what precedes it, so a turn keeps its parts as it grows.
  */
 export interface PartSpan extends TurnSpan {
   /** Counts the parts of a turn from 0. */
@@ -16,8 +16,8 @@ const PART_CALLS = 12;
 type Conversation = Pick<ConversationView, 'infos' | 'lineage'>;
 
 /**
- * The rounds of a turn: calls and their results. What stands before the first one is the turn's instruction, and the
- * newest round is among them only where its calls are answered. A round ends where the prefix up to it can stand alone.
+ * The tool rounds of a turn: calls and their results. The messages before the first round are the turn's instruction. The
+ * newest round is included only when its calls are answered. A round ends where the prefix up to it is valid.
  */
 export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): TurnSpan[] {
   const first = infos.findIndex((info, index) => index >= turn.start && info.role === 'assistant');
@@ -27,7 +27,7 @@ export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): T
   let start = first;
   for (let index = first; index < turn.end; index += 1) {
     const info = infos[index] as MessageInfo;
-    settleServerTools(info, open);
+    trackServerTools(info, open);
     const next = infos[index + 1];
     const isLast = index + 1 === turn.end;
     const mayEnd = isLast ? info.role !== 'assistant' : next?.role === 'assistant';
@@ -46,14 +46,14 @@ export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): T
   return rounds;
 }
 
-/** Whole parts only: rounds behind the last one are in none yet, the newest round never. */
+/** Complete parts only; the newest round is never in a part. */
 export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: readonly TurnSpan[]): PartSpan[] {
   const parts: PartSpan[] = [];
   let from = 0;
   let calls = 0;
   for (let at = 0; at < rounds.length - 1; at += 1) {
     const round = rounds[at] as TurnSpan;
-    calls += callsOf(infos.slice(round.start, round.end));
+    calls += countCalls(infos.slice(round.start, round.end));
     if (at + 1 - from < PART_ROUNDS && calls < PART_CALLS) continue;
     const own = rounds.slice(from, at + 1);
     parts.push({
@@ -71,7 +71,7 @@ export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: reado
   return parts;
 }
 
-/** The newest messages are results: the model is asked to go on, and no call waits. */
+/** The request ends with tool results. */
 export function isToolRound({ infos }: Pick<Conversation, 'infos'>): boolean {
   const newest = infos.findLast((info) => info.role !== 'system');
   return newest?.role === 'user' && !newest.isPrompt;
@@ -83,14 +83,14 @@ function answersTools(infos: readonly MessageInfo[], index: number): boolean {
   return infos[at]?.role === 'user' && infos[at]?.isPrompt === false;
 }
 
-/** A server's tool may answer in a later message; until then the messages belong together. */
-function settleServerTools({ shape }: MessageInfo, open: Set<string>): void {
+/** A server tool may answer in a later message; until then the round is open. */
+function trackServerTools({ shape }: MessageInfo, open: Set<string>): void {
   for (const block of shape.blocks) {
     if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.add(block.id ?? '');
     else if (block.type.endsWith('_tool_result')) open.delete(block.toolUseId ?? '');
   }
 }
 
-function callsOf(infos: readonly MessageInfo[]): number {
+function countCalls(infos: readonly MessageInfo[]): number {
   return infos.reduce((sum, { shape }) => sum + shape.blocks.filter(({ type }) => type === 'tool_use').length, 0);
 }

@@ -1,7 +1,7 @@
 import { type ApiError, invalidRequest } from '../api-error.ts';
 import type { BlockShape, RequestShape } from '../request-shape.ts';
 
-/** Non-empty messages, non-blank text. */
+/** Messages must not be empty, text must not be blank. */
 export function checkBlocks(shape: RequestShape): ApiError | null {
   const { messages } = shape;
   for (const [index, message] of messages.entries()) {

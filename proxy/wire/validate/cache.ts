@@ -8,7 +8,7 @@ interface Breakpoint {
   readonly ttl: string;
 }
 
-/** At most four cache breakpoints, 1h before 5m over tools, system, messages, and only where they may be. */
+/** At most four cache breakpoints, at allowed places, 1h before 5m over tools, system and messages. */
 export function checkCache(shape: RequestShape): ApiError | null {
   const deferred = shape.tools.find((tool) => tool.deferred && tool.ttl !== undefined);
   if (deferred) {
@@ -24,14 +24,14 @@ export function checkCache(shape: RequestShape): ApiError | null {
       );
     }
   }
-  const breakpoints = list(shape);
+  const breakpoints = listBreakpoints(shape);
   if (breakpoints.length > MAX_BREAKPOINTS) {
     return invalidRequest(`A maximum of 4 blocks with cache_control may be provided. Found ${breakpoints.length}.`);
   }
   return checkTtls(breakpoints);
 }
 
-function list(shape: RequestShape): readonly Breakpoint[] {
+function listBreakpoints(shape: RequestShape): readonly Breakpoint[] {
   const found: Breakpoint[] = [];
   for (const [index, tool] of shape.tools.entries()) {
     if (tool.ttl !== undefined) found.push({ path: `tools.${index}`, ttl: tool.ttl });
@@ -44,7 +44,7 @@ function list(shape: RequestShape): readonly Breakpoint[] {
     for (const [at, block] of message.blocks.entries()) add(block.ttls, `messages.${index}.content.${at}`);
   }
   const last = shape.messages.at(-1)?.blocks.at(-1)?.ttls?.at(-1);
-  // The automatic breakpoint falls on the last block; where one with the same TTL is already there, it adds nothing.
+  // The automatic breakpoint is on the last block; an equal one already there counts once.
   if (shape.autoTtl !== null && last !== shape.autoTtl) found.push({ path: 'cache_control', ttl: shape.autoTtl });
   return found;
 }

@@ -2,7 +2,6 @@ import type { ApiError } from '../api-error.ts';
 import type { RequestShape } from '../request-shape.ts';
 import { checkBlocks } from './blocks.ts';
 import { checkCache } from './cache.ts';
-import { checkFields } from './fields.ts';
 import { checkRoles } from './roles.ts';
 import { checkThinking } from './thinking.ts';
 import { checkTools } from './tools.ts';
@@ -10,16 +9,13 @@ import { checkTools } from './tools.ts';
 export type { ApiError as Refusal } from '../api-error.ts';
 
 /**
- * What the API would refuse in this request, worded as it words it; null when it would be taken.
+ * The error that the API would return, in its words; null when the request is valid.
  *
- * Stateless: whether a thinking signature still fits its prefix is not seen here.
- *
- * @param scope `rewritten` leaves out what a rewriter never touches (top-level fields, betas, thinking mode), so that a
- *              field of a newer Claude Code disables nothing
+ * Checks only what a rewrite can change, so that a new top-level field or beta of Claude Code disables nothing. Does not
+ * check whether a thinking signature fits its prefix.
  */
-export function checkRequest(shape: RequestShape, scope: 'all' | 'rewritten' = 'all'): ApiError | null {
+export function checkRequest(shape: RequestShape): ApiError | null {
   return (
-    (scope === 'all' ? checkFields(shape) : null) ??
     checkSize(shape) ??
     checkRoles(shape) ??
     checkBlocks(shape) ??

@@ -11,7 +11,7 @@ const PREFILL = 'This model does not support assistant message prefill. The conv
 
 const SYSTEM_BLOCKS = new Set(['text', 'tool_addition', 'tool_removal']);
 
-/** First message, roles, where `role: "system"` may stand, and how the array may end. */
+/** The first message, the roles, the places of `role: "system"`, and the end of the array. */
 export function checkRoles(shape: RequestShape): ApiError | null {
   const { messages } = shape;
   const traits = findModelTraits(shape.model);
@@ -33,8 +33,7 @@ export function checkRoles(shape: RequestShape): ApiError | null {
 }
 
 function checkMessage(message: MessageShape, index: number): ApiError | null {
-  if (message.role === '' || (message.malformed && message.role === ''))
-    return invalidRequest(`messages.${index}.role: Field required`);
+  if (message.role === '') return invalidRequest(`messages.${index}.role: Field required`);
   if (!['user', 'assistant', 'system'].includes(message.role)) {
     return invalidRequest(`messages.${index}.role: Input should be 'user' or 'assistant'`);
   }
@@ -56,9 +55,9 @@ function checkMessage(message: MessageShape, index: number): ApiError | null {
 
 function checkPlacement(messages: readonly MessageShape[]): ApiError | null {
   for (let start = 0; start < messages.length; start += 1) {
-    if (!bindsPlace(messages[start])) continue;
+    if (!hasFixedPlace(messages[start])) continue;
     let end = start;
-    while (bindsPlace(messages[end + 1])) end += 1;
+    while (hasFixedPlace(messages[end + 1])) end += 1;
     if (start === 0) return invalidRequest(`messages.0: ${FIRST}`);
     const before = messages[start - 1];
     if (before && before.role !== 'user' && !endsInServerResult(before))
@@ -70,7 +69,7 @@ function checkPlacement(messages: readonly MessageShape[]): ApiError | null {
   return null;
 }
 
-function bindsPlace(message: MessageShape | undefined): boolean {
+function hasFixedPlace(message: MessageShape | undefined): boolean {
   return message?.role === 'system' && message.blocks.length > 0;
 }
 
@@ -82,7 +81,7 @@ export function isServerResult(block: BlockShape | undefined): boolean {
   return block?.type.endsWith('_tool_result') === true;
 }
 
-/** A paused turn (`pause_turn`) is sent back as it was and continued. */
+/** A paused turn (`pause_turn`) is sent back unchanged and continued. */
 function isPaused(message: MessageShape): boolean {
   const last = message.blocks.at(-1);
   return isServerResult(last) || last?.type === 'server_tool_use' || last?.type === 'mcp_tool_use';

@@ -3,7 +3,7 @@ import type { MessageShape, RequestShape } from '../request-shape.ts';
 
 const DOCS = 'https://docs.claude.com/en/docs/build-with-claude/extended-thinking';
 
-/** Where thinking blocks may and must stand, as far as one request shows it. */
+/** Where thinking blocks are allowed and required. */
 export function checkThinking(shape: RequestShape): ApiError | null {
   for (const [index, message] of shape.messages.entries()) {
     for (const [at, block] of message.blocks.entries()) {
@@ -18,12 +18,12 @@ export function checkThinking(shape: RequestShape): ApiError | null {
       }
     }
   }
-  return shape.thinking?.type === 'enabled' ? checkLoopStart(shape.messages) : checkDisabled(shape);
+  return shape.thinking === 'enabled' ? checkLoopStart(shape.messages) : checkDisabledThinking(shape);
 }
 
-/** Manual thinking: the assistant turn inside a running tool loop has to start with its thinking. */
+/** With manual thinking, the assistant turn of a running tool loop must start with its thinking. */
 function checkLoopStart(messages: readonly MessageShape[]): ApiError | null {
-  const index = loopStart(messages);
+  const index = findLoopStart(messages);
   const block = messages[index]?.blocks[0];
   if (!block || block.signatureTail !== undefined) return null;
   return invalidRequest(
@@ -32,49 +32,30 @@ function checkLoopStart(messages: readonly MessageShape[]): ApiError | null {
 }
 
 /**
- * Index of the first assistant message of the tool loop that is still running, -1 when none is: rounds after the first
- * carry thinking only with interleaved thinking.
+ * Index of the first assistant message of the running tool loop, -1 without one. Later rounds have thinking only with
+ * interleaved thinking.
  */
-function loopStart(messages: readonly MessageShape[]): number {
+function findLoopStart(messages: readonly MessageShape[]): number {
   const last = messages.findLastIndex((message) => message.role !== 'system');
-  if (messages[last]?.role !== 'user' || !hasResult(messages[last])) return -1;
+  if (messages[last]?.role !== 'user' || !hasToolResult(messages[last])) return -1;
   let start = -1;
   for (let index = last; index >= 0; index -= 1) {
     const message = messages[index];
     if (message?.role === 'assistant') start = index;
-    else if (message?.role === 'user' && !hasResult(message)) break;
+    else if (message?.role === 'user' && !hasToolResult(message)) break;
   }
   return start;
 }
 
-function hasResult(message: MessageShape | undefined): boolean {
+function hasToolResult(message: MessageShape | undefined): boolean {
   return message?.blocks.some((block) => block.type === 'tool_result') === true;
 }
 
-function checkDisabled(shape: RequestShape): ApiError | null {
+function checkDisabledThinking(shape: RequestShape): ApiError | null {
   const index = shape.messages.length - 1;
   const at = shape.messages[index]?.blocks.findIndex((block) => block.signatureTail !== undefined) ?? -1;
-  if (shape.thinking?.type !== 'disabled' || at < 0) return null;
+  if (shape.thinking !== 'disabled' || at < 0) return null;
   return invalidRequest(
     `messages.${index}.content.${at}: When thinking is disabled, an \`assistant\` message in the final position cannot contain \`thinking\`. To use thinking blocks, enable \`thinking\` in your request.`,
   );
-}
-
-/**
- * The thinking of the latest assistant message has to come back whole or not at all: refused when `sent` keeps some of
- * what `received` holds there, but not the same sequence.
- */
-export function checkLatestThinking(received: readonly MessageShape[], sent: readonly MessageShape[]): ApiError | null {
-  const index = sent.findLastIndex((message) => message.role === 'assistant');
-  const kept = seals(sent[index]);
-  const had = seals(received.findLast((message) => message.role === 'assistant'));
-  if (kept.length === 0 || kept.join() === had.join()) return null;
-  const at = sent[index]?.blocks.findIndex((block) => block.signatureTail !== undefined);
-  return invalidRequest(
-    `messages.${index}.content.${at}: \`thinking\` or \`redacted_thinking\` blocks in the latest assistant message cannot be modified. These blocks must remain as they were in the original response.`,
-  );
-}
-
-function seals(message: MessageShape | undefined): readonly string[] {
-  return (message?.blocks ?? []).map((block) => block.signatureTail).filter((seal) => seal !== undefined);
 }

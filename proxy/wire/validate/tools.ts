@@ -9,20 +9,20 @@ interface Placed {
   readonly at: number;
 }
 
-/** Consecutive messages of one role, which the API takes as one. */
+/** Consecutive messages of one role, which the API merges. */
 interface Turn {
   readonly role: string;
   readonly index: number;
   readonly blocks: readonly Placed[];
 }
 
-/** Every client tool call answered at once, results first; every server tool result behind its call; unique ids. */
+/** Each client tool call is answered in the next message, results first; each server result follows its call; ids are unique. */
 export function checkTools(shape: RequestShape): ApiError | null {
-  const turns = merge(shape.messages);
+  const turns = mergeTurns(shape.messages);
   return checkUnique(turns) ?? checkAnswers(turns) ?? checkServerTools(turns);
 }
 
-function merge(messages: readonly MessageShape[]): readonly Turn[] {
+function mergeTurns(messages: readonly MessageShape[]): readonly Turn[] {
   const turns: { role: string; index: number; blocks: Placed[] }[] = [];
   for (const [index, message] of messages.entries()) {
     const placed = message.blocks.map((block, at) => ({ block, index, at }));
@@ -39,14 +39,14 @@ function checkUnique(turns: readonly Turn[]): ApiError | null {
     for (const placed of turn.blocks) {
       const { id, type } = placed.block;
       if (id === undefined) continue;
-      if (seen.has(id)) return invalidRequest(`${pathOf(placed)}: \`${type}\` ids must be unique`);
+      if (seen.has(id)) return invalidRequest(`${formatPath(placed)}: \`${type}\` ids must be unique`);
       seen.add(id);
     }
   }
   return null;
 }
 
-function pathOf({ index, at }: Placed): string {
+function formatPath({ index, at }: Placed): string {
   return `messages.${index}.content.${at}`;
 }
 
@@ -69,7 +69,7 @@ function checkAnswers(turns: readonly Turn[]): ApiError | null {
 function checkMissing(turn: Turn, called: ReadonlySet<string>, next: Turn | undefined): ApiError | null {
   const answered = new Set<string>();
   for (const { block } of next?.role === 'user' ? next.blocks : []) {
-    // Results that come behind other content are not seen as answers by the live API.
+    // The API ignores results that follow other content.
     if (block.type !== 'tool_result') break;
     answered.add(block.toolUseId ?? '');
   }
@@ -88,12 +88,12 @@ function checkOrphans(turn: Turn, called: ReadonlySet<string>): ApiError | null 
     const id = block.toolUseId ?? '';
     if (!called.has(id)) {
       return invalidRequest(
-        `${pathOf(placed)}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
+        `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`tool_result\` blocks: ${id}. Each \`tool_result\` block must have a corresponding \`tool_use\` block in the previous message.`,
       );
     }
     if (seen.has(id)) {
       return invalidRequest(
-        `${pathOf(placed)}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
+        `${formatPath(placed)}: each tool_use must have a single result. Found multiple \`tool_result\` blocks with id: ${id}`,
       );
     }
     seen.add(id);
@@ -108,25 +108,25 @@ function checkServerTools(turns: readonly Turn[]): ApiError | null {
       const left = [...open.values()][0];
       if (left) {
         return invalidRequest(
-          `${pathOf(left)}: \`${left.block.name}\` tool use with id \`${left.block.id}\` was found without a corresponding \`${left.block.name}_tool_result\` block`,
+          `${formatPath(left)}: \`${left.block.name}\` tool use with id \`${left.block.id}\` was found without a corresponding \`${left.block.name}_tool_result\` block`,
         );
       }
     }
     if (turn.role !== 'assistant') continue;
-    const orphan = settle(turn, open);
+    const orphan = matchServerResults(turn, open);
     if (orphan) return orphan;
   }
   return null;
 }
 
-function settle(turn: Turn, open: Map<string, Placed>): ApiError | null {
+function matchServerResults(turn: Turn, open: Map<string, Placed>): ApiError | null {
   for (const placed of turn.blocks) {
     const { block } = placed;
     if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.set(block.id ?? '', placed);
     if (!isServerResult(block) || block.toolUseId === undefined || open.delete(block.toolUseId)) continue;
     const use = block.type === 'mcp_tool_result' ? 'mcp_tool_use' : 'server_tool_use';
     return invalidRequest(
-      `${pathOf(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.toolUseId}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
+      `${formatPath(placed)}: unexpected \`tool_use_id\` found in \`${block.type}\` blocks: ${block.toolUseId}. Each \`${block.type}\` block must have a corresponding \`${use}\` block before it.`,
     );
   }
   return null;
