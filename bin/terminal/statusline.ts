@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { styleText } from 'node:util';
+import { engineClient } from '../../engine/api/client.ts';
 import type { OperationInput, StatuslineView } from '../../engine/api/index.ts';
-import { engineClient } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
 
 const LONGEST_ID = 200;

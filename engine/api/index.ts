@@ -3,4 +3,4 @@ export type { EngineStatus, OperationInput, OperationResults, StatuslineView } f
 export { type Costs, savedLine } from './costs.ts';
 export type { ClaudeReport } from './import-claude.ts';
 export * from './render.ts';
-export { type StatusReport, statusReport } from './status-report.ts';
+export { pauseLines, type StatusReport, statusReport } from './status-report.ts';

@@ -1,7 +1,6 @@
 import { oneLine, printable } from '../../common/text.ts';
 import type { NodeView, RawMessage } from '../../memory/index.ts';
 import { contentTags, documentText, parseFileLink, terseMeta } from '../../memory/recall/index.ts';
-import type { Pause, Pauses } from '../policy/pauses.ts';
 
 /** Colors a text; the identity where there are no colors. */
 export type Paint = (style: 'bold' | 'dim' | 'red' | 'green' | 'yellow' | 'cyan', text: string) => string;
@@ -114,18 +113,4 @@ export function lanesText(lanes: Readonly<Record<string, { readonly rank: number
   return Object.entries(lanes)
     .map(([lane, { rank, score }]) => `${lane} #${rank} ${score.toFixed(3)}`)
     .join(', ');
-}
-
-/** What holds, a line each. */
-export function pauseLines({ everywhere, projects }: Pauses): string[] {
-  return [
-    ...(everywhere === null ? [] : [pauseLine('everywhere', everywhere)]),
-    ...Object.entries(projects).map(([project, pause]) => pauseLine(`in ${oneLine(project)}`, pause)),
-  ];
-}
-
-function pauseLine(where: string, { mode, until }: Pause): string {
-  const what = mode === 'off' ? 'memory is paused' : 'memory takes nothing in';
-  const end = until === null ? 'until comet-cc resume' : `until ${until.slice(0, 16).replace('T', ' ')} UTC`;
-  return `${what} ${where}, ${end}`;
 }

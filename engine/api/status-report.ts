@@ -1,11 +1,16 @@
 import { VERSION } from '../../common/paths.ts';
+import { oneLine } from '../../common/text.ts';
 import { idleModel } from '../deferred.ts';
 import type { EngineState, GuardStatus } from '../lifecycle/control.ts';
 import type { Context } from '../lifecycle/prepare.ts';
 import { otherBuild } from '../lifecycle/version-skew.ts';
+import type { Pause, Pauses } from '../policy/pauses.ts';
 import { engineClient } from './client.ts';
 import type { EngineStatus } from './contract.ts';
 import { type Costs, EMPTY_COSTS } from './costs.ts';
+
+export { guardStatus } from '../lifecycle/control.ts';
+export { savedLine } from './costs.ts';
 
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport
@@ -97,4 +102,18 @@ async function engineStatus(context: Context): Promise<EngineStatus | null> {
 
 function proxyAt(port: number): { url: string; port: number } {
   return { url: `http://127.0.0.1:${port}`, port };
+}
+
+/** A line for each active pause. */
+export function pauseLines({ everywhere, projects }: Pauses): string[] {
+  return [
+    ...(everywhere === null ? [] : [pauseLine('everywhere', everywhere)]),
+    ...Object.entries(projects).map(([project, pause]) => pauseLine(`in ${oneLine(project)}`, pause)),
+  ];
+}
+
+function pauseLine(where: string, { mode, until }: Pause): string {
+  const what = mode === 'off' ? 'memory is paused' : 'capture is off';
+  const end = until === null ? 'until comet-cc resume' : `until ${until.slice(0, 16).replace('T', ' ')} UTC`;
+  return `${what} ${where}, ${end}`;
 }

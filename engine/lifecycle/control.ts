@@ -1,5 +1,4 @@
 import { lstat } from 'node:fs/promises';
-import http from 'node:http';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
 import { isPipe } from '../../common/paths.ts';
@@ -131,8 +130,10 @@ function checkedStatus(reply: unknown): GuardStatus {
  *
  * @returns null when nothing listens there, or what listens does not know our token
  */
-export function portNonce(port: number, token: string, timeoutMs = 2_000): Promise<string | null> {
-  return new Promise((resolve) => {
+export async function portNonce(port: number, token: string, timeoutMs = 2_000): Promise<string | null> {
+  // Loaded on use: the statusline, which loads this file, must start quickly.
+  const http = await import('node:http');
+  return await new Promise((resolve) => {
     const request = http.get({
       host: '127.0.0.1',
       port,

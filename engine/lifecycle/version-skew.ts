@@ -1,10 +1,9 @@
 import { statSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { VERSION } from '../../common/paths.ts';
 import type { GuardStatus } from './control.ts';
 
 /** What a build writes anew each time. */
-const BUILT = fileURLToPath(import.meta.url);
+const BUILT = import.meta.filename;
 /** Clocks of a file system and of a process differ by less. */
 const APART_MS = 2_000;
 
