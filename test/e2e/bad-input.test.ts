@@ -25,7 +25,7 @@ const lastSent = (): Buffer => rig.standin.requests.at(-1)?.bytes as Buffer;
 
 /** `terminal`'s next request with `raw`, as it stands, in place of its prompt's text. */
 function withRaw(terminal: Terminal, raw: string): ClientRequest {
-  const request = terminal.next('../helpers/tls-client.ts');
+  const request = terminal.next('@@');
   return { ...request, bytes: Buffer.from(request.bytes.toString('utf8').replace('"@@"', () => raw)) };
 }
 
@@ -82,7 +82,7 @@ describe('a request with', () => {
   it('bytes in a text that are no UTF-8 keeps them, behind a plan and without one', async () => {
     const bad = Buffer.from([0x22, 0xff, 0xc3, 0x28, 0xed, 0xa0, 0x80, 0x22]);
     for (const terminal of [plain, planned]) {
-      const { bytes, headers } = terminal.next('../helpers/tls-client.ts');
+      const { bytes, headers } = terminal.next('@@');
       const at = bytes.indexOf('"@@"');
       await rig.send(Buffer.concat([bytes.subarray(0, at), bad, bytes.subarray(at + 4)]), headers);
       expect(lastSent().includes(bad)).toBe(true);
@@ -124,7 +124,7 @@ describe('an upload', () => {
       [plain, 0],
       [planned, 4_000],
     ] as const) {
-      const empty = terminal.next('../helpers/tls-client.ts');
+      const empty = terminal.next('@@');
       const big = 'x'.repeat(32 * 1024 * 1024 - empty.bytes.length);
       const request = withRaw(terminal, JSON.stringify(big));
       expect(request.bytes.length).toBeGreaterThan(32 * 1024 * 1024 - 10);

@@ -44,14 +44,14 @@ interface CliOptions {
   readonly cwd?: string;
 }
 
-/** The tests share their cores: a request, hook or line that memory is late for would go without it. */
+/** Tests share their cores, so memory gets more time than a user's daemon; each is less than a test may take. */
 const PATIENT = {
-  COMET_CC_TRIM_DEADLINE_MS: '120000',
-  COMET_CC_RECALL_DEADLINE_MS: '100000',
-  COMET_CC_EMBEDDING_QUERY_MS: '60000',
-  COMET_CC_HOLD_MS: '60000',
-  COMET_CC_HOOK_MS: '60000',
-  COMET_CC_START_MS: '120000',
+  COMET_CC_TRIM_DEADLINE_MS: '30000',
+  COMET_CC_RECALL_DEADLINE_MS: '25000',
+  COMET_CC_EMBEDDING_QUERY_MS: '15000',
+  COMET_CC_HOLD_MS: '30000',
+  COMET_CC_HOOK_MS: '30000',
+  COMET_CC_START_MS: '60000',
 };
 
 /**
