@@ -72,6 +72,8 @@ export interface HomePaths {
   readonly journalDir: string;
   readonly nodesDir: string;
   readonly briefsDir: string;
+  /** Node files and briefs as they were before an upgrade of the home. */
+  readonly memoryBackupDir: string;
   readonly snapshotsDir: string;
   /** The report of the last dream, and its unfinished change. */
   readonly dreamDir: string;
@@ -106,6 +108,7 @@ export function homePaths(home: string, platform: Platform = PLATFORM): HomePath
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),
     briefsDir: at('memory', 'briefs'),
+    memoryBackupDir: at('memory', 'backup'),
     snapshotsDir: at('memory', 'snapshots'),
     dreamDir: at('memory', 'dream'),
     plansDir: at('plans'),

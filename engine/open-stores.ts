@@ -29,7 +29,10 @@ export interface Stores {
 export async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promise<Stores> {
   const plans = openPlanStore(paths.plansDir);
   const locked = await openSchema(paths).then(
-    () => null,
+    (upgrade) => {
+      if (upgrade !== null) log.info('the home was upgraded; the files as they were are in the backup', { ...upgrade });
+      return null;
+    },
     (error: unknown) => error as Error,
   );
   if (locked !== null) {

@@ -4,6 +4,7 @@ import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import { isClosed, isPast } from './model/validity.ts';
+import { writtenBy } from './node-view.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 
 /** Where a node comes from. */
@@ -61,7 +62,7 @@ export async function explainNode(
     node_id: node.node_id,
     summary: node.summary,
     origin: node.origin,
-    written_by: node.written_by,
+    written_by: writtenBy(node),
     compaction_reason: node.compaction_reason,
     turns: node.turns.map((turnId) => reasonOf(turnId, known.get(turnRegistry.canonicalId(turnId)))),
     facts: node.facts

@@ -1,16 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
-import {
-  type Chunk,
-  chunkDocument,
-  DOCUMENT,
-  documentDraft,
-  documentSession,
-  documentTurn,
-} from './ingest/chunk-document.ts';
+import { type Chunk, chunkDocument, documentDraft, documentSession, documentTurn } from './ingest/chunk-document.ts';
 import { stripOwnBlocks } from './ingest/content-blocks.ts';
-import type { MemoryNode } from './model/node.ts';
+import { isFromText, type MemoryNode } from './model/node.ts';
 import { type ChunkParts, saveChunks } from './save-chunks.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
@@ -119,14 +112,14 @@ export function createDocuments(parts: DocumentParts): Documents {
     }
 
     function isPieceOf(node: MemoryNode): boolean {
-      return node.session_id === session_id && node.written_by === DOCUMENT;
+      return node.session_id === session_id && isFromText(node);
     }
 
     async function save(batch: readonly Piece[]): Promise<void> {
       const known = catalogue.tags(source.project);
       await saveChunks(
         batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) })),
-        { project: source.project, link: `document:${file}`, redacted: text !== request.text, kept },
+        { kind: 'document', project: source.project, link: `document:${file}`, redacted: text !== request.text, kept },
         parts,
       );
     }

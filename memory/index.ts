@@ -1,4 +1,5 @@
 import type { Memory, MemoryOptions } from './memory.ts';
+import type { MigratedFiles, MigrationDirs } from './storage/fs/migrate-node-files.ts';
 
 export type { ArchiveReport, RollbackReport } from './archive.ts';
 export type { Capture } from './capture.ts';
@@ -20,6 +21,7 @@ export { isArchive } from './model/archive.ts';
 export type { MemoryNode } from './model/node.ts';
 export { type Budget, openBudget, type UsageCounter, type UsageStore } from './models/budget.ts';
 export { createUsageFile } from './models/usage-file.ts';
+export { type Public, type PublicHit, type PublicNode, publicNode } from './node-view.ts';
 export { type OpenMemoryOptions, openMemory } from './open-memory.ts';
 export type { NodeLine, ProjectView } from './recall/project-overview.ts';
 export type { Recall } from './recall/recall-service.ts';
@@ -35,4 +37,10 @@ export type { SnapshotInfo } from './storage/snapshot-files.ts';
 export async function createMemory(options: MemoryOptions): Promise<Memory> {
   const memory = await import('./memory.ts');
   return memory.createMemory(options);
+}
+
+/** Rewrites the node files and briefs of schema 1, see `openSchema`. */
+export async function migrateNodeFiles(dirs: MigrationDirs): Promise<MigratedFiles> {
+  const migration = await import('./storage/fs/migrate-node-files.ts');
+  return migration.migrateNodeFiles(dirs);
 }

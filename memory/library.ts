@@ -39,13 +39,13 @@ export interface RawMessage {
   readonly redacted?: true;
 }
 
-export interface NodeView extends MemoryNode {
+export type NodeView = MemoryNode & {
   /** Why the detailed summary is the local adapter's, or is not there; absent where there is nothing to say. */
   readonly detail_note?: string;
   readonly raw?: readonly RawMessage[];
   /** Rounds and tool calls of its turns. */
   readonly children?: readonly { readonly node_id: string; readonly summary: string }[];
-}
+};
 
 /** What a user reads and changes. An id may be any unambiguous prefix, also that of a session. */
 export interface Library extends Editing, Pick<Archives, 'exportAll'> {

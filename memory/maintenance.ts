@@ -9,8 +9,9 @@ import type { ConsolidationRequest, ConsolidationStatus, Consolidator } from './
 import type { ImportProgress } from './import-document.ts';
 import type { TaskQueue } from './ingest/task-queue.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
-import { isDraft } from './model/draft-node.ts';
+import { isDraft } from './model/node.ts';
 import type { LanguageModel } from './models/language-model.ts';
+import { writtenBy } from './node-view.ts';
 import type { SearchIndex } from './search/search-index.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
@@ -135,7 +136,7 @@ export function createMaintenance(parts: Parts): Maintenance {
         by_importance: countBy(nodes.map((node) => node.importance)),
         by_recall_mode: countBy(nodes.map((node) => node.recall_mode)),
         by_origin: countBy(nodes.map((node) => node.origin)),
-        by_writer: countBy(nodes.map((node) => node.written_by)),
+        by_writer: countBy(nodes.map(writtenBy)),
         tags: tags
           .sort(([a, left], [b, right]) => right - left || a.localeCompare(b))
           .slice(0, TAGS)

@@ -47,7 +47,6 @@ import type { SourceFiles } from './storage/project-files.ts';
 import type { DreamFiles, Snapshots } from './storage/snapshot-files.ts';
 import { createSnapshotService } from './storage/snapshots.ts';
 import type { Journal } from './storage/turn-log.ts';
-import { BUNDLE } from './text/tool-call-nodes.ts';
 
 export interface Memory {
   readonly capture: Capture;
@@ -212,6 +211,6 @@ function searchOf(parts: Awaited<ReturnType<typeof createIngest>>) {
 
 /** A node of tool rounds is shown as the node of its turn, where there is one. */
 function displayNode(node: MemoryNode | undefined, catalogue: NodeRegistry): MemoryNode | null {
-  const isChild = node?.written_by === BUNDLE && node.parent_node_id !== null;
+  const isChild = node?.kind === 'tool' && node.parent_node_id !== null;
   return (isChild ? catalogue.current(node.parent_node_id ?? '') : undefined) ?? node ?? null;
 }

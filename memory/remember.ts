@@ -67,7 +67,7 @@ export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise
       origin: 'tool',
     } as const;
     const kept = new Set((await turnReader.turns(documentSession(source))).map(({ turnId }) => turnId));
-    const noted = { project, link: NOTE, redacted: text !== request.text.trim(), kept };
+    const noted = { kind: 'note', project, link: NOTE, redacted: text !== request.text.trim(), kept } as const;
     const [node] = await saveChunks([{ turn, draft }], noted, parts);
     if (node === undefined) throw new Error('a note has one node');
     await Promise.race([indexer.settled(), after(INDEXED_MS, undefined, { ref: false })]);

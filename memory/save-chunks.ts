@@ -1,7 +1,6 @@
 import type { Clock } from '../common/async.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import { buildNodes } from './compaction/build-nodes.ts';
-import { DOCUMENT } from './ingest/chunk-document.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
@@ -26,6 +25,7 @@ export interface Chunk {
 }
 
 export interface ChunkSource {
+  readonly kind: 'document' | 'note';
   readonly project: string;
   /** In the nodes' `source_links`. */
   readonly link: string;
@@ -37,7 +37,7 @@ export interface ChunkSource {
 /** Pieces of one session made durable, raw and as a node each; nothing of them waits for a model. */
 export async function saveChunks(
   chunks: readonly Chunk[],
-  { project, link, redacted, kept }: ChunkSource,
+  { kind, project, link, redacted, kept }: ChunkSource,
   { journal, clock, turnRegistry, store, turnReader, newId }: ChunkParts,
 ): Promise<readonly MemoryNode[]> {
   const shown = [];
@@ -55,7 +55,8 @@ export async function saveChunks(
     sessionId: chunks[0]?.turn.sessionId ?? '',
     project,
     reason: 'external',
-    writtenBy: DOCUMENT,
+    kind,
+    author: { by: 'rules' },
     nowMs: clock.now(),
     shown,
     newId,

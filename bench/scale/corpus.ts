@@ -110,8 +110,6 @@ export function nodeOf(first: number, last: number): MemoryNode {
     summary,
     detailed_summary: null,
     trigger: `When I ask why the ${subject.join(' ')} was ${verb} or about ${name}`,
-    content_key: hex(`content ${first}`),
-    raw_location: 'journal/bench.log',
     parent_node_id: null,
     links: [],
     source_links: [],
@@ -122,11 +120,10 @@ export function nodeOf(first: number, last: number): MemoryNode {
     superseded_by: null,
     compaction_reason: 'topic_shift',
     created_at: at,
-    strength: 1,
-    recall_count: 0,
-    last_recalled_at: null,
     turns: topics.map((_, nth) => endOf(first + nth)),
-    written_by: 'claude',
+    kind: 'turn',
+    author: { by: 'model', model: 'claude' },
+    status: 'current',
     facts: [],
   };
   if (contentDigest(node) === '') throw new Error('a node must have a digest');

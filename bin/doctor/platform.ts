@@ -1,6 +1,8 @@
-import { lstat } from 'node:fs/promises';
+import { lstat, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import type { HomePaths } from '../../common/paths.ts';
 import { PLATFORM } from '../../common/paths.ts';
+import { isRecord } from '../../common/text.ts';
 import { socketTooLong } from '../../engine/lifecycle/index.ts';
 import { bad, type Check, good } from './check.ts';
 
@@ -42,7 +44,9 @@ export async function checkHome(paths: HomePaths): Promise<Check> {
       doubts.push(`${folder} ${folderDoubt(found)}`);
     }
   }
-  if (doubts.length === 0) return good('home', paths.home);
+  if (doubts.length === 0) {
+    return good('home', `${paths.home}${await upgradeOf(paths)}`);
+  }
   return bad(
     'home',
     doubts.join('; '),
@@ -54,4 +58,17 @@ function folderDoubt(found: Awaited<ReturnType<typeof lstat>>): string {
   if (found.isSymbolicLink() || !found.isDirectory()) return found.isSymbolicLink() ? '' : 'is no folder';
   if (process.getuid !== undefined && found.uid !== process.getuid()) return 'belongs to another user';
   return (Number(found.mode) & 0o077) === 0 ? '' : `is open to others (${(Number(found.mode) & 0o777).toString(8)})`;
+}
+
+/** When the home was upgraded to a newer schema, and where the former files are. */
+async function upgradeOf(paths: HomePaths): Promise<string> {
+  try {
+    const stamp: unknown = JSON.parse(await readFile(path.join(paths.home, 'schema.json'), 'utf8'));
+    const upgrade = isRecord(stamp) ? stamp['upgrade'] : undefined;
+    if (!isRecord(upgrade)) return '';
+    return `; upgraded on ${String(upgrade['at']).slice(0, 10)}, former files in ${String(upgrade['backup'])}`;
+  } catch {
+    // No stamp, or none that can be read: the store's check reports that.
+    return '';
+  }
 }

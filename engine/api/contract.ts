@@ -3,7 +3,7 @@ import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
-import type { Memory, MemoryStatus } from '../../memory/index.ts';
+import { type Memory, type MemoryStatus, publicNode } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
 import type { Access } from '../policy/access.ts';
 import type { Policy } from '../policy/index.ts';
@@ -89,14 +89,14 @@ export const operations = {
     }),
     async ({ memory, access, opened }, { within, ...filter }) => {
       await opened();
-      return memory.library.list(defined({ ...filter, ...access.projectFilter(within) }));
+      return memory.library.list(defined({ ...filter, ...access.projectFilter(within) })).map(publicNode);
     },
   ),
   'nodes/show': operation(
     z.strictObject({ id, depth: z.literal([0, 1, 2]), within }),
     async ({ memory, access }, { id, depth, within }) => {
       await access.assertReachable([id], within, 'read');
-      return memory.library.show(id, depth);
+      return publicNode(await memory.library.show(id, depth));
     },
   ),
   'nodes/search': operation(
@@ -110,8 +110,10 @@ export const operations = {
         within,
       })
       .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
-    ({ memory, access }, { query, within, ...options }) =>
-      memory.recall.search(query, defined({ ...options, ...access.projectFilter(within) })),
+    async ({ memory, access }, { query, within, ...options }) => {
+      const hits = await memory.recall.search(query, defined({ ...options, ...access.projectFilter(within) }));
+      return hits.map((hit) => ({ ...hit, node: publicNode(hit.node) }));
+    },
   ),
   'nodes/remove': operation(z.strictObject({ ids, within }), async ({ memory, access, receipts }, { ids, within }) => {
     await access.assertReachable(ids, within, 'remove');
@@ -141,17 +143,21 @@ export const operations = {
         z.strictObject({ set: z.record(z.string().max(100), section) }),
       ]),
     }),
-    ({ memory }, { id, change }) => memory.library.edit(id, change),
+    async ({ memory }, { id, change }) => publicNode(await memory.library.edit(id, change)),
   ),
   'nodes/pin': operation(
     z.strictObject({ ids, pinned: z.boolean(), projectDir: text.optional() }),
-    ({ memory }, { ids, pinned, projectDir }) => memory.library.pin(ids, pinned, projectDir),
+    async ({ memory }, { ids, pinned, projectDir }) =>
+      (await memory.library.pin(ids, pinned, projectDir)).map(publicNode),
   ),
   'nodes/why': operation(z.strictObject({ id }), ({ memory }, { id }) => memory.library.explain(id)),
   /** At most as long as the text of a node. */
   'nodes/remember': operation(
     z.strictObject({ text: z.string().min(1).max(2_000), projectDir: path }),
-    ({ memory }, request) => memory.imports.remember(request),
+    async ({ memory }, request) => {
+      const { node, isNew } = await memory.imports.remember(request);
+      return { node: publicNode(node), isNew };
+    },
   ),
   'project/overview': operation(
     z.strictObject({ projectDir: text, within }),

@@ -1,5 +1,5 @@
 import { oneLine, printable } from '../../common/text.ts';
-import type { NodeView, RawMessage } from '../../memory/index.ts';
+import type { NodeView, Public, RawMessage } from '../../memory/index.ts';
 import { contentTags, documentText, parseFileLink, terseMeta } from '../../memory/recall/index.ts';
 
 /** Colors a text; the identity where there are no colors. */
@@ -10,7 +10,7 @@ const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;
 const DAY = 24 * HOUR;
 
-export function nodeLines(node: NodeView, depth: Depth, paint: Paint, nowMs: number): string[] {
+export function nodeLines(node: Public<NodeView>, depth: Depth, paint: Paint, nowMs: number): string[] {
   const field = (name: string, text: string): string => `${paint('dim', name.padEnd(10))} ${text}`;
   const lines = [
     paint('bold', node.node_id),

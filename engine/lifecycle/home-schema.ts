@@ -3,30 +3,50 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { migrateNodeFiles } from '../../memory/index.ts';
 
 /** Of everything kept below the home; raised when an older program could not read, or would damage, what is written. */
-const SCHEMA = 1;
+const SCHEMA = 2;
 
 /** Brings a home from the schema before to `to`. Begun again after a kill: what it finds done it leaves. */
 export interface Migration {
   readonly to: number;
-  run(paths: HomePaths): Promise<void>;
+  /** @returns what it changed, for the stamp and the log; null where there was nothing to change */
+  run(paths: HomePaths): Promise<HomeUpgrade | null>;
 }
 
-const MIGRATIONS: readonly Migration[] = [];
+/** What an upgrade of the home did. */
+export interface HomeUpgrade {
+  readonly at: string;
+  readonly files: number;
+  /** Files and sections that do not validate, and stay as they are. */
+  readonly kept: number;
+  /** Where the files are as they were. */
+  readonly backup: string;
+}
+
+const MIGRATIONS: readonly Migration[] = [{ to: 2, run: migrateToNodeKinds }];
+
+/** Node files get YAML fields, and each node a kind and an author. */
+async function migrateToNodeKinds({ nodesDir, briefsDir, memoryBackupDir }: HomePaths): Promise<HomeUpgrade | null> {
+  const backup = path.join(memoryBackupDir, 'schema-1');
+  const { files, kept } = await migrateNodeFiles({ nodesDir, briefsDir, backupDir: backup });
+  return files + kept === 0 ? null : { at: new Date().toISOString(), files, kept, backup };
+}
 
 const Stamp = z.looseObject({ schema: z.int().nonnegative(), upgradingTo: z.int().positive().optional() });
 
 /**
  * Makes the stores below the home those of this program, before any of them is opened.
  *
+ * @returns what was changed, where something was
  * @throws CometError `schema_newer` when a newer program wrote them, began to, or the stamp cannot be read; nothing
  *   below the home may be written to then
  */
 export async function openSchema(
   paths: HomePaths,
   { schema = SCHEMA, migrations = MIGRATIONS }: { schema?: number; migrations?: readonly Migration[] } = {},
-): Promise<void> {
+): Promise<HomeUpgrade | null> {
   const file = path.join(paths.home, 'schema.json');
   const stamp = await readStamp(file);
   const newest = Math.max(stamp.schema, stamp.upgradingTo ?? 0);
@@ -34,16 +54,19 @@ export async function openSchema(
     const what = `this home was written by a newer comet-cc (schema ${newest}, this one knows ${schema})`;
     throw new CometError('schema_newer', `${what}: nothing is read or kept until that is installed again`);
   }
-  if (stamp.schema === schema) return;
+  if (stamp.schema === schema) return null;
   const due = migrations.filter(({ to }) => to > stamp.schema).toSorted((a, b) => a.to - b.to);
   if (due.length === 0) {
     // A disk that takes no stamp has nothing to upgrade either; the next start tries again.
-    return void (await write(file, { schema }).catch(() => undefined));
+    await write(file, { schema }).catch(() => undefined);
+    return null;
   }
   // An older program that comes upon a half-made store must know it for none of its own.
   await write(file, { schema: stamp.schema, upgradingTo: schema });
-  for (const migration of due) await migration.run(paths);
-  await write(file, { schema });
+  let upgrade: HomeUpgrade | null = null;
+  for (const migration of due) upgrade = (await migration.run(paths)) ?? upgrade;
+  await write(file, upgrade === null ? { schema } : { schema, upgrade });
+  return upgrade;
 }
 
 async function readStamp(file: string): Promise<z.infer<typeof Stamp>> {
@@ -57,6 +80,6 @@ async function readStamp(file: string): Promise<z.infer<typeof Stamp>> {
   }
 }
 
-function write(file: string, stamp: z.infer<typeof Stamp>): Promise<void> {
+function write(file: string, stamp: z.infer<typeof Stamp> & { readonly upgrade?: HomeUpgrade }): Promise<void> {
   return writeFileAtomic(file, `${JSON.stringify(stamp)}\n`);
 }

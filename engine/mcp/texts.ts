@@ -1,6 +1,6 @@
 import { oneLine, printable } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import type { MemoryNode, NodeView, ProjectView, RecallHit, SessionView } from '../../memory/index.ts';
+import type { NodeView, ProjectView, Public, PublicHit, PublicNode, SessionView } from '../../memory/index.ts';
 import { FOREIGN, memoryLine, neutralLine } from '../../memory/recall/index.ts';
 import { fenceLines } from '../../proxy/rewrite/index.ts';
 import { contentText, nodeLines } from '../api/render.ts';
@@ -26,7 +26,7 @@ export function wantsExactWords(query: string): boolean {
   return EXACT.test(query);
 }
 
-export function hitsText(hits: readonly RecallHit[], query: string, nonce: string): string {
+export function hitsText(hits: readonly PublicHit[], query: string, nonce: string): string {
   if (hits.length === 0) return 'Nothing in memory fits. Other words may: retrieve_memory, or search_memory by tag.';
   const far = hits.every(({ isFar }) => isFar) ? 'Nothing fits well; this is the nearest there is.\n' : '';
   const body = `${far}${withinBudget(hits.map(hitTold), nonce)}`;
@@ -35,7 +35,7 @@ export function hitsText(hits: readonly RecallHit[], query: string, nonce: strin
 }
 
 /** The tier-1 line, the raw line that matched where it does not stand in it, and where both come from. */
-function hitTold({ node, line, raw }: RecallHit): Told {
+function hitTold({ node, line, raw }: PublicHit): Told {
   const quote = raw === null ? '' : neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
   const said = raw === null || line.text.includes(quote) ? [] : [`  said: "${quote}"`];
   const turn = raw === null ? '' : `, turn ${oneLine(raw.turn).slice(0, 12)}`;
@@ -43,7 +43,7 @@ function hitTold({ node, line, raw }: RecallHit): Told {
   return { text: [line.text, ...said, source].join('\n'), origin: line.origin };
 }
 
-export function nodesText(nodes: readonly MemoryNode[], nonce: string): string {
+export function nodesText(nodes: readonly PublicNode[], nonce: string): string {
   return withinBudget(
     nodes.map((node) => memoryLine(node, null)),
     nonce,
@@ -87,7 +87,7 @@ export function sessionsText(sessions: readonly SessionView[]): string {
 
 /** Depth 2 is verbatim and paged; `offset` counts characters of it. */
 export function nodeText(
-  node: NodeView,
+  node: Public<NodeView>,
   depth: 0 | 1 | 2,
   { nonce, offset }: { nonce: string; offset: number },
 ): string {

@@ -1,16 +1,14 @@
-import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { withoutToolOutput } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { contentDigest } from '../model/content-hash.ts';
-import { isDraft } from '../model/draft-node.ts';
 import { formatFileLink, latestMarks } from '../model/file-link.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
+import { type Author, isDraft } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/language-model.ts';
 import type { IndexRow } from '../search/search-index.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
-import { journalLocation } from '../storage/paths.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
 import { atMost, modalityOf } from '../text/content-type.ts';
 import { contentTags, flagsOf } from '../text/system-tags.ts';
@@ -27,7 +25,10 @@ export interface NodeSource {
   readonly sessionId: string;
   readonly project: string;
   readonly reason: CompactionReason;
-  readonly writtenBy: string;
+  readonly kind: 'turn' | 'tool' | 'document' | 'note';
+  readonly author: Author;
+  /** `current` where it is not given. */
+  readonly status?: 'draft' | 'current';
   readonly nowMs: number;
   /** Turns the writer saw, oldest first. */
   readonly shown: readonly TurnText[];
@@ -54,6 +55,9 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
   // External actions may not appear in a node of trusted origin.
   const told = actions.filter((action) => isCleanOrigin(action.origin) || !isCleanOrigin(origin));
   return {
+    kind: assembly.kind,
+    author: assembly.author,
+    status: assembly.status ?? 'current',
     node_id: assembly.newId(),
     session_id: assembly.sessionId,
     project: assembly.project,
@@ -65,8 +69,6 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
     summary: draft.summary,
     detailed_summary: null,
     trigger: draft.trigger,
-    content_key: createHash('sha256').update(turns.join('\n')).digest('hex'),
-    raw_location: journalLocation(assembly.sessionId),
     parent_node_id: null,
     links: [],
     source_links: [...latestMarks(own.flatMap(({ files }) => files ?? [])).map(formatFileLink), ...urlsOf(entire)],
@@ -77,11 +79,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
     superseded_by: null,
     compaction_reason: assembly.reason,
     created_at: now,
-    strength: 1,
-    recall_count: 0,
-    last_recalled_at: null,
     turns,
-    written_by: assembly.writtenBy,
     facts: draft.facts.map((fact) => ({
       ...fact,
       evidence: [...fact.evidence],

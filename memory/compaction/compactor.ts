@@ -3,7 +3,7 @@ import type { Clock } from '../../common/async.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import { withoutToolOutput } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
-import { type MemoryNode, nodeId } from '../model/node.ts';
+import { authorOf, type MemoryNode, nodeId } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/language-model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
@@ -11,7 +11,6 @@ import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { subjectOf } from '../text/actions.ts';
 import { clip } from '../text/sanitize-line.ts';
-import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';
@@ -49,7 +48,7 @@ export interface Compactor {
   bundle(batch: Batch, prompt: string): Promise<void>;
   /** Fills turns that the model's answer omits with rule-made nodes. */
   summarize(model: LanguageModel, batch: Batch, signal: AbortSignal): Promise<SummaryResult>;
-  buildNodes(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[];
+  buildNodes(result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[];
   /** Does nothing when a later batch of the session is compacted already. */
   writeBrief(result: Briefing, batch: Batch): Promise<void>;
   newId(atMs?: number): string;
@@ -107,11 +106,12 @@ export function createCompactor({
     }
   }
 
-  function buildBatchNodes(result: SummaryResult, batch: Batch, writtenBy: string): readonly MemoryNode[] {
+  function buildBatchNodes(result: SummaryResult, batch: Batch, model: string | null): readonly MemoryNode[] {
     const { sessionId, project, reason } = batch;
-    const shown = writtenBy === local.name ? withoutTools(batch).turns : batch.turns;
+    const shown = model === null ? withoutTools(batch).turns : batch.turns;
+    const writer = { kind: 'turn', author: authorOf(model), status: model === null ? 'draft' : 'current' } as const;
     const { atMs: nowMs = clock.now(), links = [] } = batch.past ?? {};
-    const assembly = { sessionId, project, reason, writtenBy, nowMs, shown, whole: batch.turns };
+    const assembly = { ...writer, sessionId, project, reason, nowMs, shown, whole: batch.turns };
     const nodes = buildNodes(result.nodes, { ...assembly, newId: () => newId(nowMs) });
     return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
   }
@@ -138,7 +138,7 @@ export function createCompactor({
       for (const [at, batch] of batches.entries()) {
         if (at > 0) await nextTick();
         const result = await locally(batch, claims);
-        nodes.push(...buildBatchNodes(result, batch, local.name));
+        nodes.push(...buildBatchNodes(result, batch, null));
         brief = result.brief;
         claims = [...brief.active, ...brief.hints];
       }
@@ -155,7 +155,16 @@ export function createCompactor({
     async bundle(batch, prompt) {
       const { sessionId, project, reason, turns: shown } = batch;
       const drafts = shown.map((part) => bundleDraft(part, prompt));
-      const assembly = { sessionId, project, reason, writtenBy: BUNDLE, nowMs: clock.now(), shown, newId };
+      const assembly = {
+        kind: 'tool',
+        author: authorOf(null),
+        sessionId,
+        project,
+        reason,
+        nowMs: clock.now(),
+        shown,
+        newId,
+      } as const;
       await store.save(buildNodes(drafts, assembly), shown);
     },
     async summarize(model, batch, signal) {

@@ -14,10 +14,10 @@ import type { Store } from '../storage/node-store.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 import { isSameWork } from './supersede.ts';
 
-export interface DetailedNode extends MemoryNode {
+export type DetailedNode = MemoryNode & {
   /** Why the detailed summary is missing or made by rules. */
   readonly detail_note?: string;
-}
+};
 
 /** Writes a node's detailed summary on first request. */
 export interface Details {

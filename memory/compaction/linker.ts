@@ -1,9 +1,8 @@
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { isBundled } from '../consolidation/merge-nodes.ts';
-import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { isFromText, type MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import type { IndexFilter, Lane, SearchIndex } from '../search/search-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
@@ -141,7 +140,7 @@ function isLinkable(node: MemoryNode): boolean {
 }
 
 function isLinked(node: MemoryNode): boolean {
-  return isLinkable(node) && node.written_by !== DOCUMENT;
+  return isLinkable(node) && !isFromText(node);
 }
 
 export interface NodeSimilarity {

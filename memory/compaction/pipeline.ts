@@ -14,7 +14,7 @@ import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { readTurn } from '../ingest/turn-trust.ts';
-import { isDraft } from '../model/draft-node.ts';
+import { isDraft } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { TopicShiftReading } from '../models/language-model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';

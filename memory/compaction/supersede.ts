@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { hashOf } from '../ingest/string-interner.ts';
 import type { StatementRef } from '../model/claim.ts';
-import type { Fact, MemoryNode } from '../model/node.ts';
+import { type Fact, type MemoryNode, withoutSuccessor } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model/validity.ts';
 import type { KnownStatement } from '../models/language-model.ts';
@@ -139,8 +139,7 @@ export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>):
     return open;
   });
   if (node.superseded_as === undefined || !gone.has(node.superseded_by ?? '')) return { ...node, facts };
-  const { superseded_as: _, ...rest } = node;
-  return { ...rest, facts, valid_to: null, superseded_by: null };
+  return withoutSuccessor({ ...node, facts });
 }
 
 /** Compares what the writer wrote, ignoring later supersession, links, parent and detail. */
@@ -151,7 +150,7 @@ export function isSameWork(before: MemoryNode, after: MemoryNode): boolean {
 }
 
 function asWritten(node: MemoryNode, facts: number): unknown {
-  const { links: _, parent_node_id: __, depth_level: ___, ...rest } = node;
+  const { links: _, parent_node_id: __, depth_level: ___, kind: ____kind, ...rest } = node;
   const { valid_to: ____, superseded_by: _____, superseded_as: ______, ...whole } = rest;
   const { detailed_summary: _7, detailed_by: _8, detailed_origin: _9, ...written } = whole;
   const stated = node.facts.slice(0, facts).map(({ concept, value, polarity, evidence }) => {

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { isPointer } from '../model/replace-drafts.ts';
+import { isRedirect } from '../model/node.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import { grouped } from '../text/group-by.ts';
 import { canonicalizeTags, canonicalTags } from './canonical-tags.ts';
@@ -138,7 +138,7 @@ export async function buildChangeSet(parts: ChangeSetInput): Promise<ChangeSet> 
 
   function normaliseTags(): ChangeSet['tags'] {
     const told = new Map<string, string>();
-    const counting = parts.nodes.filter((node) => inScope(node) && !isPointer(node));
+    const counting = parts.nodes.filter((node) => inScope(node) && !isRedirect(node));
     for (const own of grouped(counting, (node) => node.project).values()) {
       const forms = canonicalTags(own.flatMap((node) => node.topic_tags));
       const changing = own.filter((node) => isSettled(node, rule) && !isUsers(node));

@@ -1,10 +1,7 @@
-import { DOCUMENT } from '../ingest/chunk-document.ts';
-import { isDraft } from '../model/draft-node.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { isPointer } from '../model/replace-drafts.ts';
+import { isDraft, isFromText, isRedirect } from '../model/node.ts';
 import { isClosed } from '../model/validity.ts';
 import { isSameMatter } from '../text/paraphrase.ts';
-import { BUNDLE } from '../text/tool-call-nodes.ts';
 
 export interface MergeRule {
   /** Minimum share of the shorter text's words that the other contains. */
@@ -24,20 +21,20 @@ export interface Merge {
 /** A current, unmerged turn node that consolidation may change. */
 export function isSettled(node: MemoryNode, { sparesDrafts }: Pick<MergeRule, 'sparesDrafts'>): boolean {
   return (
-    !isPointer(node) &&
+    !isRedirect(node) &&
     node.superseded_by === null &&
     node.valid_to === null &&
     node.turns.length > 0 &&
     node.depth_level === 1 &&
-    node.written_by !== DOCUMENT &&
-    node.written_by !== BUNDLE &&
+    !isFromText(node) &&
+    node.kind !== 'tool' &&
     !(sparesDrafts && isDraft(node))
   );
 }
 
 /** The user's own and pinned nodes stay unchanged. */
 export function isUsers(node: MemoryNode): boolean {
-  return node.written_by === 'user' || node.pinned_from !== undefined;
+  return node.author.by === 'user' || node.pinned_from !== undefined;
 }
 
 /** Requires the same origin, so that a merge changes no node's trust; never absorbs a HIGH node. */

@@ -1,6 +1,5 @@
-import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import type { Fact, MemoryNode } from '../model/node.ts';
+import { type Author, type Fact, isRedirect, type MemoryNode, redirectTo } from '../model/node.ts';
 import { byAge } from './choose-merges.ts';
 /** Writer of nodes that consolidation made without a model. */
 export const CONSOLIDATION = 'consolidation';
@@ -10,14 +9,14 @@ const RANK = { HIGH: 0, MED: 1, LOW: 2 } as const;
 
 export interface MergedContent {
   readonly text: MergeText;
-  readonly writtenBy: string;
+  readonly author: Author;
   /** ISO. */
   readonly at: string;
 }
 
 /** Returns the keeper with all turns and facts, then the others as redirects that keep their text. */
 export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], making: MergedContent): MemoryNode[] {
-  const { text, writtenBy, at } = making;
+  const { text, author, at } = making;
   const all = [keeper, ...losers];
   const turns = distinct(all.toSorted(byStart).flatMap((node) => node.turns));
   const ids = new Set(all.map(({ node_id }) => node_id));
@@ -35,19 +34,12 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
     capsule: keeper.capsule ?? losers.find(({ capsule }) => capsule !== null)?.capsule ?? null,
     origin: lowestOrigin(all.map(({ origin }) => origin)),
     valid_from: all.map(({ valid_from }) => valid_from).sort()[0] ?? keeper.valid_from,
-    strength: Math.max(...all.map(({ strength }) => strength)),
-    recall_count: all.reduce((sum, { recall_count }) => sum + recall_count, 0),
-    last_recalled_at:
-      all
-        .flatMap(({ last_recalled_at: last }) => last ?? [])
-        .sort()
-        .at(-1) ?? null,
     turns,
-    content_key: hash(turns),
-    written_by: writtenBy,
+    author,
+    status: 'current',
   };
   const pointers = losers.map((loser): MemoryNode => {
-    return { ...loser, superseded_by: keeper.node_id, valid_to: at, superseded_as: 'merged', parent_node_id: null };
+    return { ...redirectTo(loser, keeper.node_id, at), superseded_as: 'merged', parent_node_id: null };
   });
   return [whole, ...pointers];
 }
@@ -73,7 +65,6 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
     summary: making.text.summary,
     detailed_summary: null,
     trigger: making.text.trigger,
-    content_key: hash(all.map(({ node_id }) => node_id)),
     links: all.map(({ node_id }) => node_id),
     source_links: [],
     capsule: null,
@@ -81,11 +72,10 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
     valid_from: all.map(({ valid_from }) => valid_from).sort()[0] ?? oldest.valid_from,
     compaction_reason: 'forced',
     created_at: making.at,
-    strength: 1,
-    recall_count: 0,
-    last_recalled_at: null,
     turns: [],
-    written_by: making.writtenBy,
+    kind: 'group',
+    author: making.author,
+    status: 'current',
     facts: [],
   };
   const { pinned_from: _, ...plain } = parent;
@@ -93,7 +83,7 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
 }
 
 export function isGroup(node: MemoryNode): boolean {
-  return node.depth_level === 0 && node.turns.length === 0;
+  return (isRedirect(node) ? node.was : node.kind) === 'group';
 }
 
 /** Tool rounds below a turn's node; members of a group have depth 1. */
@@ -126,10 +116,6 @@ function distinctFacts(facts: readonly Fact[]): Fact[] {
 
 function distinct(items: readonly string[]): string[] {
   return [...new Set(items)];
-}
-
-function hash(names: readonly string[]): string {
-  return createHash('sha256').update(names.join('\n')).digest('hex');
 }
 
 export interface MergeText {

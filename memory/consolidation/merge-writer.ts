@@ -1,6 +1,6 @@
 import type { Log } from '../../common/log.ts';
 import { contentDigest } from '../model/content-hash.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { type Author, authorOf, type MemoryNode } from '../model/node.ts';
 import type { LanguageModel, MergeInput, MergeResult } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import { anchorsOf } from '../text/keywords.ts';
@@ -8,11 +8,11 @@ import { isNearDuplicate } from '../text/near-duplicate.ts';
 import { namesWithin, sharedWords } from '../text/paraphrase.ts';
 import { clip } from '../text/sanitize-line.ts';
 import type { Group } from './choose-groups.ts';
-import { CONSOLIDATION, type MergeText } from './merge-nodes.ts';
+import type { MergeText } from './merge-nodes.ts';
 
 /** `apart`: the nodes do not belong together. `later`: retry when the model may be called. */
 export type MergeDecision =
-  | { readonly kind: 'text'; readonly text: MergeText; readonly writtenBy: string }
+  | { readonly kind: 'text'; readonly text: MergeText; readonly author: Author }
   | { readonly kind: 'apart' }
   | { readonly kind: 'later' };
 
@@ -48,7 +48,7 @@ export function createMergeWriter({
   let because = '';
 
   const apart: MergeDecision = { kind: 'apart' };
-  const byRule = (text: MergeText): MergeDecision => ({ kind: 'text', text, writtenBy: CONSOLIDATION });
+  const byRule = (text: MergeText): MergeDecision => ({ kind: 'text', text, author: { by: 'rules' } });
 
   function mayAsk(): boolean {
     const decision = quota?.decide();
@@ -89,7 +89,7 @@ export function createMergeWriter({
       if (!answer.fits) return apart;
       const keepsWords = nodes[0]?.importance === 'HIGH';
       if (keepsWords || !isFaithful(answer, nodes, true)) return byRule(joinTexts(nodes));
-      return { kind: 'text', text: answer, writtenBy: model?.name ?? CONSOLIDATION };
+      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null) };
     },
     async group(nodes, near) {
       const answer = await ask('group', nodes);
@@ -97,7 +97,7 @@ export function createMergeWriter({
       if (answer === null) return near >= density ? byRule(groupText(nodes)) : apart;
       if (!answer.fits) return apart;
       if (!isFaithful(answer, nodes, false)) return byRule(groupText(nodes));
-      return { kind: 'text', text: answer, writtenBy: model?.name ?? CONSOLIDATION };
+      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null) };
     },
   };
 }

@@ -3,10 +3,8 @@ import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
-import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
-import type { MemoryNode } from '../model/node.ts';
-import { isPointer } from '../model/replace-drafts.ts';
+import { isFromText, isRedirect, type MemoryNode } from '../model/node.ts';
 import { isClosed } from '../model/validity.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
@@ -14,9 +12,8 @@ import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { grouped } from '../text/group-by.ts';
 import { clip } from '../text/sanitize-line.ts';
-import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { byAge, contradicts, isSettled, isUsers } from './choose-merges.ts';
-import { CONSOLIDATION, isBundled, isGroup, mergedNodes } from './merge-nodes.ts';
+import { isBundled, isGroup, mergedNodes } from './merge-nodes.ts';
 
 type Parts = {
   readonly clock: Clock;
@@ -33,7 +30,7 @@ export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue
 
   function foldsOf(sessionId: string): readonly OldPair[] {
     if (catalogue.sizeOf(sessionId) <= MOST) return [];
-    const own = catalogue.every().filter((node) => node.session_id === sessionId && !isPointer(node));
+    const own = catalogue.every().filter((node) => node.session_id === sessionId && !isRedirect(node));
     return chooseOldPairs(own, { sparesDrafts: model !== null });
   }
 
@@ -44,7 +41,7 @@ export function createNodeLimit({ clock, log, model, catalogue, store, taskQueue
       const at = new Date(clock.now()).toISOString();
       const merged = foldsOf(sessionId).flatMap((each) => {
         const [older, newer] = each;
-        return mergedNodes(older, [newer], { text: mergePairText(each), writtenBy: CONSOLIDATION, at });
+        return mergedNodes(older, [newer], { text: mergePairText(each), author: { by: 'rules' }, at });
       });
       await held.save(merged);
     });
@@ -118,7 +115,7 @@ function bothOf(one: string, other: string, between: string, most: number): stri
 
 /** Not a part of what another node stands for, and no piece of a document. */
 function countsItself(node: MemoryNode): boolean {
-  return !isGroup(node) && !isBundled(node) && node.written_by !== BUNDLE && node.written_by !== DOCUMENT;
+  return !isGroup(node) && !isBundled(node) && node.kind !== 'tool' && !isFromText(node);
 }
 
 function mayMergeOld(node: MemoryNode, rule: OldPairRule): boolean {

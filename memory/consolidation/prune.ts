@@ -1,5 +1,5 @@
 import type { MemoryNode } from '../model/node.ts';
-import { isPointer } from '../model/replace-drafts.ts';
+import { isRedirect } from '../model/node.ts';
 import { isGroup } from './merge-nodes.ts';
 
 /** A conversation may still show the id of a redirect. */
@@ -20,25 +20,27 @@ export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pr
   const membersOf = new Map<string, number>();
   for (const node of nodes.values()) {
     const parent = node.parent_node_id;
-    if (parent !== null && !isPointer(node)) membersOf.set(parent, (membersOf.get(parent) ?? 0) + 1);
+    if (parent !== null && !isRedirect(node)) membersOf.set(parent, (membersOf.get(parent) ?? 0) + 1);
   }
-  const held = new Set([...nodes.values()].flatMap((node) => (isPointer(node) ? [] : node.turns)));
+  const held = new Set([...nodes.values()].flatMap((node) => (isRedirect(node) ? [] : node.turns)));
   const isOver = (node: MemoryNode): boolean =>
     isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldPointer(node, nodes, held, nowMs);
   const removed = new Set([...nodes.values()].filter(isOver).map(({ node_id }) => node_id));
-  const pointedTo = new Set([...nodes.values()].flatMap((node) => (isPointer(node) ? [node.superseded_by ?? ''] : [])));
+  const pointedTo = new Set(
+    [...nodes.values()].flatMap((node) => (isRedirect(node) ? [node.superseded_by ?? ''] : [])),
+  );
   for (const id of pointedTo)
-    if (nodes.get(id) !== undefined && isPointer(nodes.get(id) as MemoryNode)) removed.delete(id);
+    if (nodes.get(id) !== undefined && isRedirect(nodes.get(id) as MemoryNode)) removed.delete(id);
   const target = (id: string): string | null => {
     let node = nodes.get(id);
-    for (let hops = 0; node !== undefined && isPointer(node) && hops < 8; hops += 1) {
+    for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1) {
       node = nodes.get(node.superseded_by as string);
     }
-    return node === undefined || isPointer(node) || removed.has(node.node_id) ? null : node.node_id;
+    return node === undefined || isRedirect(node) || removed.has(node.node_id) ? null : node.node_id;
   };
   const changed: MemoryNode[] = [];
   for (const node of nodes.values()) {
-    if (removed.has(node.node_id) || isPointer(node)) continue;
+    if (removed.has(node.node_id) || isRedirect(node)) continue;
     const links = [...new Set(node.links.flatMap((id) => target(id) ?? []))].filter((id) => id !== node.node_id);
     const parent = node.parent_node_id === null ? null : target(node.parent_node_id);
     const isSame = links.length === node.links.length && links.every((id, at) => id === node.links[at]);
@@ -55,7 +57,7 @@ function isOldPointer(
   nowMs: number,
 ): boolean {
   return (
-    isPointer(node) &&
+    isRedirect(node) &&
     node.superseded_as !== 'merged' &&
     node.valid_to !== null &&
     nowMs - Date.parse(node.valid_to) > REDIRECT_AGE_MS &&

@@ -7,8 +7,7 @@ import { grouped } from '../text/group-by.ts';
 import { parseBriefFile, renderBriefFile } from './brief-markdown.ts';
 import type { Claim } from './claim.ts';
 import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from './markdown.ts';
-import { MemoryNode } from './node.ts';
-import { isPointer } from './replace-drafts.ts';
+import { isRedirect, MemoryNode } from './node.ts';
 
 /** Everything that is remembered, but for raw turns. */
 export interface Archive {
@@ -19,7 +18,9 @@ export interface Archive {
 export type ArchiveFormat = 'md' | 'jsonl';
 
 const MARK = 'comet-cc-export';
-const VERSION = 1;
+const VERSION = 2;
+/** Versions that can be read. */
+const READ_VERSIONS = [1, VERSION];
 /** No line of a session or brief begins with one `#`: in texts it is escaped, in lists it stands behind `- `. */
 const TITLES = { nodes: '# Session', brief: '# Brief' } as const;
 const Claims = z.array(
@@ -60,8 +61,8 @@ export function isArchive(text: string): boolean {
 
 /** Reads either format back. @throws CometError `node_invalid`, naming line, key and what was expected */
 export function parseArchive(text: string): Archive {
-  if (text.startsWith(`<!-- ${MARK} ${VERSION} -->`)) return fromMarkdown(text);
-  if (text.startsWith(`{"${MARK}":${VERSION}}`)) return fromLines(text);
+  if (READ_VERSIONS.some((version) => text.startsWith(`<!-- ${MARK} ${version} -->`))) return fromMarkdown(text);
+  if (READ_VERSIONS.some((version) => text.startsWith(`{"${MARK}":${version}}`))) return fromLines(text);
   throw invalid(1, `expected the first line of an export of comet-cc (<!-- ${MARK} … --> or {"${MARK}":…})`);
 }
 
@@ -78,7 +79,7 @@ export function scrubLine(line: string, gone: Gone): string {
   const read = Line.or(z.looseObject({ [MARK]: z.number() })).parse(JSON.parse(line)) as Partial<z.infer<typeof Line>>;
   if ('node' in read && read.node !== undefined) {
     const { node } = read;
-    if (gone.isGone(node) || (isPointer(node) && gone.ids.has(node.superseded_by ?? ''))) return '';
+    if (gone.isGone(node) || (isRedirect(node) && gone.ids.has(node.superseded_by ?? ''))) return '';
     const links = node.links.filter((id) => !gone.ids.has(id));
     const kept = { ...withoutRevisionsBy(node, gone.ids), links };
     return isDeepStrictEqual(kept, node) ? line : JSON.stringify({ node: kept });

@@ -2,7 +2,7 @@ import { CometError } from '../../common/errors.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { readValue } from './front-matter.ts';
 import { type FileHead, parseSection } from './markdown.ts';
-import { MemoryNode } from './node.ts';
+import { MemoryNode, NODE_FIELDS } from './node.ts';
 
 /** What a person may change; the rest says where the node comes from. */
 export const EDITABLE = [
@@ -46,7 +46,7 @@ export function fromSection(node: MemoryNode, text: string): MemoryNode {
   if (/^## /m.test(text.slice(3))) {
     throw new CometError('node_invalid', `${node.node_id}: expected one section; write \\## for a line that begins so`);
   }
-  for (const key of Object.keys(MemoryNode.shape) as (keyof MemoryNode)[]) {
+  for (const key of NODE_FIELDS as readonly (keyof MemoryNode)[]) {
     if (EDITABLE.includes(key as Editable)) continue;
     if (JSON.stringify(given[key]) !== JSON.stringify(node[key])) {
       throw new CometError('node_invalid', `${key}: cannot be changed (expected ${JSON.stringify(node[key])})`);

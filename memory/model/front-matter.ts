@@ -1,4 +1,7 @@
-/** `key: value` lines: strings stand bare where they read back the same, everything else is JSON. */
+import YAML from 'yaml';
+import { isRecord } from '../../common/text.ts';
+
+/** A string as it is where it reads back the same, everything else as JSON: the values of claims, and of schema 1. */
 export function writeValue(value: unknown): string {
   if (typeof value === 'string' && isOneLine(value) && !isJson(value)) return value;
   return JSON.stringify(value);
@@ -60,22 +63,86 @@ export interface FrontMatter {
   readonly rest: string;
 }
 
+/** Of the files that this version writes; schema 1 had no such key, and its values were no YAML. */
+const FILE_SCHEMA = 2;
+
 export function renderFrontMatter(values: Readonly<Record<string, unknown>>): string {
-  const lines = Object.entries(values).map(([key, value]) => `${key}: ${writeValue(value)}`);
-  return ['---', ...lines, '---', ''].join('\n');
+  return `---\n${renderYaml({ schema: FILE_SCHEMA, ...values })}---\n`;
 }
 
-/** Null where `text` does not begin with a closed front matter. */
+/** Null where `text` does not begin with a closed front matter, or it cannot be read. */
 export function parseFrontMatter(text: string): FrontMatter | null {
   const lines = text.split('\n');
   const bare = (line: string | undefined): string => (line ?? '').trimEnd();
   if (bare(lines[0]) !== '---') return null;
   const end = lines.findIndex((line, at) => at > 0 && bare(line) === '---');
   if (end === -1) return null;
+  const own = lines.slice(1, end).map(bare);
+  const rest = lines.slice(end + 1).join('\n');
+  if (!own.some((line) => /^schema:/.test(line))) return { values: schema1Values(own), rest };
+  const values = parseYaml(own.join('\n'));
+  return typeof values === 'string' ? null : { values, rest };
+}
+
+function schema1Values(lines: readonly string[]): Record<string, unknown> {
   const values: Record<string, unknown> = {};
-  for (const line of lines.slice(1, end)) {
+  for (const line of lines) {
     const colon = line.indexOf(':');
     if (colon > 0) values[line.slice(0, colon).trim()] = readValue(line.slice(colon + 1));
   }
-  return { values, rest: lines.slice(end + 1).join('\n') };
+  return values;
+}
+
+/** Strings that YAML reads as themselves without quotes. */
+const PLAIN = /^[A-Za-z/_][\w./-]*(?::[\w./-]+)*$|^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+const RESERVED = /^(?:true|false|null|yes|no|on|off|y|n)$/i;
+
+/** One line a key; values other than plain strings as JSON, which YAML contains. */
+export function renderYaml(values: Readonly<Record<string, unknown>>): string {
+  return Object.entries(values)
+    .map(([key, value]) => `${key}: ${renderYamlValue(value)}\n`)
+    .join('');
+}
+
+function renderYamlValue(value: unknown): string {
+  if (typeof value === 'string' && PLAIN.test(value) && !RESERVED.test(value)) return value;
+  return JSON.stringify(value).replace(
+    /[\x7f-\x9f\u2028\u2029\ufeff]/g,
+    (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+}
+
+/** @returns the mapping, or what is wrong with it */
+export function parseYaml(text: string): Record<string, unknown> | string {
+  return parsePlainYaml(text) ?? parseAnyYaml(text);
+}
+
+/** The lines that `renderYaml` writes: a full parser takes 20 times as long for each of thousands of nodes. */
+function parsePlainYaml(text: string): Record<string, unknown> | null {
+  const values: Record<string, unknown> = {};
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') continue;
+    const [, key, value = ''] = /^([a-z_]+): (\S.*)$/.exec(line) ?? [];
+    if (key === undefined || key in values) return null;
+    if (PLAIN.test(value) && !RESERVED.test(value)) values[key] = value;
+    else {
+      try {
+        values[key] = JSON.parse(value);
+      } catch {
+        // Written by hand, in some other form of YAML.
+        return null;
+      }
+    }
+  }
+  return values;
+}
+
+function parseAnyYaml(text: string): Record<string, unknown> | string {
+  try {
+    const value: unknown = YAML.parse(text, { schema: 'core' });
+    if (value === null || value === undefined) return {};
+    return isRecord(value) ? value : 'expected `key: value` lines';
+  } catch (error) {
+    return (error as Error).message.split('\n', 1)[0] ?? 'not YAML';
+  }
 }

@@ -9,7 +9,6 @@ export function internNode(node: MemoryNode): MemoryNode {
   const held = copied(node);
   held.session_id = once(held.session_id);
   held.project = once(held.project);
-  held.raw_location = once(held.raw_location);
   return held;
 }
 

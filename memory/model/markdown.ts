@@ -3,10 +3,11 @@ import {
   isOneLine,
   isPlainText,
   parseFrontMatter,
+  parseYaml,
   readValue,
   renderFrontMatter,
+  renderYaml,
   unescapeHeadings,
-  writeValue,
 } from './front-matter.ts';
 import { internNode } from './intern-node.ts';
 import { MemoryNode } from './node.ts';
@@ -41,11 +42,32 @@ const HEADING = /^## (mem_\d{8}_\d{6}_[0-9a-f]{6})(?:\s+(.*))?$/s;
 const FIELD = /^- ([a-z_]+):(.*)$/s;
 /** Texts that get a block of their own where they can be read back from one. */
 const BLOCKS = { Summary: 'summary', Trigger: 'trigger', Detail: 'detailed_summary', Capsule: 'capsule' } as const;
+const FENCE = '```';
+/** Fields in the order in which they are written. */
 const LISTED = [
-  'depth_level recall_mode pinned_from pinned_in modality importance topic_tags origin released written_by detailed_by detailed_origin compaction_reason created_at valid_from valid_to',
-  'superseded_by superseded_as parent_node_id links source_links strength recall_count last_recalled_at turns content_key',
-  'raw_location',
+  'kind was author status origin importance topic_tags recall_mode pinned_from pinned_in modality depth_level',
+  'compaction_reason created_at valid_from valid_to superseded_by superseded_as released detailed_by detailed_origin',
+  'parent_node_id links source_links turns',
 ].flatMap((line) => line.split(' ')) as (keyof MemoryNode)[];
+/** Texts of several lines have a block of their own, but may stand among the fields too. */
+const FIELDS: ReadonlySet<string> = new Set([...LISTED, ...Object.values(BLOCKS)]);
+/** Left out where a node has these values: a reader fills them in. */
+const DEFAULTS: Readonly<Record<string, string>> = {
+  kind: '"turn"',
+  status: '"current"',
+  importance: '"MED"',
+  topic_tags: '[]',
+  recall_mode: '"active"',
+  depth_level: '1',
+  valid_to: 'null',
+  superseded_by: 'null',
+  parent_node_id: 'null',
+  links: '[]',
+  source_links: '[]',
+  turns: '[]',
+  detailed_summary: 'null',
+  capsule: 'null',
+};
 
 export function newDocument(head: FileHead): NodeDocument {
   const { session_id, project } = head;
@@ -84,38 +106,36 @@ export function splitSections(text: string): Pick<NodeDocument, 'lead' | 'sectio
 
 export function renderSection(node: MemoryNode): string {
   const inHeading = isOneLine(node.summary);
-  const fields = LISTED.filter((key) => node[key] !== undefined).map((key) => [key, node[key]] as const);
-  const awkward: (readonly [string, unknown])[] = [];
+  const fields: Record<string, unknown> = {};
   const blocks: string[] = [];
+  const put = (key: string, value: unknown): void => {
+    if (value !== undefined && JSON.stringify(value) !== DEFAULTS[key]) fields[key] = value;
+  };
+  for (const key of LISTED) put(key, node[key]);
   for (const [title, key] of Object.entries(BLOCKS)) {
     const text = node[key as (typeof BLOCKS)[keyof typeof BLOCKS]];
     if (key === 'summary' && inHeading) continue;
     if (text !== null && isPlainText(text)) blocks.push(`### ${title}\n\n${escapeHeadings(text)}\n`);
-    else awkward.push([key, text]);
+    else put(key, text);
   }
   if (node.facts.length > 0) {
     blocks.push(`### Facts\n\n${node.facts.map((fact) => `- ${JSON.stringify(fact)}\n`).join('')}`);
   }
-  const list = [...fields, ...awkward].map(([key, value]) => `- ${key}: ${writeValue(value)}\n`).join('');
   const heading = inHeading ? `## ${node.node_id} ${node.summary}` : `## ${node.node_id}`;
-  return `${[`${heading}\n`, list, ...blocks].join('\n')}\n`;
+  const front = `${FENCE}yaml\n${renderYaml(fields)}${FENCE}\n`;
+  return `${[`${heading}\n`, front, ...blocks].join('\n')}\n`;
 }
 
-/** Reads one section, whoever wrote it. */
+/** Reads one section, whoever wrote it, of this schema or the one before. */
 export function parseSection(raw: string, head: FileHead): ParsedSection {
   const lines = raw.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
   const [, id, summary] = HEADING.exec((lines[0] ?? '').trimEnd()) ?? [];
   if (id === undefined) return problem('heading', 'expected `## mem_YYYYMMDD_HHMMSS_xxxxxx summary`');
-  const values: Record<string, unknown> = { facts: [], ...head, node_id: id };
-  if (summary !== undefined) values['summary'] = summary.trim();
-
   const titles = lines.flatMap((line, at) => (at > 0 && line.startsWith('### ') ? [at] : []));
-  for (const line of lines.slice(1, titles[0])) {
-    if (line.trim() === '') continue;
-    const [, key, value] = FIELD.exec(line) ?? [];
-    if (key === undefined) return problem(id, `expected \`- key: value\`, found \`${line.slice(0, 60)}\``);
-    values[key] = readValue(value ?? '');
-  }
+  const fields = parseFields(lines.slice(1, titles[0]));
+  if (typeof fields === 'string') return problem(id, fields);
+  const values: Record<string, unknown> = { facts: [], ...fields, ...head, node_id: id };
+  if (summary !== undefined) values['summary'] = summary.trim();
   for (const [at, start] of titles.entries()) {
     const title = (lines[start] as string).slice(4).trim();
     const body = lines.slice(start + 1, titles[at + 1]).join('\n');
@@ -128,6 +148,38 @@ export function parseSection(raw: string, head: FileHead): ParsedSection {
   if (result.success) return { kind: 'node', node: internNode(result.data) };
   const [issue] = result.error.issues;
   return problem(`${id}: ${issue?.path.join('.')}`, issue?.message ?? 'does not validate');
+}
+
+/** @returns what stands between heading and texts, or what is wrong with it */
+function parseFields(lines: readonly string[]): Record<string, unknown> | string {
+  const start = lines.findIndex((line) => line.trim() !== '');
+  if (start === -1) return {};
+  if (lines[start]?.trimEnd() !== `${FENCE}yaml`) return parseSchema1Fields(lines.slice(start));
+  const end = lines.findIndex((line, at) => at > start && line.trimEnd() === FENCE);
+  const after = end === -1 ? undefined : lines.slice(end + 1).find((line) => line.trim() !== '');
+  if (end === -1) return `expected ${FENCE} after the fields`;
+  if (after !== undefined) return `expected ### after the fields, found \`${after.slice(0, 60)}\``;
+  const fields = parseYaml(lines.slice(start + 1, end).join('\n'));
+  const unknown = typeof fields === 'string' ? undefined : Object.keys(fields).find((key) => !FIELDS.has(key));
+  return unknown === undefined ? fields : `${unknown}: unknown field; expected one of ${[...FIELDS].join(', ')}`;
+}
+
+/** Whether its fields are a list, as in schema 1. */
+export function isSchema1Section(raw: string): boolean {
+  const [, first = ''] = raw.split('\n').filter((line) => line.trim() !== '');
+  return FIELD.test(first);
+}
+
+/** Schema 1 had a list of `- key: value` lines. */
+function parseSchema1Fields(lines: readonly string[]): Record<string, unknown> | string {
+  const values: Record<string, unknown> = {};
+  for (const line of lines) {
+    if (line.trim() === '') continue;
+    const [, key, value] = FIELD.exec(line) ?? [];
+    if (key === undefined) return `expected ${FENCE}yaml and \`key: value\` lines, found \`${line.slice(0, 60)}\``;
+    values[key] = readValue(value ?? '');
+  }
+  return values;
 }
 
 function parseFacts(body: string): unknown[] {

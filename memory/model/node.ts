@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { isRecord } from '../../common/text.ts';
+import { fromSchema1 } from './schema-1.ts';
 
 const iso = z.iso.datetime();
 
@@ -19,42 +21,52 @@ export const Fact = z.object({
 });
 export type Fact = z.infer<typeof Fact>;
 
-/** The unit of memory; field names are CoMeT's. */
-export const MemoryNode = z.object({
+/** Who wrote the text of a node. */
+const Author = z.object({
+  by: z.enum(['user', 'rules', 'model']),
+  /** Name of the model; there only where `by` is `model`. */
+  model: z.string().optional(),
+});
+export type Author = z.infer<typeof Author>;
+
+/** What a node is made of: turns, tool calls, a piece of a document, a note, or other nodes. */
+const Kind = z.enum(['turn', 'tool', 'document', 'note', 'group']);
+export type Kind = z.infer<typeof Kind>;
+
+const Common = z.object({
   node_id: z.string().regex(/^mem_\d{8}_\d{6}_[0-9a-f]{6}$/),
   session_id: z.string().min(1),
   project: z.string(),
-  depth_level: z.int().nonnegative(),
-  recall_mode: z.enum(['passive', 'active', 'both']),
+  author: Author,
+  /** `draft`: written by rules until a model answers. Whether it is past or quarantined follows from other fields. */
+  status: z.enum(['draft', 'current']).default('current'),
+  depth_level: z.int().nonnegative().default(1),
+  recall_mode: z.enum(['passive', 'active', 'both']).default('active'),
   /** The recall mode that `unpin` gives back; there only while the node is pinned. */
   pinned_from: z.enum(['passive', 'active', 'both']).optional(),
   /** Keys of other projects in which it is always shown too. */
   pinned_in: z.array(z.string()).optional(),
   /** What its turns are: decides how they are remembered. */
   modality: z.enum(['dialog', 'artifact_code', 'artifact_image', 'execution_trace', 'external']).optional(),
-  topic_tags: z.array(z.string()),
-  importance: z.enum(['HIGH', 'MED', 'LOW']),
+  topic_tags: z.array(z.string()).default([]),
+  importance: z.enum(['HIGH', 'MED', 'LOW']).default('MED'),
   summary: z.string().min(1),
-  detailed_summary: z.string().nullable(),
+  detailed_summary: z.string().nullable().default(null),
   /** Who wrote `detailed_summary`; there only where memory did, on request. */
   detailed_by: z.string().optional(),
   /** The lowest of the turns it was made from; there with `detailed_by`. */
   detailed_origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
   trigger: z.string(),
-  /** sha256 over the ids of the turns it stands for: the same turns give the same key. */
-  content_key: z.string(),
-  /** Journal file, relative to the home. */
-  raw_location: z.string(),
-  parent_node_id: z.string().nullable(),
-  links: z.array(z.string()),
-  source_links: z.array(z.string()),
-  capsule: z.string().nullable(),
+  parent_node_id: z.string().nullable().default(null),
+  links: z.array(z.string()).default([]),
+  source_links: z.array(z.string()).default([]),
+  capsule: z.string().nullable().default(null),
   origin: z.enum(['user', 'assistant', 'tool', 'external']),
-  /** The user lets it be recalled although it gives orders, see `core/quarantine.ts`. */
+  /** The user lets it be recalled although it gives orders. */
   released: z.boolean().optional(),
   valid_from: iso,
-  valid_to: iso.nullable(),
-  superseded_by: z.string().nullable(),
+  valid_to: iso.nullable().default(null),
+  superseded_by: z.string().nullable().default(null),
   /**
    * `revised`: it was true until `valid_to`. `merged`: its turns and facts stand under the node that superseded it, and
    * its id leads there. Without it, `superseded_by` tells only that another node took its place.
@@ -62,16 +74,78 @@ export const MemoryNode = z.object({
   superseded_as: z.enum(['revised', 'merged']).optional(),
   compaction_reason: z.enum(['topic_shift', 'high_load', 'buffer_overflow', 'forced', 'external']),
   created_at: iso,
-  strength: z.number(),
-  recall_count: z.int().nonnegative(),
-  last_recalled_at: iso.nullable(),
-  /** Id of each turn it stands for, oldest first. */
-  turns: z.array(z.string()),
-  /** Who wrote it: `local` is a draft until the model answers. */
-  written_by: z.string(),
-  facts: z.array(Fact),
+  /** Ids of the turns it covers, oldest first. */
+  turns: z.array(z.string()).default([]),
+  facts: z.array(Fact).default([]),
 });
-export type MemoryNode = z.infer<typeof MemoryNode>;
+
+const TurnNode = Common.extend({ kind: z.literal('turn') });
+const ToolNode = Common.extend({ kind: z.literal('tool') });
+const DocumentNode = Common.extend({ kind: z.literal('document') });
+const NoteNode = Common.extend({ kind: z.literal('note') });
+const GroupNode = Common.extend({ kind: z.literal('group') });
+/** Only points to the node that took its place: a draft that was replaced, or a node merged into another. */
+const RedirectNode = Common.extend({
+  kind: z.literal('redirect'),
+  /** Its kind before. */
+  was: Kind,
+});
+export type TurnNode = z.infer<typeof TurnNode>;
+export type ToolNode = z.infer<typeof ToolNode>;
+export type DocumentNode = z.infer<typeof DocumentNode>;
+export type NoteNode = z.infer<typeof NoteNode>;
+export type GroupNode = z.infer<typeof GroupNode>;
+export type RedirectNode = z.infer<typeof RedirectNode>;
+
+/** The unit of memory; field names are CoMeT's. */
+export type MemoryNode = TurnNode | ToolNode | DocumentNode | NoteNode | GroupNode | RedirectNode;
+
+/** What a node says, whatever its state. */
+export type NodeContent = Omit<MemoryNode, 'status'>;
+
+export const NODE_FIELDS = [...Object.keys(Common.shape), 'kind', 'was'] as readonly (keyof RedirectNode)[];
+
+/** Also reads what versions before 0.2 wrote. */
+export const MemoryNode: z.ZodType<MemoryNode> = z.preprocess(
+  (value) => {
+    const node = fromSchema1(value);
+    return isRecord(node) && node['kind'] === undefined ? { ...node, kind: 'turn' } : node;
+  },
+  z.discriminatedUnion('kind', [TurnNode, ToolNode, DocumentNode, NoteNode, GroupNode, RedirectNode]),
+);
+
+/** Written without a model and not replaced yet. */
+export function isDraft(node: MemoryNode): boolean {
+  return node.status === 'draft' && !isRedirect(node);
+}
+
+export function isRedirect(node: MemoryNode): node is RedirectNode {
+  return node.kind === 'redirect';
+}
+
+export function redirectTo(node: MemoryNode, target: string, at: string): RedirectNode {
+  const was = isRedirect(node) ? node.was : node.kind;
+  return { ...node, kind: 'redirect', was, superseded_by: target, valid_to: at };
+}
+
+/** The node as it was before another took its place. */
+export function withoutSuccessor(node: MemoryNode): MemoryNode {
+  const { superseded_as: _, ...rest } = node;
+  const open = { ...rest, valid_to: null, superseded_by: null };
+  if (open.kind !== 'redirect') return open;
+  const { was, ...whole } = open;
+  return { ...whole, kind: was };
+}
+
+/** Rules where there is no model. */
+export function authorOf(model: string | null): Author {
+  return model === null ? { by: 'rules' } : { by: 'model', model };
+}
+
+/** A piece of a text that nobody said in a conversation. */
+export function isFromText(node: MemoryNode): node is DocumentNode | NoteNode {
+  return node.kind === 'document' || node.kind === 'note';
+}
 
 /** `mem_YYYYMMDD_HHMMSS_<6 hex>`, UTC. */
 export function nodeId(atMs: number, randomHex: string): string {

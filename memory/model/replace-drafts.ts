@@ -1,4 +1,4 @@
-import type { MemoryNode } from './node.ts';
+import { type MemoryNode, redirectTo } from './node.ts';
 import { pinnedLike } from './pin.ts';
 
 /**
@@ -28,17 +28,5 @@ export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly Mem
       return [node, former === undefined ? heir : pinnedLike(heir, former)];
     }),
   );
-  return [
-    ...named.values(),
-    ...pointers.map(({ from, to }) => ({ ...from, superseded_by: named.get(to)?.node_id ?? null, valid_to: at })),
-  ];
-}
-
-/**
- * Only points to the node that took its place: a draft that was replaced, or a node merged into another. One whose
- * statements were revised keeps its own.
- */
-export function isPointer({ superseded_by, superseded_as, written_by }: MemoryNode): boolean {
-  if (superseded_by === null) return false;
-  return superseded_as === 'merged' || (superseded_as === undefined && written_by === 'local');
+  return [...named.values(), ...pointers.map(({ from, to }) => redirectTo(from, (named.get(to) ?? to).node_id, at))];
 }

@@ -1,9 +1,5 @@
-import { DOCUMENT } from '../ingest/chunk-document.ts';
-import { BUNDLE } from '../text/tool-call-nodes.ts';
 import { contentDigest } from './content-hash.ts';
-import { isDraft } from './draft-node.ts';
-import type { MemoryNode } from './node.ts';
-import { isPointer } from './replace-drafts.ts';
+import { isDraft, isFromText, isRedirect, type MemoryNode } from './node.ts';
 
 /**
  * The node as it is kept after a person changed it: what they changed of what it says is theirs, so that no model writes
@@ -17,9 +13,9 @@ export function keptByHand(edited: MemoryNode, before: MemoryNode): MemoryNode {
 
 /** Whether it may become a person's own. */
 export function isOwn(node: MemoryNode): boolean {
-  return !isPointer(node) && node.written_by !== DOCUMENT && node.written_by !== BUNDLE;
+  return !isRedirect(node) && !isFromText(node) && node.kind !== 'tool';
 }
 
 export function asUsers(node: MemoryNode): MemoryNode {
-  return node.written_by === 'user' ? node : { ...node, written_by: 'user' };
+  return node.author.by === 'user' ? node : { ...node, author: { by: 'user' }, status: 'current' };
 }

@@ -1,5 +1,5 @@
 import { tokenize } from '../text/tokenizer.ts';
-import type { Fact, MemoryNode } from './node.ts';
+import type { Fact, MemoryNode, NodeContent } from './node.ts';
 
 const USER = 'user says: ';
 const ANSWERED = ' — answered: ';
@@ -23,18 +23,18 @@ export function isClosed(fact: Fact): boolean {
 }
 
 /** True once and no longer: another node says what is so instead, or someone ended it by hand. */
-export function isPast(node: MemoryNode): boolean {
+export function isPast(node: NodeContent): boolean {
   return node.superseded_by !== null || node.valid_to !== null;
 }
 
-export function summaryParts({ summary, written_by }: MemoryNode): SummaryPart[] {
+export function summaryParts({ summary, status }: MemoryNode): SummaryPart[] {
   return sectionsOf(summary).flatMap(({ parts, isUsers }) =>
-    parts.map((text) => ({ text, isUsers: isUsers && written_by === 'local' })),
+    parts.map((text) => ({ text, isUsers: isUsers && status === 'draft' })),
   );
 }
 
 /** The summary without what its closed facts say; null where nothing is left. */
-export function currentSummary(node: MemoryNode): string | null {
+export function currentSummary(node: NodeContent): string | null {
   const closed = node.facts.filter(isClosed);
   if (closed.length === 0) return node.summary;
   const [isClosedBy, isOpenBy] = [toldBy(closed), toldBy(node.facts.filter((fact) => !isClosed(fact)))];
@@ -69,7 +69,7 @@ export function toldBy(facts: readonly Pick<Fact, 'concept' | 'value'>[]): (text
 }
 
 /** `[2026-03-01 to 2026-03-09, replaced by mem_…]`, `[in part replaced by mem_…]`, or ''. */
-export function validityNote(node: MemoryNode): string {
+export function validityNote(node: NodeContent): string {
   if (isPast(node)) {
     const until = node.valid_to === null ? '' : ` to ${node.valid_to.slice(0, 10)}`;
     const by = node.superseded_by === null ? '' : `, replaced by ${node.superseded_by}`;

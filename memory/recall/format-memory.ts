@@ -1,6 +1,6 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { fileMarks } from '../model/file-link.ts';
-import type { MemoryNode } from '../model/node.ts';
+import type { MemoryNode, NodeContent } from '../model/node.ts';
 import { currentSummary, validityNote } from '../model/validity.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 import { terseMeta } from '../text/system-tags.ts';
@@ -36,7 +36,7 @@ export const RAW_CHARS = 240;
  * statements are left out or marked.
  */
 export function memoryLine(
-  node: MemoryNode,
+  node: NodeContent,
   raw: RawLine | null,
   { note = '', past = false }: Showing = {},
 ): MemoryLine {
@@ -68,13 +68,13 @@ export function quarantinedLine(node: MemoryNode): MemoryLine {
   return lineOf(node, `quarantined: contains instructions from ${node.origin} text${known}`, LINE_CHARS, '');
 }
 
-function lineOf(node: MemoryNode, summary: string, maxChars: number, mark: string): MemoryLine {
+function lineOf(node: NodeContent, summary: string, maxChars: number, mark: string): MemoryLine {
   const head = headerOf(node, node.origin);
   const text = `${head}${neutralLine(summary, maxChars - head.length - mark.length)}${mark}`;
   return { nodeId: node.node_id, origin: node.origin, text };
 }
 
-function headerOf(node: MemoryNode, origin: Origin): string {
+function headerOf(node: NodeContent, origin: Origin): string {
   return `- [${node.node_id}] ${node.created_at.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
 }
 

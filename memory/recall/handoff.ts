@@ -1,9 +1,8 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { SourcedClaim } from '../compaction/brief.ts';
 import { isBundled } from '../consolidation/merge-nodes.ts';
-import { DOCUMENT } from '../ingest/chunk-document.ts';
 import type { TaskList } from '../ingest/task-list.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { isFromText, type MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 
@@ -29,7 +28,7 @@ export function handedOver(
   return newestFirst
     .filter((node) => node.project === project && node.session_id !== sessionId && node.importance === 'HIGH')
     .filter((node) => isCleanOrigin(node.origin) && !isPast(node))
-    .filter((node) => node.recall_mode === 'active' && !isBundled(node) && node.written_by !== DOCUMENT)
+    .filter((node) => node.recall_mode === 'active' && !isBundled(node) && !isFromText(node))
     .slice(0, most);
 }
 

@@ -238,9 +238,9 @@ function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter)
   if (node === null) return null;
   if (project !== undefined && node.project !== project) return null;
   if (sessionId !== undefined && node.session_id !== sessionId) return null;
-  const { links, origin, recall_count } = node;
+  const { links, origin } = node;
   const atMs = Date.parse(node.valid_from);
-  return { links, origin, project: node.project, atMs, recalled: recall_count };
+  return { links, origin, project: node.project, atMs, recalled: 0 };
 }
 
 function isNear({ similarity }: RankedNode, { minSimilarity }: RecallConfig): boolean {

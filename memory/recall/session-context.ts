@@ -3,10 +3,9 @@ import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
-import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import type { Claim } from '../model/claim.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { isFromText, type MemoryNode } from '../model/node.ts';
 import { isClosed, isPast, toldBy } from '../model/validity.ts';
 import type { NodeFiles, StoredBrief } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -117,7 +116,7 @@ export async function recentBriefs(
 ): Promise<StoredBrief[]> {
   const ids = new Set<string>();
   for (const node of catalogue.all()) {
-    if (node.project !== project || node.written_by === DOCUMENT || node.session_id === sessionId) continue;
+    if (node.project !== project || isFromText(node) || node.session_id === sessionId) continue;
     if (ids.add(node.session_id).size === BRIEFS_TRIED) break;
   }
   const briefs = await Promise.all([...ids].map((id) => nodeFiles.readBrief(id)));

@@ -5,7 +5,7 @@ import type { TaskQueue } from '../ingest/task-queue.ts';
 import { createSessionTurns } from '../ingest/turn-windows.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { isPointer } from '../model/replace-drafts.ts';
+import { isRedirect } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { IndexRow, SearchIndex } from '../search/search-index.ts';
 import { grouped } from '../text/group-by.ts';
@@ -80,7 +80,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
   function isLive(node: MemoryNode): boolean {
     const now = catalogue.get(node.node_id);
-    return now === node || (now !== undefined && !isPointer(now) && contentDigest(now) === contentDigest(node));
+    return now === node || (now !== undefined && !isRedirect(now) && contentDigest(now) === contentDigest(node));
   }
 
   /** Waits for its turn like the rest, but whoever asked is told when it fails. */

@@ -1,7 +1,7 @@
 import type { MemoryNode } from '../model/node.ts';
-import { isPointer } from '../model/replace-drafts.ts';
+import { isRedirect } from '../model/node.ts';
 import { contentTags } from '../text/system-tags.ts';
-import { BUNDLE, isCall } from '../text/tool-call-nodes.ts';
+import { isCall } from '../text/tool-call-nodes.ts';
 
 const TAGS = 60;
 
@@ -96,15 +96,15 @@ export function createNodeRegistry(): NodeRegistry {
 
   function current(id: string): MemoryNode | undefined {
     let node = nodes.get(id);
-    for (let hops = 0; node !== undefined && isPointer(node) && hops < 8; hops += 1) {
+    for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1) {
       node = nodes.get(node.superseded_by as string);
     }
-    return node !== undefined && isPointer(node) ? undefined : node;
+    return node !== undefined && isRedirect(node) ? undefined : node;
   }
 
   function all(): readonly MemoryNode[] {
     sorted ??= [...nodes.values()]
-      .filter((node) => !isPointer(node) && !isCall(node))
+      .filter((node) => !isRedirect(node) && !isCall(node))
       .sort((a, b) =>
         a.created_at === b.created_at ? later(a.valid_from, b.valid_from) : later(a.created_at, b.created_at),
       );
@@ -118,7 +118,7 @@ export function createNodeRegistry(): NodeRegistry {
         forget(node.node_id);
         nodes.set(node.node_id, node);
         count(node.session_id, 1);
-        if (isPointer(node)) continue;
+        if (isRedirect(node)) continue;
         for (const turnId of new Set(node.turns)) setNodesCovering(turnId, [...nodesCovering(turnId), node.node_id]);
       }
     },
@@ -131,10 +131,9 @@ export function createNodeRegistry(): NodeRegistry {
     matching: (prefix) => (nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix))),
     childrenOf: (id) =>
       [...nodes.values()].filter(
-        ({ written_by, parent_node_id: parent }) =>
-          written_by === BUNDLE && parent !== null && current(parent)?.node_id === id,
+        ({ kind, parent_node_id: parent }) => kind === 'tool' && parent !== null && current(parent)?.node_id === id,
       ),
-    pointersTo: (id) => [...nodes.values()].filter((node) => isPointer(node) && current(node.node_id)?.node_id === id),
+    pointersTo: (id) => [...nodes.values()].filter((node) => isRedirect(node) && current(node.node_id)?.node_id === id),
     nodesCovering,
     every: () => [...nodes.values()],
     all,

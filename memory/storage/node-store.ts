@@ -1,10 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../common/errors.ts';
 import { contentDigest } from '../model/content-hash.ts';
-import { isDraft } from '../model/draft-node.ts';
 import { internNode } from '../model/intern-node.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { isPointer } from '../model/replace-drafts.ts';
+import { isDraft, isRedirect } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import { asUsers, isOwn, keptByHand } from '../model/user-edits.ts';
 import type { IndexEntry, SearchIndex } from '../search/search-index.ts';
@@ -86,11 +85,11 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     const emptied = stale.filter((node) => {
       const old = before.get(node.node_id);
       return (
-        old !== undefined && (isPointer(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]))
+        old !== undefined && (isRedirect(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]))
       );
     });
     if (emptied.length > 0) void indexer.remove(emptied.map((node) => node.node_id));
-    const searched = stale.filter((node) => !isPointer(node) && !isCall(node));
+    const searched = stale.filter((node) => !isRedirect(node) && !isCall(node));
     if (searched.length > 0) indexer.upsert(searched, texts);
   }
 
@@ -122,7 +121,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     drop(lost);
     if (orphans.length > 0) await remove(orphans.map((node) => node.node_id));
     for (const node of changed) gone.delete(node.node_id);
-    await dismiss(lost.filter((node) => !isPointer(node)).flatMap((node) => node.turns));
+    await dismiss(lost.filter((node) => !isRedirect(node)).flatMap((node) => node.turns));
     await save(byHand);
   }
 
@@ -183,7 +182,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
 
 function rowsDiffer(before: MemoryNode | undefined, after: MemoryNode): boolean {
   return (
-    before === undefined || isPointer(before) !== isPointer(after) || contentDigest(before) !== contentDigest(after)
+    before === undefined || isRedirect(before) !== isRedirect(after) || contentDigest(before) !== contentDigest(after)
   );
 }
 

@@ -2,15 +2,13 @@ import { lowestOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { type Action, groupActions, groupLine } from './actions.ts';
 
-/** Who writes what stands for tool calls: no model is asked about them. */
-export const BUNDLE = 'bundle';
 const MOST = 12;
 /** With fewer calls its capsule says all there is. */
 const LEAST_CALLS = 4;
 
 /** A child that stands for calls of its parent's turns: in the files, never in the index, one step from its parent. */
 export function isCall(node: MemoryNode): boolean {
-  return node.written_by === BUNDLE && node.turns.length === 0;
+  return node.kind === 'tool' && node.turns.length === 0;
 }
 
 /** The tool calls of a node's turns as its children, at most twelve: calls of one kind on one thing are one. */
@@ -22,6 +20,9 @@ export function callNodes(parent: MemoryNode, actions: readonly Action[], newId:
     const line = groupLine(group);
     return {
       ...base,
+      kind: 'tool',
+      author: { by: 'rules' },
+      status: 'current',
       node_id: newId(),
       parent_node_id: parent.node_id,
       depth_level: parent.depth_level + 1,
@@ -40,7 +41,6 @@ export function callNodes(parent: MemoryNode, actions: readonly Action[], newId:
       superseded_by: null,
       turns: [],
       facts: [],
-      written_by: BUNDLE,
     };
   });
 }

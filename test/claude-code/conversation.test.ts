@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writtenBy } from '../../memory/node-view.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { lookUp, stepFiles } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/claude-code-rig.ts';
@@ -84,8 +85,8 @@ describe.skipIf(claude === null)(
     it('has every node written by claude -p once all is flushed, and the cut turns verbatim', async () => {
       expect(await rig.home.run(['flush'])).toMatchObject({ code: 0 });
       // What single calls did is copied, not written.
-      const nodes = (await rig.nodes()).filter((node) => node.written_by !== 'bundle');
-      expect([...new Set(nodes.map((node) => node.written_by))]).toEqual(['claude']);
+      const nodes = (await rig.nodes()).filter((node) => writtenBy(node) !== 'bundle');
+      expect([...new Set(nodes.map((node) => writtenBy(node)))]).toEqual(['claude']);
       const turns = nodes.filter((node) => node.session_id === sessionId).flatMap((node) => node.turns);
       expect(new Set(turns).size).toBe(13);
       const raw = JSON.stringify(await rig.home.json(['memory', 'restore', sessionId, '--json']));

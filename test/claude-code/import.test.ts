@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { writtenBy } from '../../memory/node-view.ts';
 import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import { type Aside, stepFiles } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';
@@ -160,7 +161,7 @@ describe.skipIf(claude === null)(`import with the model${claude === null ? `: ${
         return stdout;
       };
       const writers = async (): Promise<(readonly [string, number])[]> =>
-        (await rig.nodes()).map((node) => [node.written_by, node.turns.length] as const).toSorted();
+        (await rig.nodes()).map((node) => [writtenBy(node), node.turns.length] as const).toSorted();
       // Two batches, the newest first: what a call is reckoned to take fits once.
       const first = await importing('4000');
       expect(first).toContain('1 batches written by the model; 1 written without a model (budget or limits)');

@@ -57,7 +57,7 @@ describe('memory by hand', () => {
     await writeFile(path.join(home.user, 'in.md'), md);
     expect(await home.json(['memory', 'import', 'in.md', '--json'])).toMatchObject({ added: 0, unchanged: 2 });
     expect((await home.run(['memory', 'import', 'nowhere.md'])).code).toBe(4);
-    await writeFile(path.join(home.user, 'bad.md'), md.replace('importance: MED', 'importance: HUGE'));
+    await writeFile(path.join(home.user, 'bad.md'), md.replace(/\norigin: /, '\nimportance: HUGE$&'));
     const bad = await home.run(['memory', 'import', 'bad.md']);
     expect(bad).toMatchObject({ code: 1, stdout: '' });
     expect(bad.stderr).toMatch(/line \d+: mem_\w+: importance/);
@@ -72,7 +72,7 @@ describe('memory by hand', () => {
     expect(unchanged).toMatchObject({ code: 0, stdout: '' });
     const broken = await editor(
       'broken',
-      "writeFileSync(file, readFileSync(file, 'utf8').replace(/importance: .*/, 'importance: HUGE'));",
+      "writeFileSync(file, readFileSync(file, 'utf8').replace(/origin: .*/, 'origin: HUGE'));",
     );
     const failed = await home.run(['memory', 'edit', first.node_id], { env: { VISUAL: broken } });
     expect(failed.code).toBe(1);
@@ -108,7 +108,7 @@ describe('memory by hand', () => {
     await writeFile(file, (await readFile(file, 'utf8')).replace('make ship', 'make fly'));
     await expect.poll(async () => (await show(second.node_id)).summary).toContain('make fly');
     const sound = await readFile(file, 'utf8');
-    await writeFile(file, sound.replace('importance: MED', 'importance: HUGE'));
+    await writeFile(file, sound.replace(/\norigin: /, '\nimportance: HUGE$&'));
     await expect.poll(async () => (await home.run(['status'])).stdout).toContain('importance');
     const doctor = await home.run(['doctor']);
     expect(doctor.stdout).toMatch(new RegExp(`FAIL store.*${path.basename(file)}: line \\d+: mem_\\w+: importance`));

@@ -6,6 +6,7 @@ import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
 import { openSchema } from '../../engine/lifecycle/home-schema.ts';
 import { editSettings, planSettings, revertSettings } from '../../install/claude-code/index.ts';
+import type { MemoryNode } from '../../memory/model/node.ts';
 import { createIdSetFile } from '../../memory/storage/fs/id-set-file.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../memory/storage/fs/turn-log.ts';
@@ -13,6 +14,7 @@ import { openLedgerFile } from '../../proxy/ledger/store.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
 import { openPlanStore, type PlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { turn } from '../contract/turn-log.ts';
+import { unpackHome } from '../helpers/earlier-homes.ts';
 import { makeNode } from '../helpers/nodes.ts';
 
 const { disk } = await vi.hoisted(async () => {
@@ -218,7 +220,9 @@ const migration: Subject = {
     writeFileSync(path.join(dir, 'schema.json'), '{"schema":1}\n');
     for (let at = 0; at < 6; at += 1) writeFileSync(path.join(dir, `store-${at}`), 'form 1');
   },
-  work: (dir) => openSchema(homePaths(dir), toForm2(dir)),
+  async work(dir) {
+    await openSchema(homePaths(dir), toForm2(dir));
+  },
   async check(dir) {
     const older = await openSchema(homePaths(dir), { schema: 1, migrations: [] }).then(
       () => 'ours',
@@ -234,14 +238,46 @@ const migration: Subject = {
   },
 };
 
+/** Every text of an earlier home is there after each kill, in the old form or the new one, and at last in the new one. */
+const earlierHome: Subject = {
+  seeds: 60,
+  prepare: (dir) => void unpackHome('d6206c7-rich', dir),
+  async work(dir) {
+    await openSchema(homePaths(dir));
+  },
+  async check(dir) {
+    const paths = homePaths(dir);
+    const before = await openNodeFiles(paths).then((files) => files.load());
+    await openSchema(paths);
+    const after = await openNodeFiles(paths).then((files) => files.load());
+    expect(after.nodes).toEqual(before.nodes);
+    expect(after.nodes).toEqual(earlier.nodes);
+    expect(after.problems.map(({ file }) => file)).toEqual(before.problems.map(({ file }) => file));
+    expect(backedUp(dir)).toEqual(earlier.texts);
+    await expect(openSchema(paths, { schema: 1, migrations: [] })).rejects.toMatchObject({ code: 'schema_newer' });
+  },
+};
+
+const earlier = { nodes: [] as readonly MemoryNode[], texts: {} as Record<string, string> };
+const textsBelow = (dir: string): Record<string, string> =>
+  Object.fromEntries(
+    ['nodes', 'briefs'].flatMap((kind) =>
+      readdirSync(path.join(dir, kind), { recursive: true, encoding: 'utf8' })
+        .filter((name) => name.endsWith('.md'))
+        .map((name) => [path.join(kind, name), readFileSync(path.join(dir, kind, name), 'utf8')]),
+    ),
+  );
+const backedUp = (dir: string): Record<string, string> => textsBelow(path.join(dir, 'memory/backup/schema-1'));
+
 const stores = (dir: string): string[] => readdirSync(dir).filter((name) => /^store-\d$/.test(name));
 const formsIn = (dir: string): string[] => [
   ...new Set(stores(dir).map((name) => readFileSync(path.join(dir, name), 'utf8'))),
 ];
 
 function toForm2(dir: string) {
-  const run = async (): Promise<void> => {
+  const run = async (): Promise<null> => {
     for (const name of stores(dir)) await writeFileAtomic(path.join(dir, name), 'form 2');
+    return null;
   };
   return { schema: 2, migrations: [{ to: 2, run }] };
 }
@@ -289,6 +325,16 @@ it('a store killed at any of 450 writes is readable and loses nothing acknowledg
 
 it('a home killed at any of 50 writes of an upgrade is old or new, and an older program refuses it in between', async () => {
   expect(await killed('migration', migration)).toBe(50);
+});
+
+it('row 64: killed at 60 points of the upgrade of an earlier home, no node is lost and every file is in the backup', async () => {
+  const dir = path.join(root, 'earlier');
+  unpackHome('d6206c7-rich', dir);
+  earlier.texts = textsBelow(path.join(dir, 'memory'));
+  const files = await openNodeFiles(homePaths(dir));
+  earlier.nodes = (await files.load()).nodes;
+  expect(earlier.nodes.length).toBeGreaterThan(30);
+  expect(await killed('earlier-home', earlierHome)).toBe(60);
 });
 
 /** Mulberry32. */

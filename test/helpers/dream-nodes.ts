@@ -1,19 +1,17 @@
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { makeNode } from './nodes.ts';
+import { makeNode, type NodeFields } from './nodes.ts';
 
 const at = (day: number): string => `2026-03-${String(day).padStart(2, '0')}T10:15:00.000Z`;
 
 /** What a dream has to do with: repetitions, a subject, tags in two spellings, links to nothing, and what it must leave. */
 export function dreamNodes(): MemoryNode[] {
-  const make = (day: number, session: string, over: Partial<MemoryNode>): MemoryNode =>
+  const make = (day: number, session: string, over: NodeFields): MemoryNode =>
     makeNode({
       node_id: `mem_202603${String(day).padStart(2, '0')}_101500_00000a`,
       session_id: session,
       created_at: at(day),
       valid_from: at(day),
       turns: [`end-${day}`],
-      content_key: String(day).repeat(64).slice(0, 64),
-      raw_location: `journal/${session}.log`,
       topic_tags: [],
       written_by: 'claude',
       ...over,

@@ -1,9 +1,13 @@
 import fc from 'fast-check';
 import type { MemoryNode } from '../../memory/model/node.ts';
+import { fromSchema1 } from '../../memory/model/schema-1.ts';
 
 /** A node that validates, with what a test says about it. */
-export function makeNode(over: Partial<MemoryNode> = {}): MemoryNode {
-  return {
+/** Author, kind and status as one word, as schema 1 had them. */
+export type NodeFields = Partial<MemoryNode> & { readonly written_by?: string };
+
+export function makeNode({ written_by = 'local', ...over }: NodeFields = {}): MemoryNode {
+  const fields = {
     node_id: 'mem_20260301_101500_00000a',
     session_id: 's-1',
     project: '/home/dev/shop',
@@ -14,8 +18,6 @@ export function makeNode(over: Partial<MemoryNode> = {}): MemoryNode {
     summary: 'staging database listens on port 5433',
     detailed_summary: null,
     trigger: 'When I connect to the staging database',
-    content_key: 'c'.repeat(64),
-    raw_location: 'journal/s-1.log',
     parent_node_id: null,
     links: [],
     source_links: [],
@@ -26,14 +28,12 @@ export function makeNode(over: Partial<MemoryNode> = {}): MemoryNode {
     superseded_by: null,
     compaction_reason: 'topic_shift',
     created_at: '2026-03-01T10:15:00.000Z',
-    strength: 1,
-    recall_count: 0,
-    last_recalled_at: null,
     turns: ['end-1'],
-    written_by: 'local',
     facts: [],
     ...over,
   };
+  if (over.kind !== undefined) return fields as MemoryNode;
+  return { ...(fromSchema1({ ...fields, written_by }) as MemoryNode), ...over } as MemoryNode;
 }
 
 /** Texts that try to pass for the file's own marks, or that no editor keeps as they are. */
@@ -76,7 +76,7 @@ const iso = fc
   .date({ min: new Date(0), max: new Date('2100-01-01'), noInvalidDate: true })
   .map((date) => date.toISOString());
 
-export const anyNode: fc.Arbitrary<MemoryNode> = fc.record({
+const fields = fc.record({
   node_id: fc.stringMatching(/^mem_\d{8}_\d{6}_[0-9a-f]{6}$/),
   session_id: hostileText,
   project: fc.oneof(hostileText, fc.constant('')),
@@ -87,8 +87,6 @@ export const anyNode: fc.Arbitrary<MemoryNode> = fc.record({
   summary: hostileText,
   detailed_summary: maybe(hostileText),
   trigger: fc.oneof(hostileText, fc.constant('')),
-  content_key: hostileText,
-  raw_location: hostileText,
   parent_node_id: maybe(hostileText),
   links: texts,
   source_links: texts,
@@ -99,11 +97,12 @@ export const anyNode: fc.Arbitrary<MemoryNode> = fc.record({
   superseded_by: maybe(hostileText),
   compaction_reason: fc.constantFrom('topic_shift', 'high_load', 'buffer_overflow', 'forced', 'external'),
   created_at: iso,
-  strength: fc.double({ noNaN: true, noDefaultInfinity: true }).filter((value) => !Object.is(value, -0)),
-  recall_count: fc.nat(),
-  last_recalled_at: fc.option(iso),
   turns: texts,
-  written_by: hostileText,
+  author: fc.oneof(
+    fc.constantFrom({ by: 'user' as const }, { by: 'rules' as const }),
+    hostileText.map((model) => ({ by: 'model' as const, model })),
+  ),
+  status: fc.constantFrom('draft', 'current'),
   facts: fc.array(
     fc.record({
       concept: hostileText,
@@ -114,3 +113,15 @@ export const anyNode: fc.Arbitrary<MemoryNode> = fc.record({
     { maxLength: 2 },
   ),
 });
+
+const kinds = fc.constantFrom('turn', 'tool', 'document', 'note', 'group');
+
+export const anyNode: fc.Arbitrary<MemoryNode> = fc
+  .tuple(
+    fields,
+    fc.oneof(
+      kinds.map((kind) => ({ kind })),
+      kinds.map((was) => ({ kind: 'redirect' as const, was })),
+    ),
+  )
+  .map(([node, kind]) => ({ ...node, ...kind }) as MemoryNode);

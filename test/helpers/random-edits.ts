@@ -1,6 +1,9 @@
 import fc from 'fast-check';
 import { hostileText } from './nodes.ts';
 
+const RULES = '\nauthor: { by: rules }\nstatus: draft';
+const MODEL = '\nauthor: { by: model, model: claude }';
+
 /** What someone may do to node files with an editor or a shell; numbers choose file, section and place. */
 export interface RandomEdit {
   readonly kind: (typeof KINDS)[number];
@@ -62,19 +65,19 @@ export function applyEdit(before: ReadonlyMap<string, string>, edit: RandomEdit,
       withSection(section.replace(/^(## \S+)[^\n]*/, (_, head: string) => `${head} ${line}`));
       break;
     case 'importance':
-      withSection(section.replace(/- importance: \w+/, `- importance: ${['HIGH', 'MED', 'LOW'][edit.at % 3]}`));
+      withSection(section.replace(/\norigin: \w+/, `$&\nimportance: ${['HIGH', 'MED', 'LOW'][edit.at % 3]}`));
       break;
     case 'break':
-      withSection(section.replace(/- importance: \w+/, '- importance: HUGE'));
+      withSection(section.replace(/\norigin: \w+/, '\norigin: HUGE'));
       break;
     case 'append':
       withSection(`${section}${edit.text}\n`);
       break;
     case 'turns':
-      withSection(section.replace(/- turns: \[.*\]/, `- turns: ["end-${edit.at % 9}","end-${edit.section % 9}"]`));
+      withSection(section.replace(/\nturns: \[.*\]/, `\nturns: ["end-${edit.at % 9}","end-${edit.section % 9}"]`));
       break;
     case 'standIn':
-      withSection(section.replace(/- written_by: \w+/, `- written_by: ${edit.at % 2 === 0 ? 'local' : 'claude'}`));
+      withSection(section.replace(/\nauthor: .*(\nstatus: draft)?/, edit.at % 2 === 0 ? RULES : MODEL));
       break;
     case 'deleteSection':
       withSection('');

@@ -4,7 +4,7 @@ import { CometError } from '../../../common/errors.ts';
 import { oneLine } from '../../../common/text.ts';
 import type { OperationInput } from '../../../engine/api/index.ts';
 import { ago, engineOf, type Paint } from '../../../engine/api/index.ts';
-import type { MemoryNode } from '../../../memory/index.ts';
+import type { PublicNode } from '../../../memory/index.ts';
 import { contentTags, terseMeta } from '../../../memory/recall/index.ts';
 import type { Context } from '../../context.ts';
 import { parseCount, parseSince } from '../../terminal/format.ts';
@@ -49,7 +49,7 @@ export function registerMemoryLs(memory: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc memory ls --project . --since 7d')
     .action(async (flags: Flags) => {
       const { paint, width } = context.term;
-      const lines = (nodes: readonly MemoryNode[]): string[] => listLines(nodes, { width, nowMs: Date.now(), paint });
+      const lines = (nodes: readonly PublicNode[]): string[] => listLines(nodes, { width, nowMs: Date.now(), paint });
       const list = () => engineOf(context.paths).call('nodes/list', parseFilter(flags, Date.now()));
       if (flags.watch) return refreshed(context.term, async () => lines(await list()));
       const filter = parseFilter(flags, Date.now());
@@ -82,7 +82,7 @@ export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/
 
 /** A table as wide as the terminal; where that is narrow, two lines for each memory. */
 export function listLines(
-  nodes: readonly MemoryNode[],
+  nodes: readonly PublicNode[],
   { width, nowMs, paint = plain }: { readonly width: number; readonly nowMs: number; readonly paint?: Paint },
 ): string[] {
   const isHigh = (row: number): boolean => nodes[row]?.importance === 'HIGH';

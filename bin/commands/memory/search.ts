@@ -3,7 +3,7 @@ import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { oneLine } from '../../../common/text.ts';
 import { ago, engineOf, lanesText } from '../../../engine/api/index.ts';
-import type { RecallHit } from '../../../memory/index.ts';
+import type { PublicHit } from '../../../memory/index.ts';
 import { contentTokens, provenance, staleNote, terseMeta, uniqueTokens } from '../../../memory/recall/index.ts';
 import type { Context } from '../../context.ts';
 import { count, parseCount } from '../../terminal/format.ts';
@@ -69,7 +69,7 @@ async function nothingFits(context: Context): Promise<string> {
 }
 
 /** The node's own fields, with `score` and the verbatim line that matched; the lanes where they are asked for. */
-export function hitJson(hit: RecallHit, explain: boolean): Record<string, unknown> {
+export function hitJson(hit: PublicHit, explain: boolean): Record<string, unknown> {
   const lanes = { ...Object.fromEntries(LANES.map((lane) => [lane, null])), ...hit.lanes };
   const { changed = [], anchored = false, isExact: exact = false, isFar = false } = hit;
   const about = { changed, anchored, exact, fits: !isFar };
@@ -84,7 +84,7 @@ export interface Shown {
 }
 
 /** A hit with the words of the question in it, and what found it. */
-export function hitLines(hit: RecallHit, shown: Shown, term: Pick<Term, 'paint' | 'width'>): string[] {
+export function hitLines(hit: PublicHit, shown: Shown, term: Pick<Term, 'paint' | 'width'>): string[] {
   const { node, raw } = hit;
   const { paint, width } = term;
   const when = ago(Date.parse(node.created_at), shown.nowMs);
@@ -99,7 +99,7 @@ export function hitLines(hit: RecallHit, shown: Shown, term: Pick<Term, 'paint' 
   return [...lines, ...why.map((line) => paint('dim', `  ${line}`))];
 }
 
-function whyLine(hit: RecallHit, wanted: ReadonlySet<string>, explain: boolean): string {
+function whyLine(hit: PublicHit, wanted: ReadonlySet<string>, explain: boolean): string {
   const words = wordsIn([hit.node.summary, hit.node.trigger, hit.raw?.text ?? ''].join('\n'), wanted);
   const lanes = explain
     ? lanesText(hit.lanes)

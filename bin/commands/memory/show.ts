@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import { oneLine } from '../../../common/text.ts';
 import type { EngineClient, Paint } from '../../../engine/api/index.ts';
 import { type Depth, engineOf, nodeLines } from '../../../engine/api/index.ts';
-import type { NodeView } from '../../../memory/index.ts';
+import type { NodeView, Public } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';
 
 /** The first look at depth 1 may wait for a model. */
@@ -35,7 +35,7 @@ export function registerMemoryShow(memory: Command, context: Context): void {
     });
 }
 
-async function linkLines(client: EngineClient, node: NodeView, paint: Paint): Promise<string[]> {
+async function linkLines(client: EngineClient, node: Public<NodeView>, paint: Paint): Promise<string[]> {
   const ids = [...new Set([...(node.parent_node_id === null ? [] : [node.parent_node_id]), ...node.links])];
   const linked = await Promise.all(ids.map((id) => client.call('nodes/show', { id, depth: 0 }).catch(() => null)));
   const lines = ids.map((id, at) => `${id}  ${linked[at] ? oneLine(linked[at].summary) : '(gone)'}`);

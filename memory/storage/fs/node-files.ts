@@ -24,13 +24,15 @@ const ASIDE = '.invalid-';
 export interface NodeFilesOptions {
   readonly nodesDir: string;
   readonly briefsDir: string;
+  /** Copies of both, where an upgrade of the home made some. */
+  readonly memoryBackupDir?: string;
 }
 
 /**
  * Nodes as markdown, `<project>/<session>.md`. Files are read again before each change, so what was edited by hand
  * in between stays; sections and files that do not validate are carried along byte for byte.
  */
-export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): Promise<NodeFiles> {
+export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: NodeFilesOptions): Promise<NodeFiles> {
   for (const dir of [nodesDir, briefsDir]) {
     await ensureDir(dir);
     await removeLeftovers(dir);
@@ -114,6 +116,7 @@ export async function openNodeFiles({ nodesDir, briefsDir }: NodeFilesOptions): 
   async function remove(ids: readonly string[], turnIds: readonly string[]): Promise<void> {
     await dropAll(ids);
     for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...ids, ...turnIds]);
+    if (memoryBackupDir !== undefined) await removeFromBackup(memoryBackupDir, new Set(ids), turnIds);
   }
 
   const briefFile = (sessionId: string): string => path.join(briefsDir, `${sessionStem(sessionId)}.md`);
@@ -185,6 +188,17 @@ async function removeAside(dir: string, names: readonly string[]): Promise<void>
   for (const copy of await filesBelow(dir, (name) => name.includes(ASIDE))) {
     const text = await readFile(copy, 'utf8');
     if (names.some((name) => text.includes(name))) await rm(copy, { force: true });
+  }
+}
+
+/** What is removed is removed from the backup too: sections of these ids, and files that name one of the turns. */
+async function removeFromBackup(dir: string, ids: ReadonlySet<string>, turnIds: readonly string[]): Promise<void> {
+  for (const copy of await filesBelow(dir, (name) => name.endsWith('.md'))) {
+    const text = await readFile(copy, 'utf8');
+    if (![...ids, ...turnIds].some((name) => text.includes(name))) continue;
+    const left = withoutSections(text, ids);
+    if (left === '' || turnIds.some((turnId) => left.includes(turnId))) await rm(copy, { force: true });
+    else await writeFileAtomic(copy, left);
   }
 }
 

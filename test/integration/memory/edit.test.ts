@@ -44,7 +44,7 @@ describe('edit', () => {
     const id = idOf(memory, '5433');
     const { text: base } = await memory.library.readSection(id.slice(0, -1));
     const edited = await memory.library.edit(id, { text: base.replace('5433', '6001'), base });
-    expect(edited).toMatchObject({ node_id: id, written_by: 'user', turns: expect.any(Array) });
+    expect(edited).toMatchObject({ node_id: id, author: { by: 'user' }, turns: expect.any(Array) });
     const set = { topic_tags: 'ports, staging', importance: 'HIGH', trigger: 'When I ask for 12' };
     expect(await memory.library.edit(id, { set })).toMatchObject({
       topic_tags: ['ports', 'staging'],
@@ -66,7 +66,7 @@ describe('edit', () => {
       [{ set: { turns: '[]' } }, /turns: cannot be set/],
       [{ set: { nonsense: '1' } }, /nonsense: cannot be set/],
       [{ set: { summary: '' } }, /summary: /],
-      [{ text: base.replace('importance:', 'importanse:'), base }, /importance/],
+      [{ text: base.replace('origin:', 'importanse: LOW\norigin:'), base }, /importance/],
       [{ text: base.replace(id, 'mem_20200101_000000_ffffff'), base }, /node_id: cannot be changed/],
       [{ text: `${base}\n## mem_20200101_000000_ffffff another\n`, base }, /expected/],
       [{ text: base.replace('5433', '1'), base: `${base} ` }, /changed meanwhile/],
@@ -161,7 +161,7 @@ describe('export and import', () => {
     await expect(other.imports.importArchive(jsonl.join('\n'))).rejects.toThrow(
       /^line 2: node.importance: .*nothing was taken/,
     );
-    const md = (await memory.library.exportAll('md')).replace(/- origin: \w+/, '- origin: moon');
+    const md = (await memory.library.exportAll('md')).replace(/\norigin: \w+/, '\norigin: moon');
     await expect(other.imports.importArchive(md)).rejects.toThrow(/^line \d+: mem_\w+: origin: /);
     await expect(other.imports.importArchive('hello')).rejects.toThrow(/^line 1: expected the first line of an export/);
     expect(other.library.list({ all: true })).toEqual([]);

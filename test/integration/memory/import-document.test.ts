@@ -51,7 +51,7 @@ describe('an imported document', () => {
     await memory.maintenance.flush(60_000);
     const [hit] = await memory.recall.search('where are backups kept', { top: 3, projectDir });
     expect(hit?.line.text).toContain('amberwort');
-    expect(hit?.node).toMatchObject({ origin: 'tool', written_by: 'document', compaction_reason: 'external' });
+    expect(hit?.node).toMatchObject({ origin: 'tool', kind: 'document', compaction_reason: 'external' });
     const asked = { sessionId: 's', projectDir, prompt: 'On which port does the parcel gateway listen?', recent: [] };
     const hits = await memory.recall.recall(
       { ...asked, visibleTurns: new Set(), shown: new Set() },

@@ -4,6 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { type ClaudeImport, createClaudeImport } from '../../../engine/api/import-claude.ts';
 import { importFile } from '../../../engine/api/import-file.ts';
 import type { Memory } from '../../../memory/index.ts';
+import { writtenBy } from '../../../memory/node-view.ts';
 import { createIdSetFile } from '../../../memory/storage/fs/id-set-file.ts';
 import { type Said, transcriptLines, writeTranscript } from '../../helpers/claude-home.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts';
@@ -218,7 +219,7 @@ describe('an import of past transcripts', () => {
       expect(filesBelow(home).filter((file) => readFileSync(file).includes(word))).toEqual([]);
     const again = await start(home, { llm: 'claude', model: scriptedModel({}) });
     await again.memory.maintenance.flush(60_000);
-    expect(again.memory.library.list({}).map(({ written_by }) => written_by)).toEqual(['local']);
+    expect(again.memory.library.list({}).map(writtenBy)).toEqual(['local']);
   });
 
   test('has the model write what the budget allows, and the rest in another run', async () => {
@@ -241,9 +242,9 @@ describe('an import of past transcripts', () => {
     const first = await take(claude, claudeDir, { llm: 'claude', budgetTokens: 9_000 });
     expect(first).toMatchObject({ added: 20, model: { batches: 1, left: 1 } });
     await memory.maintenance.flush(60_000);
-    const writers = () => memory.library.list({}).map(({ written_by }) => written_by);
+    const writers = () => memory.library.list({}).map(writtenBy);
     expect(writers()).toContain('local');
-    const [own] = memory.library.list({}).filter(({ written_by }) => written_by === 'scripted');
+    const [own] = memory.library.list({}).filter((node) => writtenBy(node) === 'scripted');
     expect(own?.created_at.slice(0, 10)).toBe('2026-03-01');
     expect(own?.source_links).toContain('import:claude');
     expect(await take(claude, claudeDir, { llm: 'claude' })).toMatchObject({

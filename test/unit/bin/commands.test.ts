@@ -15,14 +15,13 @@ import { contentText, nodeLines, type Paint } from '../../../engine/api/render.t
 import { idleModel } from '../../../engine/deferred.ts';
 import { hitsText } from '../../../engine/mcp/texts.ts';
 import { NO_PAUSES } from '../../../engine/policy/pauses.ts';
-import type { RecallHit } from '../../../memory/index.ts';
-import type { MemoryNode } from '../../../memory/model/node.ts';
+import { type PublicHit, type PublicNode, publicNode } from '../../../memory/index.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
 const ASKED = { query: 'which port has staging', explain: true, nowMs: NOW };
 const plain: Paint = (_, text) => text;
 
-const NODE: MemoryNode = {
+const NODE: PublicNode = publicNode({
   node_id: 'mem_20261121_110000_a1b2c3',
   session_id: 's1',
   project: 'github.com/o/r',
@@ -33,8 +32,6 @@ const NODE: MemoryNode = {
   summary: 'Staging listens on 4711;\nthe \u001b[31mfirewall allows it',
   detailed_summary: null,
   trigger: 'When I deploy to staging',
-  content_key: 'k',
-  raw_location: 'journal/s1.log',
   parent_node_id: null,
   links: [],
   source_links: [],
@@ -45,15 +42,14 @@ const NODE: MemoryNode = {
   superseded_by: null,
   compaction_reason: 'topic_shift',
   created_at: '2026-11-21T11:00:00Z',
-  strength: 1,
-  recall_count: 0,
-  last_recalled_at: null,
   turns: ['e1'],
-  written_by: 'local',
+  kind: 'turn',
+  author: { by: 'rules' },
+  status: 'draft',
   facts: [{ concept: 'staging port', value: '4711', polarity: 'positive', evidence: ['e1'] }],
-};
+});
 
-const HIT: RecallHit = {
+const HIT: PublicHit = {
   node: NODE,
   score: 0.91,
   line: { nodeId: NODE.node_id, text: 'line', origin: 'user' },
@@ -147,7 +143,7 @@ describe('memory search', () => {
   });
 
   it('says which files changed since, and what is about the file that was asked for', () => {
-    const stale: RecallHit = { ...HIT, changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true };
+    const stale: PublicHit = { ...HIT, changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true };
     expect(hitJson(stale, false)).toMatchObject({ changed: [{ path: 'src/db.ts', state: 'changed' }], anchored: true });
     expect(hitJson(HIT, false)).toMatchObject({ changed: [], anchored: false });
     const unasked = { ...ASKED, query: '', explain: false };
@@ -158,7 +154,7 @@ describe('memory search', () => {
   });
 
   it('says what no prompt would be given', () => {
-    const far: RecallHit = { ...HIT, isFar: true };
+    const far: PublicHit = { ...HIT, isFar: true };
     expect([hitJson(HIT, false)['fits'], hitJson(far, false)['fits']]).toEqual([true, false]);
     expect(hitLines(far, ASKED, { paint: plain, width: 80 })[3]).toContain('below the relevance filter');
     expect(hitsText([far], 'port', 'n')).toContain('Nothing fits well');

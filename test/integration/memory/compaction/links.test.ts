@@ -88,6 +88,6 @@ test('links of a draft do not keep the model’s node from taking its place', as
   await expect.poll(() => linksOf(memory, 's2')).toEqual(idsOf(memory, 's1'));
   answer();
   expect(await memory.maintenance.flush(60_000)).toBe(true);
-  expect(memory.library.list({ sessionId: 's2' })[0]?.written_by).toBe('scripted');
+  expect(memory.library.list({ sessionId: 's2' })[0]).toMatchObject({ author: { by: 'model', model: 'scripted' } });
   expect(linksOf(memory, 's1')).toEqual(idsOf(memory, 's2'));
 });

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import type { LanguageModel } from '../../../../memory/models/language-model.ts';
+import { writtenBy } from '../../../../memory/node-view.ts';
 import { contentTags } from '../../../../memory/text/system-tags.ts';
 import { createDisk, type Disk, freshIndex, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
@@ -47,7 +48,7 @@ describe('captured turns', () => {
     expect(hits[0]?.line.text).toContain('5433');
     const [id] = nodes.get(ends(turns())[0] as string) as string[];
     expect(memory.recall.lines([id as string, 'mem_unknown'])).toMatchObject([{ nodeId: id }]);
-    expect(disk.nodes.get(id as string)?.written_by).toBe('local');
+    expect(disk.nodes.get(id as string)).toMatchObject({ author: { by: 'rules' }, status: 'draft' });
   });
 
   test('are kept once, however often they are captured', async () => {
@@ -168,7 +169,7 @@ describe('the model', () => {
     expect(after.size).toBe(1);
     expect(before).toContain([...after][0]);
     expect(new Set(memory.recall.lines(before).map((line) => line.nodeId))).toEqual(after);
-    expect(memory.library.list({})[0]).toMatchObject({ written_by: 'scripted' });
+    expect(memory.library.list({})[0]).toMatchObject({ author: { by: 'model', model: 'scripted' } });
     expect(contentTags(memory.library.list({})[0]?.topic_tags ?? [])).toEqual(['scripted']);
     expect(await memory.library.readBrief('s1')).toContain('now: staging database on 5433');
     expect(model.compacted[0]?.turns).toHaveLength(3);
@@ -199,7 +200,7 @@ describe('the model', () => {
     memory.capture.captureTurns(turns());
     await memory.maintenance.flush(5_000);
     expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
-    expect(new Set(memory.library.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
+    expect(new Set(memory.library.list({}).map((node) => writtenBy(node)))).toEqual(new Set(['scripted']));
   });
 
   test('that fails costs nothing but quality: local nodes stay, it is not asked again at once', async () => {
@@ -219,7 +220,7 @@ describe('the model', () => {
     expect(await memory.maintenance.flush(5_000)).toBe(true);
     expect(model.compacted).toHaveLength(1);
     expect(memory.maintenance.status().llm.deferred).toBe(2);
-    expect([...memory.library.list({})].every((node) => node.written_by === 'local')).toBe(true);
+    expect([...memory.library.list({})].every((node) => writtenBy(node) === 'local')).toBe(true);
     expect(await memory.library.readBrief('s1')).toContain('Deploys happen on Fridays only.');
   });
 
@@ -243,7 +244,7 @@ describe('the model', () => {
     await memory.maintenance.flush(5_000);
     expect(memory.maintenance.status().llm.deferred).toBe(0);
     expect(await memory.library.readBrief('s1')).toContain('Payment retries');
-    expect(new Set(memory.library.list({}).map((node) => node.written_by))).toEqual(new Set(['scripted']));
+    expect(new Set(memory.library.list({}).map((node) => writtenBy(node)))).toEqual(new Set(['scripted']));
     expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
   });
 
@@ -274,7 +275,7 @@ describe('the model', () => {
       isDown = false;
       for (let hour = 0; hour < 8; hour += 1) await later();
       expect(memory.maintenance.status().llm.deferred).toBe(0);
-      const standing = memory.library.list({}).filter((node) => node.written_by === 'local');
+      const standing = memory.library.list({}).filter((node) => writtenBy(node) === 'local');
       expect(standing.map((node) => node.turns)).toEqual([[turns()[1]?.turnId]]);
       const asked = model.compacted.length;
       await later();
@@ -295,7 +296,7 @@ describe('the model', () => {
     const model = scriptedModel({ compact: (input) => oneNode(input, 'all three decisions') });
     const second = await start(disk, { model });
     await second.maintenance.flush(5_000);
-    expect(second.library.list({}).map((node) => node.written_by)).toEqual(['scripted']);
+    expect(second.library.list({}).map((node) => writtenBy(node))).toEqual(['scripted']);
   });
 
   test('is closed with the memory even while it is thinking', async () => {
@@ -377,7 +378,7 @@ describe('who may speak', () => {
     expect(memory.library.list({})[0]).toMatchObject({
       origin: 'external',
       recall_mode: 'active',
-      written_by: 'scripted',
+      author: { by: 'model', model: 'scripted' },
     });
     const standing = await memory.recall.sessionContext('s9', '/home/dev/shop');
     expect(JSON.stringify(standing)).not.toContain('evil-helper');

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { writtenBy } from '../../../../memory/node-view.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
@@ -196,7 +197,11 @@ describe('with a model', () => {
     expect(labelled[0]).toEqual([]);
     expect(labelled[1]?.join()).toContain('5433');
     const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
-    expect(old).toMatchObject({ written_by: 'scripted', superseded_by: heir.node_id, superseded_as: 'revised' });
+    expect(old).toMatchObject({
+      author: { by: 'model', model: 'scripted' },
+      superseded_by: heir.node_id,
+      superseded_as: 'revised',
+    });
   });
 
   test('what was revised while it thought stays revised in what it writes', async () => {
@@ -219,7 +224,7 @@ describe('with a model', () => {
     release();
     expect(await memory.maintenance.flush(60_000)).toBe(true);
     const [old, heir] = [nodeOf(disk, '5433'), nodeOf(disk, '6432')];
-    expect([old.written_by, heir.written_by]).toEqual(['scripted', 'scripted']);
+    expect([writtenBy(old), writtenBy(heir)]).toEqual(['scripted', 'scripted']);
     expect(old.superseded_by).toBe(heir.node_id);
   });
 });

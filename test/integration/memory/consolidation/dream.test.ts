@@ -106,7 +106,7 @@ describe('a dream', () => {
     expect(await memory.maintenance.dream(calm)).toMatchObject({ groups: [], snapshot: null });
 
     await memory.library.edit(made?.parent as string, { set: { summary: 'invoices, as I see them' } });
-    const another = { ...(late[0] as MemoryNode), node_id: id(12), turns: ['end-12'], written_by: 'claude' };
+    const another = { ...(late[0] as MemoryNode), node_id: id(12), turns: ['end-12'] };
     await memory.maintenance.close();
     await disk.nodeFiles.save([another]);
     const after = await openRig(disk, { llm: 'local' });

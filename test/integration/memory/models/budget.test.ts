@@ -6,6 +6,7 @@ import { silentLog } from '../../../../common/log.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { type Budget, openBudget } from '../../../../memory/models/budget.ts';
 import { createUsageFile } from '../../../../memory/models/usage-file.ts';
+import { writtenBy } from '../../../../memory/node-view.ts';
 import { createDisk, type Disk, openRig } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { talk } from '../../../helpers/turns.ts';
@@ -62,7 +63,7 @@ const turns = [
   talk('We decided to use pnpm, never npm.', 'Understood: pnpm only.'),
   talk('Payment retries must be capped at 4.', 'Capped at 4.'),
 ];
-const writers = (memory: Memory): string[] => [...new Set(memory.library.list({}).map((node) => node.written_by))];
+const writers = (memory: Memory): string[] => [...new Set(memory.library.list({}).map((node) => writtenBy(node)))];
 
 describe('memory under a quota', () => {
   test('asks the model at 79 % of a limit', async () => {

@@ -82,7 +82,7 @@ test('a node keeps its files with digest and commit, in its markdown and in expo
     'file:src/mail.ts#sha256=4ae524ef0a54bc56&commit=ab12ab12ab12',
   ]);
   const files = await Promise.all(filesBelow(path.join(set.home, 'memory')).map((file) => readFile(file, 'utf8')));
-  expect(files.join('\n')).toContain(`- source_links: ["${links[0]}"]`);
+  expect(files.join('\n')).toContain(`\nsource_links: ["${links[0]}"]`);
   const other = await stage();
   const { memory: importer } = await other.start();
   await importer.imports.importArchive(await memory.library.exportAll('md'));

@@ -3,6 +3,7 @@ import path from 'node:path';
 import { afterEach, expect, test, vi } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { writtenBy } from '../../../../memory/node-view.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createManualWatch } from '../../../helpers/manual-watch.ts';
 import type { RigOptions } from '../../../helpers/memory-rig.ts';
@@ -108,11 +109,11 @@ test('a broken edit is reported with file, key and expected value, harms nothing
   const { dir, file } = await home();
   const { memory } = await start(dir);
   await memory.maintenance.flush(60_000);
-  await changed(file, (text) => text.replace('importance: MED', 'importance: HUGE'));
+  await changed(file, (text) => text.replace('origin: user', 'origin: user\nimportance: HUGE'));
   await expect.poll(() => memory.maintenance.status().problems).toHaveLength(1);
   const [problem] = memory.maintenance.status().problems;
   expect(problem?.file).toBe(file);
-  expect(problem?.message).toMatch(/line 6: mem_20260301_101500_00000a: importance: .*"HIGH"/);
+  expect(problem?.message).toMatch(/line 7: mem_20260301_101500_00000a: importance: .*"HIGH"/);
   expect(summaries(memory)).toEqual([second.summary]);
   await memory.library.pin([second.node_id], true);
   expect(await readFile(file, 'utf8')).toContain('importance: HUGE');
@@ -194,16 +195,18 @@ test('a draft that was edited by hand is not replaced by the model', async () =>
   await memory.maintenance.flush(60_000);
   expect(summaries(memory)).toContain('what I say');
   expect(summaries(memory)).not.toContain('what the model says');
-  expect(memory.library.list({ all: true }).find(({ summary }) => summary === 'what I say')?.written_by).toBe('user');
+  expect(memory.library.list({ all: true }).find(({ summary }) => summary === 'what I say')?.author).toEqual({
+    by: 'user',
+  });
 });
 
 test('what a model wrote and someone changed is theirs, edited while memory runs, while it does not, or by command', async () => {
   const writers = (memory: Memory): Record<string, string> =>
-    Object.fromEntries(memory.library.list({ all: true }).map(({ summary, written_by }) => [summary, written_by]));
+    Object.fromEntries(memory.library.list({ all: true }).map((node) => [node.summary, writtenBy(node)]));
   const { dir, file } = await home();
   const rig = await start(dir);
   await rig.memory.maintenance.flush(60_000);
-  await changed(file, (text) => text.replace('make ship', 'make fly').replace('importance: MED', 'importance: LOW'));
+  await changed(file, (text) => text.replace('make ship', 'make fly').replace(/\norigin: /, '\nimportance: LOW$&'));
   await expect.poll(() => writers(rig.memory)).toMatchObject({ 'deploy with make fly': 'user' });
   expect(writers(rig.memory)[first.summary]).toBe('claude');
   await rig.memory.maintenance.flush(60_000);

@@ -45,7 +45,7 @@ test('nodes of several sessions are saved and loaded again', async () => {
 test('a saved node replaces the one of the same id, also without loading first', async () => {
   const root = await tempDir();
   await (await open(root)).save([first, second]);
-  const changed = { ...first, summary: 'staging database listens on port 6000', recall_count: 3 };
+  const changed = { ...first, summary: 'staging database listens on port 6000', depth_level: 3 };
   await (await open(root)).save([changed]);
   expect(byId((await (await open(root)).load()).nodes)).toEqual([changed, second]);
 });
@@ -56,12 +56,12 @@ test('a node that was saved is the very same when its file is read, unless someo
   await files.save([first, second]);
   const { nodes } = await files.load();
   expect(nodes.every((node) => node === first || node === second)).toBe(true);
-  const changed = { ...first, recall_count: 7 };
+  const changed = { ...first, depth_level: 7 };
   await files.save([changed]);
   const [file = ''] = await allFiles(root);
-  await writeFile(file, (await readFile(file, 'utf8')).replace('recall_count: 7', 'recall_count: 8'));
+  await writeFile(file, (await readFile(file, 'utf8')).replace('depth_level: 7', 'depth_level: 8'));
   const read = (await files.load()).nodes.find(({ node_id }) => node_id === first.node_id);
-  expect(read).toEqual({ ...first, recall_count: 8 });
+  expect(read).toEqual({ ...first, depth_level: 8 });
 });
 
 test('a node that changed its project moves', async () => {
@@ -85,20 +85,20 @@ test('a broken section is reported, survives every other save byte for byte, and
   const files = await open(root);
   await files.save([first, second]);
   const [file] = (await allFiles(root)) as [string];
-  const broken = (await readFile(file, 'utf8')).replace('importance: MED', 'importance: HUGE  # why not?');
+  const broken = (await readFile(file, 'utf8')).replace('origin: user', 'origin: HUGE  # why not?');
   await writeFile(file, broken.replace('\n## mem_20260301_111500', '\nmy own words here\n\n## mem_20260301_111500'));
   const { nodes, problems } = await files.load();
   expect(nodes).toEqual([second]);
   expect(problems).toHaveLength(1);
-  expect(problems[0]).toMatchObject({ file, message: expect.stringMatching(/line 6: mem_.*00000a.*importance/) });
+  expect(problems[0]).toMatchObject({ file, message: expect.stringMatching(/line 7: mem_.*00000a.*origin/) });
 
-  await files.save([{ ...second, strength: 0.5 }]);
+  await files.save([{ ...second, importance: 'LOW' }]);
   const after = await readFile(file, 'utf8');
-  expect(after).toContain('importance: HUGE  # why not?');
-  await writeFile(file, after.replace('HUGE  # why not?', 'LOW').replace('my own words here\n', ''));
+  expect(after).toContain('origin: HUGE  # why not?');
+  await writeFile(file, after.replace('HUGE  # why not?', 'tool').replace('my own words here\n', ''));
   expect((await files.load()).nodes).toEqual([
-    { ...first, importance: 'LOW' },
-    { ...second, strength: 0.5 },
+    { ...first, origin: 'tool' },
+    { ...second, importance: 'LOW' },
   ]);
 });
 
@@ -107,7 +107,7 @@ test('where a broken section has to give way to its own node, it is set aside, a
   const files = await open(root);
   await files.save([first, second]);
   const [file] = (await allFiles(root)) as [string];
-  await writeFile(file, (await readFile(file, 'utf8')).replace('importance: MED', 'importance: HUGE'));
+  await writeFile(file, (await readFile(file, 'utf8')).replace('origin: user', 'origin: HUGE'));
   await files.save([first]);
   expect(await readFile(`${file}.invalid-1`, 'utf8')).toContain('HUGE');
   expect((await files.load()).problems).toEqual([]);

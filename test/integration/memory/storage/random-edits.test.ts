@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { contentDigest } from '../../../../memory/model/content-hash.ts';
-import { isPointer } from '../../../../memory/model/replace-drafts.ts';
+import { isRedirect } from '../../../../memory/model/node.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createManualWatch, type ManualWatch } from '../../../helpers/manual-watch.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
@@ -43,7 +43,7 @@ async function write(dir: string, after: ReadonlyMap<string, string>, watch: Man
 
 async function expectAgreement({ memory, index, nodeFiles }: DiskRig, dir: string): Promise<void> {
   const { nodes } = readTexts(await textsBelow(dir));
-  const live = nodes.filter((node) => !isPointer(node));
+  const live = nodes.filter((node) => !isRedirect(node));
   const byId = (some: readonly { readonly node_id: string }[]) => new Map(some.map((node) => [node.node_id, node]));
   expect(byId((await nodeFiles.load()).nodes)).toEqual(byId(nodes));
   expect(byId(memory.library.list({ all: true }))).toEqual(byId(live));

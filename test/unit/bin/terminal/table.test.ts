@@ -4,7 +4,7 @@ import { hitLines } from '../../../../bin/commands/memory/search.ts';
 import { displayWidth, table, truncate } from '../../../../bin/terminal/table.ts';
 import { frame } from '../../../../bin/terminal/watch.ts';
 import type { Paint } from '../../../../engine/api/render.ts';
-import type { RecallHit } from '../../../../memory/index.ts';
+import { type PublicHit, publicNode } from '../../../../memory/index.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');
@@ -21,12 +21,14 @@ const nodes = [
     importance: 'LOW',
   },
 ].map((over, at) =>
-  makeNode({
-    ...over,
-    node_id: `mem_20261121_11000${at}_a1b2c3`,
-    created_at: '2026-11-21T11:00:00.000Z',
-    topic_tags: ['deploy', 'ports', '데이터베이스', 'more'],
-  } as never),
+  publicNode(
+    makeNode({
+      ...over,
+      node_id: `mem_20261121_11000${at}_a1b2c3`,
+      created_at: '2026-11-21T11:00:00.000Z',
+      topic_tags: ['deploy', 'ports', '데이터베이스', 'more'],
+    } as never),
+  ),
 );
 
 describe('memory ls', () => {
@@ -85,7 +87,7 @@ describe('memory search', () => {
     line: { nodeId: '', text: '', origin: 'user' },
     raw: { text: '포트는 5433번', turn: 't' },
     lanes: { fts: { rank: 1, score: 7 }, meaning: { rank: 3, score: 0.4 } },
-  } as unknown as RecallHit;
+  } as unknown as PublicHit;
 
   it('marks the words of the question, and says what found it', () => {
     const [, summary, raw, why] = hitLines(

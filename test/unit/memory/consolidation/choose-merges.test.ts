@@ -10,8 +10,8 @@ import {
 } from '../../../../memory/consolidation/choose-merges.ts';
 import { mergedNodes } from '../../../../memory/consolidation/merge-nodes.ts';
 import { joinTexts } from '../../../../memory/consolidation/merge-writer.ts';
-import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { makeNode } from '../../../helpers/nodes.ts';
+import { type MemoryNode, withoutSuccessor } from '../../../../memory/model/node.ts';
+import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
 const RULE: MergeRule = { words: 0.6, limit: 5, sparesDrafts: false };
 const idOf = (at: number): string => `mem_20260301_101500_${at.toString(16).padStart(6, '0')}`;
@@ -21,7 +21,7 @@ const SUMMARIES = [
   'CI runs on Node 20',
 ];
 
-const node: fc.Arbitrary<Partial<MemoryNode>> = fc.record({
+const node: fc.Arbitrary<NodeFields> = fc.record({
   summary: fc.constantFrom(...SUMMARIES),
   origin: fc.constantFrom('user', 'assistant', 'tool', 'external'),
   importance: fc.constantFrom('HIGH', 'MED', 'MED', 'LOW'),
@@ -44,7 +44,11 @@ function mergeAll(nodes: readonly MemoryNode[]): MemoryNode[] {
   const after = mapOf(nodes);
   for (const { keeper, absorbed } of chooseMerges(after, everyPair(nodes), RULE)) {
     const [first, ...others] = [keeper, ...absorbed].map((id) => after.get(id) as MemoryNode) as [MemoryNode];
-    const making = { text: joinTexts([first, ...others]), writtenBy: 'consolidation', at: '2026-04-01T00:00:00.000Z' };
+    const making = {
+      text: joinTexts([first, ...others]),
+      author: { by: 'rules' as const },
+      at: '2026-04-01T00:00:00.000Z',
+    };
     for (const made of mergedNodes(first, others, making)) after.set(made.node_id, made);
   }
   return [...after.values()];
@@ -66,11 +70,7 @@ describe('merging', () => {
           expect(heir.turns).toEqual(expect.arrayContaining(before.turns));
           expect(lowestOrigin([heir.origin, before.origin])).toBe(heir.origin);
           expect(heir.created_at <= before.created_at).toBe(true);
-          if (now.superseded_as === 'merged')
-            expect({ ...now, superseded_by: null, valid_to: null, superseded_as: undefined }).toEqual({
-              ...before,
-              superseded_as: undefined,
-            });
+          if (now.superseded_as === 'merged') expect(withoutSuccessor(now)).toEqual(withoutSuccessor(before));
         }
       }),
     );
@@ -86,7 +86,8 @@ describe('merging', () => {
         const asBefore = once.map((each) => ({
           ...each,
           summary: nodes.find(({ node_id }) => node_id === each.node_id)?.summary ?? '',
-          written_by: nodes.find(({ node_id }) => node_id === each.node_id)?.written_by ?? '',
+          author: nodes.find(({ node_id }) => node_id === each.node_id)?.author ?? each.author,
+          status: nodes.find(({ node_id }) => node_id === each.node_id)?.status ?? each.status,
         }));
         expect(chooseMerges(mapOf(asBefore), everyPair(nodes), RULE, taken(once))).toEqual([]);
       }),

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { chooseOldPairs, mergePairText } from '../../../../memory/consolidation/node-limit.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { makeNode } from '../../../helpers/nodes.ts';
+import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
 const rule = { sparesDrafts: false };
 const nodeAt = (index: number, over: Partial<MemoryNode> = {}): MemoryNode =>
@@ -34,7 +34,7 @@ describe('the nodes of one session', () => {
     expect(folds[0]?.[0]).toBe(nodes[20]);
   });
 
-  it.each<[string, Partial<MemoryNode>]>([
+  it.each<[string, NodeFields]>([
     ['decisions', { importance: 'HIGH' }],
     ['what is always shown', { recall_mode: 'both' }],
     ['what is pinned', { pinned_from: 'active' }],

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import YAML from 'yaml';
 import { parseBriefFile, renderBriefFile } from '../../../../memory/model/brief-markdown.ts';
+import { parseYaml } from '../../../../memory/model/front-matter.ts';
 import {
   newDocument,
   parseDocument,
@@ -42,33 +44,23 @@ test('a file reads like a note', () => {
   const node = makeNode({ detailed_summary: 'Moved because 5432 was taken.\n\n# not a heading of ours' });
   expect(fileOf([node])).toBe(
     `---
+schema: 2
 session_id: s-1
 project: /home/dev/shop
 ---
 
 ## mem_20260301_101500_00000a staging database listens on port 5433
 
-- depth_level: 1
-- recall_mode: active
-- importance: MED
-- topic_tags: ["database","FLAG:decision"]
-- origin: user
-- written_by: local
-- compaction_reason: topic_shift
-- created_at: 2026-03-01T10:15:00.000Z
-- valid_from: 2026-03-01T10:15:00.000Z
-- valid_to: null
-- superseded_by: null
-- parent_node_id: null
-- links: []
-- source_links: []
-- strength: 1
-- recall_count: 0
-- last_recalled_at: null
-- turns: ["end-1"]
-- content_key: ${'c'.repeat(64)}
-- raw_location: journal/s-1.log
-- capsule: null
+\`\`\`yaml
+author: {"by":"rules"}
+status: draft
+origin: user
+topic_tags: ["database","FLAG:decision"]
+compaction_reason: topic_shift
+created_at: 2026-03-01T10:15:00.000Z
+valid_from: 2026-03-01T10:15:00.000Z
+turns: ["end-1"]
+\`\`\`
 
 ### Trigger
 
@@ -84,20 +76,40 @@ Moved because 5432 was taken.
   );
 });
 
+test('fields are YAML: what is written is read the same by a full parser', () => {
+  fc.assert(
+    fc.property(anyNode, (node) => {
+      const text = renderSection(node).split('```yaml\n')[1]?.split('\n```')[0] ?? '';
+      expect(YAML.parse(text, { schema: 'core' })).toEqual(parseYaml(text));
+    }),
+  );
+});
+
+test('fields may be written as any editor writes YAML', () => {
+  const text = fileOf([makeNode()])
+    .replace(
+      'topic_tags: ["database","FLAG:decision"]',
+      "topic_tags: # what it is about\n  - database\n  - 'FLAG:decision'",
+    )
+    .replace('author: {"by":"rules"}', 'author: { by: rules }');
+  expect(nodesOf(text)).toEqual([makeNode()]);
+});
+
 test('edits by hand are understood: new summary, changed field, CRLF line ends, more blank lines', () => {
   const text = fileOf([makeNode()])
     .replace('listens on port 5433', 'listens on port 6000')
-    .replace('importance: MED', 'importance:   "HIGH" ')
+    .replace('origin: user', 'origin:   "tool" ')
     .replace('### Trigger\n', '\n\n### Trigger\n\n\n')
     .replaceAll('\n', '\r\n');
-  expect(nodesOf(text)).toEqual([makeNode({ summary: 'staging database listens on port 6000', importance: 'HIGH' })]);
+  expect(nodesOf(text)).toEqual([makeNode({ summary: 'staging database listens on port 6000', origin: 'tool' })]);
 });
 
 test('what does not validate is named by key and what was expected', () => {
   const broken = (from: string, to: string): unknown => nodesOf(fileOf([makeNode()]).replace(from, to))[0];
-  expect(broken('importance: MED', 'importance: HUGE')).toMatch(/mem_.*: importance: .*"HIGH"/);
-  expect(broken('- strength: 1', '- strength: strong')).toMatch(/strength: .*number/);
-  expect(broken('- links: []', 'links are none')).toMatch(/expected `- key: value`/);
+  expect(broken('origin: user', 'origin: user\nimportance: HUGE')).toMatch(/mem_.*: importance: .*"HIGH"/);
+  expect(broken('origin: user', 'depth_level: deep')).toMatch(/depth_level: .*number/);
+  expect(broken('origin: user', 'origin is user')).toMatch(/mem_.*: /);
+  expect(broken('```yaml', 'links are none\n\n```yaml')).toMatch(/expected ```yaml/);
   expect(broken('### Trigger', '### Reminder')).toMatch(/### Reminder: expected ### Summary/);
   expect(broken('## mem_20260301', '## note_20260301')).toMatch(/heading: expected `## mem_/);
   expect(parseDocument('no front matter')).toMatch(/front matter: expected/);

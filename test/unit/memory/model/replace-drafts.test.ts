@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { type MemoryNode, redirectTo } from '../../../../memory/model/node.ts';
 import { replaceDrafts } from '../../../../memory/model/replace-drafts.ts';
 import { createNodeRegistry } from '../../../../memory/storage/node-registry.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
@@ -13,7 +13,7 @@ const node = (index: number, turns: string[], writtenBy = 'local'): MemoryNode =
 describe('the model’s nodes in the place of drafts', () => {
   test('one for one keeps the id', () => {
     const [fresh] = replaceDrafts([node(1, ['a', 'b'])], [node(9, ['a', 'b'], 'claude')], at);
-    expect(fresh).toMatchObject({ node_id: id(1), written_by: 'claude' });
+    expect(fresh).toMatchObject({ node_id: id(1), author: { by: 'model', model: 'claude' } });
   });
 
   test('one for several leaves pointers, several for one get ids of their own', () => {
@@ -46,10 +46,10 @@ describe('the model’s nodes in the place of drafts', () => {
           const catalogue = createNodeRegistry();
           catalogue.put(drafts);
           catalogue.put(replaceDrafts(drafts, partition(other, 200, 'claude'), at));
-          for (const draft of drafts) expect(catalogue.current(draft.node_id)?.written_by).toBe('claude');
+          for (const draft of drafts) expect(catalogue.current(draft.node_id)?.author.model).toBe('claude');
           for (const index of one.keys()) {
             const ids = catalogue.nodesCovering(`t${index}`);
-            expect(ids.map((each) => catalogue.get(each)?.written_by)).toEqual(['claude']);
+            expect(ids.map((each) => catalogue.get(each)?.author.model)).toEqual(['claude']);
           }
           expect(catalogue.size()).toBe(new Set(other).size);
         },
@@ -61,7 +61,7 @@ describe('the model’s nodes in the place of drafts', () => {
 describe('the catalogue', () => {
   test('a removed node covers no turn, and a pointer to it leads nowhere', () => {
     const catalogue = createNodeRegistry();
-    catalogue.put([node(1, ['a'], 'claude'), { ...node(2, ['b']), superseded_by: id(1) }]);
+    catalogue.put([node(1, ['a'], 'claude'), redirectTo(node(2, ['b']), id(1), '2026-04-01T00:00:00.000Z')]);
     expect(catalogue.pointersTo(id(1)).map((each) => each.node_id)).toEqual([id(2)]);
     catalogue.remove([id(1)]);
     expect(catalogue.current(id(2))).toBeUndefined();

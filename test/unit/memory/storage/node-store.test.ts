@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
 import { createTaskQueue, type TaskQueue } from '../../../../memory/ingest/task-queue.ts';
 import { contentDigest } from '../../../../memory/model/content-hash.ts';
-import { isPointer } from '../../../../memory/model/replace-drafts.ts';
+import { isRedirect } from '../../../../memory/model/node.ts';
 import type { SearchIndex } from '../../../../memory/search/search-index.ts';
 import { createIndexer } from '../../../../memory/storage/indexer.ts';
 import { createNodeRegistry, type NodeRegistry } from '../../../../memory/storage/node-registry.ts';
@@ -69,7 +69,7 @@ async function expectAgreement({ files, catalogue, index, store, taskQueue }: Sh
   // vitest's own comparison takes most of the time of ten thousand edits; it is kept for showing the difference.
   if (!isDeepStrictEqual(held, byId)) expect(held).toEqual(byId);
   expect(store.problems().length).toBe(problems.length);
-  const live = nodes.filter((node) => !isPointer(node));
+  const live = nodes.filter((node) => !isRedirect(node));
   const entries = await index.entries();
   expect(new Map([...entries].map(([id, { digest }]) => [id, digest]))).toEqual(
     new Map(live.map((node) => [node.node_id, contentDigest(node)])),

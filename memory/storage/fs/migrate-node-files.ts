@@ -1,0 +1,110 @@
+import { constants } from 'node:fs';
+import { copyFile, link } from 'node:fs/promises';
+import path from 'node:path';
+import { ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
+import { parseBriefFile } from '../../model/brief-markdown.ts';
+import { parseFrontMatter, renderFrontMatter } from '../../model/front-matter.ts';
+import { isSchema1Section, parseDocument, parseSection, renderSection } from '../../model/markdown.ts';
+import { decoded, filesBelow } from './file-cache.ts';
+
+const AT_ONCE = 16;
+
+export interface MigratedFiles {
+  /** Files that were written in the new form. */
+  readonly files: number;
+  /** Files and sections that do not validate, and stay as they are. */
+  readonly kept: number;
+}
+
+export interface MigrationDirs {
+  readonly nodesDir: string;
+  readonly briefsDir: string;
+  /** Gets a copy of every file before the first is changed. */
+  readonly backupDir: string;
+}
+
+/**
+ * Rewrites node files and briefs of schema 1 in the form of schema 2. It may be killed at any write and run again: a file
+ * is copied before it is changed, copied once, and both forms can be read.
+ */
+export async function migrateNodeFiles({ nodesDir, briefsDir, backupDir }: MigrationDirs): Promise<MigratedFiles> {
+  const isOurs = (name: string): boolean => name.endsWith('.md');
+  const nodes = await filesBelow(nodesDir, isOurs);
+  const briefs = await filesBelow(briefsDir, isOurs);
+  const copyOf = (file: string, dir: string): string =>
+    path.join(backupDir, path.basename(dir), path.relative(dir, file));
+  await inParallel(nodes, (file) => backUp(file, copyOf(file, nodesDir)));
+  await inParallel(briefs, (file) => backUp(file, copyOf(file, briefsDir)));
+  const copies = [...nodes.map((file) => copyOf(file, nodesDir)), ...briefs.map((file) => copyOf(file, briefsDir))];
+  for (const dir of new Set(copies.flatMap((copy) => dirsUpTo(path.dirname(backupDir), copy)))) await syncDir(dir);
+
+  let files = 0;
+  let kept = 0;
+  const migrate = async (file: string, change: (text: string) => Rewritten): Promise<void> => {
+    const before = await decoded(file);
+    if (before === null) return;
+    const after = change(before);
+    kept += after.kept;
+    if (after.text === before) return;
+    await writeFileAtomic(file, after.text);
+    files += 1;
+  };
+  await inParallel(nodes, (file) => migrate(file, migrateNodes));
+  await inParallel(briefs, (file) => migrate(file, migrateBrief));
+  return { files, kept };
+}
+
+interface Rewritten {
+  readonly text: string;
+  readonly kept: number;
+}
+
+function migrateNodes(text: string): Rewritten {
+  const document = parseDocument(text);
+  if (typeof document === 'string') return { text, kept: 1 };
+  const { session_id, project } = document.head;
+  const { rest = '' } = parseFrontMatter(document.lead) ?? {};
+  let kept = 0;
+  const sections = document.sections.map(({ raw }) => {
+    const parsed = parseSection(raw, document.head);
+    if (parsed.kind === 'problem') kept += 1;
+    return parsed.kind === 'problem' || !isSchema1Section(raw) ? raw : renderSection(parsed.node);
+  });
+  return { text: [renderFrontMatter({ session_id, project }), rest, ...sections].join(''), kept };
+}
+
+function migrateBrief(text: string): Rewritten {
+  const brief = parseBriefFile(text);
+  const front = parseFrontMatter(text);
+  if (typeof brief === 'string' || front === null) return { text, kept: 1 };
+  const { session_id, project, updated_at } = brief;
+  return { text: renderFrontMatter({ session_id, project, updated_at }) + front.rest, kept: 0 };
+}
+
+/** A second name for the bytes where the file system has that: the file is replaced later, never written to. */
+async function backUp(file: string, copy: string): Promise<void> {
+  await ensureDir(path.dirname(copy));
+  await link(file, copy)
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'EEXIST') return;
+      return copyFile(file, copy, constants.COPYFILE_EXCL);
+    })
+    .catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EEXIST') throw error;
+    });
+}
+
+/** The directory of `file` and those around it, up to `top`. */
+function dirsUpTo(top: string, file: string): string[] {
+  const dirs: string[] = [];
+  for (let dir = path.dirname(file); dir.length >= top.length; dir = path.dirname(dir)) dirs.push(dir);
+  return dirs;
+}
+
+async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
+  const waiting = [...files];
+  const worker = async (): Promise<void> => {
+    for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) await work(file);
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+}
