@@ -11,7 +11,7 @@ export {
 } from './client-env.ts';
 export * from './control.ts';
 export { type DaemonSetup, type Started, socketTooLong, startDaemon, stopDaemon } from './daemon.ts';
-export { type Context, prepareAccess, prepareDaemon, proxyToken } from './prepare.ts';
+export { type Context, prepareAccess, prepareDaemon } from './prepare.ts';
 export * from './user-proxy.ts';
 export { otherBuild } from './version-skew.ts';
 export { watchGuard } from './watch-guard.ts';

@@ -7,7 +7,7 @@ import { type Consent, effectivePolicy, MODES, type PolicyRule, SCOPES, type Sco
 import { createIdSetFile, createProjectOf } from '../../memory/index.ts';
 import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pauses.ts';
 
-export { NO_PAUSES, type Pause, type Pauses, paused, readPauses, resumed, writePauses } from './pauses.ts';
+export { NO_PAUSES, type Pauses, paused, readPauses, resumed, writePauses } from './pauses.ts';
 
 /** The longest that a change of a project's file goes unseen; a pause holds from the next request on. */
 const FRESH_MS = 1_000;
