@@ -58,6 +58,49 @@ type Parts = {
   readonly catalogue: NodeRegistry;
 };
 
+/** Project files that the turn's tool calls name, without paths that contain secrets. */
+function namedFiles(turn: CapturedTurn, root: string, sources: SourceFiles, redactor: Redactor): string[] {
+  const { projectDir } = turn;
+  if (projectDir === null) return [];
+  const places = touchedFiles(turn).flatMap((file) => sources.placeOf(file, root, projectDir) ?? []);
+  return [...new Set(places)].filter((place) => redactor.text(place) === place);
+}
+
+/** Remembers the latest working tree of each project. */
+function createWorkingTrees(sources: SourceFiles | null, projectOf: (directory: string | null) => string) {
+  const lastSeen = new Map<string, { readonly directory: string; readonly atMs: number }>();
+  return {
+    note(projectDir: string | null, atMs: number): void {
+      if (projectDir === null || sources === null) return;
+      const project = projectOf(projectDir);
+      if (project === '' || (lastSeen.get(project)?.atMs ?? Number.NEGATIVE_INFINITY) > atMs) return;
+      lastSeen.set(project, { directory: projectDir, atMs });
+    },
+    rootOf(project: string, projectDir: string | null): string | null {
+      if (sources === null || project === '') return null;
+      if (projectDir !== null && projectOf(projectDir) === project) return sources.rootOf(projectDir);
+      return sources.rootOf(lastSeen.get(project)?.directory ?? project);
+    },
+  };
+}
+
+/** Last known state of each file compared with its hash. */
+function createStateCache(sources: SourceFiles | null) {
+  const states = new LruMap<string, FileState>(CACHED_STATES);
+  return {
+    async update(root: string, mark: FileMark): Promise<void> {
+      const state = (await sources?.compare(root, mark).catch(() => 'unknown' as const)) ?? 'unknown';
+      states.set(stateKey(root, mark), state);
+    },
+    changesOf(marks: readonly FileMark[], root: string): FileChange[] {
+      return marks.flatMap((mark) => {
+        const state = states.get(stateKey(root, mark));
+        return state === 'changed' || state === 'deleted' ? [{ path: mark.path, state }] : [];
+      });
+    },
+  };
+}
+
 export function createFileReferences({
   sources,
   sourcePatience = 1,
@@ -65,16 +108,9 @@ export function createFileReferences({
   redactor,
   catalogue,
 }: Parts): FileReferences {
-  const lastSeen = new Map<string, { readonly directory: string; readonly atMs: number }>();
-  const verdicts = new LruMap<string, FileState>(CACHED_STATES);
+  const trees = createWorkingTrees(sources, projectOf);
+  const states = createStateCache(sources);
   const marksByNode = new WeakMap<MemoryNode, readonly FileMark[]>();
-
-  function noteProject(projectDir: string | null, atMs: number): void {
-    if (projectDir === null || sources === null) return;
-    const project = projectOf(projectDir);
-    if (project === '' || (lastSeen.get(project)?.atMs ?? Number.NEGATIVE_INFINITY) > atMs) return;
-    lastSeen.set(project, { directory: projectDir, atMs });
-  }
 
   function marksFor(node: MemoryNode): readonly FileMark[] {
     const known = marksByNode.get(node) ?? fileMarks(node.source_links);
@@ -82,68 +118,46 @@ export function createFileReferences({
     return known;
   }
 
-  function rootFor(project: string, projectDir: string | null): string | null {
-    if (sources === null || project === '') return null;
-    if (projectDir !== null && projectOf(projectDir) === project) return sources.rootOf(projectDir);
-    return sources.rootOf(lastSeen.get(project)?.directory ?? project);
-  }
-
-  async function look(root: string, mark: FileMark): Promise<void> {
-    const key = verdictKey(root, mark);
-    const state = (await sources?.compare(root, mark).catch(() => 'unknown' as const)) ?? 'unknown';
-    verdicts.set(key, state);
-  }
-
-  function changesOf(marks: readonly FileMark[], root: string): FileChange[] {
-    return marks.flatMap((mark) => {
-      const state = verdicts.get(verdictKey(root, mark));
-      return state === 'changed' || state === 'deleted' ? [{ path: mark.path, state }] : [];
-    });
-  }
-
-  /** Project files that the turn's tool calls name, without paths that contain secrets. */
-  function placesOf(turn: CapturedTurn, root: string, directory: string): string[] {
-    const places = touchedFiles(turn).flatMap((file) => sources?.placeOf(file, root, directory) ?? []);
-    return [...new Set(places)].filter((place) => redactor.text(place) === place);
-  }
-
   return {
-    noteProject,
+    noteProject: trees.note,
 
     namesOf(turn) {
       const root = sources?.rootOf(turn.projectDir) ?? null;
-      if (root === null || turn.projectDir === null) return [];
-      const places = placesOf(turn, root, turn.projectDir).slice(0, MAX_FILES);
+      if (sources === null || root === null) return [];
+      const places = namedFiles(turn, root, sources, redactor).slice(0, MAX_FILES);
       return places.map((place) => ({ path: place, sha256: '', commit: '' }));
     },
 
     async marksOf(turn) {
       const root = sources?.rootOf(turn.projectDir) ?? null;
-      if (sources === null || root === null || turn.projectDir === null) return [];
-      const speakable = placesOf(turn, root, turn.projectDir);
+      if (sources === null || root === null) return [];
+      const places = namedFiles(turn, root, sources, redactor);
       const found = new Map<string, FileMark>();
-      const looking = speakable.map(async (place) => {
+      const looking = places.map(async (place) => {
         const mark = await sources.mark(root, place).catch(() => null);
         if (mark !== null) found.set(place, mark);
       });
       await finishesWithin(Promise.all(looking), HASH_TIMEOUT_MS * sourcePatience);
-      return speakable.flatMap((place) => found.get(place) ?? []).slice(0, MAX_FILES);
+      return places.flatMap((place) => found.get(place) ?? []).slice(0, MAX_FILES);
     },
 
     async freshness(nodes, projectDir, budgetMs = RECALL_TIMEOUT_MS) {
       const looked = nodes.flatMap((node) => {
         const marks = marksFor(node).filter(({ sha256 }) => sha256 !== '');
-        const root = marks.length === 0 ? null : rootFor(node.project, projectDir);
+        const root = marks.length === 0 ? null : trees.rootOf(node.project, projectDir);
         return root === null ? [] : [{ node, marks, root }];
       });
       const asked = new Map(
-        looked.flatMap(({ marks, root }) => marks.map((mark) => [verdictKey(root, mark), { root, mark }] as const)),
+        looked.flatMap(({ marks, root }) => marks.map((mark) => [stateKey(root, mark), { root, mark }] as const)),
       );
       if (asked.size === 0) return new Map();
-      const looks = [...asked.values()].map(({ root, mark }) => look(root, mark));
+      const looks = [...asked.values()].map(({ root, mark }) => states.update(root, mark));
       await finishesWithin(Promise.all(looks), budgetMs * sourcePatience);
       return new Map(
-        looked.map(({ node, marks, root }) => [node.node_id, { files: marks.length, changes: changesOf(marks, root) }]),
+        looked.map(({ node, marks, root }) => [
+          node.node_id,
+          { files: marks.length, changes: states.changesOf(marks, root) },
+        ]),
       );
     },
 
@@ -172,7 +186,7 @@ function ancestors(file: string): string[] {
   return above;
 }
 
-function verdictKey(root: string, { path, sha256 }: FileMark): string {
+function stateKey(root: string, { path, sha256 }: FileMark): string {
   return `${root}\0${path}\0${sha256}`;
 }
 

@@ -40,115 +40,131 @@ export interface TurnRegistry {
 /** Bit flags. A session counts whole turns only, each in its first form. */
 const [TAKEN, RECORDED, COUNTED] = [1, 2, 4];
 
-export function createTurnRegistry(): TurnRegistry {
-  /** Interned turn and session ids; their numbers index the columns. */
+/** Flags and session of each turn, in typed arrays indexed by interned ids. */
+function createTurnColumns() {
   const names = createTextIds();
-  let marks = new Uint32Array(1_024);
+  let flags = new Uint32Array(1_024);
   let sessionOfTurn = new Uint32Array(1_024);
+
+  function has(turnId: string, flag: number): boolean {
+    const turn = names.find(turnId);
+    return turn !== undefined && ((flags[turn] ?? 0) & flag) !== 0;
+  }
+
+  function set(turnId: string, flag: number): void {
+    const turn = names.of(turnId);
+    flags = grown(flags, turn);
+    flags[turn] = (flags[turn] as number) | flag;
+  }
+
+  return {
+    names,
+    has,
+    set,
+    /** False when the flag was not set. */
+    unset(turnId: string, flag: number): boolean {
+      if (!has(turnId, flag)) return false;
+      const turn = names.of(turnId);
+      flags[turn] = (flags[turn] as number) & ~flag;
+      return true;
+    },
+    setSession(turnId: string, sessionId: string): void {
+      const turn = names.of(turnId);
+      sessionOfTurn = grown(sessionOfTurn, turn);
+      sessionOfTurn[turn] = names.of(sessionId);
+    },
+    sessionOf(turnId: string): string | undefined {
+      return has(turnId, RECORDED) ? names.text(sessionOfTurn[names.of(turnId)] as number) : undefined;
+    },
+  };
+}
+
+/** First turn with each hash. */
+function createFirstTurns(names: ReturnType<typeof createTextIds>) {
   const hashes = createTextIds();
-  /** First turn with each hash. */
-  let firstTurnOf = new Uint32Array(1_024);
+  let turns = new Uint32Array(1_024);
+  return {
+    find(hash: string): string | undefined {
+      const number = hashes.find(hash);
+      return number === undefined ? undefined : names.text(turns[number] as number);
+    },
+    set(hash: string, turnId: string): void {
+      const number = hashes.of(hash);
+      turns = grown(turns, number);
+      turns[number] = names.of(turnId);
+    },
+  };
+}
+
+/** Finds the imported turn that a captured turn is another form of; its place in the conversation is unknown. */
+function createImportMatcher(isRecorded: (turnId: string) => boolean) {
+  const unmatched = new Map<string, string[]>();
+  return (turn: JournalTurn, text: TurnText): string | undefined => {
+    if (turn.part !== undefined) return undefined;
+    const hash = turnContentHash(turn.sessionId, text);
+    const waiting = unmatched.get(hash) ?? [];
+    if (turn.imported !== undefined) {
+      unmatched.set(hash, [...waiting, turn.turnId]);
+      return undefined;
+    }
+    const [first, ...rest] = waiting.filter(isRecorded);
+    unmatched.set(hash, rest);
+    if (rest.length === 0) unmatched.delete(hash);
+    return first;
+  };
+}
+
+export function createTurnRegistry(): TurnRegistry {
+  const columns = createTurnColumns();
+  const firstTurns = createFirstTurns(columns.names);
+  const isRecorded = (turnId: string): boolean => columns.has(turnId, RECORDED);
+  const matchImported = createImportMatcher(isRecorded);
   const canonicalOf = new Map<string, string>();
   const formsOf = new Map<string, string[]>();
-  /** Imported turns not captured yet, by content hash: their place in the conversation is unknown. */
-  const unplaced = new Map<string, string[]>();
   const sessions = new Map<string, SessionInfo>();
   const partsOf = new Map<string, readonly string[]>();
   const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
   const tasks = createTaskLists();
 
-  function isMarked(turnId: string, mark: number): boolean {
-    const turn = names.find(turnId);
-    return turn !== undefined && ((marks[turn] ?? 0) & mark) !== 0;
-  }
-
-  function mark(turnId: string, mark: number): number {
-    const turn = names.of(turnId);
-    marks = grown(marks, turn);
-    marks[turn] = (marks[turn] as number) | mark;
-    return turn;
-  }
-
-  /** False when the flag was not set. */
-  function unmark(turnId: string, mark: number): boolean {
-    if (!isMarked(turnId, mark)) return false;
-    const turn = names.of(turnId);
-    marks[turn] = (marks[turn] as number) & ~mark;
-    return true;
-  }
-
-  const isRecorded = (turnId: string): boolean => isMarked(turnId, RECORDED);
-
-  function sessionOf(turnId: string): string | undefined {
-    return isRecorded(turnId) ? names.text(sessionOfTurn[names.of(turnId)] as number) : undefined;
-  }
-
-  function findFirst(hash: string): string | undefined {
-    const number = hashes.find(hash);
-    return number === undefined ? undefined : names.text(firstTurnOf[number] as number);
-  }
-
-  function setFirst(hash: string, turnId: string): void {
-    const number = hashes.of(hash);
-    firstTurnOf = grown(firstTurnOf, number);
-    firstTurnOf[number] = names.of(turnId);
-  }
-
   function recordParts({ turnId, parts = [], tail }: JournalTurn): void {
     if (parts.length === 0) return;
-    partsOf.set(
-      turnId,
-      parts.map((part) => part.turnId),
-    );
+    const ids = parts.map((part) => part.turnId);
+    partsOf.set(turnId, ids);
     for (const part of parts) {
       wholesOf.set(part.turnId, [...(wholesOf.get(part.turnId) ?? []), { turnId, isCopied: tail !== true }]);
     }
   }
 
-  /** The imported turn that this captured turn is another form of. */
-  function matchImported(turn: JournalTurn, text: TurnText, hash: string): string | undefined {
-    if (turn.part !== undefined) return undefined;
-    const contentHash = turnContentHash(turn.sessionId, text);
-    const waiting = unplaced.get(contentHash) ?? [];
-    if (turn.imported !== undefined) {
-      unplaced.set(contentHash, [...waiting, turn.turnId]);
-      return undefined;
-    }
-    const [first, ...rest] = waiting.filter(isRecorded);
-    unplaced.set(contentHash, rest);
-    if (rest.length === 0) unplaced.delete(contentHash);
-    if (first !== undefined) setFirst(hash, first);
-    return first;
+  function countTurn(turn: JournalTurn, isCounted: boolean): void {
+    const known = sessions.get(turn.sessionId);
+    sessions.set(turn.sessionId, {
+      project: turn.project || (known?.project ?? ''),
+      firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
+      lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
+      turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
+    });
+    if (isCounted) columns.set(turn.turnId, COUNTED);
   }
 
   const canonicalId = (turnId: string): string => canonicalOf.get(turnId) ?? turnId;
   return {
     reserve(turnId) {
-      if (isMarked(turnId, TAKEN)) return false;
-      mark(turnId, TAKEN);
+      if (columns.has(turnId, TAKEN)) return false;
+      columns.set(turnId, TAKEN);
       return true;
     },
-    release: (turnId) => void (isRecorded(turnId) || unmark(turnId, TAKEN)),
+    release: (turnId) => void (isRecorded(turnId) || columns.unset(turnId, TAKEN)),
     isRecorded,
     record(turn, text) {
       if (isRecorded(turn.turnId)) return false;
-      const number = mark(turn.turnId, TAKEN | RECORDED);
-      sessionOfTurn = grown(sessionOfTurn, number);
-      sessionOfTurn[number] = names.of(turn.sessionId);
+      columns.set(turn.turnId, TAKEN | RECORDED);
+      columns.setSession(turn.turnId, turn.sessionId);
       recordParts(turn);
       const hash = turnIdentityHash(turn, text);
-      const first = findFirst(hash) ?? matchImported(turn, text, hash);
-      const known = sessions.get(turn.sessionId);
-      const isCounted = first === undefined && turn.part === undefined;
-      sessions.set(turn.sessionId, {
-        project: turn.project || (known?.project ?? ''),
-        firstAtMs: Math.min(known?.firstAtMs ?? turn.atMs, turn.atMs),
-        lastAtMs: Math.max(known?.lastAtMs ?? turn.atMs, turn.atMs),
-        turns: (known?.turns ?? 0) + (isCounted ? 1 : 0),
-      });
-      if (isCounted) mark(turn.turnId, COUNTED);
+      const first = firstTurns.find(hash) ?? matchImported(turn, text);
+      firstTurns.set(hash, first ?? turn.turnId);
+      countTurn(turn, first === undefined && turn.part === undefined);
       if (first === undefined) {
-        setFirst(hash, turn.turnId);
         tasks.record(turn, text);
         return true;
       }
@@ -159,17 +175,17 @@ export function createTurnRegistry(): TurnRegistry {
     drop(turnIds) {
       tasks.drop([...turnIds, ...turnIds.flatMap((turnId) => wholesOf.get(turnId) ?? []).map((whole) => whole.turnId)]);
       for (const turnId of turnIds) {
-        const sessionId = sessionOf(turnId);
+        const sessionId = columns.sessionOf(turnId);
         const known = sessions.get(sessionId ?? '');
-        unmark(turnId, RECORDED);
-        if (sessionId === undefined || known === undefined || !unmark(turnId, COUNTED)) continue;
+        columns.unset(turnId, RECORDED);
+        if (sessionId === undefined || known === undefined || !columns.unset(turnId, COUNTED)) continue;
         if (known.turns > 1) sessions.set(sessionId, { ...known, turns: known.turns - 1 });
         else sessions.delete(sessionId);
       }
     },
     canonicalId,
     aliases: (turnId) => formsOf.get(canonicalId(turnId)) ?? [canonicalId(turnId)],
-    sessionOf,
+    sessionOf: columns.sessionOf,
     partsOf: (turnId) => partsOf.get(turnId) ?? [],
     wholesOf: (part) => wholesOf.get(part) ?? [],
     session: (sessionId) => sessions.get(sessionId),
