@@ -21,11 +21,11 @@ export interface Stores {
   readonly costs: LedgerStore;
   readonly receipts: ReceiptStore;
   readonly plans: PlanStore;
-  /** Why nothing below the home may be written to, memory included; null when all is well. */
+  /** Why nothing in the home may be written, memory included; null when it may. */
   readonly locked: Error | null;
 }
 
-/** What the proxy keeps, once the home's schema is ours; else plans are replayed and nothing is kept on disk. */
+/** Opens the proxy's stores where the home has our schema; otherwise plans are only replayed and nothing is written. */
 export async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promise<Stores> {
   const plans = openPlanStore(paths.plansDir);
   const locked = await openSchema(paths).then(

@@ -1,14 +1,14 @@
 import type { Config } from '../common/config.ts';
 import type { CutRule } from '../proxy/rewrite/index.ts';
 
-/** Patience of each mode: how many times its price a warm cut must have been worth, and how much more it leaves. */
+/** For each mode: the factor by which a warm cut must pay off, and the factor on what it keeps. */
 const MODES = {
   auto: { margin: 1, keep: 1 },
   aggressive: { margin: 0, keep: 1 },
   gentle: { margin: 2, keep: 2 },
 } as const;
 
-/** Null where nothing is to be trimmed. */
+/** Null where trimming is off. */
 export function cutRule({ mode, ...trim }: Config['trim']): CutRule | null {
   if (mode === 'off') return null;
   const { margin, keep } = MODES[mode];

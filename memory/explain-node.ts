@@ -23,7 +23,7 @@ export interface NodeReason {
     /** Tools whose results lowered the origin. */
     readonly tools: readonly string[];
   }[];
-  /** What it states, and which of its turns each statement rests on. */
+  /** Current facts, and the turns that each rests on. */
   readonly facts: readonly {
     readonly concept: string;
     readonly value: string;
@@ -31,15 +31,15 @@ export interface NodeReason {
     readonly origin: Origin;
     readonly turns: readonly string[];
   }[];
-  /** Ids that lead here. */
+  /** Former ids of the node. */
   readonly aliases: readonly string[];
-  /** What of it is no longer so, since when, and by which node; the node as a whole where `statement` is null. */
+  /** Superseded statements; the whole node where `statement` is null. */
   readonly replaced: readonly {
     readonly statement: string | null;
     readonly valid_to: string | null;
     readonly by: string | null;
   }[];
-  /** Nodes of which it replaced something. */
+  /** Nodes of which it superseded a statement. */
   readonly replaces: readonly string[];
 }
 

@@ -11,14 +11,14 @@ import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Journal } from './storage/turn-log.ts';
 import { grouped } from './text/group-by.ts';
 
-/** What is to be forgotten: all that is given has to fit, and something is given. */
+/** Selects turns and nodes: all given conditions must hold, and at least one is given. */
 export interface ForgetRequest {
-  /** Say what would be forgotten, and forget nothing. */
+  /** Reports what would be removed, and removes nothing. */
   readonly dryRun: boolean;
-  /** Something of it entered the turn; see `Source`. */
+  /** Content of this source entered the turn; see `Source`. */
   readonly source?: Source;
   readonly sessionId?: string;
-  /** Said then or later. */
+  /** Only turns of that time or later. */
   readonly sinceMs?: number;
 }
 
@@ -27,7 +27,7 @@ export interface ForgetReport {
   readonly turns: number;
   readonly sessions: readonly string[];
   readonly nodes: readonly { readonly node_id: string; readonly summary: string }[];
-  /** Nodes made anew of turns that had shared one with what was forgotten. */
+  /** Nodes rebuilt from remaining turns that shared a node with removed ones. */
   readonly remade: number;
 }
 
@@ -39,17 +39,17 @@ type Parts = {
   readonly toolRounds: ToolRounds;
   readonly turnReader: TurnReader;
   readonly modelUpgrades: ModelUpgrades;
-  /** Makes nodes of all turns that wait for some. */
+  /** Compacts all waiting turns. */
   readonly compactTails: () => Promise<void>;
-  /** See `removeNodes`. */
+  /** See `Removal.remove`. */
   readonly remove: (nodes: readonly MemoryNode[], turnIds: readonly string[]) => Promise<void>;
 };
 
 type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
 
 /**
- * Removes what was said in a session, since a time, or with something of a source in it. A node goes where one of its
- * turns does; of its other turns a new node is made first, so that nothing else is lost.
+ * Removes turns of a session, since a time, or with content of a source. A node is removed with any of its turns; first
+ * a new node is built from its other turns, so that nothing else is lost.
  */
 export function createForgetting(parts: Parts): (request: ForgetRequest) => Promise<ForgetReport> {
   const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades, compactTails, remove } =
@@ -74,7 +74,7 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
     return source === undefined || isNodeFrom(node, source);
   }
 
-  /** Names of whole turns; of a part, where its turn still runs. */
+  /** Ids of whole turns, or of a part whose turn still runs. */
   function namesOf(turns: readonly TurnText[]): Set<string> {
     return new Set(
       turns.flatMap(({ turnId }) => {

@@ -10,35 +10,35 @@ import type { NodeRegistry } from './storage/node-registry.ts';
 import type { SnapshotService } from './storage/snapshots.ts';
 
 export interface DocumentRequest {
-  /** Absolute; names the document: an import of the same file replaces what it no longer says. */
+  /** Absolute path, the identity of the document: importing it again removes chunks that it no longer has. */
   readonly file: string;
   readonly text: string;
-  /** The memory of this directory's project takes it in. */
+  /** Selects the project by a directory in it. */
   readonly projectDir: string;
-  /** Pieces that the user removed too. */
+  /** Also imports chunks that the user removed. */
   readonly again?: boolean;
 }
 
-/** Of pieces; together they are `chunks`, but for the outdated ones. */
+/** Counts of chunks; all but `outdated` add up to `chunks`. */
 export interface DocumentReport {
   readonly kind: 'document';
   readonly file: string;
-  /** Under which `restore` gives them. */
+  /** The session that `restoreSession` takes. */
   readonly session_id: string;
   readonly chunks: number;
   readonly added: number;
-  /** Here already, from this file or another one. */
+  /** In memory before, from this file or another one. */
   readonly unchanged: number;
-  /** Removed: the file no longer says so. */
+  /** Removed, because the file no longer has them. */
   readonly outdated: number;
-  /** Left out: the user had removed them. */
+  /** Skipped, because the user had removed them. */
   readonly skipped: number;
 }
 
-/** Written together; between two such batches everybody else has the thread. */
+/** Chunks written together; the thread is free between two batches. */
 const BATCH = 50;
 
-/** Pieces of a document written so far, or with `turns` bytes of transcripts read. */
+/** Chunks of a document written so far; with `turns`, bytes of transcripts read. */
 export interface ImportProgress {
   readonly file: string;
   readonly done: number;
@@ -46,7 +46,7 @@ export interface ImportProgress {
   readonly turns?: number;
 }
 
-/** Takes the user's own files in, piece by piece. */
+/** Imports the user's own files. */
 export interface Documents {
   import(request: DocumentRequest): Promise<DocumentReport>;
   progress(): ImportProgress | null;
@@ -75,7 +75,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     const { file, projectDir } = request;
     const source = { file, projectDir, project: projectOf(projectDir) };
     const session_id = documentSession(source);
-    // Before the cut: half of a secret is not known for one.
+    // Before chunking: half of a secret is not recognized.
     const text = await redactor.full.text(stripOwnBlocks(request.text));
     const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
     const wanted = new Set(pieces.map(({ turn }) => turn.turnId));
@@ -125,7 +125,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     }
   }
 
-  /** What the file no longer says: the nodes stay in the snapshot, the raw text nowhere. */
+  /** Drops chunks that the file no longer has: nodes stay in the snapshot, raw text nowhere. */
   async function drop(outdated: readonly MemoryNode[]): Promise<void> {
     if (outdated.length === 0) return;
     const turnIds = outdated.flatMap((node) => node.turns);

@@ -19,46 +19,43 @@ import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Journal } from './storage/turn-log.ts';
 
 export interface ImportTurnsRequest {
-  /** Of one session, oldest first. */
+  /** Turns of one session, oldest first. */
   readonly turns: readonly ImportedTurn[];
   readonly imported: 'claude' | 'file';
-  /** Count only. */
+  /** Counts without importing. */
   readonly dryRun: boolean;
-  /** Those that are asked for; the others are looked at, because names rest on the turns before. */
+  /** The turns to import; the others are read too, because a turn's id depends on the turns before it. */
   readonly isSelected?: (turn: ImportedTurn) => boolean;
-  /** What was said where or when the user wants nothing taken in stays out; without it all may be kept. */
+  /** False for a turn from a place or time in which the user turned capture off; all are allowed without it. */
   readonly isAllowed?: (turn: ImportedTurn) => boolean;
-  /** Names of turns that this run has met already, in whatever session; they are added to it. */
+  /** Ids of turns that this run has seen in any session; the import adds its own. */
   readonly seen: Set<string>;
-  /**
-   * Asked before each batch that the model would write anew, with about as many tokens as that takes; absent where the
-   * nodes of the local adapter are enough.
-   */
+  /** Called with the estimated tokens before the model rewrites a batch; absent where drafts are enough. */
   readonly hasBudget?: (tokens: number) => boolean;
 }
 
-/** Of turns that were asked for; `added`, `known` and `skipped` together are `turns`. */
+/** Counts of selected turns; `added`, `known` and `skipped` add up to `turns`. */
 export interface ImportTurnsReport {
   readonly turns: number;
   readonly added: number;
-  /** Here already, imported or captured. */
+  /** In memory before, imported or captured. */
   readonly known: number;
-  /** Left out: the user had removed them, or memory was paused. */
+  /** Skipped, because the user had removed them or memory was paused. */
   readonly skipped: number;
-  /** What was said in the added ones, in about as many tokens. */
+  /** Estimated tokens of the added turns. */
   readonly tokens: number;
-  /** What the model would be shown and write, in about as many tokens. */
+  /** Estimated tokens that the model would read and write. */
   readonly modelTokens: number;
-  /** Batches that the model wrote, and those that it was to write and did not. */
+  /** Batches that the model rewrote, and those that it did not. */
   readonly modelDone: number;
   readonly modelLeft: number;
 }
 
 const CHARS_PER_TOKEN = 4;
-/** What a call of the model takes beside the turns: its instructions, and what it writes. */
+/** Tokens of a model call besides the turns: instructions and output. */
 const CALL_TOKENS = 3_000;
 const NODE_TOKENS = 200;
-/** What is written at once: a session's file grows with it, and each write costs the whole file. */
+/** Turns written at once: each write rewrites the whole file of the session. */
 const TURNS_PER_WRITE = 100;
 const CHARS_PER_WRITE = 8_000_000;
 
@@ -78,7 +75,7 @@ export interface TurnImportParts {
   readonly isGone: (turnId: string) => boolean;
 }
 
-/** A turn that is to be kept, as it would be written. */
+/** A turn to import, as it would be written. */
 interface Fresh {
   readonly turn: Omit<JournalTurn, 'seq'>;
   readonly text: TurnText;
@@ -94,7 +91,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
   const isCovered = (turnId: string): boolean =>
     turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
 
-  /** How often each saying was captured in a session, beside what was imported before. */
+  /** How often a session captured each content hash, imported turns excluded. */
   async function captured(sessionId: string): Promise<Map<string, number>> {
     const sayings = new Map<string, number>();
     if (turnRegistry.session(sessionId) === undefined) return sayings;
@@ -185,11 +182,11 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
     const turns = batch.map(({ text }) => slimTurn(text));
     const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
     const stoodIn = await compactor.draftNodes(batches, (nodes) => toolRounds.childrenOf(nodes, turns));
-    // What a session that goes on, or another one of its project, starts with.
+    // The next start of this session or of its project shows it.
     await compactor.writeLocalBrief(asBatch(turns), stoodIn);
   }
 
-  /** The local adapter's nodes of a session, those of an earlier import too, written anew by the model. */
+  /** Has the model rewrite the drafts of a session, those of earlier imports too. */
   async function upgrade(sessionId: string, hasBudget: (tokens: number) => boolean, tally: Tally): Promise<void> {
     const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
     const batches = new Map<string, MemoryNode[]>();

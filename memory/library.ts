@@ -21,9 +21,9 @@ export interface NodeFilter {
   readonly tag?: string;
   readonly importance?: 'HIGH' | 'MED' | 'LOW';
   readonly sinceMs?: number;
-  /** Bundle children too. */
+  /** Includes tool-call nodes. */
   readonly all?: boolean;
-  /** Only those that are held out of recall; false: none of them. */
+  /** Only quarantined nodes; false: none of them. */
   readonly quarantine?: boolean;
   readonly limit?: number;
 }
@@ -31,16 +31,16 @@ export interface NodeFilter {
 export interface RawMessage {
   readonly seq: number;
   readonly role: string;
-  /** Parsed `content`, verbatim but for redacted spans. */
+  /** Parsed `content`, verbatim except for redacted spans. */
   readonly content: unknown;
-  /** Of what is kept; where nothing was redacted, of the very characters that Claude Code sent. */
+  /** Of the stored content; where nothing was redacted, of the characters that Claude Code sent. */
   readonly sha256: string;
-  /** Secrets were taken out of it; where they stood there are marks. */
+  /** Secrets were replaced by marks. */
   readonly redacted?: true;
 }
 
 export type NodeView = MemoryNode & {
-  /** Why the detailed summary is the local adapter's, or is not there; absent where there is nothing to say. */
+  /** Why the detailed summary is missing or written by rules; absent otherwise. */
   readonly detail_note?: string;
   readonly raw?: readonly RawMessage[];
   /** Rounds and tool calls of its turns. */
@@ -75,7 +75,7 @@ export interface Library extends Editing, Pick<Archives, 'exportAll'> {
   projectOverview(projectDir: string): Promise<ProjectView>;
 }
 
-/** How every mark begins that replaces a secret. */
+/** The start of every mark that replaces a secret. */
 const MARK = '[REDACTED:';
 
 interface Parts {
@@ -127,7 +127,7 @@ export function createLibrary(parts: Parts): Library {
     return messagesOf([...shared, ...turns]).map(({ turnIds: _, ...message }) => message);
   }
 
-  /** A node that others were merged into stands for turns of their sessions too. */
+  /** A merged node covers turns of several sessions. */
   function sessionsOf({ session_id, turns }: MemoryNode): string[] {
     return [...new Set([session_id, ...turns.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])])];
   }
@@ -176,7 +176,7 @@ export function createLibrary(parts: Parts): Library {
   };
 }
 
-/** The node of which every alias begins with `prefix`. @throws CometError `not_found` or `ambiguous_id` */
+/** The one node whose id, or a former one, begins with `prefix`. @throws CometError `not_found` or `ambiguous_id` */
 export function resolveNode(prefix: string, catalogue: NodeRegistry): MemoryNode {
   const nodes = new Set(prefix === '' ? [] : catalogue.matching(prefix).flatMap((id) => catalogue.current(id) ?? []));
   const [node] = nodes;
@@ -190,7 +190,7 @@ export function resolveNode(prefix: string, catalogue: NodeRegistry): MemoryNode
   );
 }
 
-/** Messages in order of the session, numbered from 0, each with the names of its turn and of its part. */
+/** Messages in order of the session, numbered from 0, with the ids of turn and part. */
 function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly turnIds: readonly string[] })[] {
   return turns
     .flatMap(({ messages, turnId, redacted }) =>
@@ -206,7 +206,7 @@ function parsed(content: string): unknown {
   try {
     return JSON.parse(content) as unknown;
   } catch {
-    // What was not JSON when it came is shown as the text it is.
+    // Content that was not JSON is shown as text.
     return content;
   }
 }

@@ -24,24 +24,24 @@ export interface MemoryStatus {
     readonly backend: string;
     readonly calls_today: number;
     readonly tokens_today: number;
-    /** At the prices of the API, as Claude Code reckons it. */
+    /** At API prices, as Claude Code computes it. */
     readonly cost_usd_today: number;
     /** Why the last model call failed, '' when it did not. */
     readonly last_error: string;
   };
   readonly nodes: number;
   readonly problems: readonly Problem[];
-  /** While `reindex` runs, or what the index lacks, or the one of another embedder, is filled. */
+  /** Set while the index is rebuilt or filled. */
   readonly reindex: IndexProgress | null;
   readonly importing: ImportProgress | null;
-  /** Null before the first. */
+  /** Null before the first dream. */
   readonly dream: ConsolidationStatus | null;
 }
 
 export interface MemoryStats {
   readonly nodes: number;
   readonly pinned: number;
-  /** Nodes written by rules, until the model rewrites them. */
+  /** Nodes written by rules that the model has not rewritten yet. */
   readonly drafts: number;
   /** The former name of `drafts`. */
   readonly stand_ins: number;

@@ -12,15 +12,15 @@ import { clip } from './text/sanitize-line.ts';
 
 export interface NoteRequest {
   readonly text: string;
-  /** Absolute; the memory of this directory's project takes it in. */
+  /** Absolute; selects the project. */
   readonly projectDir: string;
 }
 
-/** Stands where a document has its path; no file has a relative one. */
+/** Replaces the path of a document; no file has a relative one. */
 const NOTE = 'note';
 const SUMMARY_CHARS = 600;
 const TRIGGER_CHARS = 300;
-/** Whoever has something noted may ask for it at once; a whole index that is made anew is not waited for. */
+/** A note should be found at once, but a rebuild of the whole index is not waited for. */
 const INDEXED_MS = 2_000;
 
 /** `isNew` is false where the same note is in memory already. */
@@ -37,24 +37,21 @@ export interface NoteParts extends ChunkParts {
   readonly indexer: Pick<Indexer, 'settled'>;
 }
 
-/**
- * What a program asks to have remembered. Who made it ask is not known, so that its origin is `tool`: found when it is
- * looked for, never in a system channel.
- */
+/** Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`. */
 export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise<SavedNote> {
   const { projectOf, clock, redactor, catalogue, turnReader, indexer, isGone } = parts;
 
   async function remember(request: NoteRequest): Promise<SavedNote> {
     const text = redactor.text(stripOwnBlocks(request.text)).trim();
     if (text === '')
-      throw new CometError('node_invalid', 'nothing is left of it to remember; say it in your own words');
+      throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');
     const project = projectOf(request.projectDir);
     const source = { file: NOTE, projectDir: request.projectDir, project };
     const turn = documentTurn({ from: 0, to: text.length, text, headings: [] }, source, clock.now());
     const [held] = catalogue.nodesCovering(turn.turnId).flatMap((id) => catalogue.get(id) ?? []);
     if (held !== undefined) return { node: held, isNew: false };
     if (isGone(turn.turnId)) {
-      throw new CometError('node_invalid', 'the user had just this removed from memory; it is not taken in again');
+      throw new CometError('node_invalid', 'the user removed this very note from memory; it is not saved again');
     }
     const about = anchorsOf(text).join(', ');
     const draft = {

@@ -74,14 +74,14 @@ async function removeNodes(
   const bundles = rounds.flatMap((turnId) => catalogue.nodesCovering(turnId)).flatMap((id) => catalogue.get(id) ?? []);
   const named = [...new Set([...chosen, ...bundles])];
   const calls = named.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
-  // The text of a group quotes its members.
+  // A group's text quotes its members.
   const groups = named.flatMap((node) => catalogue.get(node.parent_node_id ?? '') ?? []).filter(isGroup);
   const nodes = [...new Set([...named, ...calls, ...groups])];
   const sessions = new Set([
     ...turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []),
     ...nodes.map(sessionOf),
   ]);
-  // Turns that stay although some of their rounds go.
+  // Turns that stay although some of their rounds are removed.
   const wholes = turnIds
     .flatMap((turnId) => turnRegistry.wholesOf(turnId))
     .filter(({ turnId }) => !turnIds.includes(turnId));
@@ -114,7 +114,7 @@ async function removeNodes(
   await indexer.optimize();
 }
 
-/** What the turns say, so that no import brings them back from where they stand in another form. */
+/** Content hashes of the turns, so that no import restores them under another id. */
 async function sayingsOf(turnIds: readonly string[], { turnRegistry, turnReader }: Parts): Promise<string[]> {
   const gone = new Set(turnIds.map(turnRegistry.canonicalId));
   const sessions = new Set(turnIds.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
@@ -124,7 +124,7 @@ async function sayingsOf(turnIds: readonly string[], { turnRegistry, turnReader 
   );
 }
 
-/** Their rows hold words of rounds that are gone. */
+/** Their rows hold words of removed rounds. */
 async function reindex(ids: readonly string[], { catalogue, indexer }: Parts): Promise<void> {
   if (ids.length === 0) return;
   await indexer.remove(ids);
@@ -163,7 +163,7 @@ function bySession(
 
 const sessionOf = ({ session_id }: MemoryNode): string => session_id;
 
-/** Of a session that is over nothing stays, what was typed into its brief neither. */
+/** Removes claims that rest on removed turns; all of them where no turn of the session is left. */
 async function cleanBrief(
   { sessionId, isOver, gone }: { sessionId: string; isOver: boolean; gone: ReadonlySet<string> },
   nodeFiles: NodeFiles,

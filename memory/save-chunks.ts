@@ -18,7 +18,7 @@ export interface ChunkParts {
   readonly newId: () => string;
 }
 
-/** A text that nobody said in a conversation, as a turn, and what its node says. */
+/** A text from outside any conversation, as a turn, and the draft of its node. */
 export interface Chunk {
   readonly turn: CapturedTurn;
   readonly draft: Omit<ProposedNode, 'turns'>;
@@ -27,14 +27,14 @@ export interface Chunk {
 export interface ChunkSource {
   readonly kind: 'document' | 'note';
   readonly project: string;
-  /** In the nodes' `source_links`. */
+  /** Added to the nodes' `source_links`. */
   readonly link: string;
   readonly redacted: boolean;
-  /** Ends of turns that the journal has already. */
+  /** Ids of turns that the journal already has. */
   readonly kept: ReadonlySet<string>;
 }
 
-/** Pieces of one session made durable, raw and as a node each; nothing of them waits for a model. */
+/** Makes chunks of one session durable, raw and as one node each, without a model. */
 export async function saveChunks(
   chunks: readonly Chunk[],
   { kind, project, link, redacted, kept }: ChunkSource,

@@ -16,7 +16,7 @@ export interface SessionView {
   readonly status: 'active' | 'closed';
   readonly created_at: string;
   readonly updated_at: string;
-  /** When the user closed it; null where that was not done, or turns came after it. */
+  /** When the user closed it; null where it is open, or was reopened by a turn. */
   readonly closed_at: string | null;
   readonly turns: number;
   readonly node_ids: readonly string[];
@@ -40,7 +40,7 @@ export interface Sessions {
   close(sessionId: string): Promise<SessionView>;
   /** The brief as markdown, '' when there is none. @throws CometError `not_found` */
   readBrief(sessionId: string): Promise<string>;
-  /** The one session known by an id that begins so; `prefix` itself where there is none. @throws CometError `ambiguous_id` */
+  /** The full id of a session; `prefix` itself where none begins with it. @throws CometError `ambiguous_id` */
   named(prefix: string): string;
 }
 

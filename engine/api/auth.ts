@@ -1,17 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 
-/** Who may speak to a listener of ours. Nothing is ever allowed to another origin: there are no CORS headers. */
+/** Who may call a listener. Another origin is never allowed: there are no CORS headers. */
 export interface AdmissionRule {
-  /** `Host` as it must stand, port included: a name that a stranger points at loopback is none of them. */
+  /** Allowed `Host` values, port included: protects against DNS rebinding. */
   readonly hosts: readonly string[];
-  /** `Origin` of our own pages; empty where no browser has any business. */
+  /** `Origin` of our own pages; empty where no browser may call. */
   readonly origins: readonly string[];
-  /** What `Authorization: Bearer` must carry; null where the file system says who may connect. */
+  /** The bearer token; null where file permissions decide who may connect. */
   readonly token: string | null;
 }
 
-/** On the socket, which only this user can open, commands speak and no browser. */
+/** For the socket, which only this user can open and no browser uses. */
 export const SOCKET_RULE: AdmissionRule = { hosts: ['localhost'], origins: [], token: null };
 
 /** For a listener on a loopback port, which any program and any web page of this machine can reach. */
@@ -25,7 +25,7 @@ export interface Refused {
   readonly message: string;
 }
 
-/** Null where the request may be looked at. Asks for a form that no page of another origin can send unasked. */
+/** Null where the request is allowed. It must have a form that no page of another origin can send without preflight. */
 export function refusal(
   rule: AdmissionRule,
   { method, headers }: { readonly method: string; readonly headers: IncomingHttpHeaders },
@@ -45,7 +45,7 @@ export function refusal(
   return type === 'application/json' ? null : { status: 415, message: 'POST with a JSON body' };
 }
 
-/** In a time that tells nothing of how far they agree. */
+/** Compares in constant time. */
 function isSame(given: string, wanted: string): boolean {
   const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
   return timingSafeEqual(digest(given), digest(wanted));

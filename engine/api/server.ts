@@ -24,10 +24,10 @@ export interface ApiServer {
 }
 
 /**
- * The engine's API: `POST /v1/<operation>` with a JSON body over a Unix socket, 0600. Holding it is what makes an
- * engine the one writer of its home.
+ * The engine's API: `POST /v1/<operation>` with a JSON body over a Unix socket, 0600. The engine that holds it is the
+ * one writer of its home.
  *
- * @throws CometError `unsafe_file` when something else stands at `socket`, `daemon_unhealthy` when another engine lives
+ * @throws CometError `unsafe_file` when something else is at `socket`, `daemon_unhealthy` when another engine runs
  */
 export async function openApiServer(socket: string, log: Log): Promise<ApiServer> {
   await clearStale(socket);
@@ -85,7 +85,7 @@ export function apiListener(
   };
 }
 
-/** What a library says may quote what is stored: that goes to the log, which redacts it. */
+/** The message of a library may quote stored text, so it goes only to the log, which redacts it. */
 function unforeseen(error: unknown): CometError {
   const { code, name } = error as NodeJS.ErrnoException;
   return new CometError('daemon_unhealthy', `the engine failed at it (${code ?? name}); comet-cc logs says why`);
@@ -134,7 +134,7 @@ function send(response: http.ServerResponse, status: number, body: unknown): voi
   response.end(JSON.stringify(body));
 }
 
-/** An engine that is on its way out (its guard died) is waited for: two writers would harm the store. */
+/** Waits for an engine that is stopping (its guard died): two writers would damage the store. */
 async function clearStale(socket: string): Promise<void> {
   const patience = AbortSignal.timeout(LEAVING_MS);
   while (await socketPresent(socket)) {
@@ -149,7 +149,7 @@ async function clearStale(socket: string): Promise<void> {
   });
 }
 
-/** False at once when nobody listens; true once whoever does has gone or patience is over. */
+/** False at once when nothing listens; true once the listener has ended or the time is over. */
 function leaves(socket: string, patience: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {
     const probe = net.connect({ path: socket });

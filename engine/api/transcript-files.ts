@@ -19,7 +19,7 @@ export interface Transcript {
   readonly skipped: Skipped;
 }
 
-/** A session is read as a whole; what is larger was not typed. */
+/** A session is read whole; a larger file is no conversation. */
 export const MOST_BYTES = 256 * 1024 * 1024;
 
 /** Claude Code's transcripts, the oldest first: forks repeat what they were forked from. */
@@ -43,7 +43,7 @@ export async function transcriptFiles(claudeDir: string): Promise<TranscriptFile
   return found.sort((a, b) => a.changedAtMs - b.changedAtMs || (a.file < b.file ? -1 : 1));
 }
 
-/** Files that Claude Code keeps as memory of its own, for a project's directory or, with null, for all. */
+/** Claude Code's own memory files: the user's, and those of the project directories. */
 export async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string[]): Promise<MemoryFile[]> {
   const wanted: MemoryFile[] = [{ file: path.join(claudeDir, 'CLAUDE.md'), projectDir: claudeDir }];
   for (const projectDir of projectDirs) {

@@ -1,6 +1,6 @@
 import { bypassesProxy } from '../../proxy/guard/index.ts';
 
-/** Name in a proxy URL by which one of ours is known. */
+/** User name that marks our proxy URLs. */
 const PROXY_USER = 'comet-cc';
 export const PROXY_NAMES = [
   'HTTPS_PROXY',
@@ -18,7 +18,7 @@ export interface ProxyAccess {
   readonly bundle: string;
 }
 
-/** What Claude Code needs in its environment to go through us; lower-case twins where the user has them set. */
+/** The environment that leads Claude Code through the proxy; with lower-case names where the user sets them. */
 export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv): Record<string, string> {
   const url = proxyUrl(access);
   return {
@@ -34,7 +34,7 @@ function proxyUrl(access: Pick<ProxyAccess, 'port' | 'token'>): string {
   return `http://${PROXY_USER}:${access.token}@127.0.0.1:${access.port}`;
 }
 
-/** Whether a proxy URL is one that we handed out, of this home or another. */
+/** Whether a proxy URL is ours, of this home or another. */
 export function isOurProxy(url: string | undefined): boolean {
   if (url === undefined || !URL.canParse(url)) return false;
   const { username, hostname } = new URL(url);
@@ -42,7 +42,7 @@ export function isOurProxy(url: string | undefined): boolean {
 }
 
 /**
- * The user's environment without what `env`, `run` or the settings of Claude Code put there for us.
+ * The user's environment without the variables that `env`, `run` or Claude Code's settings set for us.
  *
  * @param bundle    our bundle, dropped from `NODE_EXTRA_CA_CERTS`
  * @param userExtra the file the user had there before, put back; null when there was none
@@ -65,7 +65,7 @@ export function noProxyCovers(env: NodeJS.ProcessEnv, host: string): boolean {
 export const SHELLS = ['bash', 'zsh', 'fish', 'powershell', 'json'] as const;
 export type Shell = (typeof SHELLS)[number];
 
-/** The shell that the user's `SHELL` names; bash when it names none that we know. */
+/** The shell named by `SHELL`; bash where it is unknown. */
 export function shellOf(env: NodeJS.ProcessEnv): Shell {
   const name = (env['SHELL'] ?? '').split(/[\\/]/).pop() ?? '';
   if (name === '' && env['PSModulePath'] !== undefined) return 'powershell';

@@ -5,7 +5,7 @@ import { isPipe } from '../../common/paths.ts';
 
 export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_loop' | 'stopped';
 
-/** What the guard says of itself over its control socket. */
+/** The guard's answer over its control socket. */
 export interface GuardStatus {
   readonly nonce: string;
   readonly pid: number;
@@ -15,7 +15,7 @@ export interface GuardStatus {
   readonly target: string;
   /** The user's own proxy, without credentials. */
   readonly upstream_proxy?: string | null;
-  /** What it last answered instead of a connection, in words. */
+  /** Its last refusal of a connection, as text. */
   readonly upstream_proxy_trouble?: string;
   readonly uptime_ms: number;
   readonly engine: { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
@@ -31,12 +31,12 @@ export type GuardRequest =
 const MAX_REPLY_BYTES = 64 * 1024;
 
 /**
- * Whether a socket of ours stands at `file`.
+ * Whether `file` is a socket of this user.
  *
- * @throws CometError `unsafe_file` when something stands there that is not a socket of this user
+ * @throws CometError `unsafe_file` when something else is at that path
  */
 export async function socketPresent(file: string): Promise<boolean> {
-  // Whether anyone listens there shows when one connects.
+  // Only a connection shows whether a pipe has a listener.
   if (isPipe(file)) return true;
   let found: Awaited<ReturnType<typeof lstat>>;
   try {
@@ -59,14 +59,14 @@ export async function guardStatus(socket: string, timeoutMs = 2_000): Promise<Gu
   return reply === null ? null : checkedStatus(reply);
 }
 
-/** The status once the engine is healthy, or whatever it is after `timeoutMs`; null when no guard answers. */
+/** The status once the engine is healthy, or after `timeoutMs`; null when no guard answers. */
 export async function waitHealthy(socket: string, timeoutMs: number): Promise<GuardStatus | null> {
   const reply = await askGuard(socket, { op: 'wait_healthy', timeout_ms: timeoutMs }, timeoutMs + 2_000);
   return reply === null ? null : checkedStatus(reply);
 }
 
 /**
- * One line of JSON each way.
+ * Exchanges one line of JSON.
  *
  * @returns null when nobody listens there
  * @throws CometError `unsafe_file`, or `daemon_unhealthy` when the answer is late or no JSON
@@ -106,7 +106,7 @@ function exchangeLine(socket: string, line: string, timeoutMs: number): Promise<
       else if (text.length > MAX_REPLY_BYTES) settle('');
     });
     connection.on('end', () => settle(text === '' ? null : text));
-    // A refused or cut connection means that no guard lives behind the path, whatever still stands on disk.
+    // A refused or cut connection means that no guard listens, even if its socket is still on disk.
     connection.on('error', () => settle(null));
   });
 }
@@ -125,10 +125,10 @@ function checkedStatus(reply: unknown): GuardStatus {
 }
 
 /**
- * The nonce of the guard behind `port`: together they are a daemon's identity. The token is shown to whoever listens,
- * so ask only for a port that the guard's own socket named.
+ * The nonce of the guard behind `port`: together they identify a daemon. The request carries the token, so use only a
+ * port that the guard's own socket named.
  *
- * @returns null when nothing listens there, or what listens does not know our token
+ * @returns null when nothing listens there, or the listener does not know our token
  */
 export async function portNonce(port: number, token: string, timeoutMs = 2_000): Promise<string | null> {
   // Loaded on use: the statusline, which loads this file, must start quickly.

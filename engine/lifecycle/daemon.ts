@@ -6,7 +6,7 @@ import { PLATFORM, type Platform } from '../../common/paths.ts';
 import { askGuard, type GuardStatus, guardStatus, waitHealthy } from './control.ts';
 import { type Spawned, spawnGuard } from './spawn-guard.ts';
 
-/** How long a rival that took the port first may need until its control socket answers. */
+/** How long a competing daemon that took the port may need until its control socket answers. */
 const RIVAL_MS = 2_000;
 const DRAIN_MS = 32_000;
 const SECOND_STOP_MS = 3_000;
@@ -16,7 +16,7 @@ export interface DaemonSetup {
   /** The daemon's whole environment, `COMET_CC_*` included. */
   readonly env: NodeJS.ProcessEnv;
   readonly port: number;
-  /** A start that has no healthy engine by then has failed. */
+  /** A start without a healthy engine by then fails. */
   readonly startMs: number;
   readonly token: string;
   /** PEM file that Claude Code must trust. */
@@ -37,7 +37,7 @@ export interface Started {
 /**
  * Makes sure that the daemon of this home runs. Two racing calls leave one daemon, and both succeed.
  *
- * @throws CometError `port_in_use` when a stranger has the port, `daemon_unhealthy` when no guard came up
+ * @throws CometError `port_in_use` when another program has the port, `daemon_unhealthy` when no guard came up
  */
 export async function startDaemon(setup: DaemonSetup): Promise<Started> {
   const deadline = performance.now() + setup.startMs;
@@ -60,17 +60,17 @@ export async function startDaemon(setup: DaemonSetup): Promise<Started> {
 }
 
 /**
- * Asks the guard to drain and waits until it has gone; no signal is ever sent.
+ * Asks the guard to drain and waits until it ends; never sends a signal.
  *
- * @returns what ran, null when nothing did
- * @throws CometError `daemon_unhealthy` when it will not go
+ * @returns the status of the stopped daemon, null when none ran
+ * @throws CometError `daemon_unhealthy` when it does not end
  */
 export async function stopDaemon(paths: HomePaths): Promise<GuardStatus | null> {
   const running = await guardStatus(paths.guardSocket);
   if (running === null) return null;
   await askGuard(paths.guardSocket, { op: 'stop' }, 5_000);
   if (await gone(paths, running, DRAIN_MS)) return running;
-  // The second request is the impatient one: the guard closes what is still open.
+  // On the second request the guard closes open connections.
   await askGuard(paths.guardSocket, { op: 'stop' }, 5_000);
   if (await gone(paths, running, SECOND_STOP_MS)) return running;
   throw new CometError(
@@ -120,14 +120,14 @@ function startFailure(setup: DaemonSetup, spawned: Exclude<Spawned, { kind: 'lis
       `port ${port} needs more rights; choose one above 1023: comet-cc start --port N`,
     );
   }
-  // Whoever it is, our token is not shown to them to find out.
+  // The unknown listener is not identified, because that would show it our token.
   return new CometError(
     'port_in_use',
     `port ${port} is used by another program, which is left alone; choose another: comet-cc start --port ${port + 1}, or set COMET_CC_PORT`,
   );
 }
 
-/** The socket and its nonce say who lives, never a process id: those are reused, and linger in containers. */
+/** Identified by socket and nonce, never by process id: those are reused, and remain in containers. */
 async function gone(paths: HomePaths, running: GuardStatus, timeoutMs: number): Promise<boolean> {
   for (const deadline = performance.now() + timeoutMs; performance.now() < deadline; await after(25)) {
     const now = await guardStatus(paths.guardSocket).catch(() => running);

@@ -1,10 +1,10 @@
 import type { Rewriter } from '../../proxy/index.ts';
 
-/** Where a fault can be made to happen, and what it is; see docs/decisions/0023. */
+/** Points where a fault can be injected; see docs/decisions/0023. */
 const POINTS = {
   /** The engine has read its settings and opened nothing. */
   start: 'the start of the engine',
-  /** A request was read whole, and memory is asked for what goes out. */
+  /** A request is read whole and about to be rewritten. */
   rewrite: 'the rewriter',
   /** Journal, files and index are opened. */
   store: 'the opening of the store',
@@ -14,10 +14,10 @@ type Point = keyof typeof POINTS;
 
 const ACTIONS = {
   throw(point: Point): never {
-    throw new Error(`a fault that was asked for, in ${POINTS[point]}`);
+    throw new Error(`an injected fault, in ${POINTS[point]}`);
   },
   hang: () => new Promise<never>(() => {}),
-  /** Holds the event loop: for much longer than the guard waits for a heartbeat, on a busy machine too. */
+  /** Blocks the event loop for much longer than the guard waits for a heartbeat. */
   block() {
     const until = performance.now() + 10_000;
     while (performance.now() < until);
@@ -31,7 +31,7 @@ const ACTIONS = {
 interface Fault {
   readonly point: Point;
   readonly action: keyof typeof ACTIONS;
-  /** The call that it happens in; null for each. */
+  /** The call that fails; null for every call. */
   readonly call: number | null;
 }
 
@@ -40,7 +40,7 @@ const LOOPBACK = /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])$/;
 
 /**
  * Faults of `COMET_FAULT`, `point:action` or `point:action@n` with commas between: the nth call of the point only.
- * None, whatever it says, where the upstream is not this machine: no real conversation ever meets one.
+ * None where the upstream is not this machine, so that no real conversation meets a fault.
  */
 export function readFaults(spec: string | undefined, upstream: string): readonly Fault[] {
   if (!spec || !LOOPBACK.test(new URL(upstream).hostname)) return [];
@@ -53,7 +53,7 @@ export function readFaults(spec: string | undefined, upstream: string): readonly
   });
 }
 
-/** Called at each pass of the point; null where nothing was asked for there. */
+/** Runs the faults of a point; null where it has none. */
 export function faultAt(faults: readonly Fault[], point: Point): (() => Promise<void>) | null {
   const here = faults.filter((fault) => fault.point === point);
   let calls = 0;

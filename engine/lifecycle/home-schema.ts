@@ -5,10 +5,10 @@ import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { migrateNodeFiles } from '../../memory/index.ts';
 
-/** Of everything kept below the home; raised when an older program could not read, or would damage, what is written. */
+/** The version of the home's files; raised when an older program cannot read them or would damage them. */
 const SCHEMA = 2;
 
-/** Brings a home from the schema before to `to`. Begun again after a kill: what it finds done it leaves. */
+/** Brings a home from the schema before to `to`. Runs again after a kill, so it must be idempotent. */
 export interface Migration {
   readonly to: number;
   /** @returns what it changed, for the stamp and the log; null where there was nothing to change */
@@ -37,7 +37,7 @@ async function migrateToNodeKinds({ nodesDir, briefsDir, memoryBackupDir }: Home
 const Stamp = z.looseObject({ schema: z.int().nonnegative(), upgradingTo: z.int().positive().optional() });
 
 /**
- * Makes the stores below the home those of this program, before any of them is opened.
+ * Migrates the stores of the home to this program's schema, before any of them is opened.
  *
  * @returns what was changed, where something was
  * @throws CometError `schema_newer` when a newer program wrote them, began to, or the stamp cannot be read; nothing
@@ -57,11 +57,11 @@ export async function openSchema(
   if (stamp.schema === schema) return null;
   const due = migrations.filter(({ to }) => to > stamp.schema).toSorted((a, b) => a.to - b.to);
   if (due.length === 0) {
-    // A disk that takes no stamp has nothing to upgrade either; the next start tries again.
+    // A read-only disk has nothing to upgrade; the next start tries again.
     await write(file, { schema }).catch(() => undefined);
     return null;
   }
-  // An older program that comes upon a half-made store must know it for none of its own.
+  // An older program must not open a half-migrated store.
   await write(file, { schema: stamp.schema, upgradingTo: schema });
   let upgrade: HomeUpgrade | null = null;
   for (const migration of due) upgrade = (await migration.run(paths)) ?? upgrade;

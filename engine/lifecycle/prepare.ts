@@ -7,7 +7,7 @@ import { type ProxyAccess, withoutOurs } from './client-env.ts';
 import type { DaemonSetup } from './daemon.ts';
 import { STRAIGHT, userProxy } from './user-proxy.ts';
 
-/** What starts and asks the daemon. Nothing is read or created before it is needed. */
+/** The environment of a command. Nothing is read or created before it is needed. */
 export interface Context {
   readonly env: NodeJS.ProcessEnv;
   readonly paths: HomePaths;
@@ -17,7 +17,7 @@ export interface Context {
   config(flags?: Partial<Config>): Promise<Config>;
 }
 
-/** Certificates, bundle and token, made where they are missing. */
+/** Creates certificates, bundle and token where they are missing. */
 export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess, 'port'>> {
   const { paths, env, term } = context;
   const certs = await ensureCerts(paths, {
@@ -38,13 +38,13 @@ export async function proxyToken(paths: HomePaths): Promise<string> {
   return readOrCreateSecret(paths.proxyTokenFile, () => randomBytes(32).toString('base64url'));
 }
 
-/** All that a start needs: a valid configuration, folders, certificates, and the daemon's own environment. */
+/** Prepares a start: configuration, folders, certificates, and the daemon's environment. */
 export async function prepareDaemon(context: Context, flags: Partial<Config>): Promise<DaemonSetup> {
   const { paths } = context;
   const config = await context.config(flags);
   const { token, bundle } = await prepareAccess(context);
   await ensureDir(paths.logsDir);
-  // What leads through ourselves must not reach the daemon: it would connect to itself.
+  // A daemon that inherits our proxy variables would connect to itself.
   const userCa = await userCaFile(paths);
   const env = withoutOurs(context.env, bundle, userCa);
   const { url, noProxy, problem } = await userProxy(paths, config, context.env);
@@ -57,7 +57,7 @@ export async function prepareDaemon(context: Context, flags: Partial<Config>): P
     bundle,
     env: {
       ...env,
-      // For the claude -p children too, which go the user's own way.
+      // Also for the claude -p children, which use the user's own proxy.
       ...(url === '' ? {} : { HTTPS_PROXY: url, NO_PROXY: noProxy, no_proxy: noProxy }),
       ...(userCa === null || env['NODE_EXTRA_CA_CERTS'] ? {} : { NODE_EXTRA_CA_CERTS: userCa }),
       COMET_CC_HOME: paths.home,

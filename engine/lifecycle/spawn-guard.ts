@@ -11,7 +11,7 @@ export type Spawned =
   | { readonly kind: 'port_in_use'; readonly port: number; readonly message: string }
   | { readonly kind: 'failed'; readonly message: string };
 
-/** What the guard tells whoever forked it. */
+/** Messages of the guard to its parent. */
 type GuardMessage =
   | { readonly type: 'listening' | 'healthy'; readonly port: number }
   | { readonly type: 'port_in_use'; readonly port: number; readonly message?: string }
@@ -20,15 +20,12 @@ type GuardMessage =
 export interface SpawnOptions {
   readonly paths: HomePaths;
   readonly env: NodeJS.ProcessEnv;
-  /** Stays a child of this process and writes to its terminal, instead of living on in the background. */
+  /** Stays a child of this process and writes to its terminal, instead of running in the background. */
   readonly foreground: boolean;
   readonly timeoutMs: number;
 }
 
-/**
- * It holds sockets and little else. Left to itself V8 frees what they leave behind only after tens of megabytes, though
- * no more than a few are in use.
- */
+/** The guard holds little but sockets, and by default V8 collects their garbage only after tens of megabytes. */
 const FLAGS = ['--max-semi-space-size=2', '--optimize-for-size'];
 const GUARD = fileURLToPath(new URL('../../bin/guard.js', import.meta.url));
 

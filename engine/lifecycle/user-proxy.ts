@@ -6,9 +6,9 @@ import type { HomePaths } from '../../common/paths.ts';
 import { parseUpstreamProxy } from '../../proxy/guard/index.ts';
 import { isOurProxy } from './client-env.ts';
 
-/** Says to the daemon that nothing but the straight way is meant, whatever its environment names. */
+/** Tells the daemon to use no proxy, even if its environment names one. */
 export const STRAIGHT = 'off';
-/** Set by the service manager's unit: its environment knows nothing of the user's shell. */
+/** Set by the service manager's unit, whose environment lacks the variables of the user's shell. */
 export const SERVICE_MARK = 'COMET_CC_SERVICE';
 
 const NAMES = ['https_proxy', 'HTTPS_PROXY'] as const;
@@ -17,13 +17,13 @@ export interface UserProxy {
   /** With the credentials that the user gave it; '' without a proxy. Never in arguments or logs. */
   readonly url: string;
   readonly noProxy: string;
-  /** Why one that is named is not used, in words; '' when all is well. */
+  /** Why the named proxy is not used, '' where it is. */
   readonly problem: string;
 }
 
 /**
- * The proxy between us and the world: `upstreamProxy`, else what the environment names. Where that is ourselves, it is
- * what it named before, which a private file in `run/` keeps.
+ * The proxy towards upstream: `upstreamProxy`, else the one of the environment. Where the environment names our proxy,
+ * the one it named before, which a private file in `run/` keeps.
  */
 export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.ProcessEnv): Promise<UserProxy> {
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
@@ -41,7 +41,7 @@ export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.Pr
   return { url, noProxy, problem: '' };
 }
 
-/** Keeps the proxy of a shell that from now on has ours instead. */
+/** Remembers the proxy of a shell before ours replaces it. */
 export async function rememberProxy(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
   const url = NAMES.map((name) => env[name] ?? '').find((value) => value !== '' && !isOurProxy(value)) ?? '';
   if (url === '' || parseUpstreamProxy(url) === null) return;
@@ -66,7 +66,7 @@ async function remembered(paths: HomePaths): Promise<{ readonly url: string; rea
     const [url, noProxy] = [String(kept['url'] ?? ''), String(kept['noProxy'] ?? '')];
     return { url: parseUpstreamProxy(url) === null ? '' : url, noProxy };
   } catch {
-    // A damaged note is as good as none; the next shell that names its proxy writes it anew.
+    // A damaged file counts as none; the next shell that names a proxy rewrites it.
     return { url: '', noProxy: '' };
   }
 }

@@ -5,8 +5,7 @@ import { socketPresent } from './control.ts';
 const PAUSE_MS = 1_000;
 
 /**
- * Calls `revive` whenever the guard dies without having been asked to: its socket then stays behind with nobody
- * listening, while a guard that was stopped takes its socket along.
+ * Calls `revive` when the guard crashes: its socket then remains without a listener, while a stopped guard removes it.
  *
  * @returns when `signal` is aborted
  */
@@ -20,7 +19,7 @@ export async function watchGuard(socket: string, revive: () => Promise<void>, si
   }
 }
 
-/** A next attempt follows after a pause, so one that fails is not the end of the watch. */
+/** A failed attempt is repeated after a pause. */
 async function revived(revive: () => Promise<void>): Promise<boolean> {
   try {
     await revive();
@@ -31,8 +30,8 @@ async function revived(revive: () => Promise<void>): Promise<boolean> {
 }
 
 /**
- * Stays connected without a word until the other side lets go, which a living guard does after some seconds and a
- * dying one at once. False when nobody listened.
+ * Stays connected until the other side closes, which a running guard does after some seconds and a dying one at once.
+ * False when nothing listened.
  */
 function heldOpen(socket: string, signal: AbortSignal): Promise<boolean> {
   return new Promise((resolve) => {

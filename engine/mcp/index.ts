@@ -15,7 +15,7 @@ import { hitsText, indexText, nodesText, nodeText, sessionsText } from './texts.
 export interface McpDeps {
   readonly engine: EngineClient;
   readonly version: string;
-  /** Used where the client names no root. */
+  /** The project where the client names no root. */
   readonly cwd: string;
 }
 
@@ -27,28 +27,41 @@ const INSTRUCTIONS = [
 const TOP = 5;
 const LISTED = 20;
 const ROOTS_MS = 5_000;
-/** The first look at a detail may wait for a model. */
+/** The first request for a detail may wait for a model. */
 const DETAIL_MS = 150_000;
 const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;
-const SEES = { readOnlyHint: true, openWorldHint: false };
+const READS = { readOnlyHint: true, openWorldHint: false };
 const id = z.string().min(1).max(200).describe('mem_…, or an unambiguous start of it');
 
-/** The tools and resources, over the engine's API. It may start before the daemon is up: each call asks anew. */
+/** The tools and resources, over the engine's API. It may start before the daemon: each call connects anew. */
 export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
   const server = new McpServer(
     { name: 'comet-cc', title: 'comet-cc memory', version },
     { instructions: INSTRUCTIONS, capabilities: { tools: {}, resources: {} } },
   );
-  const nonce = (): string => randomBytes(6).toString('hex');
-  const project = projectOf(server, cwd);
+  const parts: ToolParts = { server, engine, project: projectOf(server, cwd) };
+  registerIndexTools(parts);
+  registerSearchTools(parts);
+  registerWriteTools(parts);
+  registerResources(parts);
+  return server;
+}
 
+interface ToolParts {
+  readonly server: McpServer;
+  readonly engine: EngineClient;
+  readonly project: () => Promise<string>;
+}
+
+const nonce = (): string => randomBytes(6).toString('hex');
+
+function registerIndexTools({ server, engine, project }: ToolParts): void {
   server.registerTool(
     'get_memory_index',
     {
       title: 'What is remembered here',
-      description:
-        'Table of contents of what earlier sessions in this project left: counts, tags, weightiest memories.',
-      annotations: SEES,
+      description: 'Table of contents of what earlier sessions in this project left: counts, tags, largest memories.',
+      annotations: READS,
     },
     () =>
       answered(async () => {
@@ -67,7 +80,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
         depth: z.union([z.literal(0), z.literal(1), z.literal(2)]).default(1),
         offset: z.int().nonnegative().default(0).describe('where the next page of depth 2 begins'),
       },
-      annotations: SEES,
+      annotations: READS,
     },
     ({ node_id, depth, offset }) =>
       answered(async () => {
@@ -76,13 +89,16 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
         return nodeText(node, depth, { nonce: nonce(), offset });
       }),
   );
+}
+
+function registerSearchTools({ server, engine, project }: ToolParts): void {
   server.registerTool(
     'search_memory',
     {
       title: 'Memories with a tag',
       description: 'The newest memories that carry a tag; get_memory_index names the tags.',
       inputSchema: { tag: z.string().min(1).max(200) },
-      annotations: SEES,
+      annotations: READS,
     },
     ({ tag }) =>
       answered(async () => {
@@ -104,7 +120,7 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
         trigger_query: z.string().max(9_000).default('').describe('what you are doing, so that it matters: "When I …"'),
         limit: z.int().positive().max(LISTED).default(TOP),
       },
-      annotations: SEES,
+      annotations: READS,
     },
     ({ summary_query, trigger_query, limit }) =>
       answered(async () => {
@@ -116,6 +132,9 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
         return hitsText(await engine.call('nodes/search', asked), query, nonce());
       }),
   );
+}
+
+function registerWriteTools({ server, engine, project }: ToolParts): void {
   server.registerTool(
     'remember',
     {
@@ -146,7 +165,9 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
         return `Removed ${gone.join(', ')}.`;
       }),
   );
+}
 
+function registerResources({ server, engine, project }: ToolParts): void {
   const text = (uri: URL, said: string): ReadResourceResult => ({
     contents: [{ uri: uri.href, mimeType: 'text/plain', text: said }],
   });
@@ -177,10 +198,9 @@ export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
       return text(uri, nodeText(found, 1, { nonce: nonce(), offset: 0 }));
     },
   );
-  return server;
 }
 
-/** Whatever goes wrong is an answer that says what to do. */
+/** An error becomes an answer that says what to do. */
 async function answered(work: () => Promise<string>): Promise<CallToolResult> {
   try {
     return { content: [{ type: 'text', text: await work() }] };
@@ -189,7 +209,7 @@ async function answered(work: () => Promise<string>): Promise<CallToolResult> {
   }
 }
 
-/** The client's first root, asked for once and again when it says that they changed. */
+/** The client's first root; asked for again when the roots change. */
 function projectOf({ server }: McpServer, cwd: string): () => Promise<string> {
   let known: Promise<string> | null = null;
   async function ask(): Promise<string> {

@@ -84,7 +84,7 @@ describe('comet-cc mcp', () => {
     expect(await call('forget', { node_id: id.slice(0, 12) })).toMatch(/^ERROR .*the whole id/s);
     expect(await call('forget', { node_id: id })).toBe(`Removed ${id}.`);
     expect(await call('retrieve_memory', { summary_query: 'parcel gateway port' })).not.toContain('7411');
-    expect(await call('remember', { text: NOTE })).toMatch(/^ERROR comet-cc: the user had just this removed/);
+    expect(await call('remember', { text: NOTE })).toMatch(/^ERROR comet-cc: the user removed this very note/);
   });
 
   it('keeps to the project of the root, or of the folder it runs in', async () => {

@@ -31,7 +31,7 @@ export function statsLines(stats: Stats, paint: Paint): string[] {
       .map(([name, value]) => `${oneLine(name)} ${count(value)}`)
       .join(', ') || 'none';
   const rows: [string, string][] = [
-    ['nodes', `${count(stats.nodes)} (${stats.pinned} pinned, ${stats.stand_ins} drafts), ${count(stats.facts)} facts`],
+    ['nodes', `${count(stats.nodes)} (${stats.pinned} pinned, ${stats.drafts} drafts), ${count(stats.facts)} facts`],
     ['from', `${count(stats.turns)} turns, ${count(stats.sessions)} sessions, ${count(stats.projects)} projects`],
     ['since', stats.oldest === null ? 'nothing yet' : `${stats.oldest.slice(0, 10)} to ${stats.newest?.slice(0, 10)}`],
     ['importance', counts(stats.by_importance)],

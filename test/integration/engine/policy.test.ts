@@ -110,7 +110,7 @@ it('what a session starts with keeps to the scope that the project asks for', as
   ]);
 });
 
-it('a document is refused where a project takes nothing in', async () => {
+it('refuses a document where capture is off', async () => {
   const taken: string[] = [];
   const importDocument: Import['importDocument'] = async ({ projectDir }) => {
     taken.push(projectDir);
