@@ -14,11 +14,14 @@ const MAY_SHIP = [
   /^(README|CHANGELOG)\.md$/,
   /^LICENSE$/,
   /^docs\/([\w-]+\/)*[\w-]+\.md$/,
-  /^dist\/memory\/adapters\/data\/(static-table\.bin|NOTICE\.md|LICENSE-APACHE)$/,
+  /^dist\/memory\/embeddings\/data\/(static-table\.bin|NOTICE\.md|LICENSE-APACHE)$/,
   /^hooks\/\.claude-plugin\/marketplace\.json$/,
   /^hooks\/plugin\/((\.claude-plugin\/plugin|hooks\/hooks|\.mcp)\.json|launch\.mjs)$/,
   /^hooks\/plugin\/skills\/memory\/SKILL\.md$/,
-  /^dist\/(bin|certs|common|hooks|memory|proxy)\/([\w-]+\/)*[\w-]+\.js$/,
+  /^dist\/bin\/demo\/story\.json$/,
+  /^dist\/(bin|certs|common|engine|hooks|install|memory|proxy|redact)\/([\w-]+\/)*[\w-]+\.js$/,
+  // `comet-cc demo` runs against it.
+  /^dist\/test\/mock-anthropic\/[\w-]+\.js$/,
 ];
 
 let temp = '';
