@@ -4,7 +4,7 @@ import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip } from '../text/sanitize-line.ts';
 import { createUsageCounter, type UsageCounter } from './budget.ts';
-import type { LanguageModel } from './language-model.ts';
+import type { DetailInput, LanguageModel, MergeInput, SummaryInput, TopicShiftInput } from './language-model.ts';
 import { detailPrompt } from './prompts/detail.ts';
 import { mergePrompt } from './prompts/merge.ts';
 import type { Prompt } from './prompts/prompt.ts';
@@ -85,8 +85,7 @@ const FINAL: readonly FailureKind[] = ['missing', 'not_logged_in', 'rate_limited
 
 /** A LanguageModel over a provider of prompt calls: bounded concurrency, validation, usage accounting, one retry. */
 export function createLlmClient(options: LlmClientOptions): LlmClient {
-  const { models } = options;
-  const places = createSemaphore(models.maxChildren);
+  const places = createSemaphore(options.models.maxChildren);
   const closing = new AbortController();
   const running = new Set<Promise<unknown>>();
   const ledger = options.ledger ?? createUsageCounter(options.now);
@@ -139,37 +138,13 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     return work;
   }
 
+  const calls = promptCalls(options);
   return {
     name: options.name,
-    detectTopicShift: (input, signal) => {
-      const prompt = topicDetectorPrompt(input, fence());
-      const bill = billOf(input);
-      const call = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false, prompt, bill };
-      return tracked(call, signal);
-    },
-    summarize: (input, signal) => {
-      const prompt = summarizerPrompt(input, fence(), options.transcriptChars);
-      const bill = billOf(input);
-      const call = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true, prompt, bill };
-      return tracked(call, signal);
-    },
-    merge: (input, signal) => {
-      const prompt = mergePrompt(input, fence());
-      const call = {
-        model: models.summarizer,
-        timeoutMs: models.summarizerTimeoutMs,
-        thinking: true,
-        prompt,
-        bill: {},
-      };
-      return tracked(call, signal);
-    },
-    expand: (input, signal) => {
-      const prompt = detailPrompt(input, fence(), options.transcriptChars);
-      const bill = billOf(input);
-      const call = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false, prompt, bill };
-      return tracked(call, signal);
-    },
+    detectTopicShift: (input, signal) => tracked(calls.detectTopicShift(input), signal),
+    summarize: (input, signal) => tracked(calls.summarize(input), signal),
+    merge: (input, signal) => tracked(calls.merge(input), signal),
+    expand: (input, signal) => tracked(calls.expand(input), signal),
     health() {
       const { calls, tokens, costUsd } = ledger.today();
       return {
@@ -184,6 +159,31 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
       closing.abort(new CometError('model_failed', 'the daemon is stopping'));
       await Promise.allSettled(running);
     },
+  };
+}
+
+/** The prompt call of each method. */
+function promptCalls({ models, transcriptChars }: LlmClientOptions) {
+  const fast = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false };
+  const thorough = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true };
+  const detail = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false };
+  return {
+    detectTopicShift: (input: TopicShiftInput) => ({
+      ...fast,
+      prompt: topicDetectorPrompt(input, fence()),
+      bill: billOf(input),
+    }),
+    summarize: (input: SummaryInput) => ({
+      ...thorough,
+      prompt: summarizerPrompt(input, fence(), transcriptChars),
+      bill: billOf(input),
+    }),
+    merge: (input: MergeInput) => ({ ...thorough, prompt: mergePrompt(input, fence()), bill: {} }),
+    expand: (input: DetailInput) => ({
+      ...detail,
+      prompt: detailPrompt(input, fence(), transcriptChars),
+      bill: billOf(input),
+    }),
   };
 }
 
