@@ -1,22 +1,22 @@
 import type { Consent } from '../common/policy.ts';
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 
-/** One `POST /v1/messages` or `/v1/messages/count_tokens` of Claude Code, whole. */
+/** A complete `POST /v1/messages` or `/v1/messages/count_tokens` from Claude Code. */
 export interface MessagesRequest {
   readonly requestId: string;
   readonly path: 'messages' | 'count_tokens';
-  /** Lower-case names; the authorization headers are left out before this is built. */
+  /** Lower-case names, without credentials. */
   readonly headers: Readonly<Record<string, string>>;
   readonly body: Buffer;
   readonly receivedAtMs: number;
 }
 
-/** What came back, seen beside the stream without delaying it. */
+/** A response, decoded from a copy of its stream. */
 export interface ObservedResponse {
   readonly status: number;
-  /** `complete` only when `message_stop` (or a whole JSON body) arrived. */
+  /** `complete` only after `message_stop` or a whole JSON body. */
   readonly end: 'complete' | 'aborted_by_client' | 'cut_by_upstream';
-  /** The reassembled assistant message; null for errors, count_tokens and what could not be decoded. */
+  /** Null for errors, count_tokens and responses that could not be decoded. */
   readonly message: AssistantMessage | null;
   /** First 2 KB of an error body, '' otherwise. */
   readonly errorText: string;
@@ -27,7 +27,7 @@ export interface ObservedResponse {
 export interface AssistantMessage {
   readonly id: string;
   readonly model: string;
-  /** Content blocks in order, as Claude Code will hold them. */
+  /** Content blocks in order, as Claude Code will send them back. */
   readonly content: readonly Readonly<Record<string, unknown>>[];
   readonly stopReason: string | null;
   readonly usage: Usage;
@@ -43,29 +43,29 @@ export interface Usage {
 }
 
 export interface RewriteOutcome {
-  /** The bytes to forward: `request.body` itself when nothing was changed. */
+  /** The bytes to forward; `request.body` itself when nothing changed. */
   readonly body: Buffer;
   readonly rewritten: boolean;
-  /** Called once, after the response ended either way; must not throw. */
+  /** Called once, after the response ended in any way. Must not throw. */
   onResponse(response: ObservedResponse): void;
 }
 
-/** Decides what goes upstream. Never throws: on any doubt the plan in force is replayed, or the original returned. */
+/** Decides what goes upstream. Never throws: in doubt it replays the current plan or returns the original. */
 export interface Rewriter {
   rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome>;
   /**
-   * The plan in force replayed with nothing new, or the original bytes where there is none: what goes out when
-   * `rewrite` is late. Synchronous, waits for nothing, never throws.
+   * Used when `rewrite` is late: the current plan with nothing new, or the original bytes without a plan. Synchronous;
+   * never throws.
    */
   replay(request: MessagesRequest): RewriteOutcome;
 }
 
-/** Is told of every answer to a messages request what it says about rate limits. Must return at once and not throw. */
+/** Receives the rate limits of each response. Must return at once and not throw. */
 export interface QuotaObserver {
   answered(answer: Pick<ObservedResponse, 'status' | 'headers'>): void;
 }
 
-/** The fixed leaf for the target host; null when it may not be served (missing, expired, wrong modes). */
+/** The leaf certificate for the target host; null when it may not be served (missing, expired, wrong file mode). */
 export interface CertSource {
   leaf(): { readonly keyFile: string; readonly certFile: string; readonly key: string; readonly cert: string } | null;
 }
@@ -83,10 +83,10 @@ export interface MemoryLine {
   readonly origin: Origin;
 }
 
-/** What the user allows for a working directory; must not throw. */
+/** The user's policy for a working directory. Must not throw. */
 export interface ConsentSource {
   of(projectDir: string | null): Pick<Consent, 'captures' | 'adds'>;
-  /** The turn with this key is never taken in. */
+  /** Never captures the turn with this key. */
   withhold(key: string): void;
 }
 
@@ -106,7 +106,7 @@ export interface RecalledLine {
   readonly lanes?: Readonly<Record<string, { readonly rank: number; readonly score: number }>>;
 }
 
-/** What the rewriter needs of memory; `bin` joins the two. */
+/** What the rewriter needs of memory; `engine/compose.ts` joins the two. */
 export interface MemorySource {
   captureTurns(turns: readonly CapturedTurn[]): void;
   nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;

@@ -2,10 +2,10 @@ import { findModelTraits } from '../wire/models.ts';
 import type { Bill, PrefixCache, PrefixEntry } from './prefix-cache.ts';
 import { type Prompt, sumPromptTokens } from './prompt-usage.ts';
 
-/** What a request was billed beside what it would have been billed untouched. */
+/** What a request would have cost untouched. */
 export interface CostComparison {
   readonly untouched: Bill;
-  /** What upstream now holds of the conversation as it would have been. */
+  /** What upstream's cache would hold of the untouched conversation. */
   readonly touched: readonly PrefixEntry[];
 }
 
@@ -13,12 +13,12 @@ export interface CostInput {
   readonly model: string;
   readonly atMs: number;
   readonly received: Prompt;
-  /** Null where the bytes received went out. */
+  /** Null when the received bytes went upstream. */
   readonly sent: Prompt | null;
   readonly billed: Bill;
 }
 
-/** One cache for each of the two courses that a conversation can take. */
+/** Models upstream's cache for the untouched and the rewritten conversation. */
 export interface PrefixCaches {
   readonly untouched: PrefixCache;
   readonly sent: PrefixCache;
@@ -28,7 +28,7 @@ export function sumBill({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill):
   return input + cacheRead + cacheWrite5m + cacheWrite1h;
 }
 
-/** Upstream held less than this share of what the model says: it let go of it. Above, estimates differ. */
+/** Below this share of the modeled cache reads, upstream evicted the prefix; above, the estimate is inexact. */
 const CLEAR_MISS = 0.5;
 
 /** In tokens of uncached input. */
@@ -44,9 +44,9 @@ export function costUsd(model: string, bill: Bill, outputTokens: number): number
 }
 
 /**
- * Runs the prefix-cache model over both courses. Tokens are scaled so that the estimate of what was sent is what was
- * billed for it; and where upstream held less of that than the model says (or the model is new here and knows
- * nothing), what it would have held of the other course is corrected alike.
+ * Runs the prefix-cache model for both conversations. Token estimates are scaled so that the sent prompt matches its
+ * bill. When upstream read less from its cache than the model predicts (or the model has no history yet), the cache reads
+ * of the untouched conversation are corrected alike.
  */
 export function compareCosts(caches: PrefixCaches, { model, atMs, received, sent, billed }: CostInput): CostComparison {
   const total = sumBill(billed);
@@ -56,20 +56,20 @@ export function compareCosts(caches: PrefixCaches, { model, atMs, received, sent
   const expected = caches.sent.bill(sent ?? received, request).bill;
   const { bill, touched } = caches.untouched.bill(received, request);
   if (sent === null) return { untouched: billed, touched };
-  return { untouched: rounded(corrected(bill, expected, billed)), touched };
+  return { untouched: roundBill(correctBill(bill, expected, billed)), touched };
 }
 
-/** Upstream's cache is not ours to know: what was read of the one course says what of the other could be. */
-function corrected(untouched: Bill, expected: Bill, billed: Bill): Bill {
-  if (sumBill(billed) === billed.input) return asInput(untouched);
-  return reRead(untouched, Math.round(readOf(untouched, expected, billed)));
+/** Upstream's cache is not observable: reads of the sent prompt indicate what the untouched one would have read. */
+function correctBill(untouched: Bill, expected: Bill, billed: Bill): Bill {
+  if (sumBill(billed) === billed.input) return billUncached(untouched);
+  return billWithReads(untouched, Math.round(estimateReads(untouched, expected, billed)));
 }
 
-function readOf(untouched: Bill, expected: Bill, billed: Bill): number {
+function estimateReads(untouched: Bill, expected: Bill, billed: Bill): number {
   const total = sumBill(untouched);
   const unread = sumBill(billed) - billed.cacheRead;
   if (expected.cacheRead === 0) {
-    // New here, or a prefix that we changed: what was read all the same was there before us.
+    // A new model or a changed prefix: actual reads were cached before the rewrite.
     return untouched.cacheRead === 0 && billed.cacheRead > 0 ? total - unread : untouched.cacheRead;
   }
   const share = billed.cacheRead / expected.cacheRead;
@@ -79,13 +79,13 @@ function readOf(untouched: Bill, expected: Bill, billed: Bill): number {
   return total - Math.min(total, ((total - untouched.cacheRead) * unread) / unreadExpected);
 }
 
-/** A request that neither read nor wrote was not cached at all, and would not have been. */
-function asInput(bill: Bill): Bill {
+/** A request without cache reads and writes would not have used the cache untouched either. */
+function billUncached(bill: Bill): Bill {
   return { input: sumBill(bill), cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
 }
 
-/** The same prompt with `cacheRead` tokens read; what is read less or more was written, for as long as the rest is. */
-function reRead(bill: Bill, cacheRead: number): Bill {
+/** The same prompt with `cacheRead` tokens read; the difference moves to the larger kind of cache write. */
+function billWithReads(bill: Bill, cacheRead: number): Bill {
   const more = Math.min(cacheRead, sumBill(bill)) - bill.cacheRead;
   if (Math.abs(more) < 1 || sumBill(bill) === bill.input) return bill;
   const field = bill.cacheWrite1h >= bill.cacheWrite5m ? 'cacheWrite1h' : 'cacheWrite5m';
@@ -95,7 +95,7 @@ function reRead(bill: Bill, cacheRead: number): Bill {
   return { ...bill, [field]: written, cacheRead: read };
 }
 
-function rounded({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): Bill {
+function roundBill({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): Bill {
   return {
     input: Math.round(input),
     cacheRead: Math.round(cacheRead),

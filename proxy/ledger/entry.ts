@@ -1,12 +1,12 @@
 import type { Balance } from './loss-detector.ts';
 import type { Bill, PrefixEntry } from './prefix-cache.ts';
 
-/** Sums over requests; tokens are those of prompts unless named otherwise. */
+/** Sums over requests. Tokens are prompt tokens unless named otherwise. */
 export interface Totals {
   readonly requests: number;
-  /** Refused by upstream although they had been accepted untouched. */
+  /** Refused by upstream although the untouched request was valid. */
   readonly refused: number;
-  /** As they would have been untouched, and as billed. */
+  /** Tokens of the untouched and of the billed prompts. */
   readonly original: number;
   readonly sent: number;
   readonly cacheRead: number;
@@ -16,10 +16,10 @@ export interface Totals {
   /** In tokens of uncached input. */
   readonly untouchedEquivalents: number;
   readonly sentEquivalents: number;
-  /** Answers included. */
+  /** Including output. */
   readonly untouchedUsd: number;
   readonly sentUsd: number;
-  /** Model calls of our own. */
+  /** Model calls made by comet-cc itself. */
   readonly ownCalls: number;
   readonly ownTokens: number;
   readonly ownUsd: number;
@@ -28,17 +28,17 @@ export interface Totals {
 export interface Conversation {
   readonly id: string;
   readonly lastAtMs: number;
-  /** Lineage up to its first answer: forks share it. '' until there is one. */
+  /** Lineage hash up to the first answer, shared by forks; '' before it. */
   readonly root: string;
-  /** Something of ours was sent in it. */
+  /** A rewritten request was sent. */
   readonly rewritten: boolean;
   readonly totals: Totals;
   readonly balance: Balance;
-  /** Why nothing new is trimmed or added; null while it is. */
+  /** Why trimming is off; null while it is on. */
   readonly off: { readonly atMs: number; readonly because: string } | null;
 }
 
-/** One request that upstream answered. */
+/** A request that upstream answered. */
 export interface RequestRecord {
   readonly kind: 'request';
   readonly atMs: number;
@@ -47,7 +47,7 @@ export interface RequestRecord {
   readonly root: string;
   readonly model: string;
   readonly rewritten: boolean;
-  /** Of the conversation itself: its balance counts. */
+  /** Counts in the conversation's balance. */
   readonly counts: boolean;
   readonly cut: boolean;
   readonly billed: Bill;
@@ -62,13 +62,13 @@ export type LedgerRecord =
   | {
       readonly kind: 'own';
       readonly atMs: number;
-      /** '' where it is not known. */
+      /** '' when unknown. */
       readonly conversation: string;
       readonly calls: number;
       readonly tokens: number;
       readonly usd: number;
     }
-  /** What many records come to. */
+  /** Summaries written by compaction. */
   | { readonly kind: 'day'; readonly day: string; readonly totals: Totals }
   | { readonly kind: 'conversation'; readonly conversation: Conversation }
   | { readonly kind: 'prefixes'; readonly touched: readonly PrefixEntry[] };

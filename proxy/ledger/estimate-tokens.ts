@@ -3,68 +3,70 @@ import { isRecord } from '../../common/text.ts';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** One message, system block or the tools: a place of the prompt where the prompt cache may begin or end. */
+/** An element of the prompt: one message, one system block, or the tools. */
 export interface TokenEstimate {
-  /** The same for the same content, whatever its form and wherever its breakpoints stand. */
+  /** Independent of the content's form and of cache breakpoints. */
   readonly digest: string;
-  /** Estimate; what upstream billed corrects it. */
+  /** An estimate; the bill corrects it. */
   readonly tokens: number;
-  /** Positions it takes in the cache's lookback. */
+  /** Blocks that count for the cache's lookback. */
   readonly blocks: number;
-  /** TTL of its last breakpoint; null without one. */
+  /** TTL of the last breakpoint; null without one. */
   readonly ttl: string | null;
   readonly hasImage: boolean;
 }
 
-/** About what a screenshot costs; the bytes of a picture say nothing of its tokens. */
+/** Roughly a screenshot; the bytes of an image do not indicate its tokens. */
 const IMAGE_TOKENS = 1_500;
 
 export function estimateMessage(message: unknown): TokenEstimate {
-  const { role, content } = record(message);
+  const { role, content } = toRecord(message);
   return estimateBlocks(String(role ?? ''), typeof content === 'string' ? [{ type: 'text', text: content }] : content);
 }
 
-/** Tools or system blocks; a single string counts as one text. */
 export function estimateBlocks(role: string, content: unknown): TokenEstimate {
-  const blocks = Array.isArray(content) ? content.map(record) : [];
+  const blocks = Array.isArray(content) ? content.map(toRecord) : [];
   return {
     digest: createHash('sha256').update(role).update(JSON.stringify(blocks, withoutBreakpoints)).digest('base64'),
-    tokens: blocks.reduce((sum, block) => sum + blockTokens(block), 0),
+    tokens: blocks.reduce((sum, block) => sum + estimateBlock(block), 0),
     blocks: blocks.length,
-    ttl: blocks.flatMap((block) => [...inner(block).map(ttlOf), ttlOf(block)]).findLast((ttl) => ttl !== null) ?? null,
-    hasImage: blocks.some((block) => [block, ...inner(block)].some(({ type }) => type === 'image')),
+    ttl:
+      blocks
+        .flatMap((block) => [...nestedBlocks(block).map(readTtl), readTtl(block)])
+        .findLast((ttl) => ttl !== null) ?? null,
+    hasImage: blocks.some((block) => [block, ...nestedBlocks(block)].some(({ type }) => type === 'image')),
   };
 }
 
-/** A quarter of the bytes that the model reads: neither signatures nor the JSON around texts. */
-function blockTokens(block: Json): number {
+/** A quarter of the bytes that the model reads, without signatures and JSON syntax. */
+function estimateBlock(block: Json): number {
   switch (block['type']) {
     case 'text':
-      return quarter(block['text']);
+      return quarterOfBytes(block['text']);
     case 'thinking':
-      return quarter(block['thinking']);
+      return quarterOfBytes(block['thinking']);
     case 'redacted_thinking':
       return 0;
     case 'image':
     case 'document':
       return IMAGE_TOKENS;
     case 'tool_result':
-      if (!Array.isArray(block['content'])) return quarter(block['content']);
-      return inner(block).reduce((sum, part) => sum + blockTokens(part), 0);
+      if (!Array.isArray(block['content'])) return quarterOfBytes(block['content']);
+      return nestedBlocks(block).reduce((sum, part) => sum + estimateBlock(part), 0);
     default:
-      return quarter(JSON.stringify(block, withoutBreakpoints));
+      return quarterOfBytes(JSON.stringify(block, withoutBreakpoints));
   }
 }
 
-function quarter(text: unknown): number {
+function quarterOfBytes(text: unknown): number {
   return typeof text === 'string' ? Math.ceil(Buffer.byteLength(text) / 4) : 0;
 }
 
-function inner(block: Json): Json[] {
-  return block['type'] === 'tool_result' && Array.isArray(block['content']) ? block['content'].map(record) : [];
+function nestedBlocks(block: Json): Json[] {
+  return block['type'] === 'tool_result' && Array.isArray(block['content']) ? block['content'].map(toRecord) : [];
 }
 
-export function ttlOf(holder: Json): string | null {
+export function readTtl(holder: Json): string | null {
   const control = holder['cache_control'];
   if (!isRecord(control)) return null;
   const { ttl } = control;
@@ -75,6 +77,6 @@ function withoutBreakpoints(key: string, value: unknown): unknown {
   return key === 'cache_control' ? undefined : value;
 }
 
-function record(value: unknown): Json {
+function toRecord(value: unknown): Json {
   return isRecord(value) ? value : {};
 }

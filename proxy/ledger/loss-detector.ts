@@ -1,19 +1,19 @@
-/** A cut that has not paid for itself yet. */
+/** A cut that has not paid off yet. */
 export interface Investment {
-  /** What it cost at once, USD. */
+  /** Its immediate cost in USD. */
   readonly usd: number;
-  /** Requests within which it is to come back, and how many of them are still to come. */
+  /** Requests within which the cut should pay off, and how many of them are left. */
   readonly horizon: number;
   readonly left: number;
 }
 
-/** How a conversation stands against what it would have cost untouched. */
+/** The cost of a conversation compared with its untouched cost. */
 export interface Balance {
   readonly untouchedUsd: number;
-  /** Less than nothing: it has cost more. */
+  /** Negative when the conversation cost more. */
   readonly savedUsd: number;
   readonly investments: readonly Investment[];
-  /** Requests in a row at whose end there was a net loss. */
+  /** Consecutive requests that ended with a net loss. */
   readonly streak: number;
 }
 
@@ -22,45 +22,45 @@ export interface BalanceChange {
   readonly savedUsd: number;
   /** Price of one token of uncached input. */
   readonly tokenUsd: number;
-  /** For the request that begins with a cut: what each later request saves by it, at the least. */
+  /** For the first request with a cut: the minimum that each later request saves; null otherwise. */
   readonly returnUsd: number | null;
 }
 
 export interface LossRule {
-  /** Share of the untouched price that memory may cost before it counts as a loss. */
+  /** Share of the untouched cost that memory may cost without being a loss. */
   readonly tolerance: number;
-  /** What it may cost in any case, in tokens of uncached input: a young conversation has nothing to save yet. */
+  /** Tolerated in any case, in tokens of uncached input: a young conversation has nothing to save yet. */
   readonly credit: number;
-  /** No cut is given more requests than this to pay for itself. */
+  /** Maximum number of requests for a cut to pay off. */
   readonly longestHorizon: number;
 }
 
 export const NEW_BALANCE: Balance = { untouchedUsd: 0, savedUsd: 0, investments: [], streak: 0 };
 
-/** So many requests in a row with a net loss end trimming. */
+/** Trimming ends after this many consecutive requests with a net loss. */
 export const LOSS_LIMIT = 3;
 
 /**
- * A net loss: the conversation so far has cost more than it would have untouched, beyond what its cuts may still owe
- * and what memory may cost. A cut owes what it cost at once, less with each request, nothing after its horizon.
+ * A net loss: the conversation has cost more than untouched, beyond what its cuts may still pay back and what memory may
+ * cost. The outstanding cost of a cut falls linearly to zero over its horizon.
  */
 export function updateBalance(balance: Balance, movement: BalanceChange, rule: LossRule): Balance {
   const untouchedUsd = balance.untouchedUsd + movement.untouchedUsd;
   const savedUsd = balance.savedUsd + movement.savedUsd;
   const running = balance.investments.map((one) => ({ ...one, left: one.left - 1 })).filter(({ left }) => left > 0);
-  const made = investmentOf(movement, rule);
+  const made = toInvestment(movement, rule);
   const investments = made === null ? running : [...running, made];
   const tolerated = Math.max(rule.tolerance * untouchedUsd, rule.credit * movement.tokenUsd);
   const isLoss = savedUsd + sumOutstanding(investments) < -tolerated;
   return { untouchedUsd, savedUsd, investments, streak: isLoss ? balance.streak + 1 : 0 };
 }
 
-/** What cuts have cost and may still bring back, USD. */
+/** What cuts cost and may still pay back, in USD. */
 export function sumOutstanding(investments: readonly Investment[]): number {
   return investments.reduce((sum, { usd, horizon, left }) => sum + (usd * left) / horizon, 0);
 }
 
-function investmentOf({ savedUsd, returnUsd }: BalanceChange, { longestHorizon }: LossRule): Investment | null {
+function toInvestment({ savedUsd, returnUsd }: BalanceChange, { longestHorizon }: LossRule): Investment | null {
   if (returnUsd === null || returnUsd <= 0 || savedUsd >= 0) return null;
   const horizon = Math.min(longestHorizon, Math.ceil(-savedUsd / returnUsd));
   return { usd: -savedUsd, horizon, left: horizon };

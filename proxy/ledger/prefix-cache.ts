@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/lru.ts';
 import type { Prompt } from './prompt-usage.ts';
 
-/** Prompt tokens by how they are billed. */
+/** Prompt tokens by price. */
 export interface Bill {
   readonly input: number;
   readonly cacheRead: number;
@@ -10,7 +10,7 @@ export interface Bill {
   readonly cacheWrite1h: number;
 }
 
-/** A prefix that upstream holds. */
+/** A cached prefix. */
 export interface PrefixEntry {
   readonly key: string;
   readonly ttl: string;
@@ -18,17 +18,17 @@ export interface PrefixEntry {
 }
 
 export interface BillRequest {
-  /** Start of the request: TTLs run from here. */
+  /** Start of the request, from which TTLs run. */
   readonly atMs: number;
-  /** Billed tokens for each token of the estimate. */
+  /** Billed tokens per estimated token. */
   readonly scale: number;
-  /** Below this many tokens a prefix is not cached. */
+  /** Shorter prefixes are not cached. */
   readonly minTokens: number;
 }
 
 /**
- * What a prompt would be billed, as the API's prompt cache works: exact prefixes, written at breakpoints, found by
- * looking back at most 20 blocks from one, living for their TTL from the start of the request that last used them.
+ * Models the API's prompt cache: exact prefixes, written at breakpoints, found by looking back at most 20 blocks from a
+ * breakpoint, and valid for their TTL from the start of the request that last used them.
  *
  * Source: platform.claude.com build-with-claude/prompt-caching, Aug 2026.
  */
@@ -39,18 +39,18 @@ export interface PrefixCache {
 
 const LOOKBACK = 20;
 const TTL_MS: Readonly<Record<string, number>> = { '5m': 300_000, '1h': 3_600_000 };
-const MOST_ENTRIES = 20_000;
+const MAX_ENTRIES = 20_000;
 
 interface Position {
   readonly key: string;
-  /** Both from the start up to here. */
+  /** Cumulative. */
   readonly tokens: number;
   readonly blocks: number;
   readonly ttl: string | null;
 }
 
 export function createPrefixCache(): PrefixCache {
-  const entries = new LruMap<string, PrefixEntry>(MOST_ENTRIES);
+  const entries = new LruMap<string, PrefixEntry>(MAX_ENTRIES);
   const put = (entry: PrefixEntry): PrefixEntry => {
     entries.set(entry.key, entry);
     return entry;
@@ -58,13 +58,13 @@ export function createPrefixCache(): PrefixCache {
   return {
     restore: put,
     bill(prompt, { atMs, scale, minTokens }) {
-      const positions = positionsOf(prompt);
+      const positions = listPositions(prompt);
       const live = (at: number): PrefixEntry | undefined => {
         const entry = entries.peek(positions[at]?.key ?? '');
         return entry !== undefined && entry.expiresAtMs > atMs ? entry : undefined;
       };
       const breakpoints = positions.flatMap(({ ttl }, at) => (ttl === null ? [] : [at]));
-      const read = longestRead(positions, breakpoints, (at) => live(at) !== undefined);
+      const read = findLongestRead(positions, breakpoints, (at) => live(at) !== undefined);
       const tokensAt = (at: number): number => scale * (positions[at]?.tokens ?? 0);
       const touched: PrefixEntry[] = [];
       const written = { '5m': 0, '1h': 0 };
@@ -86,7 +86,7 @@ export function createPrefixCache(): PrefixCache {
   };
 }
 
-function positionsOf({ seed, settings, head, messages, autoTtl }: Prompt): Position[] {
+function listPositions({ seed, settings, head, messages, autoTtl }: Prompt): Position[] {
   const positions: Position[] = [];
   const hasImage = messages.some((message) => message.hasImage);
   let key = seed;
@@ -103,8 +103,8 @@ function positionsOf({ seed, settings, head, messages, autoTtl }: Prompt): Posit
   return positions;
 }
 
-/** Index of the longest prefix held; -1 where none is. */
-function longestRead(
+/** Index of the longest cached prefix; -1 without one. */
+function findLongestRead(
   positions: readonly Position[],
   breakpoints: readonly number[],
   isLive: (at: number) => boolean,

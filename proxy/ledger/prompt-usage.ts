@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/lru.ts';
 import { type ConversationView, type MessageInfo, parseSlice } from '../wire/conversation.ts';
 import type { Slice } from '../wire/json-scanner.ts';
-import { estimateBlocks, estimateMessage, type TokenEstimate, ttlOf } from './estimate-tokens.ts';
+import { estimateBlocks, estimateMessage, readTtl, type TokenEstimate } from './estimate-tokens.ts';
 
 /** A prompt as the prompt cache sees it: tools, system and messages, in this order. */
 export interface Prompt {
@@ -76,7 +76,7 @@ export function createPromptEstimator(): PromptEstimator {
         settings: [field('thinking'), field('tool_choice'), view.effort].join('\n'),
         head: estimateHeads(view),
         messages: view.infos.map((_, index) => estimateAt(view, index)),
-        autoTtl: auto === '' ? null : ttlOf({ cache_control: JSON.parse(auto) as unknown }),
+        autoTtl: auto === '' ? null : readTtl({ cache_control: JSON.parse(auto) as unknown }),
       };
     },
     sent(received, { systemBlock: block, messages: sent }) {

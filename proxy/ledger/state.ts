@@ -10,10 +10,10 @@ import {
 import { LOSS_LIMIT, type LossRule, NEW_BALANCE, updateBalance } from './loss-detector.ts';
 import type { PrefixEntry } from './prefix-cache.ts';
 
-const MOST_DAYS = 400;
-const MOST_CONVERSATIONS = 2_000;
+const MAX_DAYS = 400;
+const MAX_CONVERSATIONS = 2_000;
 
-/** All that the records come to. Records applied in order give the same book again, in full or summed up. */
+/** The sums of all records. Applying records or their summary in order gives the same state. */
 export class LedgerState {
   readonly #days = new Map<string, Totals>();
   readonly #conversations = new Map<string, Conversation>();
@@ -24,7 +24,7 @@ export class LedgerState {
     this.#rule = rule;
   }
 
-  /** @returns the conversation that this record ended trimming for */
+  /** @returns the conversation for which this record turned trimming off */
   apply(record: LedgerRecord): Conversation | null {
     switch (record.kind) {
       case 'request':
@@ -52,24 +52,24 @@ export class LedgerState {
     return this.#conversations.get(id) ?? null;
   }
 
-  /** Something of ours was sent in this conversation, or in the one it was forked from. */
+  /** Whether a rewritten request was sent in this conversation or in the one it was forked from. */
   wasRewritten(id: string, root: string): boolean {
     return this.#conversations.get(id)?.rewritten === true || (root !== '' && this.#roots.has(root));
   }
 
-  /** Conversations whose trimming has ended, the newest first. */
+  /** Conversations with trimming off, newest first. */
   off(): readonly Conversation[] {
     return [...this.#conversations.values()].filter((one) => one.off !== null).reverse();
   }
 
-  /** Sums over the days from `sinceMs` on. */
+  /** Sums of the days since `sinceMs`. */
   since(sinceMs: number): Totals {
-    const first = dayOf(sinceMs);
+    const first = formatDay(sinceMs);
     const days = [...this.#days].filter(([day]) => day >= first);
     return days.reduce((sum, [, totals]) => addTotals(sum, totals), EMPTY_TOTALS);
   }
 
-  /** The shortest form of it all; `live` is what upstream still holds. */
+  /** Records that replace all others; `live` are the unexpired prefixes. */
   summary(live: readonly PrefixEntry[]): LedgerRecord[] {
     return [
       ...[...this.#days].map(([day, totals]) => ({ kind: 'day', day, totals }) as const),
@@ -104,7 +104,7 @@ export class LedgerState {
     const tokenUsd = costUsd(model, { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }, 0);
     const balance = updateBalance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
     const ends = known.off === null && balance.streak >= LOSS_LIMIT;
-    const off = ends ? { atMs: record.atMs, because: because(balance) } : known.off;
+    const off = ends ? { atMs: record.atMs, because: describeLoss(balance) } : known.off;
     const rewritten = known.rewritten || record.rewritten;
     const next = { ...known, root: record.root || known.root, rewritten, balance, off };
     this.#keep(next);
@@ -112,9 +112,9 @@ export class LedgerState {
   }
 
   #add(atMs: number, id: string, amount: Partial<Totals>): void {
-    const day = dayOf(atMs);
+    const day = formatDay(atMs);
     this.#days.set(day, addTotals(this.#days.get(day) ?? EMPTY_TOTALS, amount));
-    if (this.#days.size > MOST_DAYS) this.#days.delete([...this.#days.keys()].sort()[0] as string);
+    if (this.#days.size > MAX_DAYS) this.#days.delete([...this.#days.keys()].sort()[0] as string);
     if (id === '') return;
     const known = this.#conversations.get(id) ?? newConversation(id);
     const lastAtMs = Math.max(known.lastAtMs, atMs);
@@ -125,33 +125,33 @@ export class LedgerState {
     this.#conversations.delete(conversation.id);
     this.#conversations.set(conversation.id, conversation);
     if (conversation.rewritten && conversation.root !== '') this.#root(conversation.root);
-    if (this.#conversations.size <= MOST_CONVERSATIONS) return;
+    if (this.#conversations.size <= MAX_CONVERSATIONS) return;
     const [oldest] = this.#conversations.values();
     if (oldest === undefined) return;
     this.#conversations.delete(oldest.id);
     this.#roots.delete(oldest.root);
   }
 
-  /** A conversation has another one after each of its compactions by the client. */
+  /** A conversation gets a new root with each compaction by Claude Code. */
   #root(root: string): void {
     this.#roots.delete(root);
     this.#roots.add(root);
     const [oldest] = this.#roots;
-    if (this.#roots.size > 2 * MOST_CONVERSATIONS && oldest !== undefined) this.#roots.delete(oldest);
+    if (this.#roots.size > 2 * MAX_CONVERSATIONS && oldest !== undefined) this.#roots.delete(oldest);
   }
 }
 
 function newConversation(id: string): Conversation {
-  const never = { lastAtMs: 0, root: '', rewritten: false, off: null };
-  return { id, ...never, totals: EMPTY_TOTALS, balance: NEW_BALANCE };
+  const initial = { lastAtMs: 0, root: '', rewritten: false, off: null };
+  return { id, ...initial, totals: EMPTY_TOTALS, balance: NEW_BALANCE };
 }
 
-function because({ savedUsd, untouchedUsd }: Conversation['balance']): string {
+function describeLoss({ savedUsd, untouchedUsd }: Conversation['balance']): string {
   const percent = ((100 * -savedUsd) / untouchedUsd).toFixed(1);
   return `${LOSS_LIMIT} requests in a row ended with a net loss: $${(-savedUsd).toFixed(4)} (${percent} %) more than untouched`;
 }
 
 /** `YYYY-MM-DD`, UTC. */
-function dayOf(atMs: number): string {
+function formatDay(atMs: number): string {
   return new Date(atMs).toISOString().slice(0, 10);
 }

@@ -3,22 +3,20 @@ import { z } from 'zod';
 import type { LedgerRecord } from './entry.ts';
 import { openJsonlFile } from './jsonl-file.ts';
 
-/** Keeps the ledger over restarts. */
+/** Persists the ledger. */
 export interface LedgerStore {
-  /** Every record kept, in order; what cannot be read is left out. */
+  /** All readable records, in order. */
   load(): Promise<readonly LedgerRecord[]>;
-  /** Records keep the order of the calls. */
   append(record: LedgerRecord): Promise<void>;
-  /** Puts `records` in the place of all that is kept. */
   replace(records: readonly LedgerRecord[]): Promise<void>;
-  /** Resolves once all is written. */
+  /** Resolves once everything is written. */
   close(): Promise<void>;
 }
 
 /**
- * One line of JSON for each record. Not synced: a power cut may cost the last requests' figures, never a request.
+ * One JSON line per record. Not synced: a power cut may lose the newest figures, never a request.
  *
- * @param report  told once what of the file could not be read
+ * @param report  called once when records could not be read
  */
 export function openLedgerFile(file: string, report: (message: string) => void): LedgerStore {
   const lines = openJsonlFile(file);
@@ -27,12 +25,12 @@ export function openLedgerFile(file: string, report: (message: string) => void):
       try {
         const found = (await readFile(file, 'utf8')).split('\n').filter((line) => line !== '');
         const records = found.flatMap(parseLine);
-        // A crash tears the last line at most.
+        // A crash can tear only the last line.
         if (records.length < found.length - 1) report(`${found.length - records.length} lines could not be read`);
         return records;
       } catch (error) {
         const code = (error as NodeJS.ErrnoException).code ?? 'unknown';
-        if (code !== 'ENOENT') report(`cannot be read (${code}); counting starts anew`);
+        if (code !== 'ENOENT') report(`cannot be read (${code}); counting starts from zero`);
         return [];
       }
     },
@@ -42,7 +40,7 @@ export function openLedgerFile(file: string, report: (message: string) => void):
   };
 }
 
-/** Keeps nothing beyond the process. */
+/** Persists nothing. */
 export function createMemoryLedger(records: LedgerRecord[] = []): LedgerStore {
   return {
     load: async () => [...records],
@@ -60,7 +58,7 @@ const Totals = z.record(text, amount);
 const Investments = z.array(z.object({ usd: amount, horizon: amount, left: amount }));
 const Balance = z.object({ untouchedUsd: amount, savedUsd: amount, investments: Investments, streak: amount });
 const about = { atMs: amount, conversation: text };
-const Sound = z.discriminatedUnion('kind', [
+const RecordSchema = z.discriminatedUnion('kind', [
   z.object({
     kind: z.literal('request'),
     ...about,
@@ -95,9 +93,9 @@ const Sound = z.discriminatedUnion('kind', [
 
 function parseLine(line: string): LedgerRecord[] {
   try {
-    const record = Sound.safeParse(JSON.parse(line));
+    const record = RecordSchema.safeParse(JSON.parse(line));
     return record.success ? [record.data as unknown as LedgerRecord] : [];
   } catch {
-    return []; // torn, or damaged by somebody
+    return []; // a torn or damaged line
   }
 }
