@@ -14,7 +14,7 @@ const MARK = /\[REDACTED:/g;
 const markKey = Buffer.alloc(32, 7);
 const failed = (rule: string, error: unknown): void => console.error(`${rule} broke`, error);
 const scanner = createSecretlint(failed);
-const both = createRedactor({ markKey, scanner });
+const both = createRedactor({ markKey, onRuleError: failed });
 const own = createRedactor({ markKey });
 
 const ways: Readonly<Record<string, (text: string) => Promise<string>>> = {

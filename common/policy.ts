@@ -13,7 +13,7 @@ export interface PolicyRule {
 }
 
 /** What applies to a request. A plan in force is replayed in any mode: upstream would refuse anything else. */
-export interface Consent {
+export interface EffectivePolicy {
   /** Its turn may be captured. */
   readonly captures: boolean;
   /** The plan may be extended: text trimmed or added. */
@@ -21,7 +21,7 @@ export interface Consent {
   readonly scope: Scope;
 }
 
-export function effectivePolicy(rules: readonly PolicyRule[]): Consent {
+export function effectivePolicy(rules: readonly PolicyRule[]): EffectivePolicy {
   const mode = leastOf(
     MODES.toReversed(),
     rules.map((rule) => rule.mode),
@@ -33,7 +33,7 @@ export function effectivePolicy(rules: readonly PolicyRule[]): Consent {
   return { captures: mode === 'on', adds: mode !== 'off', scope };
 }
 
-export function modeOf({ captures, adds }: Pick<Consent, 'captures' | 'adds'>): Mode {
+export function modeOf({ captures, adds }: Pick<EffectivePolicy, 'captures' | 'adds'>): Mode {
   if (captures) return 'on';
   return adds ? 'private' : 'off';
 }

@@ -6,7 +6,7 @@ import { bundleFile, leafSource, userCaFile } from '../certs/index.ts';
 import { systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
 import { loadConfig } from '../common/config.ts';
-import { ensureDir } from '../common/files.ts';
+import { ensureDir, readOrCreateSecret } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
 import {
@@ -23,7 +23,7 @@ import { createRoute } from '../proxy/guard/index.ts';
 import { createProxy } from '../proxy/index.ts';
 import { type CostLedger, openCostLedger, openReceipts } from '../proxy/ledger/index.ts';
 import { createRewriter, type RewriterConfig } from '../proxy/rewrite/index.ts';
-import { createRedactor, createSecretlint, markKey, type Redactor } from '../redact/index.ts';
+import { createRedactor, type Redactor } from '../redact/index.ts';
 import { conversationCosts, costsOf } from './api/costs.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
@@ -89,7 +89,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   const rewriter = await createRewriter({
     memory: { ...memory.capture, ...memory.recall },
     plans: stores.plans,
-    consent: policy,
+    policy: policy,
     ledger,
     receipts,
     config: rewriterConfig(config),
@@ -140,9 +140,16 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
   };
 }
 
+/** The install's key for redaction marks, created on first use. */
+async function readMarkKey({ markKeyFile }: HomePaths): Promise<Buffer> {
+  return Buffer.from(await readOrCreateSecret(markKeyFile, () => randomBytes(32).toString('hex')), 'hex');
+}
+
 async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log: Log; readonly redactor: Redactor }> {
-  const scanner = createSecretlint((rule, error) => log.warn('a rule for secrets failed', { rule, error }));
-  const redactor = createRedactor({ markKey: await markKey(paths), scanner });
+  const redactor = createRedactor({
+    markKey: await readMarkKey(paths),
+    onRuleError: (rule, error) => log.warn('a rule for secrets failed', { rule, error }),
+  });
   const log = createLog({
     level: config.logLevel,
     process: 'engine',

@@ -1,4 +1,4 @@
-import type { Consent } from '../common/policy.ts';
+import type { EffectivePolicy } from '../common/policy.ts';
 import type { CapturedTurn, Origin } from '../common/turn.ts';
 
 /** A complete `POST /v1/messages` or `/v1/messages/count_tokens` from Claude Code. */
@@ -84,8 +84,8 @@ export interface MemoryLine {
 }
 
 /** The user's policy for a working directory. Must not throw. */
-export interface ConsentSource {
-  of(projectDir: string | null): Pick<Consent, 'captures' | 'adds'>;
+export interface PolicySource {
+  of(projectDir: string | null): Pick<EffectivePolicy, 'captures' | 'adds'>;
   /** Never captures the turn with this key. */
   withhold(key: string): void;
 }

@@ -7,14 +7,14 @@ const QUOTE = String.raw`\\?["']?`;
 const PASSWORD =
   '(?:[Pp]assw(?:or)?d|[Pp]assphrase|[Pp]asswort|[Kk]ennwort|[Ww]achtwoord|[Mm]ot de passe|[Cc]ontraseña|[Ss]enha)';
 const KEY = '(?:(?:[Aa][Pp][Ii]|[Aa]ccess|[Ss]ecret)[ -]?[Kk]ey|[Tt]oken|[Aa][Pp][Ii]-[Ss]chlüssel)';
-/** The password *for the staging database* is … */
+/** As in: the password *for the staging database* is … */
 const WHOSE = String.raw`(?: (?:for|of|to|on|für|von|zu[mr]?|de[rsl]?|du|para|pour|voor|van)(?: [\wÀ-ÿ.@/-]{1,30}){1,6})?`;
 const IS = ` (?:is|ist|lautet|est|es)(?<=(?:${PASSWORD}${WHOSE}|${KEY}) (?:is|ist|lautet|est|es))`;
 const CJK_IS = '(?:密码|密碼|口令)(?:是|为|為)|パスワードは|(?:비밀번호|암호)[는은]';
 
 /**
- * The value is the last group, and ends the match. Runs before it are bounded, so that each rule is linear; each begins
- * with plain characters, so that text without them costs next to nothing.
+ * The value is the last group and ends the match. Bounded quantifiers keep each rule linear; literal first characters
+ * make text without them cheap.
  */
 const RULES: readonly RegExp[] = [
   // deploy --api-key …, login --password …
@@ -32,7 +32,7 @@ const RULES: readonly RegExp[] = [
   new RegExp(String.raw`_auth\s{0,4}=\s{0,4}${QUOTE}([\w+/=-]{12,})`, 'g'),
 ];
 
-/** Values that commands, their files and sentences name as secret without a sign between. */
+/** Secrets in command lines, their files, and sentences, without an assignment sign. */
 export function findCommandSecrets(text: string): Span[] {
   return RULES.flatMap((rule) => {
     if (text.search(rule) < 0) return [];

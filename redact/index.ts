@@ -1,28 +1,25 @@
-import { createHmac, randomBytes } from 'node:crypto';
-import { readOrCreateSecret } from '../common/files.ts';
-import type { HomePaths } from '../common/paths.ts';
+import { createHmac } from 'node:crypto';
 import { isJson, literalValues } from './json.ts';
 import { type Marker, type RedactPass, redactLiterals, redactText } from './redact-text.ts';
+import { createSecretlint } from './secretlint.ts';
 import type { SecretScanner } from './span.ts';
 import { runInSlices, runSync } from './time-slice.ts';
 
-export { findPrivateTexts as privateTexts } from './scanners.ts';
-export { createSecretlint } from './secretlint.ts';
-export type { SecretScanner } from './span.ts';
+export { findPrivateTexts } from './scanners.ts';
 
 /**
- * Takes secrets out of text before it is written, embedded or shown to a model. Best effort, linear time,
- * idempotent. A secret becomes `[REDACTED:type:hmac8]`, the same one always the same mark.
+ * Removes secrets from text before it is written, embedded or shown to a model. Best effort, linear time, idempotent.
+ * A secret becomes `[REDACTED:type:hmac8]`; equal secrets get equal marks.
  */
 export interface Redactor {
-  /** The very same string when nothing was found. For short texts: one go, our own rules alone. */
+  /** For short texts: synchronous, our own rules only. Returns the same string when nothing is found. */
   text(text: string): string;
   /**
-   * Redacts inside the string literals; every other character, number and escape stays as it was. A private
-   * tag left open goes on through the later `text` and `content` members. What is not JSON is treated as text.
+   * Redacts inside string literals; all other characters stay. An open private tag continues through later `text` and
+   * `content` members. Input that is not JSON is treated as text.
    */
   json(jsonText: string): Redacted;
-  /** The same with every rule there is, for texts of any length. */
+  /** All rules, for texts of any length. */
   readonly full: {
     text(text: string): Promise<string>;
     json(jsonText: string): Promise<Redacted>;
@@ -36,19 +33,23 @@ interface Redacted {
 
 export interface RedactorOptions {
   readonly markKey: Buffer;
-  /** Asked beside our own rules in `full`. */
-  readonly scanner?: SecretScanner;
+  /** Applies secretlint's rules in `full`, and receives the errors of rules that fail on a text. */
+  readonly onRuleError?: (rule: string, error: unknown) => void;
 }
 
-export function createRedactor({ markKey, scanner = async () => [] }: RedactorOptions): Redactor {
+// A mark is a word boundary, so a pass can expose a secret that was joined to the one before.
+const MAX_PASSES = 8;
+
+export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redactor {
+  const scanner: SecretScanner = onRuleError === undefined ? async () => [] : createSecretlint(onRuleError);
   const mark: Marker = (type, secret) => {
     const digest = createHmac('sha256', markKey).update(secret, 'utf8').digest('hex');
     return `[REDACTED:${type}:${digest.slice(0, 8)}]`;
   };
 
-  function atOnce(input: string, pass: RedactPass): string {
+  function redactSync(input: string, pass: RedactPass): string {
     let output = input;
-    for (let i = 0; i < MOST_PASSES; i += 1) {
+    for (let i = 0; i < MAX_PASSES; i += 1) {
       const next = runSync(pass(output, [], mark));
       if (next === output) break;
       output = next;
@@ -56,9 +57,9 @@ export function createRedactor({ markKey, scanner = async () => [] }: RedactorOp
     return output;
   }
 
-  async function fully(input: string, pass: RedactPass, scanned: (text: string) => string): Promise<string> {
+  async function redactFully(input: string, pass: RedactPass, scanned: (text: string) => string): Promise<string> {
     let output = input;
-    for (let i = 0; i < MOST_PASSES; i += 1) {
+    for (let i = 0; i < MAX_PASSES; i += 1) {
       const next = await runInSlices(pass(output, await scanner(scanned(output)), mark));
       if (next === output) break;
       output = next;
@@ -66,27 +67,18 @@ export function createRedactor({ markKey, scanner = async () => [] }: RedactorOp
     return output;
   }
 
-  const said = (output: string, input: string): Redacted => ({ text: output, redacted: output !== input });
+  const toRedacted = (output: string, input: string): Redacted => ({ text: output, redacted: output !== input });
   const full: Redactor['full'] = {
-    text: (input) => fully(input, redactText, (text) => text),
+    text: (input) => redactFully(input, redactText, (text) => text),
     json: async (input) =>
-      said(isJson(input) ? await fully(input, redactLiterals, literalValues) : await full.text(input), input),
+      toRedacted(
+        isJson(input) ? await redactFully(input, redactLiterals, literalValues) : await full.text(input),
+        input,
+      ),
   };
   return {
-    text: (input) => atOnce(input, redactText),
-    json: (input) => said(atOnce(input, isJson(input) ? redactLiterals : redactText), input),
+    text: (input) => redactSync(input, redactText),
+    json: (input) => toRedacted(redactSync(input, isJson(input) ? redactLiterals : redactText), input),
     full,
   };
 }
-
-/**
- * The install's key for the marks; made on first use.
- *
- * @throws CometError `unsafe_file` when the file is not ours alone
- */
-export async function markKey(paths: HomePaths): Promise<Buffer> {
-  return Buffer.from(await readOrCreateSecret(paths.markKeyFile, () => randomBytes(32).toString('hex')), 'hex');
-}
-
-// A mark is an edge of its own: it can set free what was glued to the secret before it.
-const MOST_PASSES = 8;

@@ -3,7 +3,7 @@ export interface Literal {
   readonly start: number;
   readonly end: number;
   readonly value: string;
-  /** A member's name, or a value. */
+  /** The literal is the name of a member. */
   readonly isKey: boolean;
 }
 
@@ -19,7 +19,7 @@ export function* stringLiterals(json: string): Generator<Literal> {
   }
 }
 
-/** The values of all string literals, a line break after each but the last. */
+/** The values of all string literals, joined by line breaks. */
 export function literalValues(json: string): string {
   return Array.from(stringLiterals(json), ({ value }) => value).join('\n');
 }
@@ -33,7 +33,7 @@ export function isJson(text: string): boolean {
   }
 }
 
-/** Where the character at each of the ascending `indices` of a literal's value stands in its escaped form. */
+/** Maps ascending indices in a literal's value to offsets in its escaped form. */
 export function escapedOffsets(raw: string, indices: readonly number[]): number[] {
   const found: number[] = [];
   let at = 0;

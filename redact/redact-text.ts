@@ -1,15 +1,14 @@
-import { findAssignments, isSecretMember } from './assignments.ts';
+import { findAssignments, findSettings, isSecretMember } from './assignments.ts';
 import { findCommandSecrets } from './commands.ts';
 import { escapedOffsets, stringLiterals } from './json.ts';
 import { findJwts, findPrivate, findPrivateKeys, findUrlPasswords } from './scanners.ts';
-import { findSettings } from './settings.ts';
 import { containsSpan, mergeSpans, type Span } from './span.ts';
 import { findTokens } from './tokens.ts';
 
-/** What stands in place of a secret. */
+/** Creates the replacement of a secret. */
 export type Marker = (type: string, secret: string) => string;
 
-/** One reading of a text, in pieces; `others` are spans that somebody else found in it. */
+/** One pass over a text, yielding between steps. `others` are spans found by another scanner. */
 export type RedactPass = (text: string, others: readonly Span[], mark: Marker) => Generator<void, string>;
 
 export function* redactText(text: string, others: readonly Span[], mark: Marker): Generator<void, string> {
@@ -20,7 +19,7 @@ export function* redactText(text: string, others: readonly Span[], mark: Marker)
   );
 }
 
-/** The same inside the string literals of JSON; `others` are of their values, joined by a character each. */
+/** Redacts inside the string literals of JSON. `others` are spans in the values joined by one character each. */
 export function* redactLiterals(json: string, others: readonly Span[], mark: Marker): Generator<void, string> {
   const replacements: Replacement[] = [];
   let depth = 0;
@@ -28,19 +27,19 @@ export function* redactLiterals(json: string, others: readonly Span[], mark: Mar
   let at = 0;
   let next = 0;
   for (const { start, end, value, isKey } of stringLiterals(json)) {
-    const foreign: Span[] = [];
+    const ownOthers: Span[] = [];
     while (next < others.length && (others[next] as Span).start < at + value.length) {
       const span = others[next] as Span;
       const own = { ...span, start: Math.max(0, span.start - at), end: Math.min(value.length, span.end - at) };
-      if (own.start < own.end) foreign.push(own);
+      if (own.start < own.end) ownOthers.push(own);
       if (span.end > at + value.length) break;
       next += 1;
     }
     at += value.length + 1;
     const member = !isKey && key !== null && /^"\s*:\s*"$/.test(json.slice(key.end, start)) ? key.name : '';
-    const carries = member === 'text' || member === 'content';
-    const found = yield* findSecrets(value, carries ? depth : 0, foreign);
-    if (carries) depth = found.depth;
+    const opensPrivate = member === 'text' || member === 'content';
+    const found = yield* findSecrets(value, opensPrivate ? depth : 0, ownOthers);
+    if (opensPrivate) depth = found.depth;
     const whole = isSecretMember(member, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
     const spans = mergeSpans([...found.spans, ...whole]);
     const offsets = escapedOffsets(
@@ -77,7 +76,7 @@ function* findSecrets(
     yield;
     own = own.concat(find(text));
   }
-  // Others name a whole URL or line where ours name the secret in it.
+  // Other scanners mark a whole URL or line in which our rules find the secret itself.
   const merged = mergeSpans(own);
   return { spans: mergeSpans(own.concat(others.filter((other) => !containsSpan(other, merged)))), depth: fenced.depth };
 }

@@ -5,10 +5,10 @@ const PEM_BEGIN = '-----BEGIN ';
 const PEM_HEADER = /-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/y;
 const PEM_FOOTER = /-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----/g;
 const PEM_LINE = /[A-Za-z0-9+/]{40}/g;
-// Line breaks, also written out, line numbers and quote marks; then letters of the key, or nothing more.
+// Line breaks (also escaped), line numbers and quote marks, followed by letters of the key or the end.
 const PEM_OPENING = /^(?:\\[nrt]|[\s>|+:→0-9])*(?:Proc-Type|[A-Za-z0-9+/=]{16}|[A-Za-z0-9+/=]{0,15}$)/;
 
-/** Private keys as PEM, also with `\n` written out; one without an end reaches to the end of the text. */
+/** PEM private keys, also with escaped line breaks. A key without an end extends to the end of the text. */
 export function findPrivateKeys(text: string): Span[] {
   const spans: Span[] = [];
   const footerAfter = nextMatch(text, PEM_FOOTER);
@@ -26,7 +26,7 @@ export function findPrivateKeys(text: string): Span[] {
   function endOfKey(from: number): number | null {
     const footer = footerAfter(from);
     if (footer === null) return PEM_OPENING.test(text.slice(from, from + 256)) ? text.length : null;
-    // A header that code merely names is followed by its closing quote, and no line of a key comes after it.
+    // In code that only names the header, a closing quote follows and no line of a key.
     const isNamed =
       /["'`)]/.test(text.charAt(from)) && (lineAfter(from)?.start ?? Number.POSITIVE_INFINITY) > footer.start;
     return isNamed ? null : footer.end;
@@ -35,7 +35,7 @@ export function findPrivateKeys(text: string): Span[] {
 
 type Range = { readonly start: number; readonly end: number };
 
-// Asked with ascending positions, it looks at each character once.
+// With ascending positions, it scans each character once.
 function nextMatch(text: string, pattern: RegExp): (from: number) => Range | null {
   let found: Range | null = { start: -1, end: 0 };
   return (from) => {
@@ -48,7 +48,7 @@ function nextMatch(text: string, pattern: RegExp): (from: number) => Range | nul
   };
 }
 
-/** `header.payload.signature`; both of the first two begin as `{"` does in base64. */
+/** `header.payload.signature`; the first two start with `{"` in base64. */
 export function findJwts(text: string): Span[] {
   const spans: Span[] = [];
   for (let dot = text.indexOf('.eyJ'); dot !== -1; dot = text.indexOf('.eyJ', dot + 1)) {
@@ -76,8 +76,8 @@ function isBase64Url(code: number): boolean {
 
 const URL_END = /[\s"'`<>\\]|:\/\//g;
 
-/** What is shorter is an example in a manual. */
-const LEAST_PASSWORD = 4;
+/** Shorter ones are examples in manuals. */
+const MIN_PASSWORD_LENGTH = 4;
 
 /** The password in a URL, between the first colon and the host. */
 export function findUrlPasswords(text: string): Span[] {
@@ -87,7 +87,7 @@ export function findUrlPasswords(text: string): Span[] {
     URL_END.lastIndex = at + 3;
     const run = text.slice(at + 3, URL_END.exec(text)?.index ?? text.length);
     const password = passwordIn(run);
-    if (password === null || password.text.length < LEAST_PASSWORD || isPlaceholder(password.text)) continue;
+    if (password === null || password.text.length < MIN_PASSWORD_LENGTH || isPlaceholder(password.text)) continue;
     const start = at + 3 + password.at;
     spans.push({ start, end: start + password.text.length, type: 'password' });
   }
@@ -98,7 +98,7 @@ function passwordIn(run: string): { readonly at: number; readonly text: string }
   const colon = run.indexOf(':');
   if (colon === -1 || run.slice(0, colon).endsWith('[REDACTED')) return null;
   const authority = run.slice(0, run.search(/[/?#]|$/));
-  // A password may hold a raw / ? or #, but then what stands before it is no port.
+  // A password may contain a raw / ? or #, but then no port precedes it.
   const isHostAndPort = /^[^/?#]*:\d*$/.test(authority);
   const sign = authority.includes('@') || isHostAndPort ? authority.lastIndexOf('@') : run.lastIndexOf('@');
   return sign > colon + 1 && colon < authority.length ? { at: colon + 1, text: run.slice(colon + 1, sign) } : null;
@@ -107,9 +107,9 @@ function passwordIn(run: string): { readonly at: number; readonly text: string }
 const PRIVATE_TAG = /<\s{0,8}(\/?)\s{0,8}private(?=[\s/>])[^<>]{0,200}>/gi;
 
 /**
- * What the user fenced with private tags, tags included; nested tags count, a missing end means the end of the text.
+ * Text in private tags, with the tags. Tags nest; without an end tag the span extends to the end of the text.
  *
- * @param depth  tags still open from the text before this one
+ * @param depth  tags still open from the previous text
  */
 export function findPrivate(text: string, depth: number): { readonly spans: Span[]; readonly depth: number } {
   const spans: Span[] = [];
@@ -126,7 +126,7 @@ export function findPrivate(text: string, depth: number): { readonly spans: Span
   return { spans, depth: open };
 }
 
-/** What stands between private tags, without them. */
+/** The texts in private tags, without the tags. */
 export function findPrivateTexts(text: string): string[] {
   return findPrivate(text, 0).spans.map(({ start, end }) => text.slice(start, end).replace(PRIVATE_TAG, '\n'));
 }

@@ -3,13 +3,13 @@ import { createMutex } from '../common/async.ts';
 import { findUrlPasswords } from './scanners.ts';
 import { mergeSpans, type SecretScanner, type Span } from './span.ts';
 
-/** Read at one go; bounds what a text made for it can cost a rule that is not linear. */
+/** Characters per scan; bounds the cost of hostile text for rules that are not linear. */
 const WINDOW = 64 * 1024;
-/** No secret is longer, but for private keys, which our own rules find. */
+/** Longer than any secret except private keys, which our own rules find. */
 const OVERLAP = 2 * 1024;
 
-/** Directives in the text ("secretlint-disable") would let a text switch the rules off. */
-const NOT_WANTED = '@secretlint/secretlint-rule-filter-comments';
+/** Would let a text disable the rules by a directive ("secretlint-disable"). */
+const EXCLUDED_RULE = '@secretlint/secretlint-rule-filter-comments';
 
 type Meta = { readonly id: string };
 type Found = { readonly range: readonly [number, number] };
@@ -29,21 +29,21 @@ interface Check {
 }
 
 /**
- * secretlint's recommended rules. They run without secretlint's core, which keeps a record of each run for ever and
- * obeys directives in the text.
+ * secretlint's recommended rules, without its core, which keeps a record of each run forever and obeys directives in the
+ * text.
  *
- * @param failed  hears of a rule that broke on a text; the others go on
+ * @param onRuleError  called when a rule fails on a text; the other rules continue
  */
-export function createSecretlint(failed: (rule: string, error: unknown) => void): SecretScanner {
+export function createSecretlint(onRuleError: (rule: string, error: unknown) => void): SecretScanner {
   const spans: Span[] = [];
   let from = 0;
   let checks: Promise<readonly Check[]> | null = null;
 
-  /** A megabyte of rules: read when the first text comes. */
+  /** Loads a megabyte of rules, on first use. */
   async function load(): Promise<readonly Check[]> {
-    return (await recommended()).map((rule) => {
+    return (await loadRules()).map((rule) => {
       const { meta } = rule;
-      const type = typeOf(meta.id);
+      const type = toSecretType(meta.id);
       const report = ({ range: [start, end] }: Found): void => {
         spans.push({ start: from + start, end: from + end, type });
       };
@@ -58,7 +58,7 @@ export function createSecretlint(failed: (rule: string, error: unknown) => void)
       try {
         await check.file?.(source);
       } catch (error) {
-        failed(id, error);
+        onRuleError(id, error);
       }
     }
   }
@@ -70,30 +70,30 @@ export function createSecretlint(failed: (rule: string, error: unknown) => void)
       if (from + WINDOW >= text.length) break;
       await nextTick();
     }
-    return mergeSpans(spans.flatMap((span) => withinUrl(text, span)));
+    return mergeSpans(spans.flatMap((span) => narrowToPassword(text, span)));
   }
 
   const lock = createMutex();
   return (text) => lock(() => scan(text));
 }
 
-async function recommended(): Promise<Rule[]> {
+async function loadRules(): Promise<Rule[]> {
   const { creator } = await import('@secretlint/secretlint-rule-preset-recommend');
   const rules: Rule[] = [];
   creator.create({ registerRule: (rule: unknown) => void rules.push(rule as Rule), sharedOptions: {} } as never, {});
-  return rules.filter(({ meta }) => meta.id !== NOT_WANTED);
+  return rules.filter(({ meta }) => meta.id !== EXCLUDED_RULE);
 }
 
-/** Rules word a message for what they found; nobody reads it. */
+/** Rules require a translator for messages, which are not used. */
 const createTranslator = () => (messageId: string) => ({ message: '', messageId });
 
-function typeOf(ruleId: string): string {
+function toSecretType(ruleId: string): string {
   const name = ruleId.split('secretlint-rule-')[1] ?? '';
   return name.replace(/[^a-z-]/g, '') || 'secret';
 }
 
-/** Of a URL only the password is a secret, and none where a variable stands for it. */
-function withinUrl(text: string, span: Span): readonly Span[] {
+/** In a URL, only the password is a secret, unless it is a variable. */
+function narrowToPassword(text: string, span: Span): readonly Span[] {
   const found = text.slice(span.start, span.end);
   if (!/^[\w+.-]+:\/\//.test(found)) return [span];
   return findUrlPasswords(found).map(({ start, end }) => ({

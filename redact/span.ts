@@ -2,11 +2,11 @@
 export interface Span {
   readonly start: number;
   readonly end: number;
-  /** What it is, as it stands in the mark; lower case and dashes. */
+  /** The type shown in the mark: lower case and dashes. */
   readonly type: string;
 }
 
-/** Joins spans that overlap; the type is that of the one listed first. Ascending, disjoint. */
+/** Merges overlapping spans; the type of the first listed one wins. The result is ascending and disjoint. */
 export function mergeSpans(spans: readonly Span[]): Span[] {
   const sorted = spans.map((span, rank) => ({ ...span, rank })).sort((a, b) => a.start - b.start);
   const merged: (Span & { readonly rank: number })[] = [];
@@ -22,7 +22,7 @@ export function mergeSpans(spans: readonly Span[]): Span[] {
   return merged;
 }
 
-/** Whether one of the ascending, disjoint `parts` lies within the span. */
+/** Whether the span contains one of the ascending, disjoint `parts`. */
 export function containsSpan(span: Span, parts: readonly Span[]): boolean {
   let low = 0;
   let high = parts.length;
@@ -35,5 +35,5 @@ export function containsSpan(span: Span, parts: readonly Span[]): boolean {
   return first !== undefined && first.end <= span.end;
 }
 
-/** Another library's rules for secrets; runs in slices of the event loop. */
+/** Rules of another library; yields to the event loop. */
 export type SecretScanner = (text: string) => Promise<readonly Span[]>;

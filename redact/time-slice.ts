@@ -3,7 +3,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 
 const SLICE_MS = 4;
 
-/** Work in pieces, done in one go. */
+/** Runs a generator to its end. */
 export function runSync<T>(work: Generator<void, T>): T {
   for (;;) {
     const step = work.next();
@@ -11,7 +11,7 @@ export function runSync<T>(work: Generator<void, T>): T {
   }
 }
 
-/** Work in pieces; everybody else has the thread between them. */
+/** Runs a generator in time slices, yielding to the event loop between them. */
 export async function runInSlices<T>(work: Generator<void, T>): Promise<T> {
   for (let since = performance.now(); ; ) {
     const step = work.next();

@@ -3,16 +3,15 @@ import type { Span } from './span.ts';
 interface Rule {
   readonly type: string;
   /**
-   * Global. Either the whole match is the secret or its last group, which then ends the match. Nothing may be
-   * required after an unbounded run: a run then either matches at once or fails after a bounded prefix, and
-   * each rule stays linear on hostile text. No letter or digit may follow a match: with a mark before it, it
-   * would become an edge, and a second pass would see what the first did not.
+   * Global. The secret is the whole match, or the last group, which then ends the match. Nothing is required after an
+   * unbounded run, so that each rule stays linear on hostile text. No letter or digit may follow a match: after the mark
+   * it would start a word, and a second pass would find more.
    */
   readonly pattern: RegExp;
   readonly accepts?: (secret: string) => boolean;
 }
 
-// No letter or digit before it, unless that belongs to an escape: \n, \u000a, %3D.
+// No letter or digit before it, except the end of an escape: \n, \u000a, %3D.
 const EDGE = String.raw`(?<![A-Za-z0-9](?<!\\[abfnrtv]|\\u[0-9A-Fa-f]{4}|\\x[0-9A-Fa-f]{2}|%[0-9A-Fa-f]{2}))`;
 const edged = (source: string, flags = 'g'): RegExp => new RegExp(EDGE + source, flags);
 
@@ -42,11 +41,11 @@ const RULES: readonly Rule[] = [
   { type: 'basic-auth', pattern: edged(String.raw`basic\s{1,4}([A-Za-z0-9+/=_-]{6,})`, 'gi'), accepts: isBasicPair },
 ];
 
-/** Secrets that their own form gives away. */
+/** Secrets recognizable by their format. */
 export function findTokens(text: string): Span[] {
   const spans: Span[] = [];
   for (const { type, pattern, accepts } of RULES) {
-    // matchAll copies the rule first, which costs more than to look.
+    // Cheaper than matchAll, which copies the pattern first.
     if (text.search(pattern) < 0) continue;
     for (const match of text.matchAll(pattern)) {
       const secret = match[1] ?? match[0];
@@ -58,7 +57,7 @@ export function findTokens(text: string): Span[] {
   return spans.concat(spans.filter(({ type }) => type === 'aws-key-id').flatMap((id) => awsSecretsNear(text, id)));
 }
 
-// A secret key has no form of its own but its length: it is looked for only beside an access key id.
+// A secret key is recognizable only by its length, so it is searched for only near an access key id.
 const AWS_REACH = 300;
 const AWS_SECRET = /(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])/g;
 

@@ -3,7 +3,14 @@ import path from 'node:path';
 import { z } from 'zod';
 import type { Problem } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
-import { type Consent, effectivePolicy, MODES, type PolicyRule, SCOPES, type Scope } from '../../common/policy.ts';
+import {
+  type EffectivePolicy,
+  effectivePolicy,
+  MODES,
+  type PolicyRule,
+  SCOPES,
+  type Scope,
+} from '../../common/policy.ts';
 import { createIdSetFile, createProjectOf } from '../../memory/index.ts';
 import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pauses.ts';
 
@@ -21,7 +28,7 @@ const projectFile = z.strictObject({ memory: z.enum(MODES).default('on'), scope:
 
 /** What the user allows where: `comet-cc pause`, and the `.comet-cc.json` of a project and of its parent folders. */
 export interface Policy {
-  of(projectDir: string | null): Consent;
+  of(projectDir: string | null): EffectivePolicy;
   /** The turn with this key is never captured. */
   withhold(key: string): void;
   isWithheld(key: string): boolean;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/lru.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
-import { privateTexts, type Redactor } from '../../redact/index.ts';
+import { findPrivateTexts, type Redactor } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
 import { blocksOf, stringOf } from './content-blocks.ts';
@@ -64,7 +64,7 @@ function createPrivateSpans(): PrivateSpans {
   return {
     collect({ sessionId, messages, earlierPrivate = [] }) {
       const said = messages.filter(({ role }) => role === 'user').flatMap(blocksOf);
-      const now = privateTexts(said.map((block) => stringOf(block['text'])).join('\n'));
+      const now = findPrivateTexts(said.map((block) => stringOf(block['text'])).join('\n'));
       const found = [...earlierPrivate, ...now].flatMap(spansOf);
       if (found.length === 0) return;
       const spans = [...(sessions.get(sessionId) ?? []), ...found].slice(-MAX_SPANS);

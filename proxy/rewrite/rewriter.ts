@@ -1,6 +1,6 @@
 import { type Clock, createKeyedMutex } from '../../common/async.ts';
 import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
-import type { ConsentSource, MemorySource, MessagesRequest, ProxyLog, RewriteOutcome, Rewriter } from '../ports.ts';
+import type { MemorySource, MessagesRequest, PolicySource, ProxyLog, RewriteOutcome, Rewriter } from '../ports.ts';
 import { isStandalone, mayBeStandalone } from '../wire/classify.ts';
 import { ConversationCache, type ConversationView } from '../wire/conversation.ts';
 import { scanBody } from '../wire/json-scanner.ts';
@@ -37,7 +37,7 @@ export interface RewriterDeps {
   readonly plans: PlanStore;
   /** Sessions whose plans stay in memory. */
   readonly heldSessions?: number;
-  readonly consent: ConsentSource;
+  readonly policy: PolicySource;
   readonly ledger: CostLedger;
   readonly receipts: Receipts;
   readonly config: RewriterConfig;
@@ -231,16 +231,16 @@ class RewritePipeline implements Rewriter {
 
   /** The user opted out here, or trimming lost money: plans are replayed and nothing new is added. */
   #isDisabled({ view, sessionId }: RequestContext): boolean {
-    const { consent, ledger } = this.#deps;
-    return !consent.of(view.system.workingDirectory).adds || ledger.disabledReason(sessionId) !== null;
+    const { policy, ledger } = this.#deps;
+    return !policy.of(view.system.workingDirectory).adds || ledger.disabledReason(sessionId) !== null;
   }
 
   /** A turn that starts while capture is paused is never captured, even after the pause. */
   #withholdTurnWhilePaused({ view, kind }: RequestContext): void {
-    const { consent } = this.#deps;
-    if (kind !== 'main' || consent.of(view.system.workingDirectory).captures) return;
+    const { policy } = this.#deps;
+    if (kind !== 'main' || policy.of(view.system.workingDirectory).captures) return;
     const turn = splitTurns(view).at(-1);
-    if (turn !== undefined) consent.withhold(turn.key);
+    if (turn !== undefined) policy.withhold(turn.key);
   }
 
   /** An error that the received request has as well is not caused by the plan. */
@@ -260,8 +260,8 @@ class RewritePipeline implements Rewriter {
 
   /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */
   #captureHistory({ view, sessionId }: RequestContext, turns: readonly TurnSpan[], input: StepInput): void {
-    const { consent, memory, clock } = this.#deps;
-    if (!consent.of(view.system.workingDirectory).captures) return;
+    const { policy, memory, clock } = this.#deps;
+    if (!policy.of(view.system.workingDirectory).captures) return;
     const context = { sessionId, atMs: clock.now() };
     const missing = turns.filter((turn) => !input.isDurable(turn));
     memory.captureTurns(captureTurns(view, missing, context));

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CapturedMessage, CapturedTurn, Role } from '../../common/turn.ts';
-import { privateTexts } from '../../redact/index.ts';
+import { findPrivateTexts } from '../../redact/index.ts';
 import type { AssistantMessage } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
 import { scanObject } from '../wire/json-scanner.ts';
@@ -91,10 +91,10 @@ function findPrivateIn(view: ConversationView, from: number, end: number): strin
   const [first, last] = [view.scan.messages[from], view.scan.messages[end - 1]];
   if (end <= from || first === undefined || last === undefined) return [];
   if (!/<[\s/]{0,17}private/i.test(view.body.toString('latin1', first.start, last.end))) return [];
-  const said = view.infos
+  const texts = view.infos
     .slice(from, end)
     .flatMap(({ role }, at) => (role === 'user' ? readMessageText(view, from + at) : []));
-  return said.flatMap(privateTexts);
+  return texts.flatMap(findPrivateTexts);
 }
 
 function readMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {

@@ -4,7 +4,7 @@ import type { EpochPlan, PlanRecord } from '../../proxy/rewrite/plan.ts';
 import type { PlanStore } from '../../proxy/rewrite/plan-store.ts';
 import { createRewriter, type RewriterDeps, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 
-type Optional = 'consent' | 'ledger' | 'receipts' | 'log';
+type Optional = 'policy' | 'ledger' | 'receipts' | 'log';
 
 const RULE = { tolerance: 0.05, credit: 10_000, longestHorizon: 60 };
 
@@ -14,7 +14,7 @@ export async function openRewriter(
 ): Promise<RunningRewriter> {
   const { clock, log = silentLog } = deps;
   return createRewriter({
-    consent: { of: () => ({ captures: true, adds: true }), withhold: () => undefined },
+    policy: { of: () => ({ captures: true, adds: true }), withhold: () => undefined },
     ledger: await openCostLedger({ store: createMemoryLedger(), rule: RULE, clock, log }),
     receipts: await openReceipts({ store: createMemoryReceipts(), redact: (text) => text, most: 200, log }),
     log,

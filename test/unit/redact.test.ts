@@ -1,10 +1,8 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
-import os from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { homePaths } from '../../common/paths.ts';
-import { createRedactor, markKey } from '../../redact/index.ts';
+import { createRedactor } from '../../redact/index.ts';
 
 const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
 const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/;
@@ -394,35 +392,5 @@ describe('hostile text', () => {
     costUs(small);
     const ratios = [1, 2, 3].map(() => costUs(large) / Math.max(1_000, costUs(small), costUs(small)));
     expect(Math.min(...ratios)).toBeLessThan(24);
-  });
-});
-
-describe('the key of the marks', () => {
-  it('is made once, private, and stays', async () => {
-    const home = mkdtempSync(path.join(os.tmpdir(), 'comet-mark-'));
-    try {
-      const paths = homePaths(path.join(home, 'h'));
-      const keys = await Promise.all([markKey(paths), markKey(paths), markKey(paths)]);
-      expect(keys[0]).toHaveLength(32);
-      expect(keys[1]).toEqual(keys[0]);
-      expect(keys[2]).toEqual(keys[0]);
-      expect(statSync(paths.markKeyFile).mode & 0o777).toBe(0o600);
-    } finally {
-      rmSync(home, { recursive: true });
-    }
-  });
-
-  it('is refused when it is a link', async () => {
-    const home = mkdtempSync(path.join(os.tmpdir(), 'comet-mark-'));
-    try {
-      const paths = homePaths(home);
-      await markKey(paths);
-      rmSync(paths.markKeyFile);
-      writeFileSync(path.join(home, 'elsewhere'), '00', { mode: 0o600 });
-      symlinkSync(path.join(home, 'elsewhere'), paths.markKeyFile);
-      await expect(markKey(paths)).rejects.toMatchObject({ code: 'unsafe_file' });
-    } finally {
-      rmSync(home, { recursive: true });
-    }
   });
 });

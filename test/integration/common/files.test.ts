@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import {
   chmodSync,
   mkdirSync,
@@ -17,6 +18,7 @@ import {
   ensureDir,
   inspectPrivateFile,
   readFileIfPresent,
+  readOrCreateSecret,
   writeFileAtomic,
 } from '../../../common/files.ts';
 
@@ -122,4 +124,23 @@ it('distinguishes a private file from every other kind', async () => {
   expect(inspectPrivateFile(dir)).toBe('not_a_file');
   chmodSync(file, 0o640);
   expect(inspectPrivateFile(file)).toBe('open_mode');
+});
+
+describe('a secret file', () => {
+  const createSecret = () => randomBytes(32).toString('hex');
+
+  it('is created once and private', async () => {
+    const file = path.join(dir, 'home', 'secret');
+    const secrets = await Promise.all([1, 2, 3].map(() => readOrCreateSecret(file, createSecret)));
+    expect(secrets[0]).toMatch(/^[0-9a-f]{64}$/);
+    expect(new Set(secrets).size).toBe(1);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  it('is refused when it is a link', async () => {
+    const file = path.join(dir, 'secret');
+    writeFileSync(path.join(dir, 'elsewhere'), '00', { mode: 0o600 });
+    symlinkSync(path.join(dir, 'elsewhere'), file);
+    await expect(readOrCreateSecret(file, createSecret)).rejects.toMatchObject({ code: 'unsafe_file' });
+  });
 });

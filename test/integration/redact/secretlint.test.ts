@@ -4,13 +4,12 @@ import { describe, expect, it } from 'vitest';
 import { plantedSecrets } from '../../../bench/redact/secrets.ts';
 import { sourceCode } from '../../../bench/redact/source-code.ts';
 import { createRedactor } from '../../../redact/index.ts';
-import { createSecretlint } from '../../../redact/secretlint.ts';
 
 const markKey = Buffer.alloc(32, 7);
-const scanner = createSecretlint((rule, error) => {
+const onRuleError = (rule: string, error: unknown): never => {
   throw new Error(`${rule} broke`, { cause: error });
-});
-const { full } = createRedactor({ markKey, scanner });
+};
+const { full } = createRedactor({ markKey, onRuleError });
 const own = createRedactor({ markKey });
 const MARK = /\[REDACTED:[a-z-]+:[0-9a-f]{8}\]/g;
 /** Known to secretlint alone. */

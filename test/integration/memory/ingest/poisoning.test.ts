@@ -5,7 +5,6 @@ import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import type { Memory, MemoryLine } from '../../../../memory/index.ts';
 import { renderPreamble, renderRetrieval, renderSystemBlock } from '../../../../proxy/rewrite/injected-text.ts';
 import { createRedactor } from '../../../../redact/index.ts';
-import { createSecretlint } from '../../../../redact/secretlint.ts';
 import { type DiskRig, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { CARRIERS, type Payload, poisonedTurn, poisonPayloads } from '../../../helpers/prompt-injection-samples.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
@@ -18,10 +17,10 @@ afterEach(async () => {
 });
 
 async function remember(): Promise<Memory> {
-  const scanner = createSecretlint((rule, error) => {
+  const onRuleError = (rule: string, error: unknown): never => {
     throw new Error(`${rule} broke`, { cause: error });
-  });
-  const redactor = createRedactor({ markKey: Buffer.alloc(32, 7), scanner });
+  };
+  const redactor = createRedactor({ markKey: Buffer.alloc(32, 7), onRuleError });
   const rig = await openOnDisk(await tempDir(), { llm: 'local', local: createLocalModel(), redactor, watch: null });
   open.push(rig);
   return rig.memory;

@@ -5,13 +5,12 @@ import { redactTurn } from '../../../../memory/ingest/redact-turn.ts';
 import { createAssembler } from '../../../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../../../proxy/http/sse.ts';
 import { createRedactor } from '../../../../redact/index.ts';
-import { createSecretlint } from '../../../../redact/secretlint.ts';
 import { talk } from '../../../helpers/turns.ts';
 
-const scanner = createSecretlint((rule, error) => {
+const onRuleError = (rule: string, error: unknown): never => {
   throw new Error(`${rule} broke`, { cause: error });
-});
-const redactor = createRedactor({ markKey: Buffer.alloc(32, 7), scanner });
+};
+const redactor = createRedactor({ markKey: Buffer.alloc(32, 7), onRuleError });
 const planted = plantedSecrets(40, 72);
 
 /** The stream of an answer: a text, and a tool call with the same text in its input, each cut where `cuts` say. */
