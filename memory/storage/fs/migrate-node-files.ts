@@ -101,10 +101,18 @@ function dirsUpTo(top: string, file: string): string[] {
   return dirs;
 }
 
+/** Rejects only once no work is under way: a write that goes on would meet the next attempt. */
 async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
   const waiting = [...files];
   const worker = async (): Promise<void> => {
     for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) await work(file);
   };
-  await Promise.all(Array.from({ length: AT_ONCE }, worker));
+  const workers = Array.from({ length: AT_ONCE }, () =>
+    worker().catch((error: unknown) => {
+      waiting.length = 0;
+      throw error;
+    }),
+  );
+  const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }
