@@ -36,7 +36,7 @@ export async function kinIn(corpus: Corpus, embedder: Embedder): Promise<Kin> {
     });
     if (node === undefined) throw new Error('a draft gave no node');
     nodes.push(node);
-    await index.put(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), places: new Map() }));
+    await index.put(rowsOf(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions: new Map() }));
   }
   const places = new Map(nodes.map(({ node_id }, at) => [node_id, at]));
   const kinOf = createSimilarNodeFinder(index, (id) => nodes[places.get(id) as number]);

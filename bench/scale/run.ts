@@ -114,8 +114,12 @@ async function putFresh(index: SearchIndex): Promise<void> {
     const first = turns + nth * TURNS_PER_NODE;
     const node = nodeOf(first, first + TURNS_PER_NODE);
     const read = [0, 1, 2].map((at) => readTurn(turnAt(first + at)));
-    const places = read.map(({ turnId }) => [turnId, { sessionId: node.session_id, before: [] }] as const);
-    await index.put(rowsOf(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), places: new Map(places) }));
+    const positions = read.map(
+      ({ turnId }, at) => [turnId, { sessionId: node.session_id, position: first + at }] as const,
+    );
+    await index.put(
+      rowsOf(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), positions: new Map(positions) }),
+    );
     const hits = await index.search(read[0]?.user ?? '', { project: PROJECT_DIR }, 10, ['raw']);
     if (!hits.some(({ turnId }) => turnId === read[0]?.turnId)) throw new Error('a fresh turn was not found');
   }

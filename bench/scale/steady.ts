@@ -69,8 +69,10 @@ function* freshNodes(): Generator<readonly IndexRow[]> {
   for (let first = turns; ; first += 3) {
     const read = [0, 1, 2].map((nth) => readTurn(turnAt(first + nth)));
     const node = nodeOf(first, first + 3);
-    const places = read.map(({ turnId }) => [turnId, { sessionId: node.session_id, before: [] }] as const);
-    yield rowsOf(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), places: new Map(places) });
+    const positions = read.map(
+      ({ turnId }, at) => [turnId, { sessionId: node.session_id, position: first + at }] as const,
+    );
+    yield rowsOf(node, { turns: new Map(read.map((turn) => [turn.turnId, turn])), positions: new Map(positions) });
   }
 }
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { withoutToolOutput } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
@@ -115,14 +116,16 @@ function asTurns({ text, sources, origin }: SourcedClaim): TurnText[] {
 
 export interface NodeTexts {
   readonly turns: ReadonlyMap<string, TurnText>;
-  /** For each turn its session, and the turns right before it there, nearest first. */
-  readonly places: ReadonlyMap<string, { readonly sessionId: string; readonly before: readonly string[] }>;
+  /** For each turn its session, and how many turns came before it there. */
+  readonly positions: ReadonlyMap<string, { readonly sessionId: string; readonly position: number }>;
 }
 
-const EMPTY_ROW = { turnId: '', digest: '', trigger: '', before: [], sources: [] } as const;
+/** Of a session; a place is a whole number that a float holds. */
+const MOST_TURNS = 2 ** 20;
+const EMPTY_ROW = { turnId: '', digest: '', trigger: '', place: null, sources: [] } as const;
 
 /** Index rows of a node: itself, its turns, its facts. */
-export function rowsOf(node: MemoryNode, { turns, places }: NodeTexts): IndexRow[] {
+export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): IndexRow[] {
   const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
   const facts = node.facts.map(factText);
   const atMs = Date.parse(node.valid_from);
@@ -145,7 +148,7 @@ export function rowsOf(node: MemoryNode, { turns, places }: NodeTexts): IndexRow
     const said = turn === undefined ? '' : spokenText(turn);
     if (turn === undefined || said === '') return [];
     const { origin } = withoutToolOutput(turn);
-    const place = places.get(turnId) ?? {};
+    const place = placeIn(positions.get(turnId));
     return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: said, embedded: said }];
   });
   // Facts of a draft repeat sentences of its turns: indexing them twice would crowd out other results.
@@ -156,6 +159,14 @@ export function rowsOf(node: MemoryNode, { turns, places }: NodeTexts): IndexRow
     return { ...shared, kind: 'fact', origin: node.origin, atMs: saidAtMs, sources, text: fact, embedded: fact };
   });
   return [own, ...turnRows, ...factRows];
+}
+
+/** Places of two sessions of a project are far apart, whatever their lengths. */
+function placeIn(known: { readonly sessionId: string; readonly position: number } | undefined) {
+  if (known === undefined) return {};
+  const { sessionId, position } = known;
+  const session = createHash('sha256').update(sessionId).digest().readUInt32BE();
+  return { sessionId, place: session * MOST_TURNS + position };
 }
 
 /** Omits the concept when the value starts with it. */

@@ -8,7 +8,6 @@ export interface SessionTurns {
   clear(): void;
 }
 
-const REACH = 5;
 const SESSIONS = 16;
 
 /** @param textsOf  every turn of a session, oldest first */
@@ -40,13 +39,8 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
     async read(sessionId, texts) {
       const turns = texts ?? (await textsOf(sessionId));
       const order = texts === undefined ? keep(sessionId, turnIdsOf(turns)) : await orderOf(sessionId, turns);
-      const positions = new Map(order.map((turnId, at) => [turnId, at]));
-      const places = turns.map(({ turnId }) => {
-        const at = positions.get(turnId) ?? 0;
-        const before = order.slice(Math.max(0, at - REACH), at).reverse();
-        return [turnId, { sessionId, before }] as const;
-      });
-      return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), places: new Map(places) };
+      const positions = new Map(order.map((turnId, position) => [turnId, { sessionId, position }]));
+      return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions };
     },
     clear: () => sessions.clear(),
   };

@@ -58,6 +58,8 @@ export interface Recaller {
 
 /** Hits asked of each lane of turns: enough that a turn which is good in one is found in the others. */
 const LANE_LIMIT = 400;
+/** Turns whose nodes are ranked: later ones are far below what is given. */
+const RANKED_TURNS = 300;
 /** How long somebody who asks waits to be told which files changed; a prompt waits less. */
 export const ASKED_MS = 250;
 /** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
@@ -120,7 +122,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const facts = nodeFacts(nodeOf(id), filter);
       return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
     };
-    const looked = rankNodes(ranked(query, hits), hits, {
+    const looked = rankNodes(ranked(query, hits).slice(0, RANKED_TURNS), hits, {
       weights: NODE_WEIGHTS,
       boosts: config.boosts,
       project: projectOf(projectDir),

@@ -20,8 +20,8 @@ export interface IndexRow {
   readonly embedded: string;
   /** '' on other than node rows. */
   readonly trigger: string;
-  /** Turns said right before this one in its session, nearest first, at most five. */
-  readonly before: readonly string[];
+  /** Turns said one after the other in a session have consecutive places; null on other than turn rows. */
+  readonly place: number | null;
   /** Turns that a fact rests on. */
   readonly sources: readonly string[];
 }
@@ -53,8 +53,8 @@ export interface Hit {
   readonly atMs: number;
   /** The turn's text tells a time. */
   readonly tellsTime: boolean;
-  /** See `IndexRow`. */
-  readonly before: readonly string[];
+  /** See `IndexRow`; null where only a fact led to the turn. */
+  readonly place: number | null;
   readonly lanes: Readonly<Partial<Record<Lane, LaneScore>>>;
 }
 

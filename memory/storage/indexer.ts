@@ -71,8 +71,8 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
     const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
     let all = own;
     for (const sessionId of others) {
-      const { turns, places } = await sessionTurns.read(sessionId);
-      all = { turns: new Map([...turns, ...all.turns]), places: new Map([...places, ...all.places]) };
+      const { turns, positions } = await sessionTurns.read(sessionId);
+      all = { turns: new Map([...turns, ...all.turns]), positions: new Map([...positions, ...all.positions]) };
     }
     return all;
   }

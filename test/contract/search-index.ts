@@ -15,7 +15,7 @@ export function nodeRow(nodeId: string, text: string, over: Partial<IndexRow> = 
     text,
     embedded: text,
     trigger: '',
-    before: [],
+    place: null,
     sources: [],
     ...over,
   };
@@ -54,20 +54,20 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
     await index.close();
   });
 
-  test('a hit says whose turn it is, when it was said and which turns came before', async () => {
+  test('a hit says whose turn it is, when it was said and where it stands in its session', async () => {
     const index = await filled([
-      turnRow('a', 't1', 'the kettle broke yesterday', { atMs: 5, before: ['t0', 't-1'] }),
+      turnRow('a', 't1', 'the kettle broke yesterday', { atMs: 5, place: 7 }),
       nodeRow('b', 'kettle'),
     ]);
     const hits = await index.search('kettle', {}, 10, ['raw', 'fts']);
-    const shared = { atMs: 5, tellsTime: true, before: ['t0', 't-1'] };
+    const shared = { atMs: 5, tellsTime: true, place: 7 };
     expect(hits).toContainEqual({
       nodeId: 'a',
       turnId: 't1',
       ...shared,
       lanes: { raw: { rank: 1, score: expect.any(Number) } },
     });
-    expect(hits).toContainEqual(expect.objectContaining({ nodeId: 'b', turnId: null, before: [] }));
+    expect(hits).toContainEqual(expect.objectContaining({ nodeId: 'b', turnId: null, place: null }));
     expect(hits).toHaveLength(2);
     await index.close();
   });
@@ -119,8 +119,8 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
   });
 
   test('a turn is found by what was said before it', async () => {
-    const index = await filled([turnRow('a', 't1', 'shall we rename the warehouse table?')]);
-    await index.put([turnRow('b', 't2', 'yes, go ahead', { before: ['t1'] })]);
+    const index = await filled([turnRow('a', 't1', 'shall we rename the warehouse table?', { place: 1 })]);
+    await index.put([turnRow('b', 't2', 'yes, go ahead', { place: 2 })]);
     const { raw, window } = await searched(index, 'warehouse');
     expect(idsOf(raw)).toEqual(['t1']);
     expect(new Set(idsOf(window))).toEqual(new Set(['t1', 't2']));
@@ -128,11 +128,11 @@ export function searchIndexContract(make: () => Promise<SearchIndex>): void {
   });
 
   test('windows forget removed turns, and know turns that come back', async () => {
-    const later = turnRow('b', 't2', 'yes, go ahead', { before: ['t1'] });
-    const index = await filled([turnRow('a', 't1', 'shall we rename the warehouse table?'), later]);
+    const later = turnRow('b', 't2', 'yes, go ahead', { place: 2 });
+    const index = await filled([turnRow('a', 't1', 'shall we rename the warehouse table?', { place: 1 }), later]);
     await index.remove(['a']);
     expect((await searched(index, 'warehouse')).window).toEqual([]);
-    await index.put([turnRow('c', 't1', 'shall we rename the warehouse table?')]);
+    await index.put([turnRow('c', 't1', 'shall we rename the warehouse table?', { place: 1 })]);
     expect(new Set(idsOf((await searched(index, 'warehouse')).window))).toEqual(new Set(['t1', 't2']));
     await index.close();
   });

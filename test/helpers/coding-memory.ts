@@ -52,8 +52,6 @@ export function rowsOf(node: MemoryNode, said: ReadonlyMap<string, string>): Ind
     const parts = [{ kind: 'assistant', origin: 'assistant', tool: '', text: said.get(turnId) ?? '' }] as const;
     return { turnId, atMs: Date.parse(node.valid_from), origin: 'assistant', user: '', parts };
   });
-  const places = node.turns.map((turnId, at) => {
-    return [turnId, { sessionId: node.session_id, before: node.turns.slice(0, at).reverse() }] as const;
-  });
-  return indexRows(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), places: new Map(places) });
+  const positions = node.turns.map((turnId, position) => [turnId, { sessionId: node.session_id, position }] as const);
+  return indexRows(node, { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions: new Map(positions) });
 }

@@ -137,17 +137,17 @@ function bagOf(text: string): { readonly counts: ReadonlyMap<string, number>; re
 }
 
 function windowIn(turns: readonly Entry[]): (entry: Entry) => string {
-  const windows = windowsOf(turns.map(({ row, tokens }) => ({ ...row, tokens })));
+  const windows = windowsOf(turns.map(({ row, tokens }) => ({ ...row, place: row.place ?? -1, tokens })));
   const byRow = new Map([...windows].map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, window]));
   return ({ row }) => byRow.get(`${row.nodeId} ${row.turnId}`) ?? '';
 }
 
 function hitsOf(found: readonly (readonly [Lane, Scored])[]): Hit[] {
   const hits = new Map<string, Hit & { readonly lanes: Partial<Record<Lane, LaneScore>> }>();
-  const hitOf = ({ nodeId, atMs, kind, before, text }: IndexRow, turnId: string | null) => {
+  const hitOf = ({ nodeId, atMs, kind, place, text }: IndexRow, turnId: string | null) => {
     const key = `${nodeId} ${turnId ?? ''}`;
     const tells = kind === 'turn' && tellsTime(text);
-    const hit = hits.get(key) ?? { nodeId, turnId, atMs, before, tellsTime: tells, lanes: {} };
+    const hit = hits.get(key) ?? { nodeId, turnId, atMs, place, tellsTime: tells, lanes: {} };
     hits.set(key, hit);
     return hit;
   };

@@ -13,11 +13,11 @@ export const EVERY_LANE: readonly Lane[] = [...TURN_LANES, ...FACT_LANES, ...NOD
 
 /** A turn that no lane found. */
 export function turnHit(turnId: string, over: Partial<Hit> = {}): Hit & { readonly turnId: string } {
-  return { nodeId: 'n', atMs: 0, tellsTime: false, before: [], lanes: {}, ...over, turnId };
+  return { nodeId: 'n', atMs: 0, tellsTime: false, place: null, lanes: {}, ...over, turnId };
 }
 
 export function nodeHit(nodeId: string, lanes: Partial<Record<Lane, LaneScore>>): Hit {
-  return { nodeId, turnId: null, atMs: 0, tellsTime: false, before: [], lanes };
+  return { nodeId, turnId: null, atMs: 0, tellsTime: false, place: null, lanes };
 }
 
 /** What a search gives whose lanes found these scores, best first: by lane the hits and their scores. */

@@ -7,7 +7,7 @@ export type Kind = IndexRow['kind'];
 export type TableRecord = Readonly<Record<string, unknown>>;
 
 /** Raise it when a column changes: an index of another format is rebuilt. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 interface TableShape {
   /** Columns of text, besides `node_id`, `session_id` and `origin`. */
@@ -23,14 +23,15 @@ interface TableShape {
 
 export const SHAPES: Readonly<Record<Kind, TableShape>> = {
   turn: {
-    texts: ['turn_id', 'before', 'text'],
+    texts: ['turn_id', 'text'],
     words: ['tokens', 'window'],
     others: [
+      ['place', () => new Float64()],
       ['timed', () => new Bool()],
       ['pieces', () => new Binary()],
     ],
     lookups: ['turn_id', 'session_id'],
-    hit: ['node_id', 'created_at_ms', 'turn_id', 'before', 'timed'],
+    hit: ['node_id', 'created_at_ms', 'turn_id', 'place', 'timed'],
   },
   node: {
     texts: ['digest'],

@@ -2,21 +2,23 @@
 export interface WindowedTurn {
   readonly nodeId: string;
   readonly turnId: string;
-  readonly before: readonly string[];
+  /** See `IndexRow`. */
+  readonly place: number;
   /** Space-separated. */
   readonly tokens: string;
 }
 
 /** One long turn must not drown the others. */
 const HEAD_TOKENS = 300;
+const TURNS_BEFORE = 5;
 
 /** For each turn its first words with those of the turns before it, as far as these are among `turns`. */
 export function windowsOf<T extends WindowedTurn>(turns: readonly T[]): Map<T, string> {
-  const heads = new Map(turns.map(({ turnId, tokens }) => [turnId, headOf(tokens)]));
+  const heads = new Map(turns.map(({ place, tokens }) => [place, headOf(tokens)]));
   return new Map(
     turns.map((turn) => {
-      const earlier = turn.before.flatMap((turnId) => heads.get(turnId) || []);
-      return [turn, [headOf(turn.tokens), ...earlier].join(' ').trimStart()];
+      const earlier = Array.from({ length: TURNS_BEFORE }, (_, nth) => heads.get(turn.place - nth - 1) ?? '');
+      return [turn, [headOf(turn.tokens), ...earlier].filter((head) => head !== '').join(' ')];
     }),
   );
 }

@@ -4,7 +4,7 @@ import { grouped } from '../../text/group-by.ts';
 import { tokenize } from '../../text/tokenizer.ts';
 import { tellsTime } from '../ranking/temporal-query.ts';
 import type { IndexRow } from '../search-index.ts';
-import { isIn, joinIds, type Kind, quoted, SHAPES, splitIds, type TableRecord } from './schema.ts';
+import { isIn, joinIds, type Kind, quoted, SHAPES, type TableRecord } from './schema.ts';
 import { type RowTable, rowsIn } from './table.ts';
 import { keyOf, type Tables } from './tables.ts';
 import type { CountedRow, TermCounts } from './term-counts.ts';
@@ -63,6 +63,13 @@ interface Waiting extends Change {
 /** What a changed turn may change in the windows of others. */
 interface HeldTurn extends WindowedTurn {
   readonly isNew: boolean;
+}
+
+interface HeldRow {
+  readonly node_id: string;
+  readonly turn_id: string;
+  readonly place: number;
+  readonly tokens: string;
 }
 
 /** Commits one after the other; changes that wait share a commit. */
@@ -213,6 +220,9 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     resting = setTimeout(() => void alone(() => maintain(1)), restMs).unref();
   }
 
+  // What an earlier run left unoptimized.
+  void alone(() => maintain());
+
   return {
     put(rows) {
       if (rows.length === 0) return Promise.resolve();
@@ -269,19 +279,18 @@ async function sessionsOf(table: RowTable, nodeIds: readonly string[]): Promise<
 
 async function heldTurns(table: RowTable, sessionIds: readonly string[]): Promise<HeldTurn[]> {
   const turns: HeldTurn[] = [];
-  const columns = ['node_id', 'turn_id', 'before', 'tokens'];
+  const columns = ['node_id', 'turn_id', 'place', 'tokens'];
   for await (const batch of table.read(columns, isIn('session_id', sessionIds))) {
-    for (const row of rowsIn<Readonly<Record<string, string>>>(batch)) {
-      const { node_id: nodeId = '', turn_id: turnId = '', before = '', tokens = '' } = row;
-      turns.push({ nodeId, turnId, before: splitIds(before), tokens, isNew: false });
+    for (const { node_id: nodeId, turn_id: turnId, place, tokens } of rowsIn<HeldRow>(batch)) {
+      turns.push({ nodeId, turnId, place, tokens, isNew: false });
     }
   }
   return turns;
 }
 
 function heldTurnOf(row: IndexRow): HeldTurn {
-  const { nodeId, turnId, before } = row;
-  return { nodeId, turnId, before, tokens: tokensOf(row), isNew: true };
+  const { nodeId, turnId } = row;
+  return { nodeId, turnId, place: placeOf(row), tokens: tokensOf(row), isNew: true };
 }
 
 /** Whole rows, with other windows. */
@@ -290,7 +299,7 @@ async function recordsOf(table: RowTable, turns: readonly (readonly [HeldTurn, s
   const windows = new Map(turns.map(([{ nodeId, turnId }, window]) => [`${nodeId} ${turnId}`, window]));
   const { texts, words } = SHAPES.turn;
   const columns = [
-    ...['node_id', 'session_id', 'origin', 'created_at_ms', 'timed', 'pieces', 'vector', 'script_vector'],
+    ...['node_id', 'session_id', 'origin', 'created_at_ms', 'place', 'timed', 'pieces', 'vector', 'script_vector'],
     ...texts,
     ...words,
   ];
@@ -361,7 +370,7 @@ function recordOf(row: IndexRow, embedding: Embedding | undefined): TableRecord 
       return {
         ...shared,
         turn_id: row.turnId,
-        before: joinIds(row.before),
+        place: placeOf(row),
         text: row.text.slice(0, MAX_TEXT_CHARS),
         timed: tellsTime(row.text),
         pieces: new Uint8Array(pieces.buffer, pieces.byteOffset, pieces.byteLength),
@@ -371,6 +380,11 @@ function recordOf(row: IndexRow, embedding: Embedding | undefined): TableRecord 
     case 'fact':
       return { ...shared, sources: joinIds(row.sources) };
   }
+}
+
+/** A turn without a place is nobody's neighbor. */
+function placeOf({ place }: IndexRow): number {
+  return place ?? -1;
 }
 
 function tokensOf({ text }: IndexRow): string {

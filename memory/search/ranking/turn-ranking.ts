@@ -96,8 +96,8 @@ function addScores(
   const date = namedDate(question);
   const when = asksWhen(question);
   const full = scaleOf(weights);
-  return turns.map(({ nodeId, turnId, atMs, tellsTime, lanes }, at) => {
-    let sum = (own[at] as number) + (lent[at] as number) + weights.window * (windows.get(turnId) ?? 0);
+  return turns.map(({ nodeId, atMs, tellsTime, lanes }, at) => {
+    let sum = (own[at] as number) + (lent[at] as number) + weights.window * (windows[at] as number);
     if (date !== null) sum += weights.date * dateAgreement(date, atMs);
     if (when && tellsTime) sum += weights.when;
     sum += weights.fact * share(lanes.fact?.score, best.fact);
@@ -139,39 +139,29 @@ function ownScores(turns: readonly TurnHit[], best: BestScores, { weights, limit
 
 /** What a turn's neighbors lend it. */
 function lentScores(turns: readonly TurnHit[], own: readonly number[], weights: TurnWeights): number[] {
-  const best = new Map<string, number>();
-  for (const [at, { turnId }] of turns.entries()) {
-    best.set(turnId, Math.max(best.get(turnId) ?? 0, own[at] as number));
+  const best = new Map<number, number>();
+  for (const [at, { place }] of turns.entries()) {
+    if (place !== null) best.set(place, Math.max(best.get(place) ?? 0, own[at] as number));
   }
-  const following = new Map<string, number>();
-  for (const { turnId, before } of turns) {
-    const [previous] = before;
-    if (previous === undefined) continue;
-    following.set(previous, Math.max(following.get(previous) ?? 0, best.get(turnId) as number));
-  }
-  return turns.map(({ turnId, before: [previous = ''] }) =>
-    Math.max(weights.before * (best.get(previous) ?? 0), weights.after * (following.get(turnId) ?? 0)),
-  );
+  return turns.map(({ place }) => {
+    if (place === null) return 0;
+    return Math.max(weights.before * (best.get(place - 1) ?? 0), weights.after * (best.get(place + 1) ?? 0));
+  });
 }
 
 /** Of each turn the mean of its own window and of the one that has the turn in its middle, as shares of the best. */
-function windowScores(turns: readonly TurnHit[], best: number | undefined): ReadonlyMap<string, number> {
-  const own = new Map<string, number>();
-  const ahead = new Map<string, { readonly by: number; readonly worth: number }>();
-  for (const { turnId, before, lanes } of turns) {
-    if (lanes.window === undefined) continue;
-    const worth = share(lanes.window.score, best);
-    own.set(turnId, worth);
-    for (const [at, earlier] of before.slice(0, WINDOW_AHEAD).entries()) {
-      if ((ahead.get(earlier)?.by ?? 0) < at + 1) ahead.set(earlier, { by: at + 1, worth });
-    }
+function windowScores(turns: readonly TurnHit[], best: number | undefined): number[] {
+  const windows = new Map<number, number>();
+  for (const { place, lanes } of turns) {
+    if (place !== null && lanes.window !== undefined) windows.set(place, share(lanes.window.score, best));
   }
-  return new Map(
-    turns.map(({ turnId }) => {
-      const alone = own.get(turnId) ?? 0;
-      return [turnId, (alone + (ahead.get(turnId)?.worth ?? alone)) / 2];
-    }),
-  );
+  return turns.map(({ place }) => {
+    if (place === null) return 0;
+    const own = windows.get(place) ?? 0;
+    let ahead = own;
+    for (let by = 1; by <= WINDOW_AHEAD; by += 1) ahead = windows.get(place + by) ?? ahead;
+    return (own + ahead) / 2;
+  });
 }
 
 function share(score: number | undefined, best: number | undefined): number {

@@ -8,6 +8,6 @@ test.each([
   ['port', 'staging port is 5433', 'port: staging port is 5433'],
 ])('the fact %s, %s is indexed as "%s": a concept that begins its value is not said twice', (concept, value, text) => {
   const node = makeNode({ written_by: 'claude', facts: [{ concept, value, polarity: 'positive', evidence: ['t'] }] });
-  const [fact] = rowsOf(node, { turns: new Map(), places: new Map() }).filter(({ kind }) => kind === 'fact');
+  const [fact] = rowsOf(node, { turns: new Map(), positions: new Map() }).filter(({ kind }) => kind === 'fact');
   expect(fact?.text).toBe(text);
 });

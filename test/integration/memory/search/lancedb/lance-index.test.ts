@@ -236,9 +236,9 @@ test('after optimizing no byte of what was removed or replaced is on disk', asyn
   const { index } = await open(dir);
   await index.put([
     nodeRow('x', 'zebrafishsecret one'),
-    turnRow('x', 'tx', 'zebrafishraw'),
+    turnRow('x', 'tx', 'zebrafishraw', { place: 1 }),
     nodeRow('y', 'lynxold'),
-    turnRow('z', 'tz', 'otter', { before: ['tx'] }),
+    turnRow('z', 'tz', 'otter', { place: 2 }),
   ]);
   await index.put([nodeRow('y', 'lynxnew')]);
   const holding = async (word: string): Promise<string[]> => {

@@ -36,7 +36,7 @@ test('full text is divided by its best and adds to the cosine', () => {
 });
 
 test('a neighbor of a good turn gets a share of its score', () => {
-  const [a, b, c] = [turnHit('a'), turnHit('b', { before: ['a'] }), turnHit('c', { before: ['x'] })];
+  const [a, b, c] = [turnHit('a', { place: 1 }), turnHit('b', { place: 2 }), turnHit('c', { place: 9 })];
   const hits = hitsOf({
     raw: [
       [a, 10],
@@ -49,8 +49,8 @@ test('a neighbor of a good turn gets a share of its score', () => {
 });
 
 test('a window counts for the turn it ends with and for the one in its middle', () => {
-  const a = turnHit('a');
-  const d = turnHit('d', { before: ['c', 'b', 'a'] });
+  const a = turnHit('a', { place: 1 });
+  const d = turnHit('d', { place: 4 });
   const found = ranked(
     hitsOf({
       raw: [[a, 1]],
