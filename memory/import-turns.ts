@@ -85,8 +85,7 @@ type Tally = { -readonly [K in keyof ImportTurnsReport]: ImportTurnsReport[K] };
 
 /** Imports past turns of one session, oldest first. */
 export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
-  const { config, journal, projectOf, redactor, turnRegistry, catalogue, compactor, files, pipeline } = parts;
-  const { toolRounds, turnReader, modelUpgrades, isGone } = parts;
+  const { projectOf, redactor, turnRegistry, catalogue, files, pipeline, turnReader, isGone } = parts;
 
   const isCovered = (turnId: string): boolean =>
     turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
@@ -121,7 +120,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
     let chars = 0;
     const flush = async (): Promise<void> => {
       chars = 0;
-      await keep(batch.splice(0), request, tally);
+      await writeTurns(batch.splice(0), { request, tally, parts });
     };
     for (const [at, turn] of captureImported(request.turns, request.imported, project).entries()) {
       const past = request.turns[at] as ImportedTurn;
@@ -151,59 +150,77 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
       await nextTick();
     }
     await flush();
-    if (request.hasBudget !== undefined && !request.dryRun) await upgrade(sessionId, request.hasBudget, tally);
+    if (request.hasBudget !== undefined && !request.dryRun)
+      await upgradeDrafts(sessionId, { hasBudget: request.hasBudget, tally, parts });
     return tally;
   }
 
-  async function keep(batch: readonly Fresh[], request: ImportTurnsRequest, tally: Tally): Promise<void> {
-    const [first] = batch;
-    if (first === undefined) return;
-    for (const run of inRuns(batch, config.compaction.maxL1Buffer)) {
-      const tokens = run.reduce((sum, { text }) => sum + tokensOf(text), 0);
-      tally.added += run.length;
-      tally.tokens += tokens;
-      tally.modelTokens += callTokens(tokens, run.length);
-    }
-    if (request.dryRun) return;
-    const isNew = ({ turn }: Fresh): boolean => !turnRegistry.isRecorded(turn.turnId);
-    await Promise.all(
-      batch.filter(isNew).map(async ({ turn, text }) => {
-        const record = await journal.append(turn);
-        files.noteProject(turn.projectDir, turn.atMs);
-        turnRegistry.record(record, text);
-        turnReader.keep(text);
-      }),
-    );
-    const { sessionId, project } = first.turn;
-    const asBatch = (turns: readonly TurnText[]): Batch => {
-      const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
-      return { sessionId, project, reason: 'external', turns, past };
-    };
-    const turns = batch.map(({ text }) => slimTurn(text));
-    const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
-    const stoodIn = await compactor.draftNodes(batches, (nodes) => toolRounds.childrenOf(nodes, turns));
-    // The next start of this session or of its project shows it.
-    await compactor.writeLocalBrief(asBatch(turns), stoodIn);
-  }
-
-  /** Has the model rewrite the drafts of a session, those of earlier imports too. */
-  async function upgrade(sessionId: string, hasBudget: (tokens: number) => boolean, tally: Tally): Promise<void> {
-    const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
-    const batches = new Map<string, MemoryNode[]>();
-    for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);
-    const byId = new Map((await turnReader.ofSession(sessionId)).map((text) => [text.turnId, text]));
-    for (const nodes of batches.values()) {
-      const turns = nodes.flatMap((node) => node.turns.flatMap((turnId) => byId.get(turnId) ?? []));
-      const tokens = callTokens(
-        turns.reduce((sum, text) => sum + tokensOf(text), 0),
-        turns.length,
-      );
-      if (hasBudget(tokens) && (await modelUpgrades.upgrade(nodes))) tally.modelDone += 1;
-      else tally.modelLeft += 1;
-    }
-  }
-
   return importTurns;
+}
+
+/** Counts a batch of turns and, unless it is a dry run, writes them with their draft nodes and brief. */
+async function writeTurns(
+  batch: readonly Fresh[],
+  {
+    request,
+    tally,
+    parts,
+  }: { readonly request: ImportTurnsRequest; readonly tally: Tally; readonly parts: TurnImportParts },
+): Promise<void> {
+  const { config, journal, turnRegistry, compactor, files, toolRounds, turnReader } = parts;
+  const [first] = batch;
+  if (first === undefined) return;
+  for (const run of inRuns(batch, config.compaction.maxL1Buffer)) {
+    const tokens = run.reduce((sum, { text }) => sum + tokensOf(text), 0);
+    tally.added += run.length;
+    tally.tokens += tokens;
+    tally.modelTokens += callTokens(tokens, run.length);
+  }
+  if (request.dryRun) return;
+  const isNew = ({ turn }: Fresh): boolean => !turnRegistry.isRecorded(turn.turnId);
+  await Promise.all(
+    batch.filter(isNew).map(async ({ turn, text }) => {
+      const record = await journal.append(turn);
+      files.noteProject(turn.projectDir, turn.atMs);
+      turnRegistry.record(record, text);
+      turnReader.keep(text);
+    }),
+  );
+  const { sessionId, project } = first.turn;
+  const asBatch = (turns: readonly TurnText[]): Batch => {
+    const past = { atMs: turns.at(-1)?.atMs ?? 0, links: [importLink(request.imported)] };
+    return { sessionId, project, reason: 'external', turns, past };
+  };
+  const turns = batch.map(({ text }) => slimTurn(text));
+  const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
+  const stoodIn = await compactor.draftNodes(batches, (nodes) => toolRounds.childrenOf(nodes, turns));
+  // The next start of this session or of its project shows it.
+  await compactor.writeLocalBrief(asBatch(turns), stoodIn);
+}
+
+/** Has the model rewrite the drafts of a session, those of earlier imports too. */
+async function upgradeDrafts(
+  sessionId: string,
+  {
+    hasBudget,
+    tally,
+    parts,
+  }: { readonly hasBudget: (tokens: number) => boolean; readonly tally: Tally; readonly parts: TurnImportParts },
+): Promise<void> {
+  const { catalogue, turnReader, modelUpgrades } = parts;
+  const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
+  const batches = new Map<string, MemoryNode[]>();
+  for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);
+  const byId = new Map((await turnReader.ofSession(sessionId)).map((text) => [text.turnId, text]));
+  for (const nodes of batches.values()) {
+    const turns = nodes.flatMap((node) => node.turns.flatMap((turnId) => byId.get(turnId) ?? []));
+    const tokens = callTokens(
+      turns.reduce((sum, text) => sum + tokensOf(text), 0),
+      turns.length,
+    );
+    if (hasBudget(tokens) && (await modelUpgrades.upgrade(nodes))) tally.modelDone += 1;
+    else tally.modelLeft += 1;
+  }
 }
 
 function inRuns<T>(all: readonly T[], length: number): T[][] {
