@@ -29,6 +29,7 @@ export default defineConfig({
           name: 'system',
           include: ['test/**/*.test.ts'],
           exclude: ['test/unit/**'],
+          globalSetup: ['test/helpers/shared-certs.ts'],
           setupFiles,
           pool: 'forks',
           // Most of them wait for processes and timers rather than for a core.

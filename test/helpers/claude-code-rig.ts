@@ -10,7 +10,7 @@ import { type Answer, createStandin, type ServedRequest, type Standin } from '..
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';
 import { type Aside, clientBrain } from './claude-code-replies.ts';
-import { CLI, createTestHome, type TestHome } from './cli.ts';
+import { CLI, createHomeWithCerts, type TestHome } from './cli.ts';
 
 /** Lets the client use its tools without asking. */
 export const TOOLS = ['--allowedTools', 'Read Bash'] as const;
@@ -101,7 +101,7 @@ export async function createClientRig(options: ClientRigOptions): Promise<Client
     ...EARLY,
     ...options.env,
   };
-  const home = await createTestHome(env);
+  const home = await createHomeWithCerts(env);
   await home.json(['start', '--json']);
   const status = async (): Promise<Status> => {
     for (;;) {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
 import net from 'node:net';
 import os from 'node:os';
@@ -59,10 +59,23 @@ const PATIENT = {
  * an upstream on loopback that refuses connections unless `env` names another, and more patience than a user has.
  */
 export async function createTestHome(env: Readonly<Record<string, string>> = {}): Promise<TestHome> {
+  return createHome(env, null);
+}
+
+/** The same with certificates that the run made once: a test of something else need not wait for its own. */
+export async function createHomeWithCerts(env: Readonly<Record<string, string>> = {}): Promise<TestHome> {
+  return createHome(env, process.env['COMET_TEST_CERTS'] ?? null);
+}
+
+async function createHome(env: Readonly<Record<string, string>>, certs: string | null): Promise<TestHome> {
   if (!existsSync(CLI)) throw new Error('dist/bin/comet-cc.js is missing; run npm run build');
   const root = await mkdtemp(path.join(os.tmpdir(), 'cc-'));
   const [home, user] = [path.join(root, 'h'), path.join(root, 'u')];
   await mkdir(user);
+  if (certs !== null) {
+    await mkdir(home, { mode: 0o700 });
+    await cp(certs, path.join(home, 'certs'), { recursive: true, preserveTimestamps: true });
+  }
   const clean: NodeJS.ProcessEnv = {
     PATH: process.env['PATH'],
     HOME: user,

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import { makeTestCerts } from './certs.ts';
-import { createTestHome, type TestHome } from './cli.ts';
+import { createHomeWithCerts, type TestHome } from './cli.ts';
 import { sseMessage } from './sse.ts';
 import {
   type Answer,
@@ -40,7 +40,7 @@ export async function startFaultRig(env: Readonly<Record<string, string>> = {}, 
     response.write(MESSAGE.subarray(0, 500));
     finish = () => void response.end(MESSAGE.subarray(500));
   });
-  const home: TestHome = await createTestHome({
+  const home: TestHome = await createHomeWithCerts({
     COMET_CC_UPSTREAM: standIn.origin,
     COMET_CC_UPSTREAM_CA: theirs.caFile,
     // Many of its faults are an engine that nothing waits for any longer.

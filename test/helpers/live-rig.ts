@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { createAssembler } from '../../proxy/http/message-assembler.ts';
 import { createSseDecoder } from '../../proxy/http/sse.ts';
 import { type Brain, createStandin, type Standin } from '../mock-anthropic/index.ts';
-import { createTestHome, type TestHome } from './cli.ts';
+import { createHomeWithCerts, type TestHome } from './cli.ts';
 import { ask, type Reply, type Via } from './tls-client.ts';
 import { type ClientRequest, type Json, makeRequest, seededPlan } from './transcripts.ts';
 
@@ -60,7 +60,7 @@ export async function createLiveRig(
   brain: Brain = thinkingBrain,
 ): Promise<LiveRig> {
   const standin = await createStandin({ brain });
-  const home = await createTestHome({
+  const home = await createHomeWithCerts({
     COMET_CC_UPSTREAM: standin.origin,
     COMET_CC_TRIM_MODE: 'aggressive',
     COMET_CC_TRIM_TRIGGER_TOKENS: '2000',
