@@ -34,7 +34,7 @@ describe('who asks', () => {
     expect(rig.memory.captured.size).toBeGreaterThan(turns);
   });
 
-  it('count_tokens is rewritten by the plan in force and starts none', async () => {
+  it('count_tokens is rewritten by the current plan and starts none', async () => {
     const { rig, terminal, last } = await begun(8);
     expect((await terminal.again('count_tokens')).sent.equals(last.sent)).toBe(true);
     const before = rig.records.length;

@@ -96,7 +96,7 @@ describe('the ledger', { timeout: 30_000 }, () => {
     expectNear(totals.untouchedEquivalents - totals.sentEquivalents, spared, 0.05);
   });
 
-  it('switches trimming off where it loses, replays the plan in force, and knows it after a restart', async () => {
+  it('switches trimming off where it loses, replays the current plan, and knows it after a restart', async () => {
     const records: LedgerRecord[] = [];
     const { steps, rewriter, ledger } = await playBilled(codingSession(45, OPUS_5_5).plan, {
       config: WASTEFUL,

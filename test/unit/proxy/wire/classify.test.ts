@@ -36,7 +36,7 @@ describe('classify', () => {
   });
 });
 
-describe('standsAlone', () => {
+describe('isStandalone', () => {
   const message = fc.constantFrom({ role: 'user', content: 'a title for: x' }, { role: 'user', content: SUMMARISE });
   const tools = fc.constantFrom(undefined, [], [{ name: 'Bash' }]);
   const headers = fc.constantFrom<Record<string, string>>(
