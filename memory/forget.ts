@@ -1,10 +1,9 @@
 import type { Compactor } from './compaction/compactor.ts';
 import type { ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { ToolRounds } from './compaction/tool-rounds.ts';
-import { isBundled } from './consolidation/merge-nodes.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
-import type { MemoryNode } from './model/node.ts';
+import { isBundled, type MemoryNode } from './model/node.ts';
 import { isNodeFrom, isTurnFrom, type Source } from './model/source-filter.ts';
 import type { TurnText } from './model/turn.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';

@@ -1,14 +1,13 @@
 import { CometError } from '../common/errors.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
-import { isBundled } from './consolidation/merge-nodes.ts';
 import type { Editing } from './edit.ts';
 import { explainNode, type NodeReason } from './explain-node.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
-import type { MemoryNode } from './model/node.ts';
+import { isBundled, type MemoryNode } from './model/node.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
 import type { SessionDetail, Sessions, SessionView } from './sessions.ts';

@@ -1,10 +1,9 @@
-import { withoutRevisionsBy } from './compaction/supersede.ts';
-import { isGroup } from './consolidation/merge-nodes.ts';
 import { turnContentHash } from './ingest/imported-turn.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { Claim } from './model/claim.ts';
-import type { MemoryNode } from './model/node.ts';
+import { isGroup, type MemoryNode } from './model/node.ts';
+import { withoutRevisionsBy } from './model/validity.ts';
 import type { IdSetFile } from './storage/fs/id-set-file.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeFiles } from './storage/node-files.ts';

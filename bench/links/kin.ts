@@ -1,7 +1,8 @@
-import { buildNodes, rowsOf } from '../../memory/compaction/build-nodes.ts';
+import { buildNodes } from '../../memory/compaction/build-nodes.ts';
 import { createSimilarNodeFinder, type NodeSimilarity } from '../../memory/compaction/linker.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
+import { rowsOf } from '../../memory/storage/index-rows.ts';
 import { createInMemorySearchIndex } from '../../test/helpers/in-memory-search-index.ts';
 import type { Corpus } from './corpora.ts';
 

@@ -1,10 +1,9 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import { withoutToolOutput } from '../ingest/turn-trust.ts';
 import type { Claim } from '../model/claim.ts';
 import { authorOf, type MemoryNode, nodeId } from '../model/node.ts';
-import type { TurnText } from '../model/turn.ts';
+import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/language-model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';

@@ -1,8 +1,7 @@
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { isBundled } from '../consolidation/merge-nodes.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
-import { isFromText, type MemoryNode } from '../model/node.ts';
+import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import type { IndexFilter, Lane, SearchIndex } from '../search/search-index.ts';
 import type { Indexer } from '../storage/indexer.ts';

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { hashOf } from '../ingest/string-interner.ts';
 import type { StatementRef } from '../model/claim.ts';
-import { type Fact, type MemoryNode, withoutSuccessor } from '../model/node.ts';
+import type { Fact, MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model/validity.ts';
 import type { KnownStatement } from '../models/language-model.ts';
@@ -129,17 +129,6 @@ export function withRevisionsOf(heir: MemoryNode, formers: readonly MemoryNode[]
   const isClosedBy = toldBy(closed);
   const open = heir.facts.filter((fact) => !isClosedBy(`${fact.concept}: ${fact.value}`));
   return closeIfSuperseded({ ...heir, facts: [...open, ...closed] });
-}
-
-/** Reopens facts that only removed nodes superseded. */
-export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
-  const facts = node.facts.map((fact): Fact => {
-    if (!gone.has(fact.superseded_by ?? '')) return fact;
-    const { valid_to: _, superseded_by: __, ...open } = fact;
-    return open;
-  });
-  if (node.superseded_as === undefined || !gone.has(node.superseded_by ?? '')) return { ...node, facts };
-  return withoutSuccessor({ ...node, facts });
 }
 
 /** Compares what the writer wrote, ignoring later supersession, links, parent and detail. */

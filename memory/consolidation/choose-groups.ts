@@ -1,7 +1,7 @@
 import { MOST_LINKS } from '../compaction/linker.ts';
-import type { MemoryNode } from '../model/node.ts';
+import { isGroup, type MemoryNode } from '../model/node.ts';
 import { byAge, isSettled, isUsers, type MergeRule, type NodePair, sortPairs } from './choose-merges.ts';
-import { groupKey, isGroup } from './merge-nodes.ts';
+import { groupKey } from './merge-nodes.ts';
 
 type Nodes = ReadonlyMap<string, MemoryNode>;
 type Rule = ConsolidationRule & { readonly sparesDrafts: boolean };

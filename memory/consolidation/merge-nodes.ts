@@ -1,5 +1,5 @@
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import { type Author, type Fact, isRedirect, type MemoryNode, redirectTo } from '../model/node.ts';
+import { type Author, type Fact, type MemoryNode, redirectTo } from '../model/node.ts';
 import { byAge } from './choose-merges.ts';
 /** Writer of nodes that consolidation made without a model. */
 export const CONSOLIDATION = 'consolidation';
@@ -80,15 +80,6 @@ export function groupNodes(members: readonly MemoryNode[], id: string, making: M
   };
   const { pinned_from: _, ...plain } = parent;
   return [plain, ...all.map((member) => ({ ...member, parent_node_id: id }))];
-}
-
-export function isGroup(node: MemoryNode): boolean {
-  return (isRedirect(node) ? node.was : node.kind) === 'group';
-}
-
-/** Tool rounds below a turn's node; members of a group have depth 1. */
-export function isBundled({ parent_node_id, depth_level }: MemoryNode): boolean {
-  return parent_node_id !== null && depth_level > 1;
 }
 
 /** Groups do not mix trusted and untrusted nodes. */

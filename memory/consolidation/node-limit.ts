@@ -4,7 +4,7 @@ import type { Log } from '../../common/log.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
-import { isFromText, isRedirect, type MemoryNode } from '../model/node.ts';
+import { isBundled, isFromText, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { isClosed } from '../model/validity.ts';
 import type { LanguageModel } from '../models/language-model.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
@@ -13,7 +13,7 @@ import type { Store } from '../storage/node-store.ts';
 import { grouped } from '../text/group-by.ts';
 import { clip } from '../text/sanitize-line.ts';
 import { byAge, contradicts, isSettled, isUsers } from './choose-merges.ts';
-import { isBundled, isGroup, mergedNodes } from './merge-nodes.ts';
+import { mergedNodes } from './merge-nodes.ts';
 
 type Parts = {
   readonly clock: Clock;

@@ -1,6 +1,4 @@
-import type { MemoryNode } from '../model/node.ts';
-import { isRedirect } from '../model/node.ts';
-import { isGroup } from './merge-nodes.ts';
+import { isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 
 /** A conversation may still show the id of a redirect. */
 const REDIRECT_AGE_MS = 30 * 86_400_000;

@@ -1,10 +1,9 @@
 import type { Origin } from '../../common/turn.ts';
-import { spokenText } from '../compaction/build-nodes.ts';
-import type { JournalTurn, TurnText } from '../model/turn.ts';
+import { type JournalTurn, spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { Journal } from '../storage/turn-log.ts';
 import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts';
 import type { TurnRegistry } from './turn-registry.ts';
-import { readTurn, readTurnPart, withoutToolOutput } from './turn-trust.ts';
+import { readTurn, readTurnPart } from './turn-trust.ts';
 
 /** Older turns are found through the search index; the cache serves recent ones. */
 const CACHED_CHARS = 2_000_000;

@@ -59,20 +59,6 @@ export function readTurnPart(turn: Marked, tainted: boolean): { text: TurnText; 
   return { text, tainted: isTainted };
 }
 
-/** User and assistant text only, with the origin of that text. */
-export function withoutToolOutput(turn: TurnText): TurnText {
-  const known = withoutToolOutputCache.get(turn);
-  if (known !== undefined) return known;
-  const parts = turn.parts.filter((part) => part.kind === 'assistant');
-  const origins: Origin[] = parts.map((part) => part.origin);
-  const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
-  withoutToolOutputCache.set(turn, bare);
-  return bare;
-}
-
-/** Returns the same object each time, so that caches keyed by it hit. */
-const withoutToolOutputCache = new WeakMap<TurnText, TurnText>();
-
 function readUserBlock(block: Block, reading: Reading): void {
   if (block['type'] === 'tool_result') readResult(block, reading);
   else if (block['type'] === 'image') reading.user.push('[image]');

@@ -152,3 +152,12 @@ export function nodeId(atMs: number, randomHex: string): string {
   const [date, time] = new Date(atMs).toISOString().split('T') as [string, string];
   return `mem_${date.replaceAll('-', '')}_${time.slice(0, 8).replaceAll(':', '')}_${randomHex.slice(0, 6)}`;
 }
+
+export function isGroup(node: MemoryNode): boolean {
+  return (isRedirect(node) ? node.was : node.kind) === 'group';
+}
+
+/** Tool rounds below a turn's node; members of a group have depth 1. */
+export function isBundled({ parent_node_id, depth_level }: MemoryNode): boolean {
+  return parent_node_id !== null && depth_level > 1;
+}

@@ -1,4 +1,4 @@
-import type { CapturedTurn, Origin } from '../../common/turn.ts';
+import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.ts';
 
 /** A file of a project at one moment. */
 export interface FileMark {
@@ -42,3 +42,34 @@ export interface JournalTurn extends CapturedTurn {
   /** Of a turn with `parts`: their messages come before these and are not among them. */
   readonly tail?: true;
 }
+
+const ROW_CHARS = 40_000;
+const CALL_CHARS = 200;
+const CALLS = 20;
+
+/** User text, assistant text and tool calls; tool output is not indexed. */
+export function spokenText(turn: TurnText): string {
+  const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
+  const calls = turn.parts
+    .filter((part) => part.kind === 'tool_use')
+    .slice(0, CALLS)
+    .map((part) => `${part.tool} ${part.text.slice(0, CALL_CHARS)}`);
+  return [turn.user, ...said, ...calls]
+    .filter((text) => text !== '')
+    .join('\n')
+    .slice(0, ROW_CHARS);
+}
+
+/** User and assistant text only, with the origin of that text. */
+export function withoutToolOutput(turn: TurnText): TurnText {
+  const known = withoutToolOutputCache.get(turn);
+  if (known !== undefined) return known;
+  const parts = turn.parts.filter((part) => part.kind === 'assistant');
+  const origins: Origin[] = parts.map((part) => part.origin);
+  const bare = { ...turn, parts, origin: lowestOrigin([...origins, turn.userOrigin ?? 'user']) };
+  withoutToolOutputCache.set(turn, bare);
+  return bare;
+}
+
+/** Returns the same object each time, so that caches keyed by it hit. */
+const withoutToolOutputCache = new WeakMap<TurnText, TurnText>();

@@ -1,5 +1,5 @@
 import { tokenize } from '../text/tokenizer.ts';
-import type { Fact, MemoryNode, NodeContent } from './node.ts';
+import { type Fact, type MemoryNode, type NodeContent, withoutSuccessor } from './node.ts';
 
 const USER = 'user says: ';
 const ANSWERED = ' — answered: ';
@@ -98,4 +98,15 @@ function sectionsOf(summary: string): Section[] {
 
 function bareMark(mark: string): string {
   return mark === ANSWERED ? '' : mark;
+}
+
+/** Reopens facts that only removed nodes superseded. */
+export function withoutRevisionsBy(node: MemoryNode, gone: ReadonlySet<string>): MemoryNode {
+  const facts = node.facts.map((fact): Fact => {
+    if (!gone.has(fact.superseded_by ?? '')) return fact;
+    const { valid_to: _, superseded_by: __, ...open } = fact;
+    return open;
+  });
+  if (node.superseded_as === undefined || !gone.has(node.superseded_by ?? '')) return { ...node, facts };
+  return withoutSuccessor({ ...node, facts });
 }

@@ -1,8 +1,7 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { SourcedClaim } from '../compaction/brief.ts';
-import { isBundled } from '../consolidation/merge-nodes.ts';
 import type { TaskList } from '../ingest/task-list.ts';
-import { isFromText, type MemoryNode } from '../model/node.ts';
+import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { isPast } from '../model/validity.ts';
 import type { StoredBrief } from '../storage/node-files.ts';
 

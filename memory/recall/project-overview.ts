@@ -1,11 +1,10 @@
 import type { Clock } from '../../common/async.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
-import { isBundled } from '../consolidation/merge-nodes.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import { fileMarks } from '../model/file-link.ts';
-import type { Fact, MemoryNode } from '../model/node.ts';
+import { type Fact, isBundled, type MemoryNode } from '../model/node.ts';
 import { currentSummary, isClosed, isPast } from '../model/validity.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';

@@ -1,14 +1,12 @@
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { type NodeTexts, rowsOf } from '../compaction/build-nodes.ts';
-import type { TaskQueue } from '../ingest/task-queue.ts';
-import { createSessionTurns } from '../ingest/turn-windows.ts';
 import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isRedirect } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { IndexRow, SearchIndex } from '../search/search-index.ts';
 import { grouped } from '../text/group-by.ts';
+import { createSessionTurns, type NodeTexts, rowsOf } from './index-rows.ts';
 import type { NodeRegistry } from './node-registry.ts';
 
 /** The index's one writer. Nobody waits for it, and what it cannot write the next start writes. */
@@ -36,7 +34,7 @@ export interface IndexerDeps {
   readonly catalogue: NodeRegistry;
   readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
   readonly sessionOf: (turnId: string) => string | undefined;
-  readonly taskQueue: TaskQueue;
+  readonly taskQueue: { run<T>(kind: 'indexer', work: () => Promise<T>): Promise<T> };
   readonly log: Log;
 }
 

@@ -1,9 +1,9 @@
 import { Config } from '../../common/config.ts';
-import { rowsOf as indexRows } from '../../memory/compaction/build-nodes.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
 import { createRecaller, type Recaller } from '../../memory/recall/recall.ts';
 import type { IndexRow, SearchIndex } from '../../memory/search/search-index.ts';
+import { rowsOf as indexRows } from '../../memory/storage/index-rows.ts';
 import { EPISODES } from '../fixtures/coding-history.ts';
 import { makeNode } from './nodes.ts';
 

@@ -1,17 +1,11 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { lowestOrigin, type Origin } from '../../../../common/turn.ts';
-import {
-  closeSuperseded,
-  isSameWork,
-  mayRevise,
-  tokenFingerprint,
-  withoutRevisionsBy,
-} from '../../../../memory/compaction/supersede.ts';
+import { closeSuperseded, isSameWork, mayRevise, tokenFingerprint } from '../../../../memory/compaction/supersede.ts';
 import { parseStatement, revisesStatement } from '../../../../memory/compaction/supersession-patterns.ts';
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { currentSummary, isPast } from '../../../../memory/model/validity.ts';
+import { currentSummary, isPast, withoutRevisionsBy } from '../../../../memory/model/validity.ts';
 import { anyNode, makeNode } from '../../../helpers/nodes.ts';
 
 const NEXT_ID = 'mem_20260401_101500_00000b';

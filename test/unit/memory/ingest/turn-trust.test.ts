@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { lowestOrigin } from '../../../../common/turn.ts';
-import { commandOrigin, readTurn, toolOrigin, withoutToolOutput } from '../../../../memory/ingest/turn-trust.ts';
+import { commandOrigin, readTurn, toolOrigin } from '../../../../memory/ingest/turn-trust.ts';
+import { withoutToolOutput } from '../../../../memory/model/turn.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const PROJECT = '/home/dev/shop';

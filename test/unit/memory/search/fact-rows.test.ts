@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rowsOf } from '../../../../memory/compaction/build-nodes.ts';
+import { rowsOf } from '../../../../memory/storage/index-rows.ts';
 import { makeNode } from '../../../helpers/nodes.ts';
 
 test.each([

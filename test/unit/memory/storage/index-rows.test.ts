@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { createSessionTurns } from '../../../../memory/ingest/turn-windows.ts';
 import type { TurnText } from '../../../../memory/model/turn.ts';
+import { createSessionTurns } from '../../../../memory/storage/index-rows.ts';
 
 const turn = (at: number): TurnText => ({ turnId: `t${at}`, atMs: at, origin: 'user', user: `said ${at}`, parts: [] });
 const turns = (from: number, to: number): TurnText[] => Array.from({ length: to - from }, (_, at) => turn(from + at));
