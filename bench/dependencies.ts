@@ -18,6 +18,7 @@ const REASONS: Readonly<Record<string, string>> = {
   'http-mitm-proxy': 'HTTP inside an intercepted CONNECT; one file uses it, with one fixed leaf',
   'jsonc-parser': "edits Claude Code's and editors' settings with comments and order kept",
   'node-forge': 'makes the name-constrained root and the leaf; Node can sign but not build certificates',
+  yaml: 'the front matter of node files, which Obsidian and other markdown tools read',
   'string-width': 'how many columns of a terminal a text takes, CJK and emoji included',
   undici: 'one pool of kept-alive connections to the API, with raw headers and back-pressure',
   zod: 'one schema for configuration, model output and files: types, defaults and messages',

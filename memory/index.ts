@@ -16,7 +16,6 @@ export type { Library, NodeView, RawMessage } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory, MemoryOptions } from './memory.ts';
 export { isArchive } from './model/archive.ts';
-export type { MemoryNode } from './model/node.ts';
 export { type Budget, openBudget, type UsageCounter, type UsageStore } from './models/budget.ts';
 export { createUsageFile } from './models/usage-file.ts';
 export { type Public, type PublicHit, type PublicNode, publicNode } from './node-view.ts';

@@ -1,8 +1,6 @@
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { type Author, type Fact, type MemoryNode, redirectTo } from '../model/node.ts';
 import { byAge } from './choose-merges.ts';
-/** Writer of nodes that consolidation made without a model. */
-export const CONSOLIDATION = 'consolidation';
 
 const TAGS = 8;
 const RANK = { HIGH: 0, MED: 1, LOW: 2 } as const;

@@ -201,11 +201,11 @@ describe('with a model', () => {
   };
   const NO = { fits: false, summary: '', trigger: '' };
   /** Has its own word about the port, and about groups. */
-  const modelOf = (merge: Partial<MergeResult>, group: Partial<MergeResult>) => ({
+  const modelOf = (merged: Partial<MergeResult>, group: Partial<MergeResult>) => ({
     ...scriptedModel({}),
-    condense: async ({ kind, notes }: MergeInput): Promise<MergeResult> => {
+    merge: async ({ kind, notes }: MergeInput): Promise<MergeResult> => {
       if (kind === 'group') return { ...NO, ...group };
-      return notes.every(({ summary }) => summary.includes('Postgres')) ? { ...NO, ...merge } : NO;
+      return notes.every(({ summary }) => summary.includes('Postgres')) ? { ...NO, ...merged } : NO;
     },
   });
 
