@@ -69,7 +69,7 @@ type Parts = {
   readonly nodeLimit: NodeLimit;
 };
 
-const never = new AbortController().signal;
+const NEVER_ABORTS = new AbortController().signal;
 
 export function createCompactor({
   nodeFiles,
@@ -95,7 +95,7 @@ export function createCompactor({
   const withoutTools = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutToolOutput) });
 
   async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
-    return local.summarize(inputOf(withoutTools(batch), claims ?? (await claimsOf(batch.sessionId))), never);
+    return local.summarize(inputOf(withoutTools(batch), claims ?? (await claimsOf(batch.sessionId))), NEVER_ABORTS);
   }
 
   function newId(atMs = clock.now()): string {

@@ -41,7 +41,7 @@ type Parts = {
 const MAX_SENTENCES = 8;
 const SENTENCE_CHARS = 400;
 const DETAIL_CHARS = 2_400;
-const never = new AbortController().signal;
+const NEVER_ABORTS = new AbortController().signal;
 
 export function createDetails(parts: Parts): Details {
   const { model, local, quota, clock, log, catalogue, store, turnReader, taskQueue } = parts;
@@ -56,7 +56,7 @@ export function createDetails(parts: Parts): Details {
     const input: DetailInput = { sessionId: node.session_id, summary: node.summary, turns };
     const asked = await ask(input);
     if (typeof asked !== 'string') return keep(node, withDetail(node, asked.result, asked.by, turns));
-    const result = await local.expand(input, never);
+    const result = await local.expand(input, NEVER_ABORTS);
     const fresh = withDetail(node, result, local.name, turns);
     if (asked === '') return keep(node, fresh);
     // Not saved, so that the next request calls the model again.

@@ -36,10 +36,10 @@ const LOAD_CHARS = [300, 4_000, 16_000, 48_000];
 
 const UNKNOWN: TurnEmbeddings = new Map();
 
-export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, meanings = UNKNOWN): TopicShiftReading {
+export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, embeddings = UNKNOWN): TopicShiftReading {
   const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
   return {
-    logic_flow: isShift(turn, buffer, meanings) ? 'BROKEN' : 'MAINTAIN',
+    logic_flow: isShift(turn, buffer, embeddings) ? 'BROKEN' : 'MAINTAIN',
     load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
     redundancy_detected: buffer.some((each) => overlap(opening(each), opening(turn)) >= 0.8),
   };
@@ -47,15 +47,15 @@ export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, meani
 
 export interface Compacting {
   readonly summaryChars?: number;
-  readonly meanings?: TurnEmbeddings;
+  readonly embeddings?: TurnEmbeddings;
 }
 
 /** Extracts sentences, one node per topic run. */
 export function summarizeByRules(
   input: SummaryInput,
-  { summaryChars = SUMMARY_CHARS, meanings = UNKNOWN }: Compacting = {},
+  { summaryChars = SUMMARY_CHARS, embeddings = UNKNOWN }: Compacting = {},
 ): SummaryResult {
-  const nodes = topicRuns(input.turns, meanings).map((run) => draft(run, input.knownTags, summaryChars));
+  const nodes = topicRuns(input.turns, embeddings).map((run) => draft(run, input.knownTags, summaryChars));
   return { nodes, brief: briefOf(input) };
 }
 

@@ -197,10 +197,10 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     for (let left = Math.min(count, session.buffer.length); left > 0; ) {
       const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
       const batch = { sessionId: session.id, project: session.project, reason, turns };
-      const stoodIn = await compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns));
+      const drafts = await compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns));
       session.buffer = session.buffer.slice(turns.length);
       left -= turns.length;
-      if (!modelUpgrades.add(stoodIn.nodes)) await compactor.writeLocalBrief(batch, stoodIn);
+      if (!modelUpgrades.add(drafts.nodes)) await compactor.writeLocalBrief(batch, drafts);
     }
   }
 

@@ -18,7 +18,7 @@ const TALK: Corpus = {
 
 /** Deterministic rules without process or network; the fallback of every other model. */
 export function createLocalModel({ embedder }: LocalModelOptions = {}): LanguageModel {
-  async function meaningsOf(turns: readonly TurnText[]): Promise<TurnEmbeddings> {
+  async function embedTurns(turns: readonly TurnText[]): Promise<TurnEmbeddings> {
     const found = new Map<TurnText, Float32Array>();
     if (embedder === undefined) return found;
     try {
@@ -37,11 +37,11 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
     name: 'local',
     detectTopicShift: async (input, signal) => {
       signal.throwIfAborted();
-      return detectTopicShiftByRules(input, await meaningsOf([...input.buffer, input.turn]));
+      return detectTopicShiftByRules(input, await embedTurns([...input.buffer, input.turn]));
     },
     summarize: async (input, signal) => {
       signal.throwIfAborted();
-      return summarizeByRules(input, { meanings: await meaningsOf(input.turns) });
+      return summarizeByRules(input, { embeddings: await embedTurns(input.turns) });
     },
     expand: async (input, signal) => {
       signal.throwIfAborted();

@@ -36,7 +36,7 @@ const FILES_OF = 3;
 /** A node's summary is one line. */
 const MAX_RUN = 6;
 
-export function isShift(turn: TurnText, before: readonly TurnText[], meanings: TurnEmbeddings): boolean {
+export function isShift(turn: TurnText, before: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
   const near = before.slice(-NEIGHBOURS);
   const last = near.at(-1);
   if (last === undefined || isIdle(turn)) return false;
@@ -46,7 +46,7 @@ export function isShift(turn: TurnText, before: readonly TurnText[], meanings: T
   const paused = turn.atMs - last.atMs >= PAUSE_MS;
   const score =
     WEIGHTS.newWords * newWords(turn, near) +
-    WEIGHTS.drift * relativeDrift(turn, near, meanings) +
+    WEIGHTS.drift * relativeDrift(turn, near, embeddings) +
     WEIGHTS.sameFiles * sameFiles(turn, near.slice(-FILES_OF)) +
     (greets ? WEIGHTS.greeting : 0) +
     (FAREWELL.test(`${last.user}\n${saidIn(last)}`) ? WEIGHTS.farewell : 0) +
@@ -59,12 +59,13 @@ export function isShift(turn: TurnText, before: readonly TurnText[], meanings: T
  * Splits turns into runs of one topic. A run also ends after six non-idle turns and where the origin changes between
  * trusted and untrusted. Idle turns join the current run.
  */
-export function topicRuns(turns: readonly TurnText[], meanings: TurnEmbeddings): TurnText[][] {
+export function topicRuns(turns: readonly TurnText[], embeddings: TurnEmbeddings): TurnText[][] {
   const runs: { readonly turns: TurnText[]; readonly told: TurnText[] }[] = [];
   for (const turn of turns) {
     const run = runs.at(-1);
     const told = isIdle(turn) ? [] : [turn];
-    if (run === undefined || (told.length > 0 && endsAt(turn, run.told, meanings))) runs.push({ turns: [turn], told });
+    if (run === undefined || (told.length > 0 && endsAt(turn, run.told, embeddings)))
+      runs.push({ turns: [turn], told });
     else {
       run.turns.push(turn);
       run.told.push(...told);
@@ -73,11 +74,11 @@ export function topicRuns(turns: readonly TurnText[], meanings: TurnEmbeddings):
   return runs.map((run) => run.turns);
 }
 
-function endsAt(turn: TurnText, told: readonly TurnText[], meanings: TurnEmbeddings): boolean {
+function endsAt(turn: TurnText, told: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
   const last = told.at(-1);
   if (last === undefined) return false;
   const isApart = isCleanOrigin(last.origin) !== isCleanOrigin(turn.origin);
-  return isApart || told.length >= MAX_RUN || isShift(turn, told, meanings);
+  return isApart || told.length >= MAX_RUN || isShift(turn, told, embeddings);
 }
 
 function newWords(turn: TurnText, before: readonly TurnText[]): number {
@@ -88,9 +89,9 @@ function newWords(turn: TurnText, before: readonly TurnText[]): number {
 }
 
 /** 0 without vectors. */
-function relativeDrift(turn: TurnText, before: readonly TurnText[], meanings: TurnEmbeddings): number {
-  const own = meanings.get(turn);
-  const others = before.flatMap((each) => meanings.get(each) ?? []);
+function relativeDrift(turn: TurnText, before: readonly TurnText[], embeddings: TurnEmbeddings): number {
+  const own = embeddings.get(turn);
+  const others = before.flatMap((each) => embeddings.get(each) ?? []);
   const size = own?.length ?? 0;
   if (own === undefined || others.length === 0 || others.some((each) => each.length !== size)) return 0;
   const away = 1 - cosine(own, others);

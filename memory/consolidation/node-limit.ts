@@ -113,7 +113,7 @@ function bothOf(one: string, other: string, between: string, most: number): stri
   return `${first}${between}${clip(other, room - first.length)}`;
 }
 
-/** Not a part of what another node stands for, and no piece of a document. */
+/** Excludes groups, tool nodes and document chunks. */
 function countsItself(node: MemoryNode): boolean {
   return !isGroup(node) && !isBundled(node) && node.kind !== 'tool' && !isFromText(node);
 }

@@ -43,7 +43,7 @@ export function createTextIds(): TextIds {
     return true;
   }
 
-  /** Where the text stands, or would. */
+  /** Slot of the text, or the free slot for it. */
   function placeOf(text: string): number {
     const mask = places.length - 1;
     let place = hashOf(text) & mask;

@@ -99,8 +99,8 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
     const fresh = texts.filter(({ turnId }) => !known.has(turnId));
     if (held !== undefined && fresh.length === 0) return held;
     // What follows the last known turn is new; where known ones come after it, the order is another.
-    const goesOn = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
-    if (goesOn) return keep(sessionId, [...held, ...fresh.map(({ turnId }) => turnId)]);
+    const continues = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
+    if (continues) return keep(sessionId, [...held, ...fresh.map(({ turnId }) => turnId)]);
     return keep(sessionId, turnIdsOf(await textsOf(sessionId)));
   }
 

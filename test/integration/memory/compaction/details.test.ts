@@ -78,7 +78,7 @@ describe('the detailed summary', () => {
     const shown = await memory.library.show(id, 1);
     expect(shown.detail_note).toContain('it is not logged in');
     expect(shown.detailed_summary).toContain('5433');
-    expect((await memory.library.show(id, 1)).detail_note).toContain('left alone');
+    expect((await memory.library.show(id, 1)).detail_note).toContain('waiting before the next attempt');
     expect([model.detailed.length, disk.nodes.get(id)?.detailed_summary]).toEqual([1, null]);
     broken = false;
     disk.nowMs += 120_000;
