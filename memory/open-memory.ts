@@ -55,8 +55,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
   const { createClosedSessionsFile } = await import('./storage/fs/closed-sessions-file.ts');
   const { createIdSetFile } = await import('./storage/fs/id-set-file.ts');
 
-  const health = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
-  const { report, watched } = health;
+  const { report, watched, problems } = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
   const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
   const withTimeout = (one: Embedder): Embedder =>
     createEmbedderWithTimeout(one, {
@@ -115,7 +114,7 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
       ...maintenance,
       status: () => {
         const status = maintenance.status();
-        return { ...status, problems: [...health.problems(), ...status.problems] };
+        return { ...status, problems: [...problems(), ...status.problems] };
       },
       close: async () => {
         await maintenance.close();

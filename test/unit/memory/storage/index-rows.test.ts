@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { TurnText } from '../../../../memory/model/turn.ts';
-import { createSessionTurns } from '../../../../memory/storage/index-rows.ts';
+import { createSessionTurns, rowsOf } from '../../../../memory/storage/index-rows.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
 
 const turn = (at: number): TurnText => ({ turnId: `t${at}`, atMs: at, origin: 'user', user: `said ${at}`, parts: [] });
 const turns = (from: number, to: number): TurnText[] => Array.from({ length: to - from }, (_, at) => turn(from + at));
@@ -33,4 +34,14 @@ test('a session that was never seen, or forgotten, is read as a whole', async ()
   session.clear();
   expect(await positionOf(session.read('s'), 't1')).toBe(1);
   expect(reads()).toBe(2);
+});
+
+test.each([
+  ['staging port', '5433', 'staging port: 5433'],
+  ['Staging ports', 'staging port is 5433', 'staging port is 5433'],
+  ['port', 'staging port is 5433', 'port: staging port is 5433'],
+])('the fact %s, %s is indexed as "%s": a concept that begins its value is not said twice', (concept, value, text) => {
+  const node = makeNode({ written_by: 'claude', facts: [{ concept, value, polarity: 'positive', evidence: ['t'] }] });
+  const [fact] = rowsOf(node, { turns: new Map(), positions: new Map() }).filter(({ kind }) => kind === 'fact');
+  expect(fact?.text).toBe(text);
 });
