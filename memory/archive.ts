@@ -1,11 +1,12 @@
 import { isCleanOrigin, lowestOrigin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import { withFreshFiles } from './edit.ts';
-import { type ArchiveFormat, parseArchive, renderArchive } from './model/archive.ts';
+import type { StoredBrief } from './model/claim.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode } from './model/node.ts';
 import { planRollback } from './model/rollback.ts';
-import type { NodeFiles, StoredBrief } from './storage/node-files.ts';
+import { type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
+import type { NodeFiles } from './storage/node-files.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
 import type { SnapshotInfo, Snapshots } from './storage/snapshot-files.ts';

@@ -4,10 +4,10 @@ import { fromSection, withFields } from './model/edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode } from './model/node.ts';
 import { pinnedIn, unpinnedIn } from './model/pin.ts';
-import { keptByHand } from './model/user-edits.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { LockedStore, Store } from './storage/node-store.ts';
 import type { SnapshotService } from './storage/snapshots.ts';
+import { keptByHand } from './storage/user-edits.ts';
 
 /** A node's whole section, or single fields given as texts. */
 export type NodeChange =

@@ -3,9 +3,9 @@ import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
-import { isClosed, isPast } from './model/validity.ts';
 import { writtenBy } from './node-view.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
+import { isClosed, isPast } from './text/validity.ts';
 
 /** Where a node comes from. */
 export interface NodeReason {

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { isFromText, isRedirect, type MemoryNode } from './model/node.ts';
-import { isPast } from './model/validity.ts';
 import { isQuarantined } from './recall/quarantine.ts';
 import type { RecallHit } from './recall/types.ts';
 import { journalLocation } from './storage/paths.ts';
+import { isPast } from './text/validity.ts';
 
 /** What programs are given of a node beside its own fields: those of CoMeT that follow from others, or never change. */
 interface DerivedFields {

@@ -3,7 +3,6 @@ import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { Claim } from './model/claim.ts';
 import { isGroup, type MemoryNode } from './model/node.ts';
-import { withoutRevisionsBy } from './model/validity.ts';
 import type { IdSetFile } from './storage/fs/id-set-file.ts';
 import type { Indexer } from './storage/indexer.ts';
 import type { NodeFiles } from './storage/node-files.ts';
@@ -12,6 +11,7 @@ import type { Store } from './storage/node-store.ts';
 import type { SnapshotService } from './storage/snapshots.ts';
 import type { Journal } from './storage/turn-log.ts';
 import { isCall } from './text/tool-call-nodes.ts';
+import { withoutRevisionsBy } from './text/validity.ts';
 
 interface Parts {
   readonly journal: Journal;

@@ -1,7 +1,6 @@
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import type { Claim } from '../model/claim.ts';
+import type { Claim, StoredBrief } from '../model/claim.ts';
 import type { SummaryResult } from '../models/language-model.ts';
-import type { StoredBrief } from '../storage/node-files.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 
 export const BRIEF_CHARS = 1_500;

@@ -1,10 +1,9 @@
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import type { Claim } from '../model/claim.ts';
+import type { Claim, StoredBrief } from '../model/claim.ts';
 import { formatFileLink, latestMarks } from '../model/file-link.ts';
 import type { Author, MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/language-model.ts';
-import type { StoredBrief } from '../storage/node-files.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
 import { atMost, modalityOf } from '../text/content-type.ts';
 import { contentTags, flagsOf } from '../text/system-tags.ts';

@@ -2,13 +2,13 @@ import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
-import { isPast } from '../model/validity.ts';
 import type { IndexFilter, Lane, SearchIndex } from '../search/search-index.ts';
 import type { Indexer } from '../storage/indexer.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { isPairedScript } from '../text/cjk.ts';
 import { contentTokens } from '../text/keywords.ts';
+import { isPast } from '../text/validity.ts';
 
 /** Links similar nodes of a project, in the background. */
 export interface Linker {

@@ -5,11 +5,11 @@ import { hashOf } from '../ingest/string-interner.ts';
 import type { StatementRef } from '../model/claim.ts';
 import type { Fact, MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../model/validity.ts';
 import type { KnownStatement } from '../models/language-model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { anchorsOf, topicTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
+import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../text/validity.ts';
 import {
   LEAST_SHARED,
   type ParsedStatement,

@@ -1,8 +1,8 @@
 import { isDeepStrictEqual } from 'node:util';
-import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isRedirect } from '../model/node.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
+import { contentDigest } from '../text/content-hash.ts';
 import { grouped } from '../text/group-by.ts';
 import { canonicalizeTags, canonicalTags } from './canonical-tags.ts';
 import { type ConsolidationRule, chooseGroups, chooseJoins, chooseLinks, type Group } from './choose-groups.ts';

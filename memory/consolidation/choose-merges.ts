@@ -1,7 +1,7 @@
 import type { MemoryNode } from '../model/node.ts';
 import { isDraft, isFromText, isRedirect } from '../model/node.ts';
-import { isClosed } from '../model/validity.ts';
 import { isSameMatter } from '../text/paraphrase.ts';
+import { isClosed } from '../text/validity.ts';
 
 export interface MergeRule {
   /** Minimum share of the shorter text's words that the other contains. */

@@ -1,8 +1,8 @@
 import type { Log } from '../../common/log.ts';
-import { contentDigest } from '../model/content-hash.ts';
 import { type Author, authorOf, type MemoryNode } from '../model/node.ts';
 import type { LanguageModel, MergeInput, MergeResult } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
+import { contentDigest } from '../text/content-hash.ts';
 import { anchorsOf } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/near-duplicate.ts';
 import { namesWithin, sharedWords } from '../text/paraphrase.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { StoredBrief } from '../storage/node-files.ts';
-import { copied } from '../text/detach-strings.ts';
+import type { StoredBrief } from './claim.ts';
+import { copied } from './detach-strings.ts';
 import { isOneLine, parseFrontMatter, readValue, renderFrontMatter, writeValue } from './front-matter.ts';
 
 type StoredClaim = StoredBrief['active'][number];

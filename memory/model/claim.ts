@@ -1,3 +1,5 @@
+import type { Origin } from '../../common/turn.ts';
+
 /** One line of the brief with the turns it rests on. */
 export interface Claim {
   readonly text: string;
@@ -9,4 +11,14 @@ export interface StatementRef {
   readonly nodeId: string;
   /** Its place in the node's facts; null for the node as a whole. */
   readonly fact: number | null;
+}
+
+/** The brief of a session as it is stored. */
+export interface StoredBrief {
+  readonly session_id: string;
+  readonly project: string;
+  readonly updated_at: string;
+  /** Claims with the origin they take from their sources. */
+  readonly active: readonly (Claim & { readonly origin: Origin })[];
+  readonly hints: readonly (Claim & { readonly origin: Origin })[];
 }

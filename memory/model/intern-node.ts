@@ -1,4 +1,4 @@
-import { copied } from '../text/detach-strings.ts';
+import { copied } from './detach-strings.ts';
 import type { MemoryNode } from './node.ts';
 
 const MOST_SHARED = 1_000;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../common/errors.ts';
-import { copied } from '../text/detach-strings.ts';
+import { copied } from './detach-strings.ts';
 import {
   type FileHead,
   type NodeDocument,

@@ -1,10 +1,10 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import { fileMarks } from '../model/file-link.ts';
 import type { MemoryNode, NodeContent } from '../model/node.ts';
-import { currentSummary, validityNote } from '../model/validity.ts';
 import { neutralLine } from '../text/sanitize-line.ts';
 import { terseMeta } from '../text/system-tags.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
+import { currentSummary, validityNote } from '../text/validity.ts';
 import type { MemoryLine } from './types.ts';
 
 export const LINE_CHARS = 400;

@@ -1,8 +1,8 @@
 import type { Origin } from '../../common/turn.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { isClosed, toldBy } from '../model/validity.ts';
 import type { TurnWords } from '../search/search-index.ts';
+import { isClosed, toldBy } from '../text/validity.ts';
 import { RAW_CHARS, type RawLine } from './format-memory.ts';
 import type { RankedNode } from './node-ranking.ts';
 import type { QueryWeights } from './query-weights.ts';

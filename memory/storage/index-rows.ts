@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { contentDigest } from '../model/content-hash.ts';
 import { type Fact, isDraft, type MemoryNode } from '../model/node.ts';
 import { spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { IndexRow } from '../search/search-index.ts';
+import { contentDigest } from '../text/content-hash.ts';
 import { contentTags } from '../text/system-tags.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 

@@ -1,10 +1,10 @@
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { contentDigest } from '../model/content-hash.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isRedirect } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { IndexRow, SearchIndex } from '../search/search-index.ts';
+import { contentDigest } from '../text/content-hash.ts';
 import { grouped } from '../text/group-by.ts';
 import { createSessionTurns, type NodeTexts, rowsOf } from './index-rows.ts';
 import type { NodeRegistry } from './node-registry.ts';

@@ -1,6 +1,5 @@
 import type { Problem } from '../../common/errors.ts';
-import type { Origin } from '../../common/turn.ts';
-import type { Claim } from '../model/claim.ts';
+import type { StoredBrief } from '../model/claim.ts';
 import type { MemoryNode } from '../model/node.ts';
 
 /** The truth: one markdown file for each session with a section for each of its nodes. */
@@ -33,13 +32,4 @@ export interface NodeWatch {
    */
   start(changed: (files: readonly string[]) => void): Promise<void>;
   close(): Promise<void>;
-}
-
-export interface StoredBrief {
-  readonly session_id: string;
-  readonly project: string;
-  readonly updated_at: string;
-  /** Claims with the origin they take from their sources. */
-  readonly active: readonly (Claim & { readonly origin: Origin })[];
-  readonly hints: readonly (Claim & { readonly origin: Origin })[];
 }

@@ -1,17 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Problem } from '../../common/errors.ts';
-import { contentDigest } from '../model/content-hash.ts';
 import { internNode } from '../model/intern-node.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { isDraft, isRedirect } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { asUsers, isOwn, keptByHand } from '../model/user-edits.ts';
 import type { IndexEntry, SearchIndex } from '../search/search-index.ts';
+import { contentDigest } from '../text/content-hash.ts';
 import { isCall } from '../text/tool-call-nodes.ts';
 import type { IdSetFile } from './fs/id-set-file.ts';
 import type { Indexer } from './indexer.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
+import { asUsers, isOwn, keptByHand } from './user-edits.ts';
 
 /** Of all nodes; a few may always be. */
 const EDITED_SHARE = 0.5;

@@ -1,5 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type Archive, archiveLines, type Gone, parseArchive, scrubLine } from '../model/archive.ts';
+import { type Archive, archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
 import type { Snapshots } from './snapshot-files.ts';

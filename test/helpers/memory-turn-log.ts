@@ -1,6 +1,6 @@
 import { CometError } from '../../common/errors.ts';
 import type { JournalTurn } from '../../memory/model/turn.ts';
-import { latestTurns } from '../../memory/storage/latest.ts';
+import { latestTurns } from '../../memory/storage/fs/turn-log.ts';
 import type { Journal } from '../../memory/storage/turn-log.ts';
 
 /** A journal that lasts as long as the process, for tests and for homes that cannot be written. */

@@ -3,6 +3,7 @@ import path from 'node:path';
 import type { Problem } from '../../../common/errors.ts';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { parseBriefFile, renderBriefFile } from '../../model/brief-markdown.ts';
+import type { StoredBrief } from '../../model/claim.ts';
 import { type FileHead, type NodeDocument, newDocument, parseDocument, renderDocument } from '../../model/markdown.ts';
 import type { MemoryNode } from '../../model/node.ts';
 import {
@@ -15,7 +16,7 @@ import {
   withoutSections,
 } from '../../model/node-file.ts';
 import { grouped } from '../../text/group-by.ts';
-import type { NodeFiles, StoredBrief } from '../node-files.ts';
+import type { NodeFiles } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
 import { createFileCache, decoded, filesBelow } from './file-cache.ts';
 

@@ -3,7 +3,6 @@ import path from 'node:path';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir } from '../../../common/files.ts';
 import type { JournalTurn } from '../../model/turn.ts';
-import { latestTurns } from '../latest.ts';
 import { sessionStem } from '../paths.ts';
 import type { Journal } from '../turn-log.ts';
 import { createSessionLog, type SessionLog } from './log-file.ts';
@@ -94,4 +93,11 @@ async function firstSessionId(log: SessionLog): Promise<string | null> {
 async function removeLeftovers(dir: string): Promise<void> {
   const names = (await readdir(dir)).filter((name) => name.endsWith('.tmp'));
   await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));
+}
+
+/** Order of arrival; where a turn id occurs twice, the later record takes the earlier one's place. */
+export function latestTurns(records: readonly JournalTurn[]): JournalTurn[] {
+  const byId = new Map<string, JournalTurn>();
+  for (const record of records) byId.set(record.turnId, record);
+  return [...byId.values()];
 }

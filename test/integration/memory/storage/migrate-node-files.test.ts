@@ -3,7 +3,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
 import { openSchema } from '../../../../engine/lifecycle/home-schema.ts';
-import { parseArchive } from '../../../../memory/model/archive.ts';
+import { parseArchive } from '../../../../memory/storage/archive.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openSnapshotFiles } from '../../../../memory/storage/fs/snapshot-files.ts';
 import { EARLIER_HOMES, unpackHome } from '../../../helpers/earlier-homes.ts';

@@ -5,7 +5,7 @@ import { closeSuperseded, isSameWork, mayRevise, tokenFingerprint } from '../../
 import { parseStatement, revisesStatement } from '../../../../memory/compaction/supersession-patterns.ts';
 import { parseSection, renderSection } from '../../../../memory/model/markdown.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { currentSummary, isPast, withoutRevisionsBy } from '../../../../memory/model/validity.ts';
+import { currentSummary, isPast, withoutRevisionsBy } from '../../../../memory/text/validity.ts';
 import { anyNode, makeNode } from '../../../helpers/nodes.ts';
 
 const NEXT_ID = 'mem_20260401_101500_00000b';

@@ -1,5 +1,5 @@
-import { contentDigest } from './content-hash.ts';
-import { isDraft, isFromText, isRedirect, type MemoryNode } from './node.ts';
+import { isDraft, isFromText, isRedirect, type MemoryNode } from '../model/node.ts';
+import { contentDigest } from '../text/content-hash.ts';
 
 /**
  * The node as it is kept after a person changed it: what they changed of what it says is theirs, so that no model writes

@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import type { StoredBrief } from '../storage/node-files.ts';
+import { parseBriefFile, renderBriefFile } from '../model/brief-markdown.ts';
+import type { Claim, StoredBrief } from '../model/claim.ts';
+import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from '../model/markdown.ts';
+import { isRedirect, MemoryNode } from '../model/node.ts';
 import { grouped } from '../text/group-by.ts';
-import { parseBriefFile, renderBriefFile } from './brief-markdown.ts';
-import type { Claim } from './claim.ts';
-import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from './markdown.ts';
-import { isRedirect, MemoryNode } from './node.ts';
-import { withoutRevisionsBy } from './validity.ts';
+import { withoutRevisionsBy } from '../text/validity.ts';
 
 /** Everything that is remembered, but for raw turns. */
 export interface Archive {

@@ -1,5 +1,5 @@
-import { tokenize } from '../text/tokenizer.ts';
-import { type Fact, type MemoryNode, type NodeContent, withoutSuccessor } from './node.ts';
+import { type Fact, type MemoryNode, type NodeContent, withoutSuccessor } from '../model/node.ts';
+import { tokenize } from './tokenizer.ts';
 
 const USER = 'user says: ';
 const ANSWERED = ' — answered: ';

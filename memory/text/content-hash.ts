@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { contentTags } from '../text/system-tags.ts';
-import type { MemoryNode } from './node.ts';
+import type { MemoryNode } from '../model/node.ts';
+import { contentTags } from './system-tags.ts';
 
 /** Names what the index holds of a node: another digest means other rows. */
 export function contentDigest(node: MemoryNode): string {
