@@ -37,13 +37,20 @@ const forMs = isShort
 const KEEP_ALIVE_MS = isShort ? 500 : 5_000;
 /** A fitted line follows single connections and pages; a rest of 45 seconds does not. */
 const MOST = isShort
-  ? { guardMb: 10, engineMb: 15, guardFds: 3, engineFds: 3, indexMb: 10 }
-  : { guardMb: 10, engineMb: 10, guardFds: 0, engineFds: 0, indexMb: 10 };
+  ? { guardMb: 10, engineMb: 15, guardFds: 3, engineFds: 3, indexFds: 100, indexMb: 10 }
+  : { guardMb: 10, engineMb: 10, guardFds: 0, engineFds: 0, indexFds: 100, indexMb: 10 };
 /**
  * What stays of each turn that was kept meanwhile: its rows on disk, and in memory what `bench:scale` measures of
  * 100,000 turns, its words, vectors and node. Of a run that is no longer than usual the 10 MB hold all of it.
  */
-const TURN_KB = { guardMb: 0, engineMb: forMs > MINUTES * 60_000 ? 4 : 0, guardFds: 0, engineFds: 0, indexMb: 12 };
+const TURN_KB = {
+  guardMb: 0,
+  engineMb: forMs > MINUTES * 60_000 ? 4 : 0,
+  guardFds: 0,
+  engineFds: 0,
+  indexFds: 0,
+  indexMb: 12,
+};
 const busyMs = forMs - (isShort ? SLICES * SLICE_REST_MS : 2 * REST_MS);
 if (!(busyMs > 0)) throw new Error('pass --seconds N (30 or more), --minutes N (2 or more) or --hours N');
 
@@ -154,6 +161,7 @@ function mapReading(compute: (name: keyof Reading) => number): Reading {
     engineMb: compute('engineMb'),
     guardFds: compute('guardFds'),
     engineFds: compute('engineFds'),
+    indexFds: compute('indexFds'),
     indexMb: compute('indexMb'),
   };
 }

@@ -1,5 +1,5 @@
 import { existsSync } from 'node:fs';
-import { readdir, stat } from 'node:fs/promises';
+import { readdir, readlink, stat } from 'node:fs/promises';
 import path from 'node:path';
 import type { Daemon } from '../latency/daemon.ts';
 
@@ -9,17 +9,22 @@ export interface Reading {
   readonly engineMb: number;
   /** Open descriptors; 0 where the system does not tell. */
   readonly guardFds: number;
+  /** Without index files. */
   readonly engineFds: number;
+  /** Index files that LanceDB's caches hold open until the tables are reopened. */
+  readonly indexFds: number;
   readonly indexMb: number;
 }
 
 export async function read(daemon: Daemon, pids: { guard: number; engine: number }): Promise<Reading> {
   const rss = await daemon.rssOf(pids);
+  const engineFds = await descriptors(pids.engine);
   return {
     guardMb: rss.guard,
     engineMb: rss.engine,
-    guardFds: await descriptors(pids.guard),
-    engineFds: await descriptors(pids.engine),
+    guardFds: (await descriptors(pids.guard)).length,
+    engineFds: engineFds.filter((target) => !target.includes('/index/')).length,
+    indexFds: engineFds.filter((target) => target.includes('/index/')).length,
     indexMb: await mbBelow(path.join(daemon.home, 'index')),
   };
 }
@@ -31,9 +36,12 @@ export async function keptMb(home: string): Promise<Readonly<Record<string, numb
   return Object.fromEntries(folders.map((folder, at) => [folder, mb[at] ?? 0]));
 }
 
-async function descriptors(pid: number): Promise<number> {
+/** The targets of the open descriptors. */
+async function descriptors(pid: number): Promise<string[]> {
   const folder = `/proc/${pid}/fd`;
-  return existsSync(folder) ? (await readdir(folder)).length : 0;
+  if (!existsSync(folder)) return [];
+  const links = await readdir(folder);
+  return Promise.all(links.map((link) => readlink(path.join(folder, link)).catch(() => '')));
 }
 
 async function mbBelow(folder: string): Promise<number> {

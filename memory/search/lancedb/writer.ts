@@ -19,7 +19,7 @@ const COMMITS_PER_OPTIMIZE = 16;
 const REST_MS = 30_000;
 const BULK_REST_MS = 1_000;
 const BULK_ROWS = 500;
-const COMMITS_PER_REOPEN = 500;
+const COMMITS_PER_REOPEN = 128;
 /** Whole tool outputs of megabytes would only blur full text. */
 const MAX_TEXT_CHARS = 100_000;
 
