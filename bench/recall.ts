@@ -9,9 +9,12 @@
  */
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
+import type { CapturedTurn } from '../common/turn.ts';
 import { createRecaller, type RecallConfig, type Recaller } from '../memory/recall/recall.ts';
+import type { Reranker } from '../memory/recall/reranking.ts';
 import type { TurnWeights } from '../memory/search/ranking/turn-ranking.ts';
 import { FACT_LANES, type Hit, NODE_LANES, type SearchIndex, TURN_LANES } from '../memory/search/search-index.ts';
+import { createWordReranker } from '../test/helpers/word-reranker.ts';
 import { spread } from './latency/stats.ts';
 import { type Dialogue, modelWithFacts, projectOf, readDialogues, turnsOf } from './recall/dialogues.ts';
 import { openProduct, type Product } from './recall/product.ts';
@@ -19,6 +22,8 @@ import { meanOf, type Score, scoreOf } from './recall/score.ts';
 
 const FLUSH_MS = 600_000;
 const RANKED = 50;
+/** `rerank.candidates` */
+const RERANKED = 40;
 const TIMED = 200;
 const EVERY_LANE = [...TURN_LANES, ...FACT_LANES, ...NODE_LANES];
 
@@ -57,7 +62,7 @@ const { values } = parseArgs({
 });
 if (values.data === undefined) throw new Error('say which file: npm run bench:recall -- --data FILE');
 const dialogues = readDialogues(values.data);
-const product = await openProduct(values.facts ? { local: modelWithFacts(dialogues) } : {});
+const product = await openProduct(values.facts ? { model: modelWithFacts(dialogues) } : {});
 try {
   await ingest(product, dialogues);
   const report = await measure(product);
@@ -102,6 +107,11 @@ async function measure({ memory, index }: Product) {
   for (const question of questions) {
     for (const { recaller, scores } of ways) scores.push(await scored(recaller, question));
   }
+  const texts = new Map(dialogues.flatMap(turnsOf).map(({ turn }) => [turn.turnId, textOf(turn)]));
+  const inOrder = recallerOn(asked, defaults);
+  const reranker = createWordReranker();
+  const reordered: Score[] = [];
+  for (const question of questions) reordered.push(await scoredBy(reranker, inOrder, question, texts));
   const [whole, ...parts] = ways as [(typeof ways)[number], ...typeof ways];
   const categories = [...new Set(questions.map(({ category }) => category))].sort();
   const byCategory = categories.map((category) => [
@@ -115,7 +125,10 @@ async function measure({ memory, index }: Product) {
     facts: values.facts,
     overall: meanOf(whole.scores),
     by_category: Object.fromEntries(byCategory) as Record<string, Score>,
-    ablation: parts.map(({ name, scores }) => ({ name, ...meanOf(scores) })),
+    ablation: [
+      ...parts.map(({ name, scores }) => ({ name, ...meanOf(scores) })),
+      { name: 'reranked by shared words', ...meanOf(reordered) },
+    ],
     latency_ms: { p50: Number(p50.toFixed(1)), p95: Number(p95.toFixed(1)) },
   };
 }
@@ -156,6 +169,29 @@ function recallerOn(index: SearchIndex, config: RecallConfig): Recaller {
 async function scored(recaller: Recaller, { text, projectDir, evidence }: Question): Promise<Score> {
   const ranked = await recaller.turns(text, { top: RANKED, projectDir });
   return scoreOf(ranked, evidence);
+}
+
+/** The best turns, ordered again by a reranker: it proves the way, a model would judge better. */
+async function scoredBy(
+  reranker: Reranker,
+  recaller: Recaller,
+  { text, projectDir, evidence }: Question,
+  texts: ReadonlyMap<string, string>,
+): Promise<Score> {
+  const ranked = await recaller.turns(text, { top: RANKED, projectDir });
+  const first = ranked.slice(0, RERANKED);
+  const signal = new AbortController().signal;
+  const worth = await reranker.score(
+    text,
+    first.map((turnId) => texts.get(turnId) ?? ''),
+    signal,
+  );
+  const order = [...first.keys()].sort((one, other) => (worth[other] ?? 0) - (worth[one] ?? 0) || one - other);
+  return scoreOf([...order.map((at) => first[at] as string), ...ranked.slice(RERANKED)], evidence);
+}
+
+function textOf({ messages }: CapturedTurn): string {
+  return messages.map(({ content }) => JSON.parse(content) as string).join('\n');
 }
 
 function print(report: Awaited<ReturnType<typeof measure>>): void {

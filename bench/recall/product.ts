@@ -26,7 +26,9 @@ export interface Product {
 }
 
 export interface ProductOptions {
-  /** Who makes nodes, the local adapter unless told. */
+  /** Who writes nodes; the rules unless told. */
+  readonly model?: LanguageModel;
+  /** Stands for the rules. */
   readonly local?: LanguageModel;
   readonly embedder?: Embedder;
   readonly now?: () => number;
@@ -34,7 +36,7 @@ export interface ProductOptions {
 
 const nothing = { load: async () => [], add: async () => {} };
 
-export async function openProduct({ local, embedder, now = Date.now }: ProductOptions = {}): Promise<Product> {
+export async function openProduct({ model, local, embedder, now = Date.now }: ProductOptions = {}): Promise<Product> {
   const home = await mkdtemp(path.join(tmpdir(), 'comet-bench-'));
   const paths = homePaths(home);
   const report = (): void => {};
@@ -42,11 +44,11 @@ export async function openProduct({ local, embedder, now = Date.now }: ProductOp
   const { index } = await openLanceIndex({ dir: paths.indexDir, embedder: used, now: Date.now, report });
   const journal = await openJournal({ dir: paths.journalDir, report });
   const memory = await createMemory({
-    config: Config.parse({ llm: 'local', compaction: { idleMs: 0 } }),
+    config: Config.parse({ llm: model === undefined ? 'local' : 'claude', compaction: { idleMs: 0 } }),
     journal,
     nodeFiles: await openNodeFiles(paths),
     index,
-    model: null,
+    model: model ?? null,
     local: local ?? createLocalModel(),
     redactor: createRedactor({ markKey: Buffer.alloc(32, 7) }),
     projectOf: (directory) => directory ?? '',
