@@ -1,6 +1,5 @@
 import { rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Table as ArrowTable } from 'apache-arrow';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
@@ -9,7 +8,7 @@ import { SCRIPT_DIMENSIONS } from '../../text/cjk.ts';
 import { entityTokens } from '../../text/entities.ts';
 import { uniqueTokens } from '../../text/tokenizer.ts';
 import type { IndexEntry, IndexFilter, Lane, SearchIndex, TurnWords } from '../search-index.ts';
-import { createHitList } from './hit-list.ts';
+import { joinHits, type LaneResult } from './hit-list.ts';
 import { FORMAT, isIn, type Kind, quoted, SHAPES } from './schema.ts';
 import { rowsIn } from './table.ts';
 import { keyOf, openTables, type Tables } from './tables.ts';
@@ -220,25 +219,23 @@ function indexOn(
       throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
     }
     const isEmbedded = vector.some((value) => value !== 0);
-    const hits = createHitList();
     const where = sessionIs(filter.sessionId);
 
-    async function ask(lane: Lane, key: string): Promise<void> {
+    async function ask(lane: Lane, key: string): Promise<LaneResult[]> {
       const { kind, column } = LANES[lane];
       const table = await tables.find(key, kind);
-      if (table === null) return;
-      const asked = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
       const isVector = column === 'vector';
       const words = lane === 'entity' ? terms.named : terms.own;
-      if (isVector ? !isEmbedded : words.length === 0) return;
-      const rows: ArrowTable = isVector
+      if (table === null || (isVector ? !isEmbedded : words.length === 0)) return [];
+      const asked = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
+      const rows = isVector
         ? await table.nearest(vectorColumn, vector, asked)
         : await table.matching(column, words, asked);
-      hits.add(lane, kind, table.name, rows);
+      return [{ lane, kind, table, rows }];
     }
 
-    await Promise.all(keysIn(filter).flatMap((key) => lanes.map((lane) => tracked(ask(lane, key)))));
-    return hits.ranked(limit);
+    const answers = keysIn(filter).flatMap((key) => lanes.map((lane) => ask(lane, key)));
+    return tracked(Promise.all(answers).then((results) => joinHits(results.flat(), limit)));
   }
 
   async function turnTexts(nodeIds: readonly string[], turnIds: readonly string[]) {

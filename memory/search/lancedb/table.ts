@@ -5,8 +5,8 @@ import { type Kind, SHAPES, schemaOf, type TableRecord, wordsIndex } from './sch
 /** Comparing fewer vectors one by one is fast, and exact. */
 const ROWS_FOR_VECTOR_INDEX = 5_000;
 const VECTOR_INDEX = 'vector_hnsw';
-/** Each optimization leaves the vector index slower to search; a new one is as fast as the first. */
-const OPTIMIZATIONS_PER_BUILD = 32;
+/** Each optimization adds a part to the vector index, and a search looks into all of them. */
+const OPTIMIZATIONS_PER_BUILD = 8;
 /** Searches that began on an older version have ended by then. */
 const OLD_VERSION_MS = 10_000;
 const COPIED_AT_ONCE = 1_000;
@@ -18,13 +18,20 @@ export interface LaneQuery {
   readonly where: string | undefined;
 }
 
+/** What a lane found. Row ids stay the same when the table is optimized. */
+export interface LaneRows {
+  readonly rowIds: readonly number[];
+  /** BM25, or the cosine. */
+  readonly scores: readonly number[];
+}
+
 /** Rows of one kind in one project. Errors are LanceDB's own. */
 export interface RowTable {
   readonly name: string;
-  /** Columns of `SHAPES[kind].hit`, `_rowid` and `_score`. */
-  matching(column: string, terms: readonly string[], query: LaneQuery): Promise<ArrowTable>;
-  /** The same with `_distance`, the cosine's distance from 1. */
-  nearest(column: string, vector: Float32Array, query: LaneQuery): Promise<ArrowTable>;
+  matching(column: string, terms: readonly string[], query: LaneQuery): Promise<LaneRows>;
+  nearest(column: string, vector: Float32Array, query: LaneQuery): Promise<LaneRows>;
+  /** Columns of `SHAPES[kind].hit` and `_rowid` of these rows, as far as they are still there. */
+  take(rowIds: readonly number[]): Promise<ArrowTable>;
   read(columns: readonly string[], where: string | undefined): AsyncIterable<RecordBatch>;
   add(rows: readonly TableRecord[] | ArrowTable): Promise<void>;
   remove(where: string): Promise<void>;
@@ -44,7 +51,9 @@ export interface TablePlace {
 }
 
 export async function createRowTable(place: TablePlace, name: string): Promise<RowTable> {
-  const table = await place.connection.createEmptyTable(name, schemaOf(place.kind, place.dimensions));
+  const table = await place.connection.createEmptyTable(name, schemaOf(place.kind, place.dimensions), {
+    storageOptions: { new_table_enable_stable_row_ids: 'true' },
+  });
   const { words, lookups } = SHAPES[place.kind];
   for (const column of words) await table.createIndex(column, { config: wordsIndex() });
   for (const column of lookups) await table.createIndex(column, { config: Index.btree() });
@@ -78,22 +87,20 @@ function tableOn(place: TablePlace, table: Table, looseCommits: number): RowTabl
     matching(column, terms, { limit, where }) {
       const query = table.query().fullTextSearch(new MatchQuery(terms.join(' '), column));
       if (where !== undefined) query.where(where);
-      return query
-        .select([...hit, '_score'])
-        .withRowId()
-        .limit(limit)
-        .toArrow();
+      return laneRows(query.select(['_score']).withRowId().limit(limit).toArrow());
     },
     nearest(column, vector, { limit, where }) {
       // Distances of the index itself are of quantized vectors, and squared: the found rows are compared again.
       const query = table.query().nearestTo(vector).column(column).distanceType('cosine').refineFactor(1);
       if (where !== undefined) query.where(where);
-      return query
-        .select([...hit, '_distance'])
-        .withRowId()
-        .limit(limit)
-        .toArrow();
+      return laneRows(query.select(['_distance']).withRowId().limit(limit).toArrow());
     },
+    take: (rowIds) =>
+      table
+        .takeRowIds([...rowIds])
+        .select([...hit])
+        .withRowId()
+        .toArrow(),
     read(columns, where) {
       const query = table.query().select([...columns]);
       return where === undefined ? query : query.where(where);
@@ -127,6 +134,23 @@ function tableOn(place: TablePlace, table: Table, looseCommits: number): RowTabl
       return copy;
     },
   };
+}
+
+async function laneRows(found: Promise<ArrowTable>): Promise<LaneRows> {
+  const rows = await found;
+  const [scores, distances] = [rows.getChild('_score'), rows.getChild('_distance')];
+  const scoreAt = (at: number): number =>
+    scores === null ? 1 - ((distances?.get(at) as number | null) ?? 1) : (scores.get(at) as number);
+  return { rowIds: rowIdsOf(rows), scores: Array.from({ length: rows.numRows }, (_, at) => scoreAt(at)) };
+}
+
+/** 64-bit numbers that a float holds, without making a bigint of each. */
+export function rowIdsOf(rows: ArrowTable): number[] {
+  return (rows.getChild('_rowid')?.data ?? []).flatMap(({ values, length }) => {
+    const { buffer, byteOffset } = values as BigUint64Array;
+    const halves = new Uint32Array(buffer, byteOffset, length * 2);
+    return Array.from({ length }, (_, at) => (halves[at * 2 + 1] as number) * 2 ** 32 + (halves[at * 2] as number));
+  });
 }
 
 /** Rows of a batch as objects that read a column when it is asked for. */

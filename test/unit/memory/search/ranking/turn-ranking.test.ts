@@ -45,7 +45,7 @@ test('a neighbor of a good turn gets a share of its score', () => {
     ],
   });
   expect(order(hits)).toEqual(['a', 'b', 'c']);
-  expect(ranked(hits)[1]?.worth).toBeCloseTo(0.1 + 0.4);
+  expect(ranked(hits)[1]?.worth).toBeCloseTo(0.1 + weights.before);
 });
 
 test('a window counts for the turn it ends with and for the one in its middle', () => {
