@@ -50,7 +50,8 @@ export function createMutex(): <T>(task: () => Promise<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (task) => {
     const result = last.then(task);
-    last = result.catch(() => undefined);
+    // Without its value, which would stay in memory until the next task.
+    last = result.then(noop, noop);
     return result;
   };
 }
@@ -121,3 +122,5 @@ function acquire(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
     waiting.push(enter);
   });
 }
+
+function noop(): void {}

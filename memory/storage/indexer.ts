@@ -45,41 +45,8 @@ const NODES_PER_WRITE = 100;
 
 export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, log }: IndexerDeps): Indexer {
   const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
-  const sessionTurns = createSessionTurns(textsOf);
+  const { sessionTurns, write } = createRowWriter({ index, catalogue, textsOf, sessionOf });
   const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
-
-  async function write(
-    nodes: readonly MemoryNode[],
-    texts?: readonly TurnText[],
-    target: Pick<SearchIndex, 'put'> = index,
-  ): Promise<void> {
-    const rows: IndexRow[] = [];
-    for (const [sessionId, own] of bySession(nodes)) {
-      // A node may have been removed or replaced while it waited here.
-      if (!own.some(isLive)) continue;
-      const read = await sessionTurns.read(sessionId, holdAll(own, texts) ? texts : undefined);
-      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
-    }
-    if (rows.length > 0) await target.put(rows);
-  }
-
-  /** A node that others were merged into stands for turns of their sessions too. */
-  async function withOthers(node: MemoryNode, own: NodeTexts): Promise<NodeTexts> {
-    const away = node.turns.filter((turnId) => !own.turns.has(turnId)).flatMap((turnId) => sessionOf(turnId) ?? []);
-    const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
-    let all = own;
-    for (const sessionId of others) {
-      const { turns, positions } = await sessionTurns.read(sessionId);
-      all = { turns: new Map([...turns, ...all.turns]), positions: new Map([...positions, ...all.positions]) };
-    }
-    return all;
-  }
-
-  /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
-  function isLive(node: MemoryNode): boolean {
-    const now = catalogue.get(node.node_id);
-    return now === node || (now !== undefined && !isRedirect(now) && contentDigest(now) === contentDigest(node));
-  }
 
   /** Waits for its turn like the rest, but whoever asked is told when it fails. */
   function asked(work: () => Promise<void>): Promise<void> {
@@ -153,6 +120,45 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
     settled: () => queued(async () => {}),
     optimize: () => asked(() => index.optimize()),
   };
+}
+
+function createRowWriter({ index, catalogue, textsOf, sessionOf }: Omit<IndexerDeps, 'taskQueue' | 'log'>) {
+  const sessionTurns = createSessionTurns(textsOf);
+
+  async function write(
+    nodes: readonly MemoryNode[],
+    texts?: readonly TurnText[],
+    target: Pick<SearchIndex, 'put'> = index,
+  ): Promise<void> {
+    const rows: IndexRow[] = [];
+    for (const [sessionId, own] of bySession(nodes)) {
+      // A node may have been removed or replaced while it waited here.
+      if (!own.some(isLive)) continue;
+      const read = await sessionTurns.read(sessionId, holdAll(own, texts) ? texts : undefined);
+      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
+    }
+    if (rows.length > 0) await target.put(rows);
+  }
+
+  /** A node that others were merged into stands for turns of their sessions too. */
+  async function withOthers(node: MemoryNode, own: NodeTexts): Promise<NodeTexts> {
+    const away = node.turns.filter((turnId) => !own.turns.has(turnId)).flatMap((turnId) => sessionOf(turnId) ?? []);
+    const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
+    let all = own;
+    for (const sessionId of others) {
+      const { turns, positions } = await sessionTurns.read(sessionId);
+      all = { turns: new Map([...turns, ...all.turns]), positions: new Map([...positions, ...all.positions]) };
+    }
+    return all;
+  }
+
+  /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
+  function isLive(node: MemoryNode): boolean {
+    const now = catalogue.get(node.node_id);
+    return now === node || (now !== undefined && !isRedirect(now) && contentDigest(now) === contentDigest(node));
+  }
+
+  return { sessionTurns, write };
 }
 
 /** Older nodes may be written along with a batch: what was said in them is not among its texts. */

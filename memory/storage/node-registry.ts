@@ -40,8 +40,7 @@ function later(a: string, b: string): number {
 
 export function createNodeRegistry(): NodeRegistry {
   const nodes = new Map<string, MemoryNode>();
-  /** Most turns have one node: a list of one takes five times as much. */
-  const byTurn = new Map<string, string | readonly string[]>();
+  const covering = createTurnIndex();
   const bySession = new Map<string, number>();
   let sorted: readonly MemoryNode[] | null = null;
   /** By project, until something changes. */
@@ -50,29 +49,6 @@ export function createNodeRegistry(): NodeRegistry {
   function changed(): void {
     sorted = null;
     tags.clear();
-  }
-
-  function tagsOf(project: string): readonly string[] {
-    const counts = new Map<string, number>();
-    for (const node of all()) {
-      if (node.project !== project) continue;
-      for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
-    }
-    return [...counts]
-      .sort((a, b) => b[1] - a[1])
-      .slice(0, TAGS)
-      .map(([tag]) => tag);
-  }
-
-  function nodesCovering(turnId: string): readonly string[] {
-    const ids = byTurn.get(turnId) ?? [];
-    return typeof ids === 'string' ? [ids] : ids;
-  }
-
-  function setNodesCovering(turnId: string, ids: readonly string[]): void {
-    const [first, second] = ids;
-    if (first === undefined) byTurn.delete(turnId);
-    else byTurn.set(turnId, second === undefined ? first : ids);
   }
 
   function count(sessionId: string, more: number): void {
@@ -85,12 +61,7 @@ export function createNodeRegistry(): NodeRegistry {
     const node = nodes.get(id);
     if (node === undefined) return;
     count(node.session_id, -1);
-    for (const turnId of node.turns) {
-      setNodesCovering(
-        turnId,
-        nodesCovering(turnId).filter((each) => each !== id),
-      );
-    }
+    covering.remove(node);
     nodes.delete(id);
   }
 
@@ -118,8 +89,7 @@ export function createNodeRegistry(): NodeRegistry {
         forget(node.node_id);
         nodes.set(node.node_id, node);
         count(node.session_id, 1);
-        if (isRedirect(node)) continue;
-        for (const turnId of new Set(node.turns)) setNodesCovering(turnId, [...nodesCovering(turnId), node.node_id]);
+        if (!isRedirect(node)) covering.add(node);
       }
     },
     remove(ids) {
@@ -134,15 +104,58 @@ export function createNodeRegistry(): NodeRegistry {
         ({ kind, parent_node_id: parent }) => kind === 'tool' && parent !== null && current(parent)?.node_id === id,
       ),
     pointersTo: (id) => [...nodes.values()].filter((node) => isRedirect(node) && current(node.node_id)?.node_id === id),
-    nodesCovering,
+    nodesCovering: covering.of,
     every: () => [...nodes.values()],
     all,
     sizeOf: (sessionId) => bySession.get(sessionId) ?? 0,
     tags(project) {
-      const known = tags.get(project) ?? tagsOf(project);
+      const known = tags.get(project) ?? tagsOf(all(), project);
       tags.set(project, known);
       return known;
     },
     size: () => all().length,
+  };
+}
+
+/** Most used first. */
+function tagsOf(nodes: readonly MemoryNode[], project: string): string[] {
+  const counts = new Map<string, number>();
+  for (const node of nodes) {
+    if (node.project !== project) continue;
+    for (const tag of contentTags(node.topic_tags)) counts.set(tag, (counts.get(tag) ?? 0) + 1);
+  }
+  return [...counts]
+    .sort((a, b) => b[1] - a[1])
+    .slice(0, TAGS)
+    .map(([tag]) => tag);
+}
+
+/** Ids of the nodes that cover a turn. */
+function createTurnIndex() {
+  /** Most turns have one node: a list of one takes five times as much. */
+  const byTurn = new Map<string, string | readonly string[]>();
+
+  function of(turnId: string): readonly string[] {
+    const ids = byTurn.get(turnId) ?? [];
+    return typeof ids === 'string' ? [ids] : ids;
+  }
+
+  function set(turnId: string, ids: readonly string[]): void {
+    const [first, second] = ids;
+    if (first === undefined) byTurn.delete(turnId);
+    else byTurn.set(turnId, second === undefined ? first : ids);
+  }
+
+  return {
+    of,
+    add(node: MemoryNode): void {
+      for (const turnId of new Set(node.turns)) set(turnId, [...of(turnId), node.node_id]);
+    },
+    remove({ node_id, turns }: MemoryNode): void {
+      for (const turnId of turns) {
+        const others = of(turnId).filter((id) => id !== node_id);
+        set(turnId, others);
+      }
+    },
   };
 }

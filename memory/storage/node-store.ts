@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { createMutex } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
 import { internNode } from '../model/intern-node.ts';
 import type { MemoryNode } from '../model/node.ts';
@@ -55,19 +56,11 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
   const dismissedIds = new Set<string>();
   /** Nodes that were taken out of the files, or broken in them: they may come back changed. */
   const gone = new Map<string, MemoryNode>();
-  /** A node as it was read, and the equal one of the catalogue: compared once. */
-  const agreed = new WeakMap<MemoryNode, MemoryNode>();
+  const agrees = createAgreement(catalogue);
   let problems: readonly Problem[] = [];
-  let tail: Promise<void> = Promise.resolve();
-
-  function exclusive<T>(work: (held: LockedStore) => Promise<T>): Promise<T> {
-    const result = tail.then(() => work(held));
-    tail = result.then(
-      () => {},
-      () => {},
-    );
-    return result;
-  }
+  const lock = createMutex();
+  const { take, drop } = createMirror(catalogue, indexer);
+  const exclusive = <T>(work: (held: LockedStore) => Promise<T>): Promise<T> => lock(() => work(held));
 
   async function save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void> {
     if (nodes.length === 0) return;
@@ -75,27 +68,6 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     const own = nodes.map(internNode);
     await nodeFiles.save(own);
     take(own, texts);
-  }
-
-  /** Into catalogue and, where its rows say something else, index. */
-  function take(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void {
-    const before = new Map(nodes.map((node) => [node.node_id, catalogue.get(node.node_id)]));
-    catalogue.put(nodes);
-    const stale = nodes.filter((node) => rowsDiffer(before.get(node.node_id), node));
-    const emptied = stale.filter((node) => {
-      const old = before.get(node.node_id);
-      return (
-        old !== undefined && (isRedirect(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]))
-      );
-    });
-    if (emptied.length > 0) void indexer.remove(emptied.map((node) => node.node_id));
-    const searched = stale.filter((node) => !isRedirect(node) && !isCall(node));
-    if (searched.length > 0) indexer.upsert(searched, texts);
-  }
-
-  function drop(nodes: readonly MemoryNode[]): void {
-    catalogue.remove(nodes.map((node) => node.node_id));
-    if (nodes.length > 0) void indexer.remove(nodes.map((node) => node.node_id));
   }
 
   async function remove(ids: readonly string[], turnIds: readonly string[] = []): Promise<void> {
@@ -123,15 +95,6 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     for (const node of changed) gone.delete(node.node_id);
     await dismiss(lost.filter((node) => !isRedirect(node)).flatMap((node) => node.turns));
     await save(byHand);
-  }
-
-  function agrees(read: MemoryNode): boolean {
-    const known = catalogue.get(read.node_id);
-    if (known === undefined) return false;
-    if (read === known || agreed.get(read) === known) return true;
-    if (!isDeepStrictEqual(read, known)) return false;
-    agreed.set(read, known);
-    return true;
   }
 
   /** The raw turns stay in the journal, but nothing is made of them again. */
@@ -177,6 +140,44 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     refresh: (files) => exclusive(() => refresh(files)),
     problems: () => problems,
     isDismissed: (turnId) => dismissedIds.has(turnId),
+  };
+}
+
+/** What was written to the files goes into the catalogue and, where its rows say something else, into the index. */
+function createMirror(catalogue: NodeRegistry, indexer: Indexer) {
+  function take(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void {
+    const before = new Map(nodes.map((node) => [node.node_id, catalogue.get(node.node_id)]));
+    catalogue.put(nodes);
+    const stale = nodes.filter((node) => rowsDiffer(before.get(node.node_id), node));
+    const emptied = stale.filter((node) => {
+      const old = before.get(node.node_id);
+      return (
+        old !== undefined && (isRedirect(node) || !isDeepStrictEqual([old.turns, old.facts], [node.turns, node.facts]))
+      );
+    });
+    if (emptied.length > 0) void indexer.remove(emptied.map((node) => node.node_id));
+    const searched = stale.filter((node) => !isRedirect(node) && !isCall(node));
+    if (searched.length > 0) indexer.upsert(searched, texts);
+  }
+
+  function drop(nodes: readonly MemoryNode[]): void {
+    catalogue.remove(nodes.map((node) => node.node_id));
+    if (nodes.length > 0) void indexer.remove(nodes.map((node) => node.node_id));
+  }
+
+  return { take, drop };
+}
+
+/** Whether a node that was read says the same as the one of the catalogue; compared once. */
+function createAgreement(catalogue: NodeRegistry): (read: MemoryNode) => boolean {
+  const agreed = new WeakMap<MemoryNode, MemoryNode>();
+  return (read) => {
+    const known = catalogue.get(read.node_id);
+    if (known === undefined) return false;
+    if (read === known || agreed.get(read) === known) return true;
+    if (!isDeepStrictEqual(read, known)) return false;
+    agreed.set(read, known);
+    return true;
   };
 }
 

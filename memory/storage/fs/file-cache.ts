@@ -48,11 +48,7 @@ export function createFileCache<T>(
         for (const file of entries.keys()) if (!wanted.has(file)) entries.delete(file);
       }
       forgotten.clear();
-      const waiting = [...wanted];
-      const worker = async (): Promise<void> => {
-        for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) await look(file);
-      };
-      await Promise.all(Array.from({ length: AT_ONCE }, worker));
+      await inParallel([...wanted], look);
       complete = true;
       return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { value }]) => value);
     },
@@ -72,6 +68,22 @@ export async function filesBelow(dir: string, wanted: (name: string) => boolean)
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(orMissing);
   const files = (entries ?? []).filter((entry) => entry.isFile() && wanted(entry.name));
   return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
+}
+
+/** Rejects only once no work is under way: a write that goes on would meet the next attempt. */
+export async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
+  const waiting = [...files];
+  const worker = async (): Promise<void> => {
+    for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) await work(file);
+  };
+  const workers = Array.from({ length: AT_ONCE }, () =>
+    worker().catch((error: unknown) => {
+      waiting.length = 0;
+      throw error;
+    }),
+  );
+  const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') throw failed.reason;
 }
 
 const markdownFiles = (dir: string): Promise<string[]> => filesBelow(dir, (name) => name.endsWith('.md'));

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { open, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
+import { createMutex } from '../../../common/async.ts';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import type { JournalTurn } from '../../model/turn.ts';
@@ -57,21 +58,14 @@ const Record = z.looseObject({
 });
 
 export function createSessionLog(file: string, report: (problem: Problem) => void): SessionLog {
-  /** Gives nothing: what was read would be kept until the next call. */
-  let tail: Promise<void> = Promise.resolve();
+  const exclusive = createMutex();
   let waiting: Waiting[] = [];
   let known: Known | null = null;
 
-  function alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = tail.then(work);
-    tail = result.then(
-      () => {},
-      () => {},
-    );
-    return result.catch((error: unknown) => {
+  const alone = <T>(work: () => Promise<T>): Promise<T> =>
+    exclusive(work).catch((error: unknown) => {
       throw failed(file, error);
     });
-  }
 
   async function look(): Promise<{ records: JournalTurn[]; payloads: readonly Buffer[]; state: Known }> {
     const bytes = await contents(file);
@@ -129,7 +123,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
         await look();
       }),
 
-    settled: () => tail,
+    settled: () => exclusive(async () => {}),
   };
 }
 

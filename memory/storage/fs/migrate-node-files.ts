@@ -5,9 +5,7 @@ import { ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { parseBriefFile } from '../../model/brief-markdown.ts';
 import { parseFrontMatter, renderFrontMatter } from '../../model/front-matter.ts';
 import { isSchema1Section, parseDocument, parseSection, renderSection } from '../../model/markdown.ts';
-import { decoded, filesBelow } from './file-cache.ts';
-
-const AT_ONCE = 16;
+import { decoded, filesBelow, inParallel } from './file-cache.ts';
 
 export interface MigratedFiles {
   /** Files that were written in the new form. */
@@ -99,20 +97,4 @@ function dirsUpTo(top: string, file: string): string[] {
   const dirs: string[] = [];
   for (let dir = path.dirname(file); dir.length >= top.length; dir = path.dirname(dir)) dirs.push(dir);
   return dirs;
-}
-
-/** Rejects only once no work is under way: a write that goes on would meet the next attempt. */
-async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
-  const waiting = [...files];
-  const worker = async (): Promise<void> => {
-    for (let file = waiting.pop(); file !== undefined; file = waiting.pop()) await work(file);
-  };
-  const workers = Array.from({ length: AT_ONCE }, () =>
-    worker().catch((error: unknown) => {
-      waiting.length = 0;
-      throw error;
-    }),
-  );
-  const failed = (await Promise.allSettled(workers)).find(({ status }) => status === 'rejected');
-  if (failed?.status === 'rejected') throw failed.reason;
 }

@@ -1,5 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { createMutex } from '../../../common/async.ts';
 import type { Problem } from '../../../common/errors.ts';
 import { createExclusive, ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { parseBriefFile, renderBriefFile } from '../../model/brief-markdown.ts';
@@ -30,128 +31,129 @@ export interface NodeFilesOptions {
 }
 
 /**
- * Nodes as markdown, `<project>/<session>.md`. Files are read again before each change, so what was edited by hand
- * in between stays; sections and files that do not validate are carried along byte for byte.
+ * Nodes as markdown, `<project>/<session>.md`. Files are read again before each change, so that edits by hand in between
+ * are kept; sections and files that do not validate are carried along byte for byte.
  */
 export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: NodeFilesOptions): Promise<NodeFiles> {
   for (const dir of [nodesDir, briefsDir]) {
     await ensureDir(dir);
     await removeLeftovers(dir);
   }
+  const sessions = createSessionFiles(nodesDir);
+  const briefs = createBriefFiles(briefsDir);
+  const exclusive = createMutex();
+  return {
+    load: (only) =>
+      exclusive(async () => {
+        const { nodes, problems } = await sessions.load(only);
+        return { nodes, problems: [...problems, ...(await briefs.problems(only))] };
+      }),
+    save: (nodes) => exclusive(() => sessions.save(nodes)),
+    drop: (nodeIds) => exclusive(() => sessions.drop(nodeIds)),
+    remove: (nodeIds, turnIds = []) =>
+      exclusive(async () => {
+        await sessions.drop(nodeIds);
+        for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...nodeIds, ...turnIds]);
+        if (memoryBackupDir !== undefined) await removeFromBackup(memoryBackupDir, new Set(nodeIds), turnIds);
+      }),
+    readBrief: (sessionId) => exclusive(() => briefs.read(sessionId)),
+    writeBrief: (brief) => exclusive(() => briefs.write(brief)),
+    briefs: () => exclusive(() => briefs.all()),
+  };
+}
+
+function createSessionFiles(nodesDir: string) {
   /** Nodes as they were written, until they are read again. */
   const saved = new Map<string, MemoryNode>();
-  const nodeFiles = createFileCache(nodesDir, (file, text, before?: NodeFile) =>
+  const cache = createFileCache(nodesDir, (file, text, before?: NodeFile) =>
     readNodeFile(file, text, { before, saved }),
   );
-  const briefFiles = createFileCache(briefsDir, (file, text) => ({ file, brief: parseBriefFile(text ?? '') }));
-  let tail: Promise<void> = Promise.resolve();
   let places: Map<string, readonly string[]> | null = null;
 
-  function alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = tail.then(work);
-    tail = result.then(
-      () => {},
-      () => {},
-    );
-    return result;
-  }
-
   async function load(only?: readonly string[]): Promise<Library> {
-    const library = joinFiles(await nodeFiles.read(only));
+    const library = joinFiles(await cache.read(only));
     saved.clear();
-    const problems: Problem[] = [...library.problems];
-    for (const { file, brief } of await briefFiles.read(only)) {
-      if (typeof brief === 'string') problems.push({ file, message: brief });
-    }
     places = new Map(library.places);
-    return { ...library, problems };
+    return library;
   }
 
-  const known = async (): Promise<Map<string, readonly string[]>> => {
+  async function knownPlaces(): Promise<Map<string, readonly string[]>> {
     if (places === null) await load();
     return places as unknown as Map<string, readonly string[]>;
-  };
+  }
 
   async function write(file: string, text: string): Promise<void> {
-    nodeFiles.forget(file);
+    cache.forget(file);
     if (text !== '') return writeFileAtomic(file, text);
     await rm(file, { force: true });
     await syncDir(path.dirname(file));
   }
 
-  async function save(nodes: readonly MemoryNode[]): Promise<void> {
-    const where = await known();
-    const placeOf = ({ node_id }: MemoryNode): string => where.get(node_id)?.[0] ?? '';
-    const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${placeOf(node)}`);
-    for (const group of groups.values()) {
-      const { session_id, project } = group[0] as MemoryNode;
-      const place = placeOf(group[0] as MemoryNode);
-      const target =
-        (await openPlace(place, { session_id, project })) ?? (await openTarget(nodesDir, group[0] as FileHead));
-      const { document, displaced } = withNodes(target.document, group);
-      for (const raw of displaced) await setAside(target.file, raw);
-      await write(target.file, renderDocument(document));
-      const ids = group.map(({ node_id }) => node_id);
-      if (place !== '' && place !== target.file) await drop(place, new Set(ids));
-      for (const node of group) saved.set(node.node_id, node);
-      for (const id of ids) {
-        where.set(id, [target.file, ...(where.get(id) ?? []).filter((file) => file !== place && file !== target.file)]);
-      }
-    }
-  }
-
-  async function dropAll(ids: readonly string[]): Promise<void> {
-    // A section that was copied or moved by hand must not outlive the one that is known.
-    const where = (await load()).places;
-    const files = new Set(ids.flatMap((id) => where.get(id) ?? []));
-    for (const file of files) await drop(file, new Set(ids));
-    places = null;
-  }
-
-  async function drop(file: string, ids: ReadonlySet<string>): Promise<void> {
+  async function dropFrom(file: string, ids: ReadonlySet<string>): Promise<void> {
     const text = await decoded(file);
     const left = text === null ? null : withoutSections(text, ids);
     if (left !== null && left !== text) await write(file, left);
   }
 
-  async function remove(ids: readonly string[], turnIds: readonly string[]): Promise<void> {
-    await dropAll(ids);
-    for (const dir of [nodesDir, briefsDir]) await removeAside(dir, [...ids, ...turnIds]);
-    if (memoryBackupDir !== undefined) await removeFromBackup(memoryBackupDir, new Set(ids), turnIds);
-  }
-
-  const briefFile = (sessionId: string): string => path.join(briefsDir, `${sessionStem(sessionId)}.md`);
-
   return {
-    load: (only) =>
-      alone(async () => {
-        const { nodes, problems } = await load(only);
-        return { nodes, problems };
-      }),
-    save: (nodes) => alone(() => save(nodes)),
-    drop: (nodeIds) => alone(() => dropAll(nodeIds)),
-    remove: (nodeIds, turnIds = []) => alone(() => remove(nodeIds, turnIds)),
-    readBrief: (sessionId) =>
-      alone(async () => {
-        const text = await decoded(briefFile(sessionId));
-        const brief = text === null ? null : parseBriefFile(text);
-        return brief === null || typeof brief === 'string' || brief.session_id !== sessionId ? null : brief;
-      }),
-    writeBrief: (brief) =>
-      alone(async () => {
-        const file = briefFile(brief.session_id);
-        const before = await decoded(file);
-        if (before !== null && typeof parseBriefFile(before) === 'string') await setAside(file, await readFile(file));
-        briefFiles.forget(file);
-        if (brief.active.length + brief.hints.length > 0) await writeFileAtomic(file, renderBriefFile(brief));
-        else await rm(file, { force: true });
-      }),
-    briefs: () =>
-      alone(async () => {
-        const read = await briefFiles.read();
-        const found = read.flatMap(({ brief }): StoredBrief[] => (typeof brief === 'string' ? [] : [brief]));
-        return found.toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1));
-      }),
+    load,
+    async save(nodes: readonly MemoryNode[]): Promise<void> {
+      const where = await knownPlaces();
+      const placeOf = ({ node_id }: MemoryNode): string => where.get(node_id)?.[0] ?? '';
+      const groups = grouped(nodes, (node) => `${node.project}\n${node.session_id}\n${placeOf(node)}`);
+      for (const group of groups.values()) {
+        const { session_id, project } = group[0] as MemoryNode;
+        const place = placeOf(group[0] as MemoryNode);
+        const head = { session_id, project };
+        const target = (await openPlace(place, head)) ?? (await openTarget(nodesDir, head));
+        const { document, displaced } = withNodes(target.document, group);
+        for (const raw of displaced) await setAside(target.file, raw);
+        await write(target.file, renderDocument(document));
+        const ids = group.map(({ node_id }) => node_id);
+        if (place !== '' && place !== target.file) await dropFrom(place, new Set(ids));
+        for (const node of group) saved.set(node.node_id, node);
+        for (const id of ids) {
+          const others = (where.get(id) ?? []).filter((file) => file !== place && file !== target.file);
+          where.set(id, [target.file, ...others]);
+        }
+      }
+    },
+    async drop(ids: readonly string[]): Promise<void> {
+      // A section that was copied or moved by hand must not outlive the one that is known.
+      const where = (await load()).places;
+      const files = new Set(ids.flatMap((id) => where.get(id) ?? []));
+      for (const file of files) await dropFrom(file, new Set(ids));
+      places = null;
+    },
+  };
+}
+
+function createBriefFiles(briefsDir: string) {
+  const cache = createFileCache(briefsDir, (file, text) => ({ file, brief: parseBriefFile(text ?? '') }));
+  const fileOf = (sessionId: string): string => path.join(briefsDir, `${sessionStem(sessionId)}.md`);
+  return {
+    async problems(only?: readonly string[]): Promise<Problem[]> {
+      const read = await cache.read(only);
+      return read.flatMap(({ file, brief }) => (typeof brief === 'string' ? [{ file, message: brief }] : []));
+    },
+    async read(sessionId: string): Promise<StoredBrief | null> {
+      const text = await decoded(fileOf(sessionId));
+      const brief = text === null ? null : parseBriefFile(text);
+      return brief === null || typeof brief === 'string' || brief.session_id !== sessionId ? null : brief;
+    },
+    async write(brief: StoredBrief): Promise<void> {
+      const file = fileOf(brief.session_id);
+      const before = await decoded(file);
+      if (before !== null && typeof parseBriefFile(before) === 'string') await setAside(file, await readFile(file));
+      cache.forget(file);
+      if (brief.active.length + brief.hints.length > 0) await writeFileAtomic(file, renderBriefFile(brief));
+      else await rm(file, { force: true });
+    },
+    async all(): Promise<StoredBrief[]> {
+      const read = await cache.read();
+      const found = read.flatMap(({ brief }): StoredBrief[] => (typeof brief === 'string' ? [] : [brief]));
+      return found.toSorted((a, b) => (a.session_id < b.session_id ? -1 : 1));
+    },
   };
 }
 

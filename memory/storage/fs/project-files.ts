@@ -43,21 +43,11 @@ export interface SourceFilesOptions {
 
 /** Reads the user's source files to hash them, and remembers the digest for as long as the file's stamps stay. */
 export function createSourceFiles({ now }: SourceFilesOptions): SourceFiles {
-  const cache = new LruMap<string, Cached>(CACHED);
+  const read = createReader(now);
+  const commitOf = createCommits(now);
   const places = createSemaphore(AT_ONCE);
   const never = new AbortController().signal;
   let waiting = 0;
-  let lastCommit = { root: '', commit: '', atMs: Number.NEGATIVE_INFINITY };
-
-  /** Asked for each file of a turn. */
-  function commitOf(root: string): string {
-    if (lastCommit.root !== root || Math.abs(now() - lastCommit.atMs) >= COMMIT_FRESH_MS) {
-      const repository = repositoryOf(root);
-      const commit = repository === null ? '' : checkedOut(repository).slice(0, COMMIT_HEX);
-      lastCommit = { root, commit, atMs: now() };
-    }
-    return lastCommit.commit;
-  }
 
   async function content(root: string, file: string): Promise<Content> {
     if (!isProjectPath(file) || waiting >= MOST_WAITING) return { kind: 'none' };
@@ -68,6 +58,49 @@ export function createSourceFiles({ now }: SourceFilesOptions): SourceFiles {
       waiting -= 1;
     }
   }
+
+  return {
+    rootOf(directory) {
+      if (directory === null || !path.isAbsolute(directory) || directory.includes('\0')) return null;
+      const root = repositoryOf(directory)?.top ?? path.resolve(directory);
+      return path.dirname(root) === root ? null : root;
+    },
+    placeOf(file, root, directory) {
+      if (file.includes('\0')) return null;
+      const place = path.relative(root, path.resolve(directory, file)).split(path.sep).join('/');
+      return isProjectPath(place) && !FOREIGN.test(place) ? place : null;
+    },
+    async mark(root, file) {
+      const found = await content(root, file);
+      if (found.kind === 'missing' || found.kind === 'none') return null;
+      return { path: file, sha256: found.kind === 'digest' ? found.sha256 : '', commit: commitOf(root) };
+    },
+    async compare(root, { path: file, sha256 }) {
+      if (sha256.length < 8) return 'unknown';
+      const found = await content(root, file);
+      if (found.kind === 'missing') return 'deleted';
+      if (found.kind !== 'digest') return 'unknown';
+      const length = Math.min(sha256.length, DIGEST_HEX);
+      return found.sha256.slice(0, length) === sha256.slice(0, length) ? 'same' : 'changed';
+    },
+  };
+}
+
+/** The commit that is checked out; asked for each file of a turn. */
+function createCommits(now: () => number): (root: string) => string {
+  let last = { root: '', commit: '', atMs: Number.NEGATIVE_INFINITY };
+  return (root) => {
+    if (last.root !== root || Math.abs(now() - last.atMs) >= COMMIT_FRESH_MS) {
+      const repository = repositoryOf(root);
+      const commit = repository === null ? '' : checkedOut(repository).slice(0, COMMIT_HEX);
+      last = { root, commit, atMs: now() };
+    }
+    return last.commit;
+  };
+}
+
+function createReader(now: () => number): (root: string, file: string) => Promise<Content> {
+  const cache = new LruMap<string, Cached>(CACHED);
 
   async function read(root: string, file: string): Promise<Content> {
     const realRoot = await realpath(root).catch(() => null);
@@ -109,31 +142,7 @@ export function createSourceFiles({ now }: SourceFilesOptions): SourceFiles {
     cache.set(real, { stamp: stampOf(found), sha256 });
   }
 
-  return {
-    rootOf(directory) {
-      if (directory === null || !path.isAbsolute(directory) || directory.includes('\0')) return null;
-      const root = repositoryOf(directory)?.top ?? path.resolve(directory);
-      return path.dirname(root) === root ? null : root;
-    },
-    placeOf(file, root, directory) {
-      if (file.includes('\0')) return null;
-      const place = path.relative(root, path.resolve(directory, file)).split(path.sep).join('/');
-      return isProjectPath(place) && !FOREIGN.test(place) ? place : null;
-    },
-    async mark(root, file) {
-      const found = await content(root, file);
-      if (found.kind === 'missing' || found.kind === 'none') return null;
-      return { path: file, sha256: found.kind === 'digest' ? found.sha256 : '', commit: commitOf(root) };
-    },
-    async compare(root, { path: file, sha256 }) {
-      if (sha256.length < 8) return 'unknown';
-      const found = await content(root, file);
-      if (found.kind === 'missing') return 'deleted';
-      if (found.kind !== 'digest') return 'unknown';
-      const length = Math.min(sha256.length, DIGEST_HEX);
-      return found.sha256.slice(0, length) === sha256.slice(0, length) ? 'same' : 'changed';
-    },
-  };
+  return read;
 }
 
 function isReadable(found: BigIntStats): boolean {
