@@ -6,7 +6,6 @@ import { neutralLine } from './sanitize-line.ts';
 export const ACTS = ['EDIT', 'RUN', 'FETCH', 'DELEGATE', 'READ'] as const;
 export type Act = (typeof ACTS)[number];
 
-/** One tool call and how it ended. */
 export interface Action {
   readonly act: Act;
   readonly tool: string;
@@ -16,7 +15,6 @@ export interface Action {
   readonly origin: Origin;
 }
 
-/** Calls of one kind on one thing. */
 export interface ActionGroup extends Omit<Action, 'failed'> {
   readonly count: number;
   readonly lastFailed: boolean;

@@ -5,12 +5,10 @@ export const SCRIPT_DIMENSIONS = 1_024;
 /** Above this share a question is asked in that script. */
 const MOSTLY = 0.3;
 
-/** Whether a text holds Hangul, kana or Han at all. */
 export function hasPairedScript(text: string): boolean {
   return text.search(PAIRED) >= 0;
 }
 
-/** Whether a text is written in Hangul, kana or Han for the most part. */
 export function isPairedScript(text: string): boolean {
   const written = text.match(WRITTEN)?.length ?? 0;
   return written > 0 && (text.match(PAIRED)?.length ?? 0) > MOSTLY * written;

@@ -98,7 +98,6 @@ export function shownIn(user: string): string {
   return image === '' ? shown : `${shown}; ${image}`;
 }
 
-/** The rules as the compacter reads them. */
 export function policyRules(): string {
   return Object.entries(POLICIES)
     .map(([modality, { rule }]) => `  ${modality.replace('_', ' ')}: ${rule}`)

@@ -4,7 +4,6 @@ import { uniqueTokens } from './tokenizer.ts';
 const ENTITY =
   /(?<![\w/])--?[a-z][\w-]+|[\w.@-]*[\w@][/\\][\w./\\@-]+|\b\w+(?:[._]\w+)+\b|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\w*\b|\b[A-Za-z]+\d\w*\b|(?<=[\p{Ll},] )\p{Lu}\p{Ll}+/gu;
 
-/** Tokens of what a question names: files, identifiers, error codes, people. */
 export function entityTokens(question: string): string[] {
   return [...new Set([...question.matchAll(ENTITY)].flatMap(([name]) => uniqueTokens(name)))];
 }

@@ -1,4 +1,3 @@
-/** Items with one key together, in order of first appearance. */
 export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {

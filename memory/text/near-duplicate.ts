@@ -2,7 +2,6 @@ const NEAR = 0.8;
 /** Where one text has such a word more than the other, they do not say the same. */
 const TELLING = /\d|^(?:not|no|never|without|don|doesn|isn|instead|nor|none)$/u;
 
-/** Whether one text says what the other says: all its words, few more, and no figure or negation among those. */
 export function isNearDuplicate(left: string, right: string): boolean {
   const [fewer, more] = [wordsOf(left), wordsOf(right)].sort((a, b) => a.size - b.size) as [Set<string>, Set<string>];
   if (fewer.size < NEAR * more.size) return false;
