@@ -29,7 +29,7 @@ process.on('message', (message: Readonly<Record<string, unknown>>, handle: unkno
     void begin(message.secret);
   } else if (message.type === 'drain') void leave(0, true);
 });
-// Without its guard nobody can reach it, and another guard's engine may want the home.
+// Without its guard the engine is unreachable, and the next guard's engine needs the home.
 process.on('disconnect', () => void leave(0, false));
 process.on('SIGTERM', () => void (leaving ? process.exit(1) : leave(0, true)));
 // A terminal's Ctrl-C is for the guard, which then asks to drain.

@@ -10,7 +10,7 @@ export const STORE = 'memory';
 
 /**
  * A service that opens later. Until then the methods in `meanwhile` answer at once, and every other call waits; where
- * the opening fails, `meanwhile` goes on answering and other calls reject.
+ * the opening fails, `meanwhile` keeps answering and other calls reject.
  */
 export function deferred<T extends object>(opening: Promise<T>, meanwhile: Partial<T>): T {
   let service: T | null = null;

@@ -71,7 +71,7 @@ export async function applyEdit(
 }
 
 /**
- * Removes an edit: byte for byte where nobody else changed the file since, whatever order edits are undone in; else
+ * Removes an edit. Restores the original bytes if no one else changed the file, in any order of undoing; otherwise removes
  * only what is still as it was set.
  *
  * @returns whether the file changed

@@ -218,7 +218,7 @@ export function billOf(requests: readonly ServedRequest[]): Bill {
     .reduce((bill, request) => added(bill, request.usage, request.cost), NO_COST);
 }
 
-/** How often a session's prefix was begun anew: its first request, and every cut after it. */
+/** Number of epochs of a session: its first request, and every cut. */
 export function epochsOf(requests: readonly ServedRequest[]): { readonly epochs: number; readonly cuts: number } {
   const sessions = new Set(requests.map((request) => request.sessionId));
   const preambles = new Set(requests.flatMap((request) => preambleOf(request.body)));

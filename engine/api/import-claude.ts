@@ -168,7 +168,7 @@ export function createClaudeImport({
     return documents;
   }
 
-  /** Whether a call of so many tokens stays within the budget. */
+  /** Whether the budget has this many tokens left. */
   function budgetCheck(budgetTokens: number): (tokens: number) => boolean {
     const before = tokensToday();
     return (tokens) => tokensToday() - before + tokens <= budgetTokens;

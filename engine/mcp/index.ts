@@ -33,7 +33,7 @@ const NODE_ID = /^mem_\d{8}_\d{6}_[0-9a-f]{6}$/;
 const READS = { readOnlyHint: true, openWorldHint: false };
 const id = z.string().min(1).max(200).describe('mem_…, or an unambiguous start of it');
 
-/** The tools and resources, over the engine's API. It may start before the daemon: each call connects anew. */
+/** The tools and resources, over the engine's API. It may start before the daemon, since each call opens its own connection. */
 export function createMcpServer({ engine, version, cwd }: McpDeps): McpServer {
   const server = new McpServer(
     { name: 'comet-cc', title: 'comet-cc memory', version },

@@ -126,7 +126,7 @@ export function renderSection(node: MemoryNode): string {
   return `${[`${heading}\n`, front, ...blocks].join('\n')}\n`;
 }
 
-/** Reads one section, whoever wrote it, of this schema or the one before. */
+/** Reads one section in the form of this schema or of schema 1. */
 export function parseSection(raw: string, head: FileHead): ParsedSection {
   const lines = raw.split('\n').map((line) => (line.endsWith('\r') ? line.slice(0, -1) : line));
   const [, id, summary] = HEADING.exec((lines[0] ?? '').trimEnd()) ?? [];

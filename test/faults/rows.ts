@@ -121,7 +121,12 @@ export const ROWS: readonly Row[] = [
     'started again on its port by `comet-cc run`; a retry is answered',
     'test/e2e/cli-run.test.ts',
   ),
-  row(11, 'port taken by a stranger', 'clear error, nobody killed', 'test/integration/proxy/guard/main.test.ts'),
+  row(
+    11,
+    'port in use by another program',
+    'clear error, the other program is left alone',
+    'test/integration/proxy/guard/main.test.ts',
+  ),
   row(12, 'daemons race', 'one wins, every start ends with 0', daemon),
   row(13, 'what a killed daemon left', 'taken over', daemon),
   row(14, 'process id reused', 'neither trusted nor killed', guard),
