@@ -14,12 +14,12 @@ const env = process.env;
 const paths = homePaths(path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc')));
 const port = Number(env['COMET_CC_PORT'] || 8443);
 
-// A log of ours is kept within bounds; a terminal or service manager keeps its own.
+// Only our own log file is rotated; a terminal or service manager keeps its own.
 const write = env['COMET_CC_GUARD_LOG']
   ? byteSink(env['COMET_CC_GUARD_LOG'])
   : (bytes: Buffer) => void process.stderr.write(bytes);
 process.stderr.on('error', () => {
-  // Whoever read it has gone; the guard stays.
+  // The reader of the pipe has exited; the guard keeps running.
 });
 
 process.on('disconnect', () => {
@@ -59,7 +59,7 @@ function tell(message: object, then: () => void = () => {}): void {
   else then();
 }
 
-/** @throws CometError `unsafe_file` unless it is a private file of ours that holds a token */
+/** @throws CometError `unsafe_file` unless it is our own private file with a token */
 function readToken(file: string): string {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   const own = process.getuid === undefined || stats?.uid === process.getuid();

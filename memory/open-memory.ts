@@ -18,7 +18,7 @@ import type { Reranker } from './recall/reranking.ts';
 import { createHealth, type Health } from './storage/health.ts';
 
 const SNAPSHOTS = 20;
-/** A model that takes longer goes on loading, and queries run without vectors meanwhile. */
+/** A slower model keeps loading in the background while queries run without vectors. */
 const WARM_MS = 1_000;
 const NO_CORPUS: Corpus = { pieceWeights: () => new Map(), mean: async () => null };
 

@@ -4,7 +4,7 @@ import { VERSION } from '../../common/paths.ts';
 import { engineOf } from '../../engine/api/index.ts';
 import type { Context } from '../context.ts';
 
-/** Nobody may be reading stderr: a full pipe would stop us. */
+/** If the client does not read stderr, a full pipe would block. */
 const COMPLAINTS = 20;
 
 export function registerMcp(program: Command, context: Context): void {

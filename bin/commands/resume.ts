@@ -13,7 +13,7 @@ export function registerResume(program: Command, context: Context): void {
       const { pauseLines } = await import('../../engine/api/index.ts');
       const { NO_PAUSES, readPauses, resumed, writePauses } = await import('../../engine/policy/index.ts');
       const { paths, term } = context;
-      // One that is damaged pauses everything: this is how to mend it.
+      // A damaged pause file pauses everything; resuming repairs it.
       const now = Date.now();
       const held = await readPauses(paths.pausesFile, now).catch(() => NO_PAUSES);
       const left = resumed(held, flags.project === undefined ? null : await projectAt(flags.project), now);

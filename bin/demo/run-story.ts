@@ -49,7 +49,7 @@ export async function playStory(
   let turns = 0;
   for (const [at, session] of story.entries()) {
     options.clock.advance(session.pauseMs);
-    // Over a long pause the engine compacts what is left of a session; here nobody waits that long.
+    // The engine summarizes a session's remaining turns after a long pause; the demo does it at once.
     if (session.pauseMs > 0) await stage.engine.call('flush', { timeoutMs: FLUSH_MS });
     const client = createClient(stage.way, session, (request) => {
       options.clock.advance(REQUEST_MS);

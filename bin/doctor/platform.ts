@@ -25,7 +25,7 @@ export function checkPlatform(platform: string, arch: string): Check {
   );
 }
 
-/** Nobody else may read the home, or any folder right below it. */
+/** The home and the directories directly below it must be private. */
 export async function checkHome(paths: HomePaths): Promise<Check> {
   const home = await lstat(paths.home).catch(() => null);
   if (home !== null && !home.isDirectory() && !home.isSymbolicLink()) {

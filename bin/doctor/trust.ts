@@ -4,7 +4,7 @@ import { bad, type Check, good } from './check.ts';
 
 const REPLACE = 'comet-cc install-ca --system';
 
-/** Whether the system's stores hold what they were asked to hold, and no root of ours that is out of force. */
+/** Checks that the trust stores hold the expected root and no outdated one. */
 export async function checkTrust(paths: HomePaths, stores: readonly TrustStore[], nowMs: number): Promise<Check> {
   const troubles: string[] = [];
   const trusting: string[] = [];

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 
-/** A text in a file that nobody else can read, for as long as it is being edited. */
+/** Holds the text in a private temporary file while it is edited. */
 export interface Draft {
   readonly file: string;
   /** Opens the editor and resolves with the text when it was closed. @throws CometError `usage` when it fails */

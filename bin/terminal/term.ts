@@ -28,7 +28,7 @@ export interface Stream {
 }
 
 export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEnv): Term {
-  // A terminal that nobody gave a size, as in a container, says 0.
+  // A terminal without a size, as in a container, reports 0.
   const isTerminal = stdout.isTTY === true;
   const color = isTerminal && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
   return {

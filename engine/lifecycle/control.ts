@@ -68,7 +68,7 @@ export async function waitHealthy(socket: string, timeoutMs: number): Promise<Gu
 /**
  * Exchanges one line of JSON.
  *
- * @returns null when nobody listens there
+ * @returns null if no process listens there
  * @throws CometError `unsafe_file`, or `daemon_unhealthy` when the answer is late or no JSON
  */
 export async function askGuard(socket: string, request: GuardRequest, timeoutMs: number): Promise<unknown> {

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { VERSION } from '../../common/paths.ts';
 import type { GuardStatus } from './control.ts';
 
-/** What a build writes anew each time. */
+/** Every build rewrites this file. */
 const BUILT = import.meta.filename;
 /** Clocks of a file system and of a process differ by less. */
 const APART_MS = 2_000;

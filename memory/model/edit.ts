@@ -55,7 +55,7 @@ export function fromSection(node: MemoryNode, text: string): MemoryNode {
   return notRaised(node, validated(given));
 }
 
-/** Trust is lost, never given: whoever can run a command could else make anything the user's word. */
+/** An edit can only lower the origin; otherwise any program could make text pass as the user's. */
 function notRaised(node: MemoryNode, edited: MemoryNode): MemoryNode {
   if (lowestOrigin([node.origin, edited.origin]) === edited.origin) return edited;
   throw new CometError(

@@ -142,7 +142,7 @@ export function authorOf(model: string | null): Author {
   return model === null ? { by: 'rules' } : { by: 'model', model };
 }
 
-/** A piece of a text that nobody said in a conversation. */
+/** A chunk of an imported document. */
 export function isFromText(node: MemoryNode): node is DocumentNode | NoteNode {
   return node.kind === 'document' || node.kind === 'note';
 }

@@ -45,7 +45,7 @@ function isTool(tool: string, name: string): boolean {
   return tool !== '' && (tool === name || (/^mcp__[^_]/.test(name) && tool.startsWith(`${name}__`)));
 }
 
-/** An address is of a host and the hosts below it, and of every address that it goes on from. */
+/** A URL matches its host, the host's parent domains, and every URL prefix of it. */
 function isAddress(address: string, name: string): boolean {
   if (!URL.canParse(address)) return false;
   const { host, hostname, href } = new URL(address);

@@ -95,7 +95,7 @@ export function nodeLines(nodeIds: readonly string[], catalogue: Pick<NodeRegist
   const nodes = [...new Set(nodeIds.flatMap((id) => catalogue.current(id) ?? []))];
   const lines = nodes.map((node) => (isQuarantined(node) ? quarantinedLine(node) : memoryLine(node, null)));
   let left = WHOLE_LINES_CHARS - lines.reduce((sum, line) => sum + line.text.length, 0);
-  // The conversation goes on from the newest.
+  // The conversation continues from the newest.
   for (const [at, node] of [...nodes.entries()].reverse()) {
     if (isQuarantined(node)) continue;
     const whole = summaryLine(node);

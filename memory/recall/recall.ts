@@ -50,7 +50,7 @@ export interface Recaller {
    * @throws the signal's reason as soon as it aborts; CometError `index_failed`
    */
   recall(request: RecallRequest, signal: AbortSignal): Promise<readonly RecallHit[]>;
-  /** The same without the gate: whoever asks in so many words is shown what passes it first, then the nearest there is. */
+  /** Like `recall`, for an explicit search: results below the relevance filter follow those that pass it. */
   search(query: string, options: SearchOptions): Promise<readonly RecallHit[]>;
   /** Ids of the turns that search makes its hits of, best first, each once. */
   turns: (query: string, options: SearchOptions) => Promise<readonly string[]>;
@@ -62,7 +62,7 @@ const LANE_LIMIT = 400;
 const RANKED_TURNS = 300;
 /** How long somebody who asks waits to be told which files changed; a prompt waits less. */
 export const ASKED_MS = 250;
-/** So many times what is wanted is looked at; below that nothing passes the gate, and reading turns takes time. */
+/** Candidates read per requested result; lower ones rarely pass the relevance filter, and reading turns is slow. */
 const LOOKED_AT = 3;
 const CHARS_PER_TOKEN = 3.5;
 const NODE_WEIGHTS = { turn: 1, fts: 0.5, summary: 0.25 };
@@ -260,7 +260,7 @@ function wanted(node: MemoryNode | null, { past, skips, least }: Wanted): boolea
   return lowestOrigin([node.origin, least]) === least;
 }
 
-/** Without a project nobody else's memories are near: the session alone. */
+/** Without a project, only the session itself is searched. */
 function scopeOf(scope: Config['recall']['scope'], sessionId: string, project: string): IndexFilter {
   if (scope === 'all') return {};
   return scope === 'session' || project === '' ? { sessionId } : { project };

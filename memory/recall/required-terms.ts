@@ -32,7 +32,7 @@ export interface Asked {
 }
 
 const MAX_TERMS = 12;
-/** A long prompt is judged by so many of its terms: nothing covers all of them. */
+/** Only this many terms of a long prompt are required, since no text covers all of them. */
 export const JUDGED_TERMS = 6;
 /** Of its idf, what the commonest word keeps: where everybody uses it, it tells less than its idf says. */
 const KNOWN_LEAST = 0.4;

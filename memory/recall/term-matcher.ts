@@ -5,7 +5,7 @@ import type { AskedTerm } from './required-terms.ts';
 /** How well each asked term stands in a passage, 0 to 1, in the terms' order. */
 export type TermMatcher = (passage: string) => readonly number[];
 
-/** Two forms of a word with so many letters in common from the start count nearly as one. */
+/** Length of a common prefix from which two word forms count as nearly the same. */
 const KIN_CHARS = 6;
 const KIN = 0.9;
 /** Words this near in meaning stand for each other, less than fully. */

@@ -9,7 +9,7 @@ import { grouped } from '../text/group-by.ts';
 import { createSessionTurns, type NodeTexts, rowsOf } from './index-rows.ts';
 import type { NodeRegistry } from './node-registry.ts';
 
-/** The index's one writer. Nobody waits for it, and what it cannot write the next start writes. */
+/** The only writer of the index. It runs in the background; the next start repeats failed writes. */
 export interface Indexer {
   /** Turns that `texts` does not hold are read from the journal. */
   upsert(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void;
@@ -38,7 +38,7 @@ export interface IndexerDeps {
   readonly log: Log;
 }
 
-/** Of a slow embedder few take seconds, and whoever writes or stops waits for no more. */
+/** Caps the batch so that a slow embedder delays a write or a shutdown by seconds at most. */
 const NODES_AT_ONCE = 8;
 /** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
 const NODES_PER_WRITE = 100;
@@ -48,7 +48,7 @@ export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue,
   const { sessionTurns, write } = createRowWriter({ index, catalogue, textsOf, sessionOf });
   const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
 
-  /** Waits for its turn like the rest, but whoever asked is told when it fails. */
+  /** Queued like other writes, but rejects on failure. */
   function asked(work: () => Promise<void>): Promise<void> {
     return new Promise((resolve, reject) => {
       void queued(() => work().then(resolve, reject));

@@ -18,7 +18,7 @@ import { asUsers, isOwn, keptByHand } from './user-edits.ts';
 const EDITED_SHARE = 0.5;
 const FEW_EDITED = 5;
 
-/** What may be done while nobody else changes anything. */
+/** Operations that require the store's lock. */
 export interface LockedStore {
   /** Files first, then catalogue, then index; `texts` of the turns, where they are at hand. */
   save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void>;
@@ -116,7 +116,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     const away = [...indexed].filter(([id]) => catalogue.get(id) === undefined);
     await dismiss(away.flatMap(([, { turns }]) => turns));
     const changed = loaded.nodes.filter((node) => differs(indexed.get(node.node_id), node));
-    // Nobody edits most of it at once: then it is the digest that another version reckons otherwise.
+    // If most digests differ, another version computes them differently; no one edits most files at once.
     const isKnown = changed.length <= Math.max(FEW_EDITED, EDITED_SHARE * indexed.size);
     const byHand = changed.filter(
       (node) => (isKnown || isDraft(node)) && written.get(node.node_id) !== contentDigest(node),

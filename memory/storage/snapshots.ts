@@ -18,7 +18,7 @@ type Parts = {
   readonly catalogue: NodeRegistry;
 };
 
-/** Then whoever else needs the thread has it for a moment. */
+/** Yields the thread to other work. */
 const LINES_AT_ONCE = 100;
 
 export function createSnapshotService({ nodeFiles, snapshots, catalogue }: Parts): SnapshotService {

@@ -2,17 +2,17 @@ import type { Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 
-/** What a piece of a conversation is, which decides how it is remembered. */
+/** The kind of content of turns, which decides how they are summarized. */
 export type Modality = 'dialog' | 'artifact_code' | 'artifact_image' | 'execution_trace' | 'external';
 
 export interface Policy {
-  /** For whoever writes the summary. */
+  /** Instruction to the summarizer. */
   readonly rule: string;
-  /** Where its writer names none. */
+  /** Default importance. */
   readonly importance: MemoryNode['importance'];
-  /** However weighty its writer finds it. */
+  /** Maximum importance. */
   readonly most: MemoryNode['importance'];
-  /** No text of it is of higher origin. */
+  /** Maximum origin. */
   readonly origin: Origin;
 }
 

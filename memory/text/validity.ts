@@ -4,7 +4,7 @@ import { tokenize } from './tokenizer.ts';
 const USER = 'user says: ';
 const ANSWERED = ' — answered: ';
 const JOINT = '; ';
-/** Of the words of the shorter of two texts, so many make them say the same. */
+/** Share of the shorter text's words from which two texts count as the same statement. */
 const SAME = 0.7;
 const TELLING = 3;
 /** A value of more words is a whole statement. */

@@ -28,7 +28,7 @@ export interface LanceIndexOptions {
 
 export interface OpenedIndex {
   readonly index: SearchIndex;
-  /** The index is empty: whoever opened it must fill it from the files. */
+  /** The index is empty; the caller must fill it from the files. */
   readonly rebuilt: boolean;
   /** Why, '' when it was not. A directory that could not be read stays beside it as `<dir>.damaged`. */
   readonly reason: string;

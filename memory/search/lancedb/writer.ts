@@ -382,7 +382,7 @@ function recordOf(row: IndexRow, embedding: Embedding | undefined): TableRecord 
   }
 }
 
-/** A turn without a place is nobody's neighbor. */
+/** A turn without a place has no neighbors. */
 function placeOf({ place }: IndexRow): number {
   return place ?? -1;
 }

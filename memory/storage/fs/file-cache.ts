@@ -5,7 +5,7 @@ import path from 'node:path';
 const TICK_MS = 100;
 const AT_ONCE = 32;
 
-/** Markdown files below a directory, each parsed once for as long as nobody changes it. */
+/** Markdown files below a directory, each parsed again only after a change. */
 export interface FileCache<T> {
   /** In order of their paths. With `only`, no other file is looked at but those that `forget` named. */
   read(only?: readonly string[]): Promise<readonly T[]>;
@@ -70,7 +70,7 @@ export async function filesBelow(dir: string, wanted: (name: string) => boolean)
   return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
 }
 
-/** Rejects only once no work is under way: a write that goes on would meet the next attempt. */
+/** Rejects only after all work has ended, so that no write overlaps with the next attempt. */
 export async function inParallel(files: readonly string[], work: (file: string) => Promise<void>): Promise<void> {
   const waiting = [...files];
   const worker = async (): Promise<void> => {

@@ -82,7 +82,7 @@ function statOf(file: string): Stats | null {
   try {
     return statSync(file, { throwIfNoEntry: false }) ?? null;
   } catch {
-    // What cannot be looked at is no repository of ours.
+    // An unreadable directory is treated as no repository.
     return null;
   }
 }

@@ -141,7 +141,7 @@ function parseRecord(payload: Buffer): JournalTurn | null {
       parts === undefined ? {} : { parts: parts.map(({ end: turnId, messages }) => ({ turnId, messages })) };
     return { key, turnId: end, ...rest, ...named } as JournalTurn;
   } catch {
-    // The checksum held, so another version of ours wrote it: not for us to read, and not to remove.
+    // A valid checksum means that another version wrote it: skip it, and keep it.
     return null;
   }
 }

@@ -55,7 +55,7 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
           ignoreInitial: true,
           followSymlinks: false,
           atomic: false,
-          // Temporary files of atomic writes, of ours and of editors, are none of the user's words.
+          // Temporary files of atomic writes, ours or an editor's, are not memory.
           ignored: (file, stats) => stats !== undefined && !stats.isDirectory() && !isNodeFile(file, stats.isFile()),
         });
         watcher.on('add', seen).on('change', seen).on('unlink', seen).on('error', failed);

@@ -15,7 +15,7 @@ const MOST_OURS = 5;
 
 export interface SnapshotFilesOptions {
   readonly dir: string;
-  /** So many are kept; the oldest goes. */
+  /** Maximum number of snapshots; the oldest is removed. */
   readonly most: number;
   readonly now: () => number;
   readonly randomHex: () => string;
@@ -90,7 +90,7 @@ async function changed(change: (text: string) => string | Promise<string>, text:
   try {
     return await change(text);
   } catch {
-    // Written by another version of ours: the caller treats it as unreadable.
+    // Written by another version; the caller treats it as unreadable.
     return null;
   }
 }
