@@ -1,4 +1,4 @@
-import { type CommandHelp, commandPath } from './command-tree.ts';
+import { type CommandHelp, commandPath, valueFlags } from './command-tree.ts';
 
 /** A function and its registration; also for bash 3.2, which has neither maps nor `mapfile`. */
 export function bashCompletion(commands: readonly CommandHelp[]): string {
@@ -25,14 +25,10 @@ export function bashCompletion(commands: readonly CommandHelp[]): string {
 
 /** Completes the value of the flag before the cursor. */
 function valueCases(command: CommandHelp): string[] {
-  return command.flags
-    .filter((flag) => flag.takesValue)
-    .map(({ short, long, values }) => {
-      const names = [short, long].flatMap((name) => (name === null ? [] : `'${commandPath(command)} ${name}'`));
-      const reply =
-        values.length === 0 ? 'COMPREPLY=()' : `COMPREPLY=($(compgen -W '${values.join(' ')}' -- "$current"))`;
-      return `    ${names.join(' | ')}) ${reply}; return ;;`;
-    });
+  return valueFlags(command).map(({ after, values }) => {
+    const words = values.length === 0 ? '' : `$(compgen -W '${values.join(' ')}' -- "$current")`;
+    return `    ${after.join(' | ')}) COMPREPLY=(${words}); return ;;`;
+  });
 }
 
 function placeCase(command: CommandHelp): string {

@@ -35,6 +35,16 @@ export function listCommands(command: Command, path: readonly string[] = []): Co
   return [{ path, flags, words }, ...below.flatMap((each) => listCommands(each, [...path, each.name()]))];
 }
 
+/** Each flag with a value, by the words that precede that value. */
+export function valueFlags(command: CommandHelp): { readonly after: string[]; readonly values: readonly string[] }[] {
+  return command.flags
+    .filter((flag) => flag.takesValue)
+    .map(({ short, long, values }) => ({
+      after: [short, long].flatMap((name) => (name === null ? [] : `'${commandPath(command)} ${name}'`)),
+      values,
+    }));
+}
+
 /** Names joined by slashes, as '/memory/ls'; '' for the program itself. */
 export function commandPath({ path }: Pick<CommandHelp, 'path'>): string {
   return path.map((name) => `/${name}`).join('');

@@ -1,4 +1,4 @@
-import { type CommandHelp, commandPath, type FlagHelp } from './command-tree.ts';
+import { type CommandHelp, commandPath, type FlagHelp, valueFlags } from './command-tree.ts';
 
 /** For a zsh whose `compinit` has run. */
 export function zshCompletion(commands: readonly CommandHelp[]): string {
@@ -27,12 +27,10 @@ export function zshCompletion(commands: readonly CommandHelp[]): string {
 }
 
 function valueCases(command: CommandHelp): string[] {
-  return command.flags
-    .filter((flag) => flag.takesValue)
-    .map(({ short, long, values }) => {
-      const names = [short, long].flatMap((name) => (name === null ? [] : `'${commandPath(command)} ${name}'`));
-      return `    (${names.join('|')}) ${values.length === 0 ? '_files' : `compadd -- ${values.join(' ')}`}; return ;;`;
-    });
+  return valueFlags(command).map(
+    ({ after, values }) =>
+      `    (${after.join('|')}) ${values.length === 0 ? '_files' : `compadd -- ${values.join(' ')}`}; return ;;`,
+  );
 }
 
 function placeCase(command: CommandHelp): string {

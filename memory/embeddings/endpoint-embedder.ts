@@ -1,11 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import {
-  createEndpointKey,
-  type EndpointKeyOptions,
-  type EndpointReply,
-  postJson,
-} from '../models/endpoint-request.ts';
+import { createKeyedPost, type EndpointKeyOptions, readReply } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
 import { encodeQuery } from './encoder.ts';
 import { toUnit } from './word-vectors.ts';
@@ -82,18 +77,16 @@ export function endpointName({ baseUrl, model }: Pick<EndpointEmbedderOptions, '
 type Ask = (texts: readonly string[]) => Promise<Float32Array[]>;
 
 function createAsker(options: EndpointEmbedderOptions, signal: AbortSignal): Ask {
-  const { baseUrl, model, timeoutMs, redact } = options;
-  const key = createEndpointKey(options);
+  const { baseUrl, model, redact } = options;
+  const post = createKeyedPost(options, ANSWER_CHARS);
   return async (texts) => {
     signal.throwIfAborted();
-    const found = await key.read(signal);
-    if (found.kind === 'missing') throw failed(`has no key: ${found.detail}`, options);
     const body = JSON.stringify({ model, input: texts.map((text) => redact(text).slice(0, MAX_CHARS)) });
-    const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
-    const request = { url: addressOf(baseUrl), body, authorization, timeoutMs, maxChars: ANSWER_CHARS };
-    const reply = await postJson(request, signal);
-    if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
-    const vectors = vectorsOf(reply, options);
+    const reply = readReply(await post(addressOf(baseUrl), body, signal));
+    if ('problem' in reply) throw failed(reply.problem, options);
+    const answer = Answer.safeParse(reply.body);
+    if (!answer.success) throw failed('did not return vectors', options);
+    const vectors = answer.data.map((row) => toUnit(Float32Array.from(row)));
     if (vectors.length !== texts.length) {
       throw failed(`returned ${vectors.length} vectors for ${texts.length} texts`, options);
     }
@@ -110,29 +103,11 @@ function addressOf(baseUrl: string): string {
   return base.endsWith('/api') ? `${base}/embed` : `${base}/embeddings`;
 }
 
-function vectorsOf(reply: EndpointReply, options: EndpointEmbedderOptions): Float32Array[] {
-  if (reply.how !== 'answered') {
-    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `did not answer (${reply.how})`, options);
-  }
-  if (reply.status !== 200) throw failed(`returned status ${reply.status}`, options);
-  const answer = Answer.safeParse(jsonOf(reply.body));
-  if (!answer.success) throw failed('did not return vectors', options);
-  return answer.data.map((row) => toUnit(Float32Array.from(row)));
-}
-
 function inOrder(rows: readonly { readonly embedding: number[]; readonly index?: number | undefined }[]): number[][] {
   return rows
     .map(({ embedding, index }, at) => ({ embedding, at: index ?? at }))
     .sort((left, right) => left.at - right.at)
     .map(({ embedding }) => embedding);
-}
-
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body) as unknown;
-  } catch {
-    return null;
-  }
 }
 
 function failed(what: string, { baseUrl }: Pick<EndpointEmbedderOptions, 'baseUrl'>): CometError {

@@ -81,6 +81,38 @@ function codeOf(error: unknown): string {
   return codes.find((code): code is string => typeof code === 'string') ?? 'no code';
 }
 
+/** Posts JSON with the endpoint's key. A refused key is read again by the next call. */
+export function createKeyedPost(
+  options: EndpointKeyOptions & { readonly timeoutMs: number },
+  maxChars: number,
+): (url: string, body: string, signal: AbortSignal) => Promise<EndpointReply | { how: 'keyless'; detail: string }> {
+  const { timeoutMs } = options;
+  const key = createEndpointKey(options);
+  return async (url, body, signal) => {
+    const found = await key.read(signal);
+    if (found.kind === 'missing') return { how: 'keyless', detail: found.detail };
+    const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
+    const reply = await postJson({ url, body, authorization, timeoutMs, maxChars }, signal);
+    if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
+    return reply;
+  };
+}
+
+/** The body of a successful reply, or why there is none. */
+export function readReply(
+  reply: Awaited<ReturnType<ReturnType<typeof createKeyedPost>>>,
+): { readonly body: unknown } | { readonly problem: string } {
+  if (reply.how === 'keyless') return { problem: `has no key: ${reply.detail}` };
+  if ('code' in reply) return { problem: `cannot be reached (${reply.code})` };
+  if (reply.how !== 'answered') return { problem: `did not answer (${reply.how})` };
+  if (reply.status !== 200) return { problem: `returned status ${reply.status}` };
+  try {
+    return { body: JSON.parse(reply.body) as unknown };
+  } catch {
+    return { body: null };
+  }
+}
+
 export interface EndpointKeyOptions {
   readonly baseUrl: string;
   /** Variable with the key; '' means `OPENAI_API_KEY` at api.openai.com and no key elsewhere. */

@@ -1,11 +1,6 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import {
-  createEndpointKey,
-  type EndpointKeyOptions,
-  type EndpointReply,
-  postJson,
-} from '../models/endpoint-request.ts';
+import { createKeyedPost, type EndpointKeyOptions, readReply } from '../models/endpoint-request.ts';
 import type { Reranker } from './reranking.ts';
 
 export interface EndpointRerankerOptions extends EndpointKeyOptions {
@@ -23,44 +18,24 @@ const Answer = z.looseObject({
 
 /** Calls an endpoint with Cohere's `…/rerank` API. */
 export function createEndpointReranker(options: EndpointRerankerOptions): Reranker {
-  const { baseUrl, model, timeoutMs, redact } = options;
+  const { baseUrl, model, redact } = options;
   const url = `${baseUrl.replace(/\/+$/, '')}/rerank`;
-  const key = createEndpointKey(options);
+  const post = createKeyedPost(options, ANSWER_CHARS);
   return {
     async score(query, texts, signal) {
-      const found = await key.read(signal);
-      if (found.kind === 'missing') throw failed(`has no key: ${found.detail}`, options);
-      const documents = texts.map(redact);
-      const body = JSON.stringify({ model, query: redact(query), documents, top_n: texts.length });
-      const authorization = found.kind === 'key' ? `Bearer ${found.key}` : '';
-      const reply = await postJson({ url, body, authorization, timeoutMs, maxChars: ANSWER_CHARS }, signal);
-      if (reply.how === 'answered' && (reply.status === 401 || reply.status === 403)) key.refused();
-      return scoresOf(reply, texts.length, options);
+      const body = { model, query: redact(query), documents: texts.map(redact), top_n: texts.length };
+      const reply = readReply(await post(url, JSON.stringify(body), signal));
+      if ('problem' in reply) throw failed(reply.problem, options);
+      const answer = Answer.safeParse(reply.body);
+      if (!answer.success || answer.data.results.some(({ index }) => index >= texts.length)) {
+        throw failed('did not return scores', options);
+      }
+      // Texts missing from the answer rank last.
+      const scores = new Array<number>(texts.length).fill(Number.NEGATIVE_INFINITY);
+      for (const { index, relevance_score } of answer.data.results) scores[index] = relevance_score;
+      return scores;
     },
   };
-}
-
-/** Texts missing from the answer rank last. */
-function scoresOf(reply: EndpointReply, count: number, options: EndpointRerankerOptions): number[] {
-  if (reply.how !== 'answered') {
-    throw failed('code' in reply ? `cannot be reached (${reply.code})` : `did not answer (${reply.how})`, options);
-  }
-  if (reply.status !== 200) throw failed(`returned status ${reply.status}`, options);
-  const answer = Answer.safeParse(jsonOf(reply.body));
-  if (!answer.success || answer.data.results.some(({ index }) => index >= count)) {
-    throw failed('did not return scores', options);
-  }
-  const scores = new Array<number>(count).fill(Number.NEGATIVE_INFINITY);
-  for (const { index, relevance_score } of answer.data.results) scores[index] = relevance_score;
-  return scores;
-}
-
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body) as unknown;
-  } catch {
-    return null;
-  }
 }
 
 function failed(what: string, { baseUrl }: Pick<EndpointRerankerOptions, 'baseUrl'>): CometError {
