@@ -2,7 +2,7 @@ import { CometError } from '../../common/errors.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { readValue } from './front-matter.ts';
 import { type FileHead, parseSection } from './markdown.ts';
-import { MemoryNode, NODE_FIELDS } from './node.ts';
+import { MemoryNode, NODE_FIELDS } from './node-schema.ts';
 
 /** What a person may change; the rest says where the node comes from. */
 export const EDITABLE = [

@@ -10,7 +10,7 @@ import {
   unescapeHeadings,
 } from './front-matter.ts';
 import { internNode } from './intern-node.ts';
-import { MemoryNode } from './node.ts';
+import { MemoryNode } from './node-schema.ts';
 
 /** What all nodes of a file share. */
 export interface FileHead {

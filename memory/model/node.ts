@@ -1,118 +1,18 @@
-import { z } from 'zod';
-import { isRecord } from '../../common/text.ts';
-import { fromSchema1 } from './schema-1.ts';
+import type { Author, DocumentNode, MemoryNode, NoteNode, RedirectNode } from './node-schema.ts';
 
-const iso = z.iso.datetime();
-
-/** A statement with the turns it rests on. */
-export const Fact = z.object({
-  concept: z.string().min(1),
-  value: z.string().min(1),
-  polarity: z.enum(['positive', 'negative']),
-  /** Id of each source turn. */
-  evidence: z.array(z.string()),
-  /** Who says so; of the node's origin where it is not given. */
-  origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
-  valid_from: iso.optional(),
-  /** From when it was no longer so; open where it is not given. */
-  valid_to: iso.nullable().optional(),
-  /** The node that says what is so instead. */
-  superseded_by: z.string().nullable().optional(),
-});
-export type Fact = z.infer<typeof Fact>;
-
-/** Who wrote the text of a node. */
-const Author = z.object({
-  by: z.enum(['user', 'rules', 'model']),
-  /** Name of the model; there only where `by` is `model`. */
-  model: z.string().optional(),
-});
-export type Author = z.infer<typeof Author>;
-
-/** What a node is made of: turns, tool calls, a piece of a document, a note, or other nodes. */
-const Kind = z.enum(['turn', 'tool', 'document', 'note', 'group']);
-export type Kind = z.infer<typeof Kind>;
-
-const Common = z.object({
-  node_id: z.string().regex(/^mem_\d{8}_\d{6}_[0-9a-f]{6}$/),
-  session_id: z.string().min(1),
-  project: z.string(),
-  author: Author,
-  /** `draft`: written by rules until a model answers. Whether it is past or quarantined follows from other fields. */
-  status: z.enum(['draft', 'current']).default('current'),
-  depth_level: z.int().nonnegative().default(1),
-  recall_mode: z.enum(['passive', 'active', 'both']).default('active'),
-  /** The recall mode that `unpin` gives back; there only while the node is pinned. */
-  pinned_from: z.enum(['passive', 'active', 'both']).optional(),
-  /** Keys of other projects in which it is always shown too. */
-  pinned_in: z.array(z.string()).optional(),
-  /** What its turns are: decides how they are remembered. */
-  modality: z.enum(['dialog', 'artifact_code', 'artifact_image', 'execution_trace', 'external']).optional(),
-  topic_tags: z.array(z.string()).default([]),
-  importance: z.enum(['HIGH', 'MED', 'LOW']).default('MED'),
-  summary: z.string().min(1),
-  detailed_summary: z.string().nullable().default(null),
-  /** Who wrote `detailed_summary`; there only where memory did, on request. */
-  detailed_by: z.string().optional(),
-  /** The lowest of the turns it was made from; there with `detailed_by`. */
-  detailed_origin: z.enum(['user', 'assistant', 'tool', 'external']).optional(),
-  trigger: z.string(),
-  parent_node_id: z.string().nullable().default(null),
-  links: z.array(z.string()).default([]),
-  source_links: z.array(z.string()).default([]),
-  capsule: z.string().nullable().default(null),
-  origin: z.enum(['user', 'assistant', 'tool', 'external']),
-  /** The user lets it be recalled although it gives orders. */
-  released: z.boolean().optional(),
-  valid_from: iso,
-  valid_to: iso.nullable().default(null),
-  superseded_by: z.string().nullable().default(null),
-  /**
-   * `revised`: it was true until `valid_to`. `merged`: its turns and facts stand under the node that superseded it, and
-   * its id leads there. Without it, `superseded_by` tells only that another node took its place.
-   */
-  superseded_as: z.enum(['revised', 'merged']).optional(),
-  compaction_reason: z.enum(['topic_shift', 'high_load', 'buffer_overflow', 'forced', 'external']),
-  created_at: iso,
-  /** Ids of the turns it covers, oldest first. */
-  turns: z.array(z.string()).default([]),
-  facts: z.array(Fact).default([]),
-});
-
-const TurnNode = Common.extend({ kind: z.literal('turn') });
-const ToolNode = Common.extend({ kind: z.literal('tool') });
-const DocumentNode = Common.extend({ kind: z.literal('document') });
-const NoteNode = Common.extend({ kind: z.literal('note') });
-const GroupNode = Common.extend({ kind: z.literal('group') });
-/** Only points to the node that took its place: a draft that was replaced, or a node merged into another. */
-const RedirectNode = Common.extend({
-  kind: z.literal('redirect'),
-  /** Its kind before. */
-  was: Kind,
-});
-export type TurnNode = z.infer<typeof TurnNode>;
-export type ToolNode = z.infer<typeof ToolNode>;
-export type DocumentNode = z.infer<typeof DocumentNode>;
-export type NoteNode = z.infer<typeof NoteNode>;
-export type GroupNode = z.infer<typeof GroupNode>;
-export type RedirectNode = z.infer<typeof RedirectNode>;
-
-/** The unit of memory; field names are CoMeT's. */
-export type MemoryNode = TurnNode | ToolNode | DocumentNode | NoteNode | GroupNode | RedirectNode;
-
-/** What a node says, whatever its state. */
-export type NodeContent = Omit<MemoryNode, 'status'>;
-
-export const NODE_FIELDS = [...Object.keys(Common.shape), 'kind', 'was'] as readonly (keyof RedirectNode)[];
-
-/** Also reads what versions before 0.2 wrote. */
-export const MemoryNode: z.ZodType<MemoryNode> = z.preprocess(
-  (value) => {
-    const node = fromSchema1(value);
-    return isRecord(node) && node['kind'] === undefined ? { ...node, kind: 'turn' } : node;
-  },
-  z.discriminatedUnion('kind', [TurnNode, ToolNode, DocumentNode, NoteNode, GroupNode, RedirectNode]),
-);
+export type {
+  Author,
+  DocumentNode,
+  Fact,
+  GroupNode,
+  Kind,
+  MemoryNode,
+  NodeContent,
+  NoteNode,
+  RedirectNode,
+  ToolNode,
+  TurnNode,
+} from './node-schema.ts';
 
 /** Written without a model and not replaced yet. */
 export function isDraft(node: MemoryNode): boolean {

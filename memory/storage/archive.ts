@@ -4,7 +4,8 @@ import { CometError } from '../../common/errors.ts';
 import { parseBriefFile, renderBriefFile } from '../model/brief-markdown.ts';
 import type { Claim, StoredBrief } from '../model/claim.ts';
 import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from '../model/markdown.ts';
-import { isRedirect, MemoryNode } from '../model/node.ts';
+import { isRedirect } from '../model/node.ts';
+import { MemoryNode } from '../model/node-schema.ts';
 import { grouped } from '../text/group-by.ts';
 import { withoutRevisionsBy } from '../text/validity.ts';
 

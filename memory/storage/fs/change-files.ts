@@ -2,7 +2,7 @@ import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { createExclusive, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
-import { MemoryNode } from '../../model/node.ts';
+import { MemoryNode } from '../../model/node-schema.ts';
 import type { ChangeRecord, DreamFiles, DreamLedger } from '../snapshot-files.ts';
 
 const Record = z.object({
