@@ -4,14 +4,10 @@ export type {
   Author,
   DocumentNode,
   Fact,
-  GroupNode,
-  Kind,
   MemoryNode,
   NodeContent,
   NoteNode,
   RedirectNode,
-  ToolNode,
-  TurnNode,
 } from './node-schema.ts';
 
 /** Written without a model and not replaced yet. */
