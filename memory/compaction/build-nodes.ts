@@ -1,4 +1,4 @@
-import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { Claim, StoredBrief } from '../model/claim.ts';
 import { formatFileLink, latestMarks } from '../model/file-link.ts';
 import type { Author, MemoryNode } from '../model/node.ts';
@@ -57,6 +57,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
     topic_tags: [...contentTags(draft.topic_tags), ...flagsOf(entire, actions)],
     importance: atMost(draft.importance, modality),
     summary: draft.summary,
+    ...shapeOf(draft, shown),
     detailed_summary: null,
     trigger: draft.trigger,
     parent_node_id: null,
@@ -75,6 +76,29 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
       evidence: [...fact.evidence],
       origin: attributedOrigin(fact.value, fact.evidence, shown),
     })),
+  };
+}
+
+/** What a model says of a turn has the origin that its words have there; only what the user wrote is the user's. */
+function shapeOf(
+  { title, outcome, decisions = [], open = [], values = [] }: ProposedNode,
+  shown: readonly TurnText[],
+): Pick<MemoryNode, 'title' | 'outcome' | 'decisions' | 'open' | 'values'> {
+  const originOf = ({ text, turn, origin }: { text: string; turn: string; origin?: Origin }): Origin =>
+    origin ?? attributedOrigin(text, [turn], shown);
+  return {
+    ...(title === undefined ? {} : { title }),
+    ...(outcome === undefined || outcome === '' ? {} : { outcome }),
+    ...(decisions.length === 0
+      ? {}
+      : {
+          decisions: decisions.map((each) => {
+            const origin = originOf(each);
+            return { ...each, origin, by: origin === 'user' ? each.by : 'assistant' };
+          }),
+        }),
+    ...(open.length === 0 ? {} : { open: open.map((each) => ({ ...each, origin: originOf(each) })) }),
+    ...(values.length === 0 ? {} : { values: [...values] }),
   };
 }
 

@@ -21,6 +21,21 @@ export const Fact = z.object({
 });
 export type Fact = z.infer<typeof Fact>;
 
+const origin = z.enum(['user', 'assistant', 'tool', 'external']);
+
+/** Something that was said in a turn, as it was said. */
+export const StatedItem = z.object({
+  text: z.string().min(1),
+  origin,
+  /** Id of its turn. */
+  turn: z.string(),
+});
+export type StatedItem = z.infer<typeof StatedItem>;
+
+/** An option that was taken, or rejected. */
+export const Decision = StatedItem.extend({ by: z.enum(['user', 'assistant']) });
+export type Decision = z.infer<typeof Decision>;
+
 /** Who wrote the text of a node. */
 const Author = z.object({
   by: z.enum(['user', 'rules', 'model']),
@@ -51,6 +66,14 @@ const Common = z.object({
   topic_tags: z.array(z.string()).default([]),
   importance: z.enum(['HIGH', 'MED', 'LOW']).default('MED'),
   summary: z.string().min(1),
+  title: z.string().optional(),
+  /** What was done or answered. */
+  outcome: z.string().optional(),
+  decisions: z.array(Decision).optional(),
+  /** To-dos and unanswered questions. */
+  open: z.array(StatedItem).optional(),
+  /** Figures, names, paths and identifiers as written. */
+  values: z.array(z.string()).optional(),
   detailed_summary: z.string().nullable().default(null),
   /** Who wrote `detailed_summary`; there only where memory did, on request. */
   detailed_by: z.string().optional(),

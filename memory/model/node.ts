@@ -2,12 +2,14 @@ import type { Author, DocumentNode, MemoryNode, NoteNode, RedirectNode } from '.
 
 export type {
   Author,
+  Decision,
   DocumentNode,
   Fact,
   MemoryNode,
   NodeContent,
   NoteNode,
   RedirectNode,
+  StatedItem,
 } from './node-schema.ts';
 
 /** Written without a model and not replaced yet. */

@@ -1,6 +1,6 @@
 import type { Origin } from '../../common/turn.ts';
 import type { Claim, StatementRef } from '../model/claim.ts';
-import type { Fact } from '../model/node.ts';
+import type { Decision, Fact, StatedItem } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 
 export interface TopicShiftReading {
@@ -39,8 +39,17 @@ export interface KnownStatement extends StatementRef {
   readonly date: string;
 }
 
+/** Its origin is set by rules only; a model names no origin. */
+type ProposedItem<T extends StatedItem> = Omit<T, 'origin'> & { readonly origin?: T['origin'] };
+
 export interface ProposedNode {
   readonly summary: string;
+  readonly title?: string;
+  /** What was done or answered. */
+  readonly outcome?: string;
+  readonly decisions?: readonly ProposedItem<Decision>[];
+  readonly open?: readonly ProposedItem<StatedItem>[];
+  readonly values?: readonly string[];
   readonly trigger: string;
   readonly topic_tags: readonly string[];
   readonly importance: 'HIGH' | 'MED' | 'LOW';

@@ -98,6 +98,14 @@ export function valuesOf(text: string): string[] {
   return [...new Set(bare.filter((word, at) => VALUE.test(word) || (at > 0 && NAME.test(word))))];
 }
 
+/** Sentences of one paragraph. */
+export function splitSentences(paragraph: string): string[] {
+  return paragraph
+    .split(SENTENCE_END)
+    .map((sentence) => sentence.trim())
+    .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
+}
+
 /** Sentences and list items without markdown syntax. */
 export function split(text: string): string[] {
   const prose = text.replace(/^ {0,3}(```|~~~)[^\n]*\n[\s\S]*?(?:^ {0,3}\1\s*$|$(?![\s\S]))/gm, '');

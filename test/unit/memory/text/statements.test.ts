@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { statementsIn } from '../../../../memory/text/statements.ts';
+
+const texts = (markdown: string) => statementsIn(markdown).map(({ text }) => text);
+
+test('a sentence stays with the one that turns it', () => {
+  expect(texts('Yes, cache it in Redis. However, I would rather not run another service.')).toEqual([
+    'Yes, cache it in Redis. However, I would rather not run another service.',
+  ]);
+  expect(texts('Das geht mit Redis. Allerdings will ich keinen weiteren Dienst.')).toHaveLength(1);
+});
+
+test('a lead-in stays with its list, its table or its line of code, and goes without one', () => {
+  expect(texts('It has two parts:\n- a queue\n- a worker\n\nDone.')).toEqual([
+    'It has two parts: a queue; a worker',
+    'Done.',
+  ]);
+  expect(texts('The fix:\n```ts\nclose(handle);\n```')).toEqual(['The fix: `close(handle);`']);
+  expect(texts('Limits:\n\n| plan | calls | users |\n|---|---|---|\n| free | 40 | 2 |')).toEqual([
+    'Limits: free: calls 40, users 2',
+  ]);
+  expect(texts('The fix:')).toEqual([]);
+});
+
+test('code and tables without a lead-in are no statements', () => {
+  expect(texts('```\nconst a = 1;\n```\n| a | b |\n|---|---|\n| 1 | 2 |\nIt holds.')).toEqual(['It holds.']);
+});
+
+test('names the heading above', () => {
+  expect(statementsIn('## Next steps\n\nAdd a metric.')[0]).toMatchObject({ heading: 'Next steps' });
+});
+
+test('never throws, and is no longer than what it read', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.constantFrom('a b.', '\n', '- x', '| a |', '```', '## h', 'so:', 'But no. ', '> q')),
+      (all) => {
+        const text = all.join('\n');
+        for (const each of statementsIn(text)) expect(each.text.length).toBeLessThanOrEqual(2 * text.length + 2);
+      },
+    ),
+  );
+});
+
+test('a megabyte takes milliseconds', () => {
+  const start = performance.now();
+  statementsIn('word: '.repeat(170_000));
+  statementsIn('| a '.repeat(250_000));
+  statementsIn('- a\n'.repeat(250_000));
+  expect(performance.now() - start).toBeLessThan(1_500);
+});
