@@ -1,13 +1,11 @@
-import type { Clock } from '../../common/async.ts';
-import { beforeAbort, createSerialQueue } from '../../common/async.ts';
+import { beforeAbort, type Clock, createSerialQueue, type SerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
 import { isImported, isImportLink } from '../ingest/imported-turn.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
-import type { MemoryNode } from '../model/node.ts';
-import { isDraft } from '../model/node.ts';
+import { isDraft, type MemoryNode } from '../model/node.ts';
 import { replaceDrafts } from '../model/replace-drafts.ts';
-import { createBackoff } from '../models/backoff.ts';
+import { type Backoff, createBackoff } from '../models/backoff.ts';
 import type { LanguageModel, SummaryResult } from '../models/language-model.ts';
 import type { ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
@@ -73,133 +71,28 @@ type Parts = {
   readonly log: Log;
 };
 
+interface State extends Parts {
+  readonly serial: SerialQueue;
+  readonly gate: Backoff;
+  readonly closing: AbortController;
+  deferred: Job[];
+  answers: number;
+  timer: NodeJS.Timeout | null;
+}
+
 export function createModelUpgrades(parts: Parts): ModelUpgrades {
-  const { model, quota, clock, catalogue, compactor, revisions, store, linker, nodeLimit, turnReader, taskQueue, log } =
-    parts;
+  const { model, quota, clock, taskQueue, log } = parts;
   const serial = createSerialQueue((error) =>
     log.error('drafts stay: the model’s nodes could not be stored', { error }),
   );
   const gate = createBackoff(clock, quota);
   const closing = new AbortController();
-  let deferred: Job[] = [];
-  let answers = 0;
-  let timer: NodeJS.Timeout | null = null;
-
-  const queue = (job: Job): void => void taskQueue.run('compacter', () => serial(() => work(job)));
-
-  function defer(job: Job): void {
-    if (closing.signal.aborted) return;
-    deferred = [...deferred, job].slice(-MOST_DEFERRED);
-    sleep();
-  }
-
-  function sleep(): void {
-    timer ??= setTimeout(wake, Math.min(LONGEST_SLEEP_MS, Math.max(1_000, gate.waitMs()))).unref();
-  }
-
-  function wake(): void {
-    timer = null;
-    if (gate.isOpen()) retry();
-    else if (!closing.signal.aborted) sleep();
-  }
-
-  function retry(): void {
-    if (timer !== null) clearTimeout(timer);
-    timer = null;
-    // Fewest failures first, so that a job that always fails does not block the rest.
-    const jobs = deferred.toSorted((a, b) => a.failures - b.failures);
-    deferred = [];
-    for (const job of jobs) queue(job);
-  }
-
-  async function batchOf(job: Job): Promise<{ batch: Batch; drafts: MemoryNode[] }> {
-    const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isDraft);
-    const turnIds = new Set(drafts.flatMap((node) => node.turns));
-    const turns = (await turnReader.ofSession(job.sessionId)).filter((turn) => turnIds.has(turn.turnId));
-    const past = pastOf(drafts);
-    return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, drafts };
-  }
-
-  /** Without retry: the caller reports the failure to the user. */
-  async function workOnce(job: Job): Promise<boolean> {
-    const { batch, drafts } = await batchOf(job);
-    if (model === null || closing.signal.aborted || !gate.isOpen() || batch.turns.length === 0) return false;
-    try {
-      const result = await beforeAbort(compactor.summarize(model, batch, closing.signal), closing.signal);
-      gate.succeeded();
-      answers += 1;
-      await replace(drafts, result, batch);
-      if (isKnown(batch)) await compactor.writeBrief(result, batch);
-      return true;
-    } catch (error) {
-      gate.failed();
-      log.warn('model failed to summarize imported turns; drafts remain', { sessionId: job.sessionId, error });
-      return false;
-    }
-  }
-
-  /** False when a turn was removed during the model call. */
-  function isKnown({ turns }: Batch): boolean {
-    return turns.every(({ turnId }) => catalogue.nodesCovering(turnId).length > 0);
-  }
-
-  async function work(job: Job): Promise<void> {
-    if (model === null || closing.signal.aborted) return;
-    const { batch, drafts } = await batchOf(job);
-    if (batch.turns.length === 0) return;
-    if (!gate.isOpen()) {
-      if (!job.briefed) await compactor.writeLocalBrief(batch);
-      job.briefed = true;
-      return defer(job);
-    }
-    try {
-      const result = await beforeAbort(compactor.summarize(model, batch, closing.signal), closing.signal);
-      gate.succeeded();
-      answers += 1;
-      await replace(drafts, result, batch);
-      if (isKnown(batch)) await compactor.writeBrief(result, batch);
-      if (deferred.length > 0 && gate.isOpen()) retry();
-    } catch (error) {
-      if (closing.signal.aborted) return;
-      gate.failed();
-      // An outage is not the job's fault: count an attempt only if the model answered another job since.
-      if (job.failedAt !== answers) job.attempts += 1;
-      job.failedAt = answers;
-      job.failures += 1;
-      log.warn('model failed to summarize; drafts remain', {
-        sessionId: job.sessionId,
-        attempts: job.attempts,
-        error,
-      });
-      if (isKnown(batch)) await compactor.writeLocalBrief(batch);
-      if (job.attempts < ATTEMPTS) defer(job);
-    }
-  }
-
-  async function replace(drafts: readonly MemoryNode[], result: SummaryResult, batch: Batch): Promise<void> {
-    const fresh = compactor.buildNodes(result, batch, model?.name ?? '');
-    await store.exclusive(async (held) => {
-      await held.refresh();
-      // Discard the result if a draft was removed or edited during the model call.
-      const now = drafts.flatMap((node) => catalogue.get(node.node_id) ?? []);
-      if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
-      const all = replaceDrafts(now, fresh, new Date(clock.now()).toISOString());
-      const heirs = all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now));
-      const saved = await revisions.apply(
-        heirs,
-        result.nodes.map(({ revises = [] }) => revises),
-      );
-      await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
-      linker.link(saved.slice(0, fresh.length));
-      nodeLimit.enforce(batch.sessionId);
-    });
-  }
-
+  const state: State = { ...parts, serial, gate, closing, deferred: [], answers: 0, timer: null };
   return {
     add(drafts) {
       const first = drafts[0];
       if (model === null || first === undefined || closing.signal.aborted) return false;
-      queue(jobOf(first, drafts));
+      queue(state, jobOf(first, drafts));
       return gate.isOpen();
     },
     async upgrade(drafts) {
@@ -208,25 +101,153 @@ export function createModelUpgrades(parts: Parts): ModelUpgrades {
       let isDone = false;
       await taskQueue.run('compacter', () =>
         serial(async () => {
-          isDone = await workOnce(jobOf(first, drafts));
+          isDone = await upgradeOnce(state, jobOf(first, drafts));
         }),
       );
       return isDone;
     },
     deferred() {
+      const { deferred } = state;
       if (deferred.length === 0) return { deferred: 0, deferred_because: '', deferred_until: null };
       const until = new Date(clock.now() + gate.waitMs()).toISOString();
       return { deferred: deferred.length, deferred_because: gate.because(), deferred_until: until };
     },
     retryDeferred() {
-      if (deferred.length > 0 && gate.isOpen()) retry();
+      if (state.deferred.length > 0 && gate.isOpen()) retry(state);
     },
     async close() {
       closing.abort(new Error('memory is closing'));
-      if (timer !== null) clearTimeout(timer);
+      if (state.timer !== null) clearTimeout(state.timer);
       await serial(async () => {});
     },
   };
+}
+
+function queue(state: State, job: Job): void {
+  void state.taskQueue.run('compacter', () => state.serial(() => upgrade(state, job)));
+}
+
+function defer(state: State, job: Job): void {
+  if (state.closing.signal.aborted) return;
+  state.deferred = [...state.deferred, job].slice(-MOST_DEFERRED);
+  sleep(state);
+}
+
+function sleep(state: State): void {
+  const waitMs = Math.min(LONGEST_SLEEP_MS, Math.max(1_000, state.gate.waitMs()));
+  state.timer ??= setTimeout(() => wake(state), waitMs).unref();
+}
+
+function wake(state: State): void {
+  state.timer = null;
+  if (state.gate.isOpen()) retry(state);
+  else if (!state.closing.signal.aborted) sleep(state);
+}
+
+function retry(state: State): void {
+  if (state.timer !== null) clearTimeout(state.timer);
+  state.timer = null;
+  // Fewest failures first, so that a job that always fails does not block the rest.
+  const jobs = state.deferred.toSorted((a, b) => a.failures - b.failures);
+  state.deferred = [];
+  for (const job of jobs) queue(state, job);
+}
+
+async function batchOf(
+  { catalogue, turnReader }: State,
+  job: Job,
+): Promise<{ readonly batch: Batch; readonly drafts: MemoryNode[] }> {
+  const drafts = job.ids.flatMap((id) => catalogue.get(id) ?? []).filter(isDraft);
+  const turnIds = new Set(drafts.flatMap((node) => node.turns));
+  const turns = (await turnReader.ofSession(job.sessionId)).filter((turn) => turnIds.has(turn.turnId));
+  const past = pastOf(drafts);
+  return { batch: { ...job, turns, ...(past === null ? {} : { past }) }, drafts };
+}
+
+/** Without retry: the caller reports the failure to the user. */
+async function upgradeOnce(state: State, job: Job): Promise<boolean> {
+  const { batch, drafts } = await batchOf(state, job);
+  if (state.model === null || state.closing.signal.aborted || !state.gate.isOpen() || batch.turns.length === 0) {
+    return false;
+  }
+  try {
+    await summarize(state, state.model, batch, drafts);
+    return true;
+  } catch (error) {
+    state.gate.failed();
+    state.log.warn('model failed to summarize imported turns; drafts remain', { sessionId: job.sessionId, error });
+    return false;
+  }
+}
+
+async function upgrade(state: State, job: Job): Promise<void> {
+  const { model, closing, gate, compactor, log } = state;
+  if (model === null || closing.signal.aborted) return;
+  const { batch, drafts } = await batchOf(state, job);
+  if (batch.turns.length === 0) return;
+  if (!gate.isOpen()) {
+    if (!job.briefed) await compactor.writeLocalBrief(batch);
+    job.briefed = true;
+    return defer(state, job);
+  }
+  try {
+    await summarize(state, model, batch, drafts);
+    if (state.deferred.length > 0 && gate.isOpen()) retry(state);
+  } catch (error) {
+    if (closing.signal.aborted) return;
+    gate.failed();
+    // An outage is not the job's fault: count an attempt only if the model answered another job since.
+    if (job.failedAt !== state.answers) job.attempts += 1;
+    job.failedAt = state.answers;
+    job.failures += 1;
+    log.warn('model failed to summarize; drafts remain', { sessionId: job.sessionId, attempts: job.attempts, error });
+    if (isKnown(state, batch)) await compactor.writeLocalBrief(batch);
+    if (job.attempts < ATTEMPTS) defer(state, job);
+  }
+}
+
+async function summarize(
+  state: State,
+  model: LanguageModel,
+  batch: Batch,
+  drafts: readonly MemoryNode[],
+): Promise<void> {
+  const { compactor, gate, closing } = state;
+  const result = await beforeAbort(compactor.summarize(model, batch, closing.signal), closing.signal);
+  gate.succeeded();
+  state.answers += 1;
+  await replace(state, drafts, result, batch);
+  if (isKnown(state, batch)) await compactor.writeBrief(result, batch);
+}
+
+/** False when a turn was removed during the model call. */
+function isKnown({ catalogue }: State, { turns }: Batch): boolean {
+  return turns.every(({ turnId }) => catalogue.nodesCovering(turnId).length > 0);
+}
+
+async function replace(
+  state: State,
+  drafts: readonly MemoryNode[],
+  result: SummaryResult,
+  batch: Batch,
+): Promise<void> {
+  const { compactor, model, store, catalogue, clock, revisions, linker, nodeLimit } = state;
+  const fresh = compactor.buildNodes(result, batch, model?.name ?? '');
+  await store.exclusive(async (held) => {
+    await held.refresh();
+    // Discard the result if a draft was removed or edited during the model call.
+    const now = drafts.flatMap((node) => catalogue.get(node.node_id) ?? []);
+    if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
+    const all = replaceDrafts(now, fresh, new Date(clock.now()).toISOString());
+    const heirs = all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now));
+    const saved = await revisions.apply(
+      heirs,
+      result.nodes.map(({ revises = [] }) => revises),
+    );
+    await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
+    linker.link(saved.slice(0, fresh.length));
+    nodeLimit.enforce(batch.sessionId);
+  });
 }
 
 function jobOf(first: MemoryNode, drafts: readonly MemoryNode[]): Job {

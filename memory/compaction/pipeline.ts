@@ -9,7 +9,7 @@ import type { FileReferences } from '../ingest/file-references.ts';
 import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { slimTurn } from '../ingest/redact-turn.ts';
-import { createSessionCache, type Session } from '../ingest/session-cache.ts';
+import { createSessionCache, type Session, type SessionCache } from '../ingest/session-cache.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
@@ -68,237 +68,263 @@ export type PipelineParts = {
   readonly taskQueue: TaskQueue;
 };
 
+interface State extends PipelineParts {
+  readonly rule: CompactionRule;
+  /** Nothing is compacted unasked. */
+  readonly isPatient: boolean;
+  readonly sessions: SessionCache;
+  readonly heardBy: ReturnType<typeof createExternalTextTrackers>;
+  pendingChars: number;
+  closed: boolean;
+}
+
 export function createPipeline(parts: PipelineParts): Pipeline {
-  const { config, journal, projectOf, clock, log, turnRegistry, catalogue, compactor, modelUpgrades, topicDetector } =
-    parts;
-  const { files, toolRounds, store, turnReader, taskQueue } = parts;
-  const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
+  const { config, projectOf, clock, log, toolRounds } = parts;
   const isPatient = config.llm === 'off' || config.compaction.idleMs === 0;
   const sessions = createSessionCache({
     mayEvictBuffered: isPatient,
     onError: (sessionId, error) => log.error('could not store a turn', { sessionId, error }),
     onEvict: toolRounds.evict,
   });
+  const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const heardBy = createExternalTextTrackers();
-  let pendingChars = 0;
-  let closed = false;
-
-  const run = (session: Session, work: () => Promise<void>, passes = false): Promise<void> =>
-    taskQueue.run('ingest', () => sessions.run(session, work, passes));
-
-  async function ingest(session: Session, turn: CapturedTurn): Promise<void> {
-    let stored: JournalTurn;
-    let said: RepeatedText;
-    try {
-      await hydrate(session);
-      if (turnRegistry.isRecorded(turn.turnId)) return;
-      session.project = projectOf(turn.projectDir) || session.project;
-      const marks = await files.marksOf(turn);
-      const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
-      const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
-      if (turn.part !== undefined) return await toolRounds.ingest(turn, stamp);
-      said = await findRepeatedText(
-        turn,
-        async () => joinParts(await journal.read(session.id), turnRegistry.canonicalId).turns,
-      );
-      stored = await toolRounds.append(turn, stamp);
-    } catch (error) {
-      turnRegistry.release(turn.turnId);
-      throw error;
-    }
-    take(session, stored, said);
-    await decide(session);
-  }
-
-  /** Registers a durable turn and buffers it unless a node covers it. */
-  function take(session: Session, stored: JournalTurn, said: RepeatedText): void {
-    const text = readTurn(stored);
-    files.noteProject(stored.projectDir, stored.atMs);
-    heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
-    // After an eviction the turns are known but may still lack a node.
-    const isOwn = turnRegistry.record(stored, text) || isFirst(session, stored.turnId);
-    turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
-    const isCovered = (turnId: string): boolean =>
-      catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId);
-    // The importer writes the nodes of documents and imported turns.
-    const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
-    if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(isCovered)) {
-      session.buffer.push(slimTurn(text));
-    }
-  }
-
-  function isFirst(session: Session, turnId: string): boolean {
-    const isWaiting = session.buffer.some((turn) => turn.turnId === turnId);
-    return !isWaiting && turnRegistry.canonicalId(turnId) === turnId && turnRegistry.sessionOf(turnId) === session.id;
-  }
-
-  async function hydrate(session: Session): Promise<void> {
-    session.hydration ??= (async () => {
-      const isAgain = turnRegistry.session(session.id) !== undefined;
-      const records = await journal.read(session.id);
-      for (const part of records) if (part.part !== undefined) toolRounds.restore(part);
-      const { turns } = joinParts(records, turnRegistry.canonicalId);
-      for (const [at, stored] of turns.entries()) {
-        session.project = stored.project || session.project;
-        if (stored.part === undefined) take(session, stored, await findRepeatedText(stored, () => turns.slice(0, at)));
-        // Yield: reading a long history must not block running streams.
-        await nextTick();
-      }
-      await toolRounds.draftNodes(session.id);
-      if (!isAgain) requeueDrafts(session);
-    })().catch((error: unknown) => {
-      // Allow a retry once the disk works again.
-      session.hydration = null;
-      throw error;
-    });
-    await session.hydration;
-  }
-
-  /** After a restart, queues recent drafts again, per batch. */
-  function requeueDrafts(session: Session): void {
-    const since = new Date(clock.now() - UPGRADE_MS).toISOString();
-    const own = catalogue.all().filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node));
-    const recent = own.filter((node) => node.created_at >= since).toReversed();
-    for (const at of new Set(recent.map((node) => node.created_at))) {
-      modelUpgrades.add(recent.filter((node) => node.created_at === at));
-    }
-  }
-
-  async function decide(session: Session): Promise<void> {
-    armIdle(session);
-    const overflow = decideCompaction(session.buffer.length, null, rule);
-    if (overflow.kind === 'compact') await compact(session, overflow.turns, overflow.because);
-    else if (needsReading(session.buffer.length, rule)) sense(session);
-  }
-
-  /** One reading per session at a time, of the newest turn, in the background. */
-  function sense(session: Session): void {
-    const turn = session.buffer.at(-1);
-    if (session.sensing || closed || turn === undefined) return;
-    session.sensing = true;
-    const buffer = session.buffer.slice(-1 - SENSED, -1);
-    const work = async (): Promise<void> => {
-      const reading = await topicDetector.detect({ sessionId: session.id, buffer, turn });
-      session.sensing = false;
-      void run(session, () => apply(session, turn, reading));
-    };
-    void taskQueue.run('sensor', work);
-  }
-
-  async function apply(session: Session, turn: TurnText, reading: TopicShiftReading): Promise<void> {
-    const at = session.buffer.indexOf(turn);
-    if (at < 0) return;
-    const decision = decideCompaction(at + 1, reading, rule);
-    if (decision.kind === 'compact') await compact(session, decision.turns, decision.because);
-    if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, rule)) sense(session);
-  }
-
-  async function compact(session: Session, count: number, reason: CompactionReason): Promise<void> {
-    for (let left = Math.min(count, session.buffer.length); left > 0; ) {
-      const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
-      const batch = { sessionId: session.id, project: session.project, reason, turns };
-      const drafts = await compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns));
-      session.buffer = session.buffer.slice(turns.length);
-      left -= turns.length;
-      if (!modelUpgrades.add(drafts.nodes)) await compactor.writeLocalBrief(batch, drafts);
-    }
-  }
-
-  /** Writes a rule-made brief at once: the next session cannot wait for the model. */
-  function handOver(session: Session): Promise<boolean> {
-    return compactTail(session, true);
-  }
-
-  async function compactTail(session: Session, briefNow = false): Promise<boolean> {
-    let isDone = false;
-    await run(session, async () => {
-      await hydrate(session);
-      const { project, buffer: turns } = session;
-      if (briefNow && turns.length > 0) {
-        await compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns });
-      }
-      await compact(session, turns.length, 'forced');
-      isDone = true;
-    });
-    return isDone;
-  }
-
-  async function compactTails(): Promise<void> {
-    await Promise.all(sessions.all().map((session) => compactTail(session)));
-    for (const id of sessions.evictedWithTurns()) await compactTail(sessions.restore(id));
-  }
-
-  function armIdle(session: Session): void {
-    if (session.idle !== null) clearTimeout(session.idle);
-    const { idleMs } = config.compaction;
-    if (isPatient || session.buffer.length === 0 || closed) return;
-    const silentMs = clock.now() - (session.buffer.at(-1)?.atMs ?? 0);
-    const waitMs = Math.min(idleMs, Math.max(0, idleMs - silentMs));
-    session.idle = setTimeout(() => void compactTail(session), waitMs).unref();
-  }
-
-  function offer(turn: CapturedTurn): void {
-    if (!turnRegistry.reserve(turn.turnId)) return;
-    const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
-    if (pendingChars > 0 && pendingChars + chars > PENDING_CHARS) {
-      turnRegistry.release(turn.turnId);
-      log.warn('write queue is full; a turn will be captured later', { sessionId: turn.sessionId });
-      return;
-    }
-    pendingChars += chars;
-    const session = sessions.restore(turn.sessionId);
-    void run(session, () => ingest(session, turn).finally(() => (pendingChars -= chars)));
-  }
-
+  const state: State = { ...parts, rule, isPatient, sessions, heardBy, pendingChars: 0, closed: false };
   return {
     capture(turns) {
       for (const turn of turns) {
-        if (closed) return;
-        void notice(turn.sessionId, projectOf(turn.projectDir));
-        offer(turn);
+        if (state.closed) return;
+        void notice(state, turn.sessionId, projectOf(turn.projectDir));
+        offer(state, turn);
       }
     },
-    prepare(sessionId, turnIds) {
-      const wanted = new Set(turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)));
-      for (const id of new Set([sessionId, ...[...wanted].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])])) {
-        const session = sessions.restore(id);
-        void run(session, async () => {
-          await hydrate(session);
-          const last = session.buffer.findLastIndex((turn) =>
-            turnRegistry.aliases(turn.turnId).some((turnId) => wanted.has(turnId)),
-          );
-          await compact(session, last + 1, 'forced');
-          await toolRounds.draftNodes(id);
-        });
-      }
-    },
-    notice,
+    prepare: (sessionId, turnIds) => prepare(state, sessionId, turnIds),
+    notice: (sessionId, project) => notice(state, sessionId, project),
     showed(sessionId, lines) {
       for (const line of lines) heardBy(sessionId, clock.now()).addText(line);
     },
     hydrate(sessionId) {
       const session = sessions.restore(sessionId);
       const read = async (): Promise<void> => {
-        await hydrate(session);
-        await decide(session);
+        await hydrate(state, session);
+        await decide(state, session);
       };
-      return run(session, read, true);
+      return run(state, session, read, true);
     },
-    compactTail: (sessionId) => handOver(sessions.restore(sessionId)),
-    compactTails,
+    compactTail: (sessionId) => compactTail(state, sessions.restore(sessionId), true),
+    compactTails: () => compactTails(state),
     async close() {
-      closed = true;
+      state.closed = true;
       for (const { idle } of sessions.all()) if (idle !== null) clearTimeout(idle);
-      if (config.llm !== 'off') await compactTails();
+      if (config.llm !== 'off') await compactTails(state);
       else await Promise.all(sessions.all().map((session) => session.serial(async () => {})));
     },
   };
+}
 
-  async function notice(sessionId: string, project: string): Promise<void> {
-    if (sessions.has(sessionId)) return;
-    sessions.restore(sessionId).project = project;
-    if (config.llm === 'off' || project === '') return;
-    const waiting = sessions.all().filter((each) => each.project === project && each.buffer.length > 0);
-    await Promise.all([...waiting, ...sessions.evictedWithTurns(project).map(sessions.restore)].map(handOver));
+function run(
+  { taskQueue, sessions }: State,
+  session: Session,
+  work: () => Promise<void>,
+  passes = false,
+): Promise<void> {
+  return taskQueue.run('ingest', () => sessions.run(session, work, passes));
+}
+
+async function notice(state: State, sessionId: string, project: string): Promise<void> {
+  const { sessions, config } = state;
+  if (sessions.has(sessionId)) return;
+  sessions.restore(sessionId).project = project;
+  if (config.llm === 'off' || project === '') return;
+  const waiting = sessions.all().filter((each) => each.project === project && each.buffer.length > 0);
+  const evicted = sessions.evictedWithTurns(project).map(sessions.restore);
+  await Promise.all([...waiting, ...evicted].map((session) => compactTail(state, session, true)));
+}
+
+function offer(state: State, turn: CapturedTurn): void {
+  const { turnRegistry, log, sessions } = state;
+  if (!turnRegistry.reserve(turn.turnId)) return;
+  const chars = turn.messages.reduce((sum, message) => sum + message.content.length, 0);
+  if (state.pendingChars > 0 && state.pendingChars + chars > PENDING_CHARS) {
+    turnRegistry.release(turn.turnId);
+    log.warn('write queue is full; a turn will be captured later', { sessionId: turn.sessionId });
+    return;
+  }
+  state.pendingChars += chars;
+  const session = sessions.restore(turn.sessionId);
+  void run(state, session, () =>
+    ingest(state, session, turn).finally(() => {
+      state.pendingChars -= chars;
+    }),
+  );
+}
+
+async function ingest(state: State, session: Session, turn: CapturedTurn): Promise<void> {
+  const { turnRegistry, projectOf, files, heardBy, toolRounds, journal } = state;
+  let stored: JournalTurn;
+  let said: RepeatedText;
+  try {
+    await hydrate(state, session);
+    if (turnRegistry.isRecorded(turn.turnId)) return;
+    session.project = projectOf(turn.projectDir) || session.project;
+    const marks = await files.marksOf(turn);
+    const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
+    const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
+    if (turn.part !== undefined) return await toolRounds.ingest(turn, stamp);
+    said = await findRepeatedText(
+      turn,
+      async () => joinParts(await journal.read(session.id), turnRegistry.canonicalId).turns,
+    );
+    stored = await toolRounds.append(turn, stamp);
+  } catch (error) {
+    turnRegistry.release(turn.turnId);
+    throw error;
+  }
+  take(state, session, stored, said);
+  await decide(state, session);
+}
+
+/** Registers a durable turn and buffers it unless a node covers it. */
+function take(state: State, session: Session, stored: JournalTurn, said: RepeatedText): void {
+  const { files, heardBy, turnRegistry, turnReader, catalogue, store } = state;
+  const text = readTurn(stored);
+  files.noteProject(stored.projectDir, stored.atMs);
+  heardBy(session.id, stored.atMs).addTurn(text, stored.messages, said);
+  // After an eviction the turns are known but may still lack a node.
+  const isOwn = turnRegistry.record(stored, text) || isFirst(turnRegistry, session, stored.turnId);
+  turnReader.keep({ ...text, turnId: turnRegistry.aliases(text.turnId)[0] ?? text.turnId });
+  const isCovered = (turnId: string): boolean =>
+    catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId);
+  // The importer writes the nodes of documents and imported turns.
+  const isCaptured = stored.model !== DOCUMENT && stored.imported === undefined;
+  if (isOwn && isCaptured && !turnRegistry.aliases(text.turnId).some(isCovered)) {
+    session.buffer.push(slimTurn(text));
+  }
+}
+
+function isFirst(turnRegistry: TurnRegistry, session: Session, turnId: string): boolean {
+  const isWaiting = session.buffer.some((turn) => turn.turnId === turnId);
+  return !isWaiting && turnRegistry.canonicalId(turnId) === turnId && turnRegistry.sessionOf(turnId) === session.id;
+}
+
+async function hydrate(state: State, session: Session): Promise<void> {
+  session.hydration ??= readJournal(state, session).catch((error: unknown) => {
+    // Allow a retry once the disk works again.
+    session.hydration = null;
+    throw error;
+  });
+  await session.hydration;
+}
+
+async function readJournal(state: State, session: Session): Promise<void> {
+  const { turnRegistry, journal, toolRounds } = state;
+  const isAgain = turnRegistry.session(session.id) !== undefined;
+  const records = await journal.read(session.id);
+  for (const part of records) if (part.part !== undefined) toolRounds.restore(part);
+  const { turns } = joinParts(records, turnRegistry.canonicalId);
+  for (const [at, stored] of turns.entries()) {
+    session.project = stored.project || session.project;
+    if (stored.part === undefined) {
+      take(state, session, stored, await findRepeatedText(stored, () => turns.slice(0, at)));
+    }
+    // Yield: reading a long history must not block running streams.
+    await nextTick();
+  }
+  await toolRounds.draftNodes(session.id);
+  if (!isAgain) requeueDrafts(state, session);
+}
+
+/** After a restart, queues recent drafts again, per batch. */
+function requeueDrafts({ clock, catalogue, modelUpgrades }: State, session: Session): void {
+  const since = new Date(clock.now() - UPGRADE_MS).toISOString();
+  const own = catalogue.all().filter((node) => node.session_id === session.id && isDraft(node) && !isImported(node));
+  const recent = own.filter((node) => node.created_at >= since).toReversed();
+  for (const at of new Set(recent.map((node) => node.created_at))) {
+    modelUpgrades.add(recent.filter((node) => node.created_at === at));
+  }
+}
+
+async function decide(state: State, session: Session): Promise<void> {
+  armIdle(state, session);
+  const overflow = decideCompaction(session.buffer.length, null, state.rule);
+  if (overflow.kind === 'compact') await compact(state, session, overflow.turns, overflow.because);
+  else if (needsReading(session.buffer.length, state.rule)) sense(state, session);
+}
+
+function armIdle(state: State, session: Session): void {
+  if (session.idle !== null) clearTimeout(session.idle);
+  if (state.isPatient || session.buffer.length === 0 || state.closed) return;
+  const { idleMs } = state.config.compaction;
+  const silentMs = state.clock.now() - (session.buffer.at(-1)?.atMs ?? 0);
+  const waitMs = Math.min(idleMs, Math.max(0, idleMs - silentMs));
+  session.idle = setTimeout(() => void compactTail(state, session), waitMs).unref();
+}
+
+/** One reading per session at a time, of the newest turn, in the background. */
+function sense(state: State, session: Session): void {
+  const turn = session.buffer.at(-1);
+  if (session.sensing || state.closed || turn === undefined) return;
+  session.sensing = true;
+  const buffer = session.buffer.slice(-1 - SENSED, -1);
+  void state.taskQueue.run('sensor', async () => {
+    const reading = await state.topicDetector.detect({ sessionId: session.id, buffer, turn });
+    session.sensing = false;
+    void run(state, session, () => apply(state, session, turn, reading));
+  });
+}
+
+async function apply(state: State, session: Session, turn: TurnText, reading: TopicShiftReading): Promise<void> {
+  const at = session.buffer.indexOf(turn);
+  if (at < 0) return;
+  const decision = decideCompaction(at + 1, reading, state.rule);
+  if (decision.kind === 'compact') await compact(state, session, decision.turns, decision.because);
+  if (session.buffer.at(-1) !== turn && needsReading(session.buffer.length, state.rule)) sense(state, session);
+}
+
+async function compact(state: State, session: Session, count: number, reason: CompactionReason): Promise<void> {
+  const { compactor, toolRounds, modelUpgrades, rule } = state;
+  for (let left = Math.min(count, session.buffer.length); left > 0; ) {
+    const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
+    const batch = { sessionId: session.id, project: session.project, reason, turns };
+    const drafts = await compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns));
+    session.buffer = session.buffer.slice(turns.length);
+    left -= turns.length;
+    if (!modelUpgrades.add(drafts.nodes)) await compactor.writeLocalBrief(batch, drafts);
+  }
+}
+
+/** @param briefNow  write a rule-made brief at once: the next session cannot wait for the model */
+async function compactTail(state: State, session: Session, briefNow = false): Promise<boolean> {
+  let isDone = false;
+  await run(state, session, async () => {
+    await hydrate(state, session);
+    const { project, buffer: turns } = session;
+    if (briefNow && turns.length > 0) {
+      await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns });
+    }
+    await compact(state, session, turns.length, 'forced');
+    isDone = true;
+  });
+  return isDone;
+}
+
+async function compactTails(state: State): Promise<void> {
+  const { sessions } = state;
+  await Promise.all(sessions.all().map((session) => compactTail(state, session)));
+  for (const id of sessions.evictedWithTurns()) await compactTail(state, sessions.restore(id));
+}
+
+function prepare(state: State, sessionId: string, turnIds: readonly string[]): void {
+  const { turnRegistry, sessions, toolRounds } = state;
+  const wanted = new Set(turnIds.flatMap((turnId) => turnRegistry.aliases(turnId)));
+  for (const id of new Set([sessionId, ...[...wanted].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])])) {
+    const session = sessions.restore(id);
+    void run(state, session, async () => {
+      await hydrate(state, session);
+      const last = session.buffer.findLastIndex((turn) =>
+        turnRegistry.aliases(turn.turnId).some((turnId) => wanted.has(turnId)),
+      );
+      await compact(state, session, last + 1, 'forced');
+      await toolRounds.draftNodes(id);
+    });
   }
 }

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { MemoryNode } from '../model/node.ts';
-import { isRedirect } from '../model/node.ts';
+import { isRedirect, type MemoryNode } from '../model/node.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import { contentDigest } from '../text/content-hash.ts';
 import { grouped } from '../text/group-by.ts';
@@ -60,138 +59,173 @@ export interface ChangeSet
   readonly seen: Readonly<Record<string, string>>;
 }
 
-/** Computes the changes without applying them. */
-export async function buildChangeSet(parts: ChangeSetInput): Promise<ChangeSet> {
-  const { rule, project, seen, nowMs, mergeWriter, signal } = parts;
-  const at = new Date(nowMs).toISOString();
-  const before = new Map(parts.nodes.map((node) => [node.node_id, node]));
-  const after = new Map(before);
-  const inScope = (node: MemoryNode): boolean => project === null || node.project === project;
-  const put = (nodes: readonly MemoryNode[]): void => {
-    for (const node of nodes) after.set(node.node_id, node);
-  };
-  const takenBy = (keeper: string): number =>
-    parts.nodes.filter((node) => node.superseded_as === 'merged' && node.superseded_by === keeper).length;
-  const get = (ids: readonly string[]): MemoryNode[] => ids.flatMap((id) => after.get(id) ?? []);
+interface State extends ChangeSetInput {
+  readonly at: string;
+  readonly before: ReadonlyMap<string, MemoryNode>;
+  readonly after: Map<string, MemoryNode>;
+  readonly merged: ChangeSet['merged'][number][];
+  readonly groups: ChangeSet['groups'][number][];
+  /** Nodes left to the next run. */
+  readonly later: Set<string>;
+}
 
-  const tags = normaliseTags();
-  const pruned = pruneAll();
+/** Computes the changes without applying them. */
+export async function buildChangeSet(input: ChangeSetInput): Promise<ChangeSet> {
+  const { nodes, rule, seen, nowMs } = input;
+  const before = new Map(nodes.map((node) => [node.node_id, node]));
+  const at = new Date(nowMs).toISOString();
+  const state: State = { ...input, at, before, after: new Map(before), merged: [], groups: [], later: new Set() };
+  const tags = normalizeTags(state);
+  const pruned = pruneAll(state);
 
   const isNew = (node: MemoryNode): boolean => isSettled(node, rule) && seen[node.node_id] !== shortDigest(node);
-  const waiting = parts.nodes.filter((node) => inScope(node) && isNew(node)).toSorted(newestFirst);
+  const waiting = nodes.filter((node) => inScope(state, node) && isNew(node)).toSorted(newestFirst);
   const looked = waiting.slice(0, MAX_NODES);
-  const pairs: Record<keyof NeighborPairs, NodePair[]> = { alike: [], grouped: [], linked: [] };
-  for (const node of looked) {
-    signal.throwIfAborted();
-    const near = await parts.near(node);
-    for (const kind of Object.keys(pairs) as (keyof NeighborPairs)[]) pairs[kind].push(...near[kind]);
+  const pairs = await findPairs(state, looked);
+  for (const { node_id } of waiting.slice(MAX_NODES)) state.later.add(node_id);
+
+  await merge(state, pairs.alike);
+  for (const join of chooseJoins(scoped(state), pairs.grouped, rule)) {
+    await group(state, join, state.after.get(join.parent));
   }
-  const later = new Set(waiting.slice(MAX_NODES).map(({ node_id }) => node_id));
-
-  const merged: ChangeSet['merged'][number][] = [];
-  for (const { keeper, absorbed } of chooseMerges(scoped(), pairs.alike, rule, takenBy)) {
-    signal.throwIfAborted();
-    const [first, ...others] = get([keeper, ...absorbed]) as [MemoryNode, ...MemoryNode[]];
-    const made = await mergeWriter.merge([first, ...others]);
-    if (made.kind === 'later') for (const id of [keeper, ...absorbed]) later.add(id);
-    if (made.kind !== 'text') continue;
-    put(mergedNodes(first, others, { ...made, at }));
-    merged.push({ keeper, merged: absorbed, summary: made.text.summary });
-  }
-
-  const groups: ChangeSet['groups'][number][] = [];
-  for (const join of chooseJoins(scoped(), pairs.grouped, rule)) await group(join, after.get(join.parent));
-  for (const each of chooseGroups(scoped(), pairs.grouped, rule)) await group(each);
-
-  const links = chooseLinks(scoped(), pairs.linked, rule);
-  const linked = [...links].reduce((sum, [id, own]) => sum + own.length - (after.get(id)?.links.length ?? 0), 0);
-  put([...links].flatMap(([id, own]) => get([id]).map((node) => ({ ...node, links: [...own] }))));
-  const closing = pruneAll();
-
+  for (const each of chooseGroups(scoped(state), pairs.grouped, rule)) await group(state, each);
+  const linked = link(state, pairs.linked);
+  const closing = pruneAll(state);
   return {
-    changes: changes(),
+    changes: changesOf(state),
     lookedAt: looked.length,
-    merged,
-    groups,
+    merged: state.merged,
+    groups: state.groups,
     tags,
     linked,
     pruned: { links: pruned.links + closing.links, nodes: [...pruned.nodes, ...closing.nodes] },
-    left: later.size,
-    seen: seenNow(),
+    left: state.later.size,
+    seen: seenNow(state, looked),
   };
+}
 
-  /** Creates a group, or rewrites `former`. */
-  async function group({ members, density }: Group, former?: MemoryNode): Promise<void> {
+function inScope({ project }: State, node: MemoryNode): boolean {
+  return project === null || node.project === project;
+}
+
+function scoped(state: State): ReadonlyMap<string, MemoryNode> {
+  return new Map([...state.after].filter(([, node]) => inScope(state, node)));
+}
+
+function get({ after }: State, ids: readonly string[]): MemoryNode[] {
+  return ids.flatMap((id) => after.get(id) ?? []);
+}
+
+function put({ after }: State, nodes: readonly MemoryNode[]): void {
+  for (const node of nodes) after.set(node.node_id, node);
+}
+
+async function findPairs(
+  { signal, near }: State,
+  nodes: readonly MemoryNode[],
+): Promise<Record<keyof NeighborPairs, NodePair[]>> {
+  const pairs: Record<keyof NeighborPairs, NodePair[]> = { alike: [], grouped: [], linked: [] };
+  for (const node of nodes) {
     signal.throwIfAborted();
-    const nodes = get(members);
-    const made = await mergeWriter.group(nodes, density);
-    if (made.kind === 'later') for (const id of members) later.add(id);
-    if (made.kind !== 'text') return;
-    const parent = former?.node_id ?? freshId();
-    put(groupNodes(nodes, parent, { ...made, at: former?.created_at ?? at }));
-    groups.push({ parent, members, summary: made.text.summary });
+    const found = await near(node);
+    for (const kind of Object.keys(pairs) as (keyof NeighborPairs)[]) pairs[kind].push(...found[kind]);
   }
+  return pairs;
+}
 
-  function scoped(): ReadonlyMap<string, MemoryNode> {
-    return new Map([...after].filter(([, node]) => inScope(node)));
+async function merge(state: State, alike: readonly NodePair[]): Promise<void> {
+  const { nodes, rule, signal, mergeWriter, later, at, merged } = state;
+  const takenBy = (keeper: string): number =>
+    nodes.filter((node) => node.superseded_as === 'merged' && node.superseded_by === keeper).length;
+  for (const { keeper, absorbed } of chooseMerges(scoped(state), alike, rule, takenBy)) {
+    signal.throwIfAborted();
+    const [first, ...others] = get(state, [keeper, ...absorbed]) as [MemoryNode, ...MemoryNode[]];
+    const made = await mergeWriter.merge([first, ...others]);
+    if (made.kind === 'later') for (const id of [keeper, ...absorbed]) later.add(id);
+    if (made.kind !== 'text') continue;
+    put(state, mergedNodes(first, others, { ...made, at }));
+    merged.push({ keeper, merged: absorbed, summary: made.text.summary });
   }
+}
 
-  function normaliseTags(): ChangeSet['tags'] {
-    const told = new Map<string, string>();
-    const counting = parts.nodes.filter((node) => inScope(node) && !isRedirect(node));
-    for (const own of grouped(counting, (node) => node.project).values()) {
-      const forms = canonicalTags(own.flatMap((node) => node.topic_tags));
-      const changing = own.filter((node) => isSettled(node, rule) && !isUsers(node));
-      for (const node of changing) {
-        const topic_tags = canonicalizeTags(node.topic_tags, forms);
-        if (topic_tags === node.topic_tags) continue;
-        put([{ ...node, topic_tags: [...topic_tags] }]);
-        for (const tag of node.topic_tags) if (forms.has(tag)) told.set(tag, forms.get(tag) as string);
-      }
+/** Creates a group, or rewrites `former`. */
+async function group(state: State, { members, density }: Group, former?: MemoryNode): Promise<void> {
+  const { signal, mergeWriter, later, groups, at } = state;
+  signal.throwIfAborted();
+  const nodes = get(state, members);
+  const made = await mergeWriter.group(nodes, density);
+  if (made.kind === 'later') for (const id of members) later.add(id);
+  if (made.kind !== 'text') return;
+  const parent = former?.node_id ?? freshId(state);
+  put(state, groupNodes(nodes, parent, { ...made, at: former?.created_at ?? at }));
+  groups.push({ parent, members, summary: made.text.summary });
+}
+
+/** @returns how many links were added */
+function link(state: State, pairs: readonly NodePair[]): number {
+  const links = chooseLinks(scoped(state), pairs, state.rule);
+  const added = [...links].reduce((sum, [id, own]) => sum + own.length - (state.after.get(id)?.links.length ?? 0), 0);
+  put(
+    state,
+    [...links].flatMap(([id, own]) => get(state, [id]).map((node) => ({ ...node, links: [...own] }))),
+  );
+  return added;
+}
+
+function normalizeTags(state: State): ChangeSet['tags'] {
+  const { nodes, rule } = state;
+  const told = new Map<string, string>();
+  const counting = nodes.filter((node) => inScope(state, node) && !isRedirect(node));
+  for (const own of grouped(counting, (node) => node.project).values()) {
+    const forms = canonicalTags(own.flatMap((node) => node.topic_tags));
+    const changing = own.filter((node) => isSettled(node, rule) && !isUsers(node));
+    for (const node of changing) {
+      const topic_tags = canonicalizeTags(node.topic_tags, forms);
+      if (topic_tags === node.topic_tags) continue;
+      put(state, [{ ...node, topic_tags: [...topic_tags] }]);
+      for (const tag of node.topic_tags) if (forms.has(tag)) told.set(tag, forms.get(tag) as string);
     }
-    return [...told].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
   }
+  return [...told].map(([from, to]) => ({ from, to })).sort((a, b) => (a.from < b.from ? -1 : 1));
+}
 
-  function pruneAll(): ChangeSet['pruned'] {
-    const found = prune(after, nowMs);
-    const gone = found.removed.filter((id) => inScope(after.get(id) as MemoryNode));
-    const changed = found.changed.filter(inScope);
-    const lost = changed.reduce(
-      (sum, node) => sum + (after.get(node.node_id)?.links.length ?? 0) - node.links.length,
-      0,
-    );
-    put(changed);
-    for (const id of gone) after.delete(id);
-    return { links: lost, nodes: gone };
-  }
+function pruneAll(state: State): ChangeSet['pruned'] {
+  const { after, nowMs } = state;
+  const found = prune(after, nowMs);
+  const gone = found.removed.filter((id) => inScope(state, after.get(id) as MemoryNode));
+  const changed = found.changed.filter((node) => inScope(state, node));
+  const lost = changed.reduce((sum, node) => sum + (after.get(node.node_id)?.links.length ?? 0) - node.links.length, 0);
+  put(state, changed);
+  for (const id of gone) after.delete(id);
+  return { links: lost, nodes: gone };
+}
 
-  function freshId(): string {
-    for (;;) {
-      const id = parts.newId();
-      if (!after.has(id)) return id;
-    }
+function freshId({ newId, after }: State): string {
+  for (;;) {
+    const id = newId();
+    if (!after.has(id)) return id;
   }
+}
 
-  function changes(): NodeRewrite[] {
-    const ids = [...new Set([...before.keys(), ...after.keys()])].sort();
-    return ids.flatMap((id): NodeRewrite[] => {
-      const [was, is] = [before.get(id) ?? null, after.get(id) ?? null];
-      return was === is || isDeepStrictEqual(was, is) ? [] : [{ before: was, after: is }];
-    });
-  }
+function changesOf({ before, after }: State): NodeRewrite[] {
+  const ids = [...new Set([...before.keys(), ...after.keys()])].sort();
+  return ids.flatMap((id): NodeRewrite[] => {
+    const [was, is] = [before.get(id) ?? null, after.get(id) ?? null];
+    return was === is || isDeepStrictEqual(was, is) ? [] : [{ before: was, after: is }];
+  });
+}
 
-  /** Nodes that this run changed count as processed too. */
-  function seenNow(): ChangeSet['seen'] {
-    const lookedIds = new Set(looked.map(({ node_id }) => node_id));
-    const found: Record<string, string> = {};
-    for (const [id, node] of after) {
-      if (later.has(id) || !isSettled(node, rule)) continue;
-      const [was, known] = [before.get(id), seen[id]];
-      if (lookedIds.has(id) || (was !== undefined && known === shortDigest(was))) found[id] = shortDigest(node);
-      else if (known !== undefined) found[id] = known;
-    }
-    return found;
+/** Nodes that this run changed count as processed too. */
+function seenNow({ before, after, later, rule, seen }: State, looked: readonly MemoryNode[]): ChangeSet['seen'] {
+  const lookedIds = new Set(looked.map(({ node_id }) => node_id));
+  const found: Record<string, string> = {};
+  for (const [id, node] of after) {
+    if (later.has(id) || !isSettled(node, rule)) continue;
+    const [was, known] = [before.get(id), seen[id]];
+    if (lookedIds.has(id) || (was !== undefined && known === shortDigest(was))) found[id] = shortDigest(node);
+    else if (known !== undefined) found[id] = known;
   }
+  return found;
 }
 
 export function shortDigest(node: MemoryNode): string {

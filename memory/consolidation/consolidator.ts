@@ -16,8 +16,7 @@ import type { ChangeRecord, DreamFiles, DreamLedger, NodeRewrite } from '../stor
 import type { SnapshotService } from '../storage/snapshots.ts';
 import { isPairedScript } from '../text/cjk.ts';
 import { contentDigest } from '../text/content-hash.ts';
-import type { ConsolidationReport } from './change-set.ts';
-import { buildChangeSet, type ChangeSet, type NeighborPairs } from './change-set.ts';
+import { buildChangeSet, type ChangeSet, type ConsolidationReport, type NeighborPairs } from './change-set.ts';
 import { consolidationRule, consolidationThresholds } from './choose-groups.ts';
 import type { NodePair } from './choose-merges.ts';
 import { createMergeWriter } from './merge-writer.ts';
@@ -65,80 +64,34 @@ type Parts = {
 };
 
 export async function openConsolidator(parts: Parts): Promise<Consolidator> {
-  const { catalogue, clock, config, dreams, index, indexer, log, model, nodeFiles, quota } = parts;
-  const { projectOf, snapshooter, store, newId } = parts;
+  const { dreams, config, model, quota, index, log, indexer, clock, catalogue } = parts;
   let last: DreamLedger | null = await dreams.load();
   let running = false;
 
-  async function near(node: MemoryNode): Promise<NeighborPairs> {
-    const isScript = isPairedScript(node.summary);
-    const [link, fit] = [
-      linkThresholds(index.embedderId(), isScript),
-      consolidationThresholds(index.embedderId(), isScript),
-    ];
-    const kin = await createSimilarNodeFinder(index, (id) => catalogue.get(id))(node);
-    const pairs = (similarityOf: (similarity: NodeSimilarity) => number, least: number): NodePair[] =>
-      kin
-        .map((each) => ({ left: node.node_id, right: each.node.node_id, similarity: similarityOf(each.similarity) }))
-        .filter(({ similarity }) => similarity >= least);
-    const strength = (similarity: NodeSimilarity): number => linkStrength(similarity, link);
-    return {
-      alike: pairs(({ cosine }) => cosine, fit.same),
-      grouped: pairs(strength, fit.group),
-      linked: pairs(strength, link.least),
-    };
-  }
-
-  /** Returns the snapshot id, or false if a node changed since the change set was computed. */
-  function apply({ changes }: ChangeSet): Promise<string | false> {
-    return store.exclusive(async (held) => {
-      await held.refresh();
-      const moved = changes.some(({ before, after }) => {
-        const now = catalogue.get((before ?? after)?.node_id ?? '') ?? null;
-        return now !== before && !isDeepStrictEqual(now, before);
-      });
-      if (moved) return false;
-      const snapshot = await snapshooter.take('consolidate');
-      await writeChange({ snapshot, changes }, nodeFiles, dreams);
-      const fresh = changes.flatMap(({ after }) => after ?? []);
-      held.adopt(
-        fresh,
-        changes.flatMap(({ before, after }) => (after === null && before !== null ? [before.node_id] : [])),
-      );
-      return snapshot;
-    });
-  }
-
-  async function dream(
+  async function consolidate(
     { dryRun, projectDir }: ConsolidationRequest,
     signal: AbortSignal,
   ): Promise<ConsolidationReport> {
     const rule = { ...consolidationRule(index.embedderId()), sparesDrafts: model !== null };
     const asked = { model: dryRun ? null : model, modelCallLimit: config.dream.modelCalls, density: rule.density };
     const mergeWriter = createMergeWriter({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
-    const project = projectDir === undefined ? null : projectOf(projectDir);
-    for (let tried = 1; ; tried += 1) {
+    const project = projectDir === undefined ? null : parts.projectOf(projectDir);
+    for (let tried = 1; tried <= MAX_TRIES; tried += 1) {
       await indexer.settled();
       const nowMs = clock.now();
-      const nodes = catalogue.every();
-      const seen = last?.seen ?? {};
-      const draft = await buildChangeSet({ nodes, project, rule, seen, nowMs, near, mergeWriter, newId, signal });
+      const input = { rule, project, mergeWriter, signal, nowMs, newId: parts.newId };
+      const near = (node: MemoryNode): Promise<NeighborPairs> => findNeighbors(parts, node);
+      const draft = await buildChangeSet({ ...input, nodes: catalogue.every(), seen: last?.seen ?? {}, near });
       signal.throwIfAborted();
       const at = new Date(nowMs).toISOString();
       if (dryRun) return reportOf(draft, { dryRun, at, snapshot: null, because: '' });
-      const snapshot = draft.changes.length === 0 ? null : await apply(draft);
-      if (snapshot !== false) {
-        last = ledgerOf(draft, at, snapshot);
-        await dreams.save(last);
-        return reportOf(draft, { dryRun, at, snapshot, because: mergeWriter.because() });
-      }
-      if (tried === MAX_TRIES) {
-        throw new CometError(
-          'node_invalid',
-          'memory kept changing during consolidation; run comet-cc dream again later',
-        );
-      }
+      const snapshot = draft.changes.length === 0 ? null : await apply(parts, draft);
+      if (snapshot === false) continue;
+      last = ledgerOf(draft, at, snapshot);
+      await dreams.save(last);
+      return reportOf(draft, { dryRun, at, snapshot, because: mergeWriter.because() });
     }
+    throw new CometError('node_invalid', 'memory kept changing during consolidation; run comet-cc dream again later');
   }
 
   return {
@@ -146,7 +99,7 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
       if (running) throw new CometError('node_invalid', 'consolidation is already running; see comet-cc status');
       running = true;
       try {
-        return await dream(request, signal);
+        return await consolidate(request, signal);
       } finally {
         running = false;
       }
@@ -157,6 +110,42 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
       return { at, merged, groups, pruned, left, running };
     },
   };
+}
+
+async function findNeighbors({ index, catalogue }: Parts, node: MemoryNode): Promise<NeighborPairs> {
+  const isScript = isPairedScript(node.summary);
+  const [link, fit] = [
+    linkThresholds(index.embedderId(), isScript),
+    consolidationThresholds(index.embedderId(), isScript),
+  ];
+  const kin = await createSimilarNodeFinder(index, (id) => catalogue.get(id))(node);
+  const pairs = (similarityOf: (similarity: NodeSimilarity) => number, least: number): NodePair[] =>
+    kin
+      .map((each) => ({ left: node.node_id, right: each.node.node_id, similarity: similarityOf(each.similarity) }))
+      .filter(({ similarity }) => similarity >= least);
+  const strength = (similarity: NodeSimilarity): number => linkStrength(similarity, link);
+  return {
+    alike: pairs(({ cosine }) => cosine, fit.same),
+    grouped: pairs(strength, fit.group),
+    linked: pairs(strength, link.least),
+  };
+}
+
+/** Returns the snapshot id, or false if a node changed since the change set was computed. */
+function apply(parts: Parts, { changes }: ChangeSet): Promise<string | false> {
+  const { store, catalogue, snapshooter, nodeFiles, dreams } = parts;
+  return store.exclusive(async (held) => {
+    await held.refresh();
+    const moved = changes.some(({ before, after }) => {
+      const now = catalogue.get((before ?? after)?.node_id ?? '') ?? null;
+      return now !== before && !isDeepStrictEqual(now, before);
+    });
+    if (moved) return false;
+    const snapshot = await snapshooter.take('consolidate');
+    const { fresh, gone } = await writeChange({ snapshot, changes }, nodeFiles, dreams);
+    held.adopt(fresh, gone);
+    return snapshot;
+  });
 }
 
 function ledgerOf(draft: ChangeSet, at: string, snapshot: string | null): DreamLedger {
@@ -178,14 +167,18 @@ function reportOf(
 type Files = Pick<NodeFiles, 'load' | 'save' | 'drop'>;
 
 /** Atomic, also when the process is killed. @throws a disk error after undoing all changes */
-async function writeChange(record: ChangeRecord, files: Files, dreams: DreamFiles): Promise<void> {
+async function writeChange(
+  record: ChangeRecord,
+  files: Files,
+  dreams: DreamFiles,
+): Promise<{ readonly fresh: MemoryNode[]; readonly gone: string[] }> {
   const fresh = record.changes.flatMap(({ after }) => after ?? []);
+  const gone = record.changes.flatMap(({ before, after }) =>
+    after === null && before !== null ? [before.node_id] : [],
+  );
   await dreams.begin(record, Object.fromEntries(fresh.map((node) => [node.node_id, contentDigest(node)])));
   try {
     await files.save(fresh);
-    const gone = record.changes.flatMap(({ before, after }) =>
-      after === null && before !== null ? [before.node_id] : [],
-    );
     if (gone.length > 0) await files.drop(gone);
   } catch (error) {
     await undo(record.changes, files);
@@ -193,6 +186,7 @@ async function writeChange(record: ChangeRecord, files: Files, dreams: DreamFile
     throw error;
   }
   await dreams.end();
+  return { fresh, gone };
 }
 
 /** Undoes an interrupted write; false if there was none. */

@@ -20,105 +20,118 @@ const FULL = 0.7;
 const [NARROW, WIDE] = [1, 2];
 const UNITS_AT_ONCE = 1_000;
 
-export function createTextIds(): TextIds {
+interface State {
   /** Open-addressed: a number plus one, 0 where there is none. */
-  let places = new Uint32Array(FIRST_PLACES);
-  let bytes = new Uint8Array(FIRST_PLACES);
+  places: Uint32Array<ArrayBuffer>;
+  bytes: Uint8Array<ArrayBuffer>;
   /** Where the bytes of a number begin; those of the next begin where they end. */
-  let starts = new Uint32Array(FIRST_PLACES);
-  let count = 0;
+  starts: Uint32Array<ArrayBuffer>;
+  count: number;
+}
 
-  function unitAt(at: number, width: number): number {
-    const low = bytes[at] as number;
-    return width === NARROW ? low : low | ((bytes[at + 1] as number) << 8);
-  }
-
-  function isText(id: number, text: string): boolean {
-    const start = starts[id] as number;
-    const width = bytes[start] as number;
-    if ((starts[id + 1] as number) - start !== 1 + text.length * width) return false;
-    for (let at = 0, byte = start + 1; at < text.length; at += 1, byte += width) {
-      if (unitAt(byte, width) !== text.charCodeAt(at)) return false;
-    }
-    return true;
-  }
-
-  /** Slot of the text, or the free slot for it. */
-  function placeOf(text: string): number {
-    const mask = places.length - 1;
-    let place = hashOf(text) & mask;
-    for (let held = places[place] as number; held !== 0; held = places[place] as number) {
-      if (isText(held - 1, text)) break;
-      place = (place + 1) & mask;
-    }
-    return place;
-  }
-
-  function write(text: string): void {
-    const width = widthOf(text);
-    const start = starts[count] as number;
-    const end = start + 1 + text.length * width;
-    starts = grown(starts, count + 1);
-    starts[count + 1] = end;
-    if (end > bytes.length) {
-      const larger = new Uint8Array(Math.max(end, Math.ceil(bytes.length * 1.5)));
-      larger.set(bytes);
-      bytes = larger;
-    }
-    bytes[start] = width;
-    for (let at = 0, byte = start + 1; at < text.length; at += 1, byte += width) {
-      const unit = text.charCodeAt(at);
-      bytes[byte] = unit;
-      if (width === WIDE) bytes[byte + 1] = unit >>> 8;
-    }
-    count += 1;
-  }
-
-  function makeRoom(): void {
-    if (count < places.length * FULL) return;
-    places = new Uint32Array(places.length * 2);
-    const mask = places.length - 1;
-    for (let id = 0; id < count; id += 1) {
-      let place = hashOf(read(id)) & mask;
-      while (places[place] !== 0) place = (place + 1) & mask;
-      places[place] = id + 1;
-    }
-  }
-
-  function read(id: number): string {
-    if (!(id >= 0 && id < count)) throw new RangeError(`no text has the number ${id}`);
-    const [start, end] = [starts[id] as number, starts[id + 1] as number];
-    const width = bytes[start] as number;
-    let text = '';
-    for (let from = start + 1; from < end; from += UNITS_AT_ONCE * width) {
-      const units = new Uint16Array((Math.min(end, from + UNITS_AT_ONCE * width) - from) / width);
-      for (let at = 0; at < units.length; at += 1) units[at] = unitAt(from + at * width, width);
-      text += String.fromCharCode(...units);
-    }
-    return text;
-  }
-
+export function createTextIds(): TextIds {
+  const state: State = {
+    places: new Uint32Array(FIRST_PLACES),
+    bytes: new Uint8Array(FIRST_PLACES),
+    starts: new Uint32Array(FIRST_PLACES),
+    count: 0,
+  };
   return {
     find(text) {
-      const held = places[placeOf(text)] as number;
+      const held = state.places[placeOf(state, text)] as number;
       return held === 0 ? undefined : held - 1;
     },
     of(text) {
-      const place = placeOf(text);
-      const held = places[place] as number;
+      const place = placeOf(state, text);
+      const held = state.places[place] as number;
       if (held !== 0) return held - 1;
-      places[place] = count + 1;
-      write(text);
-      makeRoom();
-      return count - 1;
+      state.places[place] = state.count + 1;
+      write(state, text);
+      makeRoom(state);
+      return state.count - 1;
     },
-    text: read,
-    size: () => count,
+    text: (id) => read(state, id),
+    size: () => state.count,
     clear() {
-      places.fill(0);
-      count = 0;
+      state.places.fill(0);
+      state.count = 0;
     },
   };
+}
+
+function unitAt(bytes: Uint8Array, at: number, width: number): number {
+  const low = bytes[at] as number;
+  return width === NARROW ? low : low | ((bytes[at + 1] as number) << 8);
+}
+
+function isText({ bytes, starts }: State, id: number, text: string): boolean {
+  const start = starts[id] as number;
+  const width = bytes[start] as number;
+  if ((starts[id + 1] as number) - start !== 1 + text.length * width) return false;
+  for (let at = 0, byte = start + 1; at < text.length; at += 1, byte += width) {
+    if (unitAt(bytes, byte, width) !== text.charCodeAt(at)) return false;
+  }
+  return true;
+}
+
+/** Slot of the text, or the free slot for it. */
+function placeOf(state: State, text: string): number {
+  const { places } = state;
+  const mask = places.length - 1;
+  let place = hashOf(text) & mask;
+  for (let held = places[place] as number; held !== 0; held = places[place] as number) {
+    if (isText(state, held - 1, text)) break;
+    place = (place + 1) & mask;
+  }
+  return place;
+}
+
+function write(state: State, text: string): void {
+  const { count } = state;
+  const width = widthOf(text);
+  const start = state.starts[count] as number;
+  const end = start + 1 + text.length * width;
+  state.starts = grown(state.starts, count + 1);
+  state.starts[count + 1] = end;
+  if (end > state.bytes.length) {
+    const larger = new Uint8Array(Math.max(end, Math.ceil(state.bytes.length * 1.5)));
+    larger.set(state.bytes);
+    state.bytes = larger;
+  }
+  const { bytes } = state;
+  bytes[start] = width;
+  for (let at = 0, byte = start + 1; at < text.length; at += 1, byte += width) {
+    const unit = text.charCodeAt(at);
+    bytes[byte] = unit;
+    if (width === WIDE) bytes[byte + 1] = unit >>> 8;
+  }
+  state.count += 1;
+}
+
+function makeRoom(state: State): void {
+  const { count } = state;
+  if (count < state.places.length * FULL) return;
+  const places = new Uint32Array(state.places.length * 2);
+  const mask = places.length - 1;
+  for (let id = 0; id < count; id += 1) {
+    let place = hashOf(read(state, id)) & mask;
+    while (places[place] !== 0) place = (place + 1) & mask;
+    places[place] = id + 1;
+  }
+  state.places = places;
+}
+
+function read({ bytes, starts, count }: State, id: number): string {
+  if (!(id >= 0 && id < count)) throw new RangeError(`no text has the number ${id}`);
+  const [start, end] = [starts[id] as number, starts[id + 1] as number];
+  const width = bytes[start] as number;
+  let text = '';
+  for (let from = start + 1; from < end; from += UNITS_AT_ONCE * width) {
+    const units = new Uint16Array((Math.min(end, from + UNITS_AT_ONCE * width) - from) / width);
+    for (let at = 0; at < units.length; at += 1) units[at] = unitAt(bytes, from + at * width, width);
+    text += String.fromCharCode(...units);
+  }
+  return text;
 }
 
 function widthOf(text: string): number {

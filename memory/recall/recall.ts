@@ -2,11 +2,11 @@ import { beforeAbort } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import { loadStaticTable } from '../embeddings/static-encoder.ts';
-import { createWordRarity } from '../embeddings/word-rarity.ts';
+import { createWordRarity, type WordRarity } from '../embeddings/word-rarity.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { createBreaker } from '../search/circuit-breaker.ts';
-import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking/turn-ranking.ts';
+import { type Breaker, createBreaker } from '../search/circuit-breaker.ts';
+import { lanesOfTurns, type RankingRules, rankTurns } from '../search/ranking/turn-ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/near-duplicate.ts';
@@ -17,8 +17,8 @@ import { type NodeFacts, type RankedNode, rankNodes } from './node-ranking.ts';
 import { passagesOf } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
-import { UNSEEN, weighQuery } from './query-weights.ts';
-import { createPassageScale, passesGate } from './relevance-filter.ts';
+import { type QueryWeights, UNSEEN, weighQuery } from './query-weights.ts';
+import { createPassageScale, type PassageScale, passesGate } from './relevance-filter.ts';
 import { weighAsked } from './required-terms.ts';
 import { type Reranking, reranked, rerankedText } from './reranking.ts';
 import { freshnessFactor, staleNote } from './staleness.ts';
@@ -86,110 +86,32 @@ interface Fitting {
   readonly fits: boolean;
 }
 
+interface State extends RecallerDeps {
+  readonly ranking: RankingRules;
+  readonly lanes: readonly Lane[];
+  readonly lexicon: WordRarity;
+  readonly breaker: Breaker;
+}
+
 export function createRecaller(deps: RecallerDeps): Recaller {
-  const { index, nodeOf, projectOf, config, now } = deps;
+  const { projectOf, config } = deps;
   const ranking = rankingRules(config);
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
-  const lexicon = createWordRarity(loadStaticTable);
-  const breaker = createBreaker(now);
-
-  async function hitsFor(query: string, filter: IndexFilter): Promise<readonly Hit[]> {
-    try {
-      const hits = await index.search(query, filter, LANE_LIMIT, lanes);
-      breaker.succeeded();
-      return hits;
-    } catch (error) {
-      breaker.failed();
-      throw error;
-    }
-  }
-
-  const ranked = (query: string, hits: readonly Hit[]): RankedTurn[] => rankTurns(query, hits, ranking);
-
-  async function find({ query, filter, limit, gated, skips, shown, projectDir }: Search): Promise<RecallHit[]> {
-    const tokens = contentTokens(query);
-    if (tokens.length === 0) return [];
-    const hits = await hitsFor(query, filter);
-    const idf = await index.termWeights([...tokens, UNSEEN], filter);
-    const weights = weighQuery(tokens, idf);
-    const asked = weighAsked(query, idf, lexicon);
-    const weigh = createPassageScale(asked, lexicon);
-    const past = asksPast(query);
-    const exact = asksExact(query) ? ({ isExact: true } as const) : {};
-    const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
-    const current = (id: string): string => nodeOf(id)?.node_id ?? id;
-    const factsOf = (id: string): NodeFacts | null => {
-      const facts = nodeFacts(nodeOf(id), filter);
-      return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
-    };
-    const looked = rankNodes(ranked(query, hits).slice(0, RANKED_TURNS), hits, {
-      weights: NODE_WEIGHTS,
-      boosts: config.boosts,
-      project: projectOf(projectDir),
-      nowMs: now(),
-      factsOf,
-      keeps: (id, score) => score >= config.minScore && wanted(nodeOf(id), { past, skips, least: config.leastOrigin }),
-      limit: Math.max(limit * LOOKED_AT, deps.reranking?.candidates(gated) ?? 0),
-    });
-    const words = await index.turnTexts(
-      looked.map(({ nodeId }) => nodeId),
-      [...new Set(looked.flatMap((each) => turnsRead(each, nodeOf(each.nodeId))))],
-    );
-    const freshness = await deps.files?.freshness(
-      looked.flatMap(({ nodeId }) => nodeOf(nodeId) ?? []),
-      projectDir,
-      gated ? undefined : ASKED_MS,
-    );
-    const fitting: Fitting[] = [];
-    const passed = new Set<string>();
-    for (const candidate of demoted(await inOrder(looked, { query, words, gated }), freshness)) {
-      const node = nodeOf(candidate.nodeId);
-      if (node === null) continue;
-      const turns = await readTurns(candidate, node, words, deps.turnText);
-      const evidence = weigh(passagesOf(node, turns));
-      const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
-      const fits = evidence.some((each) => passesGate(each, config, linked));
-      if (fits) passed.add(candidate.nodeId);
-      if (fits || (!gated && (evidence.length > 0 || isNear(candidate, config)))) {
-        fitting.push({ candidate, node, turns, fits });
-      }
-    }
-    const found: RecallHit[] = [];
-    let left = config.maxTokens * CHARS_PER_TOKEN;
-    for (const { candidate, node, turns, fits } of fitting.toSorted(
-      (one, other) => Number(other.fits) - Number(one.fits),
-    )) {
-      if (found.length === limit) break;
-      const raw = rawLine(node, turns, { weights, rules, past });
-      const changed = freshness?.get(node.node_id)?.changes ?? [];
-      const said = raw === null ? null : { ...raw, origin: await originOf(raw, deps.turnText) };
-      const line = memoryLine(node, said, { note: staleNote(changed), past });
-      if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
-      if (gated && line.text.length > left) continue;
-      left -= line.text.length;
-      const { score, lanes } = candidate;
-      const quoted = raw === null ? null : { text: raw.text, turn: raw.turn };
-      const hit = { node, score, line, lanes, raw: quoted, ...exact, ...(fits ? {} : { isFar: true as const }) };
-      found.push(changed.length === 0 ? hit : { ...hit, changed });
-    }
-    return found;
-  }
-
-  async function inOrder(
-    nodes: readonly RankedNode[],
-    { query, words, gated }: Pick<Search, 'query' | 'gated'> & { readonly words: ReadonlyMap<string, TurnWords> },
-  ): Promise<readonly RankedNode[]> {
-    const most = deps.reranking?.candidates(gated) ?? 0;
-    const first = nodes.slice(0, most);
-    const texts = first.map((node) => rerankedText(nodeOf(node.nodeId)?.summary ?? '', node, words));
-    const worth = await deps.reranking?.worth(query, texts, gated);
-    return worth ? [...reranked(first, worth), ...nodes.slice(most)] : nodes;
-  }
-
+  const state = {
+    ...deps,
+    ranking,
+    lanes,
+    lexicon: createWordRarity(loadStaticTable),
+    breaker: createBreaker(deps.now),
+  };
+  const filterOf = ({ sessionId, projectDir }: SearchOptions): IndexFilter => ({
+    ...(sessionId === undefined ? {} : { sessionId }),
+    ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
+  });
   return {
     async recall(request, signal) {
       signal.throwIfAborted();
-      if (!breaker.allows()) return [];
+      if (!state.breaker.allows()) return [];
       const query = recallQuery(request.prompt, request.recent);
       const { visibleTurns, shown } = request;
       const visible = ({ turns }: MemoryNode): boolean =>
@@ -197,28 +119,149 @@ export function createRecaller(deps: RecallerDeps): Recaller {
       const { projectDir } = request;
       const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
       const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };
-      return beforeAbort(find(search), signal);
+      return beforeAbort(find(state, search), signal);
     },
 
     search(query, options) {
       const { top: limit, projectDir = null } = options;
       const filter = filterOf(options);
-      return find({ query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
+      return find(state, { query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
     },
 
     async turns(query, options) {
-      const filter = filterOf(options);
-      const turns = ranked(query, await hitsFor(query, filter)).map(({ hit }) => hit.turnId);
+      const hits = await searchIndex(state, query, filterOf(options));
+      const turns = rankTurns(query, hits, ranking).map(({ hit }) => hit.turnId);
       return [...new Set(turns)].slice(0, options.top);
     },
   };
+}
 
-  function filterOf({ sessionId, projectDir }: SearchOptions): IndexFilter {
-    return {
-      ...(sessionId === undefined ? {} : { sessionId }),
-      ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
-    };
+async function find(state: State, search: Search): Promise<RecallHit[]> {
+  const { query, filter } = search;
+  const tokens = contentTokens(query);
+  if (tokens.length === 0) return [];
+  const hits = await searchIndex(state, query, filter);
+  const idf = await state.index.termWeights([...tokens, UNSEEN], filter);
+  const nodes = rankCandidates(state, search, hits);
+  const words = await state.index.turnTexts(
+    nodes.map(({ nodeId }) => nodeId),
+    [...new Set(nodes.flatMap((each) => turnsRead(each, state.nodeOf(each.nodeId))))],
+  );
+  const freshness = await state.files?.freshness(
+    nodes.flatMap(({ nodeId }) => state.nodeOf(nodeId) ?? []),
+    search.projectDir,
+    search.gated ? undefined : ASKED_MS,
+  );
+  const candidates = demoted(await rerank(state, search, nodes, words), freshness);
+  const weigh = createPassageScale(weighAsked(query, idf, state.lexicon), state.lexicon);
+  const fitting = await filterRelevant(state, search, { candidates, words, weigh });
+  return formatHits(state, search, { fitting, freshness, weights: weighQuery(tokens, idf) });
+}
+
+async function searchIndex(
+  { index, lanes, breaker }: State,
+  query: string,
+  filter: IndexFilter,
+): Promise<readonly Hit[]> {
+  try {
+    const hits = await index.search(query, filter, LANE_LIMIT, lanes);
+    breaker.succeeded();
+    return hits;
+  } catch (error) {
+    breaker.failed();
+    throw error;
   }
+}
+
+function rankCandidates(state: State, search: Search, hits: readonly Hit[]): RankedNode[] {
+  const { nodeOf, config, projectOf, now, reranking } = state;
+  const { query, filter, limit, gated, skips, projectDir } = search;
+  const past = asksPast(query);
+  const current = (id: string): string => nodeOf(id)?.node_id ?? id;
+  return rankNodes(rankTurns(query, hits, state.ranking).slice(0, RANKED_TURNS), hits, {
+    weights: NODE_WEIGHTS,
+    boosts: config.boosts,
+    project: projectOf(projectDir),
+    nowMs: now(),
+    factsOf(id) {
+      const facts = nodeFacts(nodeOf(id), filter);
+      return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
+    },
+    keeps: (id, score) => score >= config.minScore && wanted(nodeOf(id), { past, skips, least: config.leastOrigin }),
+    limit: Math.max(limit * LOOKED_AT, reranking?.candidates(gated) ?? 0),
+  });
+}
+
+async function rerank(
+  { reranking, nodeOf }: State,
+  { query, gated }: Search,
+  nodes: readonly RankedNode[],
+  words: ReadonlyMap<string, TurnWords>,
+): Promise<readonly RankedNode[]> {
+  const most = reranking?.candidates(gated) ?? 0;
+  const first = nodes.slice(0, most);
+  const texts = first.map((node) => rerankedText(nodeOf(node.nodeId)?.summary ?? '', node, words));
+  const worth = await reranking?.worth(query, texts, gated);
+  return worth ? [...reranked(first, worth), ...nodes.slice(most)] : nodes;
+}
+
+interface Candidates {
+  readonly candidates: readonly RankedNode[];
+  readonly words: ReadonlyMap<string, TurnWords>;
+  readonly weigh: PassageScale;
+}
+
+async function filterRelevant(
+  { nodeOf, turnText, config }: State,
+  { gated }: Search,
+  { candidates, words, weigh }: Candidates,
+): Promise<Fitting[]> {
+  const fitting: Fitting[] = [];
+  const passed = new Set<string>();
+  for (const candidate of candidates) {
+    const node = nodeOf(candidate.nodeId);
+    if (node === null) continue;
+    const turns = await readTurns(candidate, node, words, turnText);
+    const evidence = weigh(passagesOf(node, turns));
+    const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
+    const fits = evidence.some((each) => passesGate(each, config, linked));
+    if (fits) passed.add(candidate.nodeId);
+    if (fits || (!gated && (evidence.length > 0 || candidate.similarity >= config.minSimilarity))) {
+      fitting.push({ candidate, node, turns, fits });
+    }
+  }
+  return fitting;
+}
+
+interface Found {
+  readonly fitting: readonly Fitting[];
+  readonly freshness: ReadonlyMap<string, Freshness> | undefined;
+  readonly weights: QueryWeights;
+}
+
+async function formatHits(state: State, search: Search, { fitting, freshness, weights }: Found): Promise<RecallHit[]> {
+  const { query, limit, gated, shown } = search;
+  const past = asksPast(query);
+  const exact = asksExact(query) ? ({ isExact: true } as const) : {};
+  const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
+  const found: RecallHit[] = [];
+  let left = state.config.maxTokens * CHARS_PER_TOKEN;
+  const inOrder = fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits));
+  for (const { candidate, node, turns, fits } of inOrder) {
+    if (found.length === limit) break;
+    const raw = rawLine(node, turns, { weights, rules, past });
+    const changed = freshness?.get(node.node_id)?.changes ?? [];
+    const said = raw === null ? null : { ...raw, origin: await originOf(raw, state.turnText) };
+    const line = memoryLine(node, said, { note: staleNote(changed), past });
+    if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
+    if (gated && line.text.length > left) continue;
+    left -= line.text.length;
+    const { score, lanes } = candidate;
+    const quoted = raw === null ? null : { text: raw.text, turn: raw.turn };
+    const hit = { node, score, line, lanes, raw: quoted, ...exact, ...(fits ? {} : { isFar: true as const }) };
+    found.push(changed.length === 0 ? hit : { ...hit, changed });
+  }
+  return found;
 }
 
 /** Nodes whose files changed since give way to those whose did not. */
@@ -243,10 +286,6 @@ function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter)
   const { links, origin } = node;
   const atMs = Date.parse(node.valid_from);
   return { links, origin, project: node.project, atMs, recalled: 0 };
-}
-
-function isNear({ similarity }: RankedNode, { minSimilarity }: RecallConfig): boolean {
-  return similarity >= minSimilarity;
 }
 
 interface Wanted {

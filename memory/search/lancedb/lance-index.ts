@@ -7,13 +7,13 @@ import { createMeanVector } from '../../embeddings/mean-vector.ts';
 import { SCRIPT_DIMENSIONS } from '../../text/cjk.ts';
 import { entityTokens } from '../../text/entities.ts';
 import { uniqueTokens } from '../../text/tokenizer.ts';
-import type { IndexEntry, IndexFilter, Lane, SearchIndex, TurnWords } from '../search-index.ts';
+import type { Hit, IndexEntry, IndexFilter, Lane, SearchIndex, TurnWords } from '../search-index.ts';
 import { joinHits, type LaneResult } from './hit-list.ts';
 import { FORMAT, isIn, type Kind, quoted, SHAPES } from './schema.ts';
 import { rowsIn } from './table.ts';
 import { keyOf, openTables, type Tables } from './tables.ts';
-import { type CountedRow, createTermCounts, type DocumentFrequencies } from './term-counts.ts';
-import { countedRows, createIndexWriter } from './writer.ts';
+import { type CountedRow, createTermCounts, type DocumentFrequencies, type TermCounts } from './term-counts.ts';
+import { countedRows, createIndexWriter, type IndexWriter } from './writer.ts';
 
 export interface LanceIndexOptions {
   readonly dir: string;
@@ -146,158 +146,182 @@ async function* nodesAndTurns(
   }
 }
 
-function indexOn(
-  { dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions,
-  { tables, projectOf }: Sound,
-): SearchIndex {
+interface State extends Pick<LanceIndexOptions, 'dir' | 'embedder'>, Sound {
+  readonly counts: TermCounts;
+  readonly mean: ReturnType<typeof createMeanVector>;
+  /** Searches that run: a table that is being read is not dropped. */
+  readonly reading: Set<Promise<unknown>>;
+  readonly writer: IndexWriter;
+  closed: boolean;
+}
+
+function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions, sound: Sound): SearchIndex {
+  const { tables, projectOf } = sound;
   const counts = createTermCounts();
-  const mean = createMeanVector((most) => sample(tables, most));
   const reading = new Set<Promise<unknown>>();
-  let closed = false;
   const writer = createIndexWriter({
     ...{ tables, embedder, counts, projectOf, now, unembedded },
     searchesSettled: () => Promise.allSettled(reading),
     report: (message) => {
-      void doubt();
+      void doubt(dir);
       report({ file: dir, message: `${message}; it is rebuilt at the next start` });
     },
   });
-
-  // Where not even this can be written, the next failure tries again.
-  const doubt = (): Promise<void> => writeFile(path.join(dir, DOUBT), '', { mode: 0o600 }).catch(() => undefined);
-
-  async function guarded<T>(what: string, work: () => Promise<T>): Promise<T> {
-    if (closed) throw failed('the index is closed');
-    try {
-      return await work();
-    } catch (error) {
-      if (error instanceof CometError) throw error;
-      await doubt();
-      throw failed(`the index cannot be ${what}; it is rebuilt at the next start`, error);
-    }
-  }
-
-  /** A table that is being read is not dropped. */
-  async function tracked<T>(read: Promise<T>): Promise<T> {
-    reading.add(read);
-    try {
-      return await read;
-    } finally {
-      reading.delete(read);
-    }
-  }
-
-  const keysIn = ({ project }: IndexFilter): readonly string[] =>
-    project === undefined ? tables.keys() : [keyOf(project)];
-
-  /** Counting a scope for the first time reads all of it, so nothing may be written meanwhile. */
-  function frequenciesIn({ project, ...rest }: IndexFilter): Promise<DocumentFrequencies> {
-    const filter = project === undefined ? rest : { ...rest, project: keyOf(project) };
-    const count = (): Promise<DocumentFrequencies> => counts.in(filter, () => scopeRows(filter));
-    return counts.has(filter) ? count() : writer.alone(count);
-  }
-
-  async function* scopeRows({ project, sessionId }: IndexFilter): AsyncGenerator<CountedRow> {
-    const where = sessionIs(sessionId);
-    for (const key of project === undefined ? tables.keys() : [project]) {
-      for (const kind of ['turn', 'node'] as const) {
-        const table = await tables.find(key, kind);
-        if (table !== null) for await (const row of countedRows(table, kind, where)) yield { ...row, project: key };
-      }
-    }
-  }
-
-  async function search(query: string, filter: IndexFilter, limit: number, lanes: readonly Lane[]) {
-    const frequencies = await frequenciesIn(filter);
-    const terms = { own: rarest(uniqueTokens(query), frequencies), named: entityTokens(query) };
-    const { vector, comparedWith } = await embedder.embedQuery(query, {
-      pieceWeights: frequencies.ofPieces,
-      mean: () => mean(projectOf.size),
-    });
-    const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
-    if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
-      throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
-    }
-    const isEmbedded = vector.some((value) => value !== 0);
-    const where = sessionIs(filter.sessionId);
-
-    async function ask(lane: Lane, key: string): Promise<LaneResult[]> {
-      const { kind, column } = LANES[lane];
-      const table = await tables.find(key, kind);
-      const isVector = column === 'vector';
-      const words = lane === 'entity' ? terms.named : terms.own;
-      if (table === null || (isVector ? !isEmbedded : words.length === 0)) return [];
-      const asked = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
-      const rows = isVector
-        ? await table.nearest(vectorColumn, vector, asked)
-        : await table.matching(column, words, asked);
-      return [{ lane, kind, table, rows }];
-    }
-
-    const answers = keysIn(filter).flatMap((key) => lanes.map((lane) => ask(lane, key)));
-    return tracked(Promise.all(answers).then((results) => joinHits(results.flat(), limit)));
-  }
-
-  async function turnTexts(nodeIds: readonly string[], turnIds: readonly string[]) {
-    const texts = new Map<string, TurnWords>();
-    if (turnIds.length === 0) return texts;
-    for (const key of new Set(nodeIds.flatMap((nodeId) => projectOf.get(nodeId) ?? []))) {
-      const table = await tables.find(key, 'turn');
-      for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', turnIds)) ?? []) {
-        for (const { turn_id, text, origin } of rowsIn<{ readonly turn_id: string } & TurnWords>(batch)) {
-          texts.set(turn_id, { text, origin });
-        }
-      }
-    }
-    return texts;
-  }
-
-  async function entries(): Promise<ReadonlyMap<string, IndexEntry>> {
-    const found = new Map<string, { digest: string; turns: string[] }>();
-    for (const key of tables.keys()) {
-      for await (const { nodeId, digest, turnId } of nodesAndTurns(tables, key)) {
-        const entry = found.get(nodeId) ?? { digest: '', turns: [] };
-        found.set(nodeId, entry);
-        if (digest !== undefined) entry.digest = digest;
-        if (turnId !== undefined) entry.turns.push(turnId);
-      }
-    }
-    return found;
-  }
-
-  async function size() {
-    let rows = 0;
-    for (const key of tables.keys()) {
-      for (const kind of Object.keys(SHAPES) as Kind[]) rows += (await (await tables.find(key, kind))?.count()) ?? 0;
-    }
-    return { nodes: projectOf.size, rows };
-  }
-
+  const mean = createMeanVector((most) => sample(tables, most));
+  const state: State = { ...sound, dir, embedder, counts, mean, reading, writer, closed: false };
   return {
     embedderId: () => embedder.id,
-    put: (rows) => guarded('written', () => writer.put(rows)),
-    remove: (nodeIds) => guarded('written', () => writer.remove(nodeIds)),
-    search: (query, filter, limit, lanes) => guarded('read', () => search(query, filter, limit, lanes)),
-    turnTexts: (nodeIds, turnIds) => guarded('read', () => tracked(turnTexts(nodeIds, turnIds))),
-    termWeights: (tokens, filter) => guarded('read', async () => (await frequenciesIn(filter)).ofTerms(tokens)),
-    entries: () => guarded('read', () => tracked(entries())),
-    size: () => guarded('read', () => tracked(size())),
+    put: (rows) => guarded(state, 'written', () => writer.put(rows)),
+    remove: (nodeIds) => guarded(state, 'written', () => writer.remove(nodeIds)),
+    search: (query, filter, limit, lanes) =>
+      guarded(state, 'read', () => search(state, query, { filter, limit, lanes })),
+    turnTexts: (nodeIds, turnIds) => guarded(state, 'read', () => tracked(state, turnTexts(state, nodeIds, turnIds))),
+    termWeights: (tokens, filter) =>
+      guarded(state, 'read', async () => (await frequenciesIn(state, filter)).ofTerms(tokens)),
+    entries: () => guarded(state, 'read', () => tracked(state, entriesIn(tables))),
+    size: () => guarded(state, 'read', () => tracked(state, sizeOf(sound))),
     async optimize() {
       await rm(`${dir}.damaged`, { recursive: true, force: true });
-      await guarded('rewritten', () => writer.optimize());
+      await guarded(state, 'rewritten', () => writer.optimize());
     },
     clear: () =>
-      guarded('cleared', async () => {
+      guarded(state, 'cleared', async () => {
         await writer.clear();
         await rm(path.join(dir, DOUBT), { force: true });
       }),
     async close() {
-      if (closed) return;
-      closed = true;
+      if (state.closed) return;
+      state.closed = true;
       await writer.close();
       tables.close();
     },
   };
+}
+
+/** Where not even this can be written, the next failure tries again. */
+function doubt(dir: string): Promise<void> {
+  return writeFile(path.join(dir, DOUBT), '', { mode: 0o600 }).catch(() => undefined);
+}
+
+async function guarded<T>({ closed, dir }: State, what: string, work: () => Promise<T>): Promise<T> {
+  if (closed) throw failed('the index is closed');
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CometError) throw error;
+    await doubt(dir);
+    throw failed(`the index cannot be ${what}; it is rebuilt at the next start`, error);
+  }
+}
+
+async function tracked<T>({ reading }: State, read: Promise<T>): Promise<T> {
+  reading.add(read);
+  try {
+    return await read;
+  } finally {
+    reading.delete(read);
+  }
+}
+
+/** Counting a scope for the first time reads all of it, so nothing may be written meanwhile. */
+function frequenciesIn(
+  { tables, counts, writer }: State,
+  { project, ...rest }: IndexFilter,
+): Promise<DocumentFrequencies> {
+  const filter = project === undefined ? rest : { ...rest, project: keyOf(project) };
+  const count = (): Promise<DocumentFrequencies> => counts.in(filter, () => scopeRows(tables, filter));
+  return counts.has(filter) ? count() : writer.alone(count);
+}
+
+async function* scopeRows(tables: Tables, { project, sessionId }: IndexFilter): AsyncGenerator<CountedRow> {
+  const where = sessionIs(sessionId);
+  for (const key of project === undefined ? tables.keys() : [project]) {
+    for (const kind of ['turn', 'node'] as const) {
+      const table = await tables.find(key, kind);
+      if (table !== null) for await (const row of countedRows(table, kind, where)) yield { ...row, project: key };
+    }
+  }
+}
+
+interface Search {
+  readonly filter: IndexFilter;
+  readonly limit: number;
+  readonly lanes: readonly Lane[];
+}
+
+async function search(state: State, query: string, { filter, limit, lanes }: Search): Promise<readonly Hit[]> {
+  const { embedder, mean, projectOf, tables } = state;
+  const frequencies = await frequenciesIn(state, filter);
+  const terms = { own: rarest(uniqueTokens(query), frequencies), named: entityTokens(query) };
+  const { vector, comparedWith } = await embedder.embedQuery(query, {
+    pieceWeights: frequencies.ofPieces,
+    mean: () => mean(projectOf.size),
+  });
+  const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
+  if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
+    throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
+  }
+  const isEmbedded = vector.some((value) => value !== 0);
+  const where = sessionIs(filter.sessionId);
+
+  async function ask(lane: Lane, key: string): Promise<LaneResult[]> {
+    const { kind, column } = LANES[lane];
+    const table = await tables.find(key, kind);
+    const isVector = column === 'vector';
+    const words = lane === 'entity' ? terms.named : terms.own;
+    if (table === null || (isVector ? !isEmbedded : words.length === 0)) return [];
+    const asked = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
+    const rows = isVector
+      ? await table.nearest(vectorColumn, vector, asked)
+      : await table.matching(column, words, asked);
+    return [{ lane, kind, table, rows }];
+  }
+
+  const keys = filter.project === undefined ? tables.keys() : [keyOf(filter.project)];
+  const answers = keys.flatMap((key) => lanes.map((lane) => ask(lane, key)));
+  return tracked(
+    state,
+    Promise.all(answers).then((results) => joinHits(results.flat(), limit)),
+  );
+}
+
+async function turnTexts(
+  { tables, projectOf }: State,
+  nodeIds: readonly string[],
+  turnIds: readonly string[],
+): Promise<ReadonlyMap<string, TurnWords>> {
+  const texts = new Map<string, TurnWords>();
+  if (turnIds.length === 0) return texts;
+  for (const key of new Set(nodeIds.flatMap((nodeId) => projectOf.get(nodeId) ?? []))) {
+    const table = await tables.find(key, 'turn');
+    for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', turnIds)) ?? []) {
+      for (const { turn_id, text, origin } of rowsIn<{ readonly turn_id: string } & TurnWords>(batch)) {
+        texts.set(turn_id, { text, origin });
+      }
+    }
+  }
+  return texts;
+}
+
+async function entriesIn(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
+  const found = new Map<string, { digest: string; turns: string[] }>();
+  for (const key of tables.keys()) {
+    for await (const { nodeId, digest, turnId } of nodesAndTurns(tables, key)) {
+      const entry = found.get(nodeId) ?? { digest: '', turns: [] };
+      found.set(nodeId, entry);
+      if (digest !== undefined) entry.digest = digest;
+      if (turnId !== undefined) entry.turns.push(turnId);
+    }
+  }
+  return found;
+}
+
+async function sizeOf({ tables, projectOf }: Sound): Promise<{ readonly nodes: number; readonly rows: number }> {
+  let rows = 0;
+  for (const key of tables.keys()) {
+    for (const kind of Object.keys(SHAPES) as Kind[]) rows += (await (await tables.find(key, kind))?.count()) ?? 0;
+  }
+  return { nodes: projectOf.size, rows };
 }
 
 function rarest(tokens: readonly string[], { ofTerms }: DocumentFrequencies): readonly string[] {

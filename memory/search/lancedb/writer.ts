@@ -72,188 +72,214 @@ interface HeldRow {
   readonly tokens: string;
 }
 
+interface State extends IndexWriterDeps {
+  tail: Promise<void>;
+  waiting: Waiting[];
+  waitingRows: number;
+  commitsSinceReopen: number;
+  /** Projects with rows that were deleted and may still be on disk. */
+  readonly dirty: Set<string>;
+  resting: NodeJS.Timeout | undefined;
+  closed: boolean;
+}
+
 /** Commits one after the other; changes that wait share a commit. */
 export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
-  const { tables, counts, projectOf, now, report } = deps;
-  let tail: Promise<void> = Promise.resolve();
-  let waiting: Waiting[] = [];
-  let waitingRows = 0;
-  let sinceReopen = 0;
-  /** Projects with rows that were deleted and may still be on disk. */
-  const dirty = new Set<string>();
-  let resting: NodeJS.Timeout | undefined;
-  let closed = false;
-
-  function alone<T>(work: () => Promise<T>): Promise<T> {
-    const result = tail.then(work);
-    tail = result.then(
-      () => {},
-      () => {},
-    );
-    return result;
-  }
-
-  function enqueue(change: Change): Promise<void> {
-    waitingRows += change.rows.length;
-    return new Promise((resolve, reject) => {
-      waiting.push({ ...change, resolve, reject });
-      if (waiting.length === 1) void alone(writeWaiting);
-    });
-  }
-
-  async function writeWaiting(): Promise<void> {
-    const batch = waiting;
-    waiting = [];
-    try {
-      await write(joined(batch));
-      await maintain();
-      for (const { resolve } of batch) resolve();
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
-    } finally {
-      waitingRows -= batch.reduce((sum, { rows }) => sum + rows.length, 0);
-    }
-  }
-
-  async function write({ remove, rows }: Change): Promise<void> {
-    const embeddings = await embedded(rows, deps);
-    const removed = grouped(
-      remove.filter((nodeId) => projectOf.has(nodeId)),
-      (nodeId) => projectOf.get(nodeId) as string,
-    );
-    const added = grouped(rows, (row) => keyOf(row.project));
-    for (const key of new Set([...removed.keys(), ...added.keys()])) {
-      await writeProject(key, removed.get(key) ?? [], added.get(key) ?? [], embeddings);
-    }
-  }
-
-  /** Rows of nodes come last: their digests say that the rest is written. */
-  async function writeProject(
-    key: string,
-    removed: readonly string[],
-    added: readonly IndexRow[],
-    embeddings: ReadonlyMap<IndexRow, Embedding>,
-  ): Promise<void> {
-    const ofKind = (kind: Kind): IndexRow[] => added.filter((row) => row.kind === kind);
-    await writeTurns(key, removed, ofKind('turn'), embeddings);
-    for (const kind of ['fact', 'node'] as const) {
-      if (removed.length > 0) await removeRows(key, kind, removed);
-      const records = ofKind(kind).map((row) => recordOf(row, embeddings.get(row)));
-      await addRecords(key, kind, records);
-    }
-    for (const nodeId of removed) projectOf.delete(nodeId);
-    for (const { nodeId } of added) projectOf.set(nodeId, key);
-    for (const row of added) if (row.kind !== 'fact') counts.add(countedRow(row, tokensOf(row), embeddings.get(row)));
-    if (removed.length > 0) dirty.add(key);
-  }
-
-  async function removeRows(key: string, kind: 'fact' | 'node', nodeIds: readonly string[]): Promise<void> {
-    const table = await tables.find(key, kind);
-    if (table === null) return;
-    const where = isIn('node_id', nodeIds);
-    if (kind === 'node') await uncount(table, kind, key, where);
-    await table.remove(where);
-    sinceReopen += 1;
-  }
-
-  /** Also writes the windows again that hold words of turns that were added or removed. */
-  async function writeTurns(
-    key: string,
-    removed: readonly string[],
-    rows: readonly IndexRow[],
-    embeddings: ReadonlyMap<IndexRow, Embedding>,
-  ): Promise<void> {
-    const table = rows.length > 0 ? await tables.findOrCreate(key, 'turn') : await tables.find(key, 'turn');
-    if (table === null) return;
-    const sessions = new Set(rows.map(({ sessionId }) => sessionId));
-    for (const sessionId of await sessionsOf(table, removed)) sessions.add(sessionId);
-    if (sessions.size === 0) return;
-    const gone = new Set(removed);
-    const held = await heldTurns(table, [...sessions]);
-    const before = windowsOf(held);
-    const fresh = new Map(rows.map((row) => [heldTurnOf(row), row]));
-    const after = windowsOf([...held.filter(({ nodeId }) => !gone.has(nodeId)), ...fresh.keys()]);
-    const stale = [...after].filter(([turn, window]) => !turn.isNew && window !== before.get(turn));
-    const rewritten = await recordsOf(table, stale);
-    const deleted = [
-      ...(removed.length === 0 ? [] : [isIn('node_id', removed)]),
-      ...stale.map(([{ nodeId, turnId }]) => `(node_id = ${quoted(nodeId)} AND turn_id = ${quoted(turnId)})`),
-    ];
-    if (removed.length > 0) await uncount(table, 'turn', key, isIn('node_id', removed));
-    if (deleted.length > 0) await table.remove(deleted.join(' OR '));
-    const records = [...fresh].map(([turn, row]) => ({
-      ...recordOf(row, embeddings.get(row)),
-      window: after.get(turn) as string,
-    }));
-    await addRecords(key, 'turn', [...rewritten, ...records]);
-    if (stale.length > 0) dirty.add(key);
-  }
-
-  async function addRecords(key: string, kind: Kind, records: readonly TableRecord[]): Promise<void> {
-    if (records.length === 0) return;
-    const table = await tables.findOrCreate(key, kind);
-    for (let at = 0; at < records.length; at += ROWS_PER_COMMIT) {
-      await table.add(records.slice(at, at + ROWS_PER_COMMIT));
-      sinceReopen += 1;
-    }
-  }
-
-  async function uncount(table: RowTable, kind: CountedRow['kind'], key: string, where: string): Promise<void> {
-    for await (const row of countedRows(table, kind, where)) counts.remove({ ...row, project: key });
-  }
-
-  /** What fails here costs speed, never rows. */
-  async function maintain(least = COMMITS_PER_OPTIMIZE): Promise<void> {
-    clearTimeout(resting);
-    try {
-      for (const table of tables.opened()) if (table.loose().commits >= least) await table.optimize(now());
-      if (sinceReopen >= COMMITS_PER_REOPEN) {
-        await tables.reopen();
-        sinceReopen = 0;
-      }
-    } catch (error) {
-      report(`the index could not be optimized: ${(error as Error).message.split('\n')[0]}`);
-    }
-    const loose = tables.opened().map((table) => table.loose());
-    if (closed || !loose.some(({ commits }) => commits > 0)) return;
-    const restMs = loose.some(({ rows }) => rows >= BULK_ROWS) ? BULK_REST_MS : REST_MS;
-    resting = setTimeout(() => void alone(() => maintain(1)), restMs).unref();
-  }
-
+  const { tables, counts, projectOf } = deps;
+  const state: State = {
+    ...deps,
+    tail: Promise.resolve(),
+    waiting: [],
+    waitingRows: 0,
+    commitsSinceReopen: 0,
+    dirty: new Set(),
+    resting: undefined,
+    closed: false,
+  };
   // What an earlier run left unoptimized.
-  void alone(() => maintain());
-
+  void alone(state, () => maintain(state));
   return {
     put(rows) {
       if (rows.length === 0) return Promise.resolve();
-      if (waitingRows > 0 && waitingRows + rows.length > MAX_WAITING_ROWS) {
+      if (state.waitingRows > 0 && state.waitingRows + rows.length > MAX_WAITING_ROWS) {
         return Promise.reject(new CometError('index_failed', 'too many rows wait for the index; it will be rebuilt'));
       }
-      return enqueue({ remove: [...new Set(rows.map(({ nodeId }) => nodeId))], rows });
+      return enqueue(state, { remove: [...new Set(rows.map(({ nodeId }) => nodeId))], rows });
     },
-    remove: (nodeIds) => enqueue({ remove: nodeIds, rows: [] }),
+    remove: (nodeIds) => enqueue(state, { remove: nodeIds, rows: [] }),
     clear: () =>
-      alone(async () => {
+      alone(state, async () => {
         for (const key of tables.keys()) await tables.drop(key);
         projectOf.clear();
         counts.clear();
-        dirty.clear();
+        state.dirty.clear();
       }),
-    optimize: () =>
-      alone(async () => {
-        for (const key of dirty) {
-          for (const kind of Object.keys(SHAPES) as Kind[]) await tables.rewrite(key, kind, deps.searchesSettled);
-        }
-        dirty.clear();
-        for (const table of tables.opened()) if (table.loose().commits > 0) await table.optimize(now());
-      }),
-    alone,
+    optimize: () => alone(state, () => optimizeAll(state)),
+    alone: (work) => alone(state, work),
     async close() {
-      closed = true;
-      clearTimeout(resting);
-      await tail;
+      state.closed = true;
+      clearTimeout(state.resting);
+      await state.tail;
     },
   };
+}
+
+function alone<T>(state: State, work: () => Promise<T>): Promise<T> {
+  const result = state.tail.then(work);
+  state.tail = result.then(
+    () => {},
+    () => {},
+  );
+  return result;
+}
+
+function enqueue(state: State, change: Change): Promise<void> {
+  state.waitingRows += change.rows.length;
+  return new Promise((resolve, reject) => {
+    state.waiting.push({ ...change, resolve, reject });
+    if (state.waiting.length === 1) void alone(state, () => writeWaiting(state));
+  });
+}
+
+async function writeWaiting(state: State): Promise<void> {
+  const batch = state.waiting;
+  state.waiting = [];
+  try {
+    await write(state, joined(batch));
+    await maintain(state);
+    for (const { resolve } of batch) resolve();
+  } catch (error) {
+    for (const { reject } of batch) reject(error);
+  } finally {
+    state.waitingRows -= batch.reduce((sum, { rows }) => sum + rows.length, 0);
+  }
+}
+
+async function optimizeAll({ dirty, tables, searchesSettled, now }: State): Promise<void> {
+  for (const key of dirty) {
+    for (const kind of Object.keys(SHAPES) as Kind[]) await tables.rewrite(key, kind, searchesSettled);
+  }
+  dirty.clear();
+  for (const table of tables.opened()) if (table.loose().commits > 0) await table.optimize(now());
+}
+
+/** A failure here costs speed, never rows. */
+async function maintain(state: State, least = COMMITS_PER_OPTIMIZE): Promise<void> {
+  const { tables, now, report } = state;
+  clearTimeout(state.resting);
+  try {
+    for (const table of tables.opened()) if (table.loose().commits >= least) await table.optimize(now());
+    if (state.commitsSinceReopen >= COMMITS_PER_REOPEN) {
+      await tables.reopen();
+      state.commitsSinceReopen = 0;
+    }
+  } catch (error) {
+    report(`the index could not be optimized: ${(error as Error).message.split('\n')[0]}`);
+  }
+  const loose = tables.opened().map((table) => table.loose());
+  if (state.closed || !loose.some(({ commits }) => commits > 0)) return;
+  const restMs = loose.some(({ rows }) => rows >= BULK_ROWS) ? BULK_REST_MS : REST_MS;
+  state.resting = setTimeout(() => void alone(state, () => maintain(state, 1)), restMs).unref();
+}
+
+interface ProjectChange {
+  readonly key: string;
+  readonly removed: readonly string[];
+  readonly added: readonly IndexRow[];
+  readonly embeddings: ReadonlyMap<IndexRow, Embedding>;
+}
+
+async function write(state: State, { remove, rows }: Change): Promise<void> {
+  const { projectOf } = state;
+  const embeddings = await embedded(rows, state);
+  const removed = grouped(
+    remove.filter((nodeId) => projectOf.has(nodeId)),
+    (nodeId) => projectOf.get(nodeId) as string,
+  );
+  const added = grouped(rows, (row) => keyOf(row.project));
+  for (const key of new Set([...removed.keys(), ...added.keys()])) {
+    const change = { key, removed: removed.get(key) ?? [], added: added.get(key) ?? [], embeddings };
+    await writeProject(state, change);
+  }
+}
+
+/** Rows of nodes come last: their digests say that the rest is written. */
+async function writeProject(state: State, change: ProjectChange): Promise<void> {
+  const { key, removed, added, embeddings } = change;
+  const { projectOf, counts, dirty } = state;
+  await writeTurns(state, change);
+  for (const kind of ['fact', 'node'] as const) {
+    if (removed.length > 0) await removeRows(state, key, kind, removed);
+    const rows = added.filter((row) => row.kind === kind);
+    await addRecords(
+      state,
+      key,
+      kind,
+      rows.map((row) => recordOf(row, embeddings.get(row))),
+    );
+  }
+  for (const nodeId of removed) projectOf.delete(nodeId);
+  for (const { nodeId } of added) projectOf.set(nodeId, key);
+  for (const row of added) if (row.kind !== 'fact') counts.add(countedRow(row, row.kind, key, embeddings.get(row)));
+  if (removed.length > 0) dirty.add(key);
+}
+
+async function removeRows(state: State, key: string, kind: 'fact' | 'node', nodeIds: readonly string[]): Promise<void> {
+  const table = await state.tables.find(key, kind);
+  if (table === null) return;
+  const where = isIn('node_id', nodeIds);
+  if (kind === 'node') await uncount(state, table, kind, key, where);
+  await table.remove(where);
+  state.commitsSinceReopen += 1;
+}
+
+/** Also writes the windows again that hold words of turns that were added or removed. */
+async function writeTurns(state: State, { key, removed, added, embeddings }: ProjectChange): Promise<void> {
+  const rows = added.filter(({ kind }) => kind === 'turn');
+  const { tables, dirty } = state;
+  const table = rows.length > 0 ? await tables.findOrCreate(key, 'turn') : await tables.find(key, 'turn');
+  if (table === null) return;
+  const sessions = new Set(rows.map(({ sessionId }) => sessionId));
+  for (const sessionId of await sessionsOf(table, removed)) sessions.add(sessionId);
+  if (sessions.size === 0) return;
+  const gone = new Set(removed);
+  const held = await heldTurns(table, [...sessions]);
+  const before = windowsOf(held);
+  const fresh = new Map(rows.map((row) => [heldTurnOf(row), row]));
+  const after = windowsOf([...held.filter(({ nodeId }) => !gone.has(nodeId)), ...fresh.keys()]);
+  const stale = [...after].filter(([turn, window]) => !turn.isNew && window !== before.get(turn));
+  const rewritten = await recordsOf(table, stale);
+  const deleted = [
+    ...(removed.length === 0 ? [] : [isIn('node_id', removed)]),
+    ...stale.map(([{ nodeId, turnId }]) => `(node_id = ${quoted(nodeId)} AND turn_id = ${quoted(turnId)})`),
+  ];
+  if (removed.length > 0) await uncount(state, table, 'turn', key, isIn('node_id', removed));
+  if (deleted.length > 0) await table.remove(deleted.join(' OR '));
+  const records = [...fresh].map(([turn, row]) => ({
+    ...recordOf(row, embeddings.get(row)),
+    window: after.get(turn) as string,
+  }));
+  await addRecords(state, key, 'turn', [...rewritten, ...records]);
+  if (stale.length > 0) dirty.add(key);
+}
+
+async function addRecords(state: State, key: string, kind: Kind, records: readonly TableRecord[]): Promise<void> {
+  if (records.length === 0) return;
+  const table = await state.tables.findOrCreate(key, kind);
+  for (let at = 0; at < records.length; at += ROWS_PER_COMMIT) {
+    await table.add(records.slice(at, at + ROWS_PER_COMMIT));
+    state.commitsSinceReopen += 1;
+  }
+}
+
+async function uncount(
+  { counts }: State,
+  table: RowTable,
+  kind: CountedRow['kind'],
+  key: string,
+  where: string,
+): Promise<void> {
+  for await (const row of countedRows(table, kind, where)) counts.remove({ ...row, project: key });
 }
 
 /** Later changes win: what is removed or put again is not written before. */
@@ -342,15 +368,14 @@ export async function* countedRows(
   }
 }
 
-function countedRow(row: IndexRow, tokens: string, embedding: Embedding | undefined): CountedRow {
-  const pieces = row.kind === 'turn' ? (embedding?.pieces ?? new Uint16Array(0)) : new Uint16Array(0);
-  return {
-    kind: row.kind as CountedRow['kind'],
-    project: keyOf(row.project),
-    sessionId: row.sessionId,
-    tokens,
-    pieces,
-  };
+function countedRow(
+  row: IndexRow,
+  kind: CountedRow['kind'],
+  project: string,
+  embedding: Embedding | undefined,
+): CountedRow {
+  const pieces = kind === 'turn' ? embedding?.pieces : undefined;
+  return { kind, project, sessionId: row.sessionId, tokens: tokensOf(row), pieces: pieces ?? new Uint16Array(0) };
 }
 
 /** Without its embedding a node's digest is empty, so that the next start writes it again. */
