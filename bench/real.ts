@@ -1,0 +1,276 @@
+/**
+ * How memory serves real work: 42 transcripts of one developer, imported by the product with the rules in charge, then
+ * asked weeks later, beside BM25 and a keyword count over the same turns. The corpus is not part of the project.
+ *
+ *   npm run bench:real -- [--data DIR] [--json] [--misses]
+ *
+ * DIR holds `real/cli` and `real/cli-questions.json`; `../shared/data` beside the checkout unless told, and where it is
+ * missing nothing is measured. Every question is the first prompt of a new session in the project's directory.
+ *
+ * - `before the filter`: a right turn among the first five of a search; `through it`: of what recall gives a prompt.
+ *   A result stands for the turn that it quotes (for every turn of its node where it quotes none); "memory" also counts
+ *   a result whose node has a right turn elsewhere. What is right: `real/right.ts`.
+ * - `in the prompt`: the answer is in what the rewriter adds to the request for this prompt, in its own budget, with
+ *   the deadline of the configuration and without; the block that every session begins with is counted apart.
+ * - rewordings and the harder questions without an answer are in `real/questions.ts`.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Memory, RecallHit } from '../memory/index.ts';
+import { spread } from './latency/stats.ts';
+import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
+import { type Asker, importCorpus, openAsker, openRealMemory, readTurnMap } from './real/product.ts';
+import { measureQuality, type Quality } from './real/quality.ts';
+import { HARD, PARAPHRASES } from './real/questions.ts';
+import { createPlainRanking, type PlainRanking, SNIPPET_CHARS } from './real/rankings.ts';
+import { type Asked, holdsAnswer, isRight } from './real/right.ts';
+
+/** A right turn further down counts nothing. */
+const RANKED = 20;
+const SHOWN = 5;
+const PATIENT_MS = 60_000;
+const CLIPPED = 180;
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    json: { type: 'boolean', default: false },
+    misses: { type: 'boolean', default: false },
+  },
+});
+const home = await mkdtemp(path.join(tmpdir(), 'comet-real-'));
+try {
+  const corpus = await unpackCorpus(path.resolve(values.data), home);
+  if (corpus === null) console.log(`skipped: no corpus in ${values.data}`);
+  else await run(corpus);
+} finally {
+  await rm(home, { recursive: true, force: true });
+}
+
+interface Ranks {
+  /** Rank of the first right one, from 1; 0 where there is none. */
+  readonly search: number;
+  readonly searchMemory: number;
+  readonly recall: number;
+  readonly bm25: number;
+  readonly keywords: number;
+}
+
+interface Answered {
+  readonly asked: Asked;
+  readonly ranks: Ranks;
+  readonly inPrompt: boolean;
+  readonly inPromptUnhurried: boolean;
+  readonly inBlock: boolean;
+  readonly inSnippet: boolean;
+  readonly first: string;
+}
+
+interface Silence {
+  readonly prompt: string;
+  readonly injected: string;
+}
+
+async function run(corpus: Corpus): Promise<void> {
+  const memory = await openRealMemory(home);
+  try {
+    const startMs = performance.now();
+    const { added } = await importCorpus(memory, home);
+    const importMs = performance.now() - startMs;
+    const report = {
+      turns: corpus.turns.length,
+      added,
+      import_s: Math.round(importMs / 100) / 10,
+      ...(await measure(memory, corpus)),
+    };
+    if (values.json) process.stdout.write(`${JSON.stringify({ ...report, details: undefined }, null, 2)}\n`);
+    else print(report);
+    if (values.misses) printMisses(report);
+  } finally {
+    await memory.maintenance.close();
+  }
+}
+
+async function measure(memory: Memory, corpus: Corpus) {
+  const turns = await readTurnMap(home, corpus);
+  const plain = createPlainRanking(corpus.turns);
+  const asker = await openAsker(memory);
+  const patient = await openAsker(memory, PATIENT_MS);
+  const parts = { memory, turns, plain, asker, patient };
+  const { answerable, unanswerable } = corpus.questions;
+  const times: number[] = [];
+  const ask = async (all: readonly Asked[]): Promise<Answered[]> => {
+    const answers: Answered[] = [];
+    for (const asked of all) answers.push(await answer(asked, parts, times));
+    return answers;
+  };
+  const questions = await ask(answerable.map((each) => ({ ...each, prompt: each.question })));
+  const paraphrases = await ask(answerable.map((each, at) => ({ ...each, prompt: PARAPHRASES[at] ?? each.question })));
+  const easy = await listen(unanswerable, patient);
+  const hard = await listen(HARD, patient);
+  return {
+    questions: summaryOf(questions),
+    paraphrases: summaryOf(paraphrases),
+    unanswerable: { easy: loudOf(easy), hard: loudOf(hard) },
+    deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length },
+    latency_ms: { p50: round(spread(times).p50), p95: round(spread(times).p95) },
+    quality: measureQuality(memory, corpus),
+    details: { questions, paraphrases, easy, hard },
+  };
+}
+
+interface Parts {
+  readonly memory: Memory;
+  readonly turns: ReadonlyMap<string, RealTurn>;
+  readonly plain: PlainRanking;
+  readonly asker: Asker;
+  readonly patient: Asker;
+}
+
+async function answer(
+  asked: Asked,
+  { memory, turns, plain, asker, patient }: Parts,
+  times: number[],
+): Promise<Answered> {
+  const { prompt } = asked;
+  const hurried = await asker.send(prompt);
+  const unhurried = await patient.send(prompt);
+  const startMs = performance.now();
+  const recalled = await memory.recall.recall(requestOf(prompt), new AbortController().signal);
+  times.push(performance.now() - startMs);
+  const found = await memory.recall.search(prompt, { top: RANKED, projectDir: PROJECT_DIR });
+  const right = (turn: RealTurn | undefined): boolean => turn !== undefined && isRight(turn, asked);
+  const anyRight = (ids: readonly string[]): boolean => ids.some((id) => right(turns.get(id)));
+  const rank = <T>(all: readonly T[], test: (each: T) => boolean): number => all.slice(0, RANKED).findIndex(test) + 1;
+  const shows = ({ raw, node }: RecallHit): boolean => anyRight(raw === null ? node.turns : [raw.turn]);
+  return {
+    asked,
+    ranks: {
+      search: rank(found, shows),
+      searchMemory: rank(found, ({ node }) => anyRight(node.turns)),
+      recall: rank(recalled, shows),
+      bm25: rank(plain.bm25(prompt), right),
+      keywords: rank(plain.keywordCount(prompt), right),
+    },
+    inPrompt: holdsAnswer(hurried.recalled, asked),
+    inPromptUnhurried: holdsAnswer(unhurried.recalled, asked),
+    inBlock: holdsAnswer(unhurried.block, asked),
+    inSnippet: holdsAnswer(plain.snippet(prompt), asked),
+    first: found[0]?.line.text ?? '',
+  };
+}
+
+function requestOf(prompt: string) {
+  const none = { recent: [], visibleTurns: new Set<string>(), shown: new Set<string>() };
+  return { sessionId: 'asker', projectDir: PROJECT_DIR, prompt, ...none };
+}
+
+async function listen(prompts: readonly string[], asker: Asker): Promise<Silence[]> {
+  const heard: Silence[] = [];
+  for (const prompt of prompts) heard.push({ prompt, injected: (await asker.send(prompt)).recalled });
+  return heard;
+}
+
+function summaryOf(answers: readonly Answered[]) {
+  const among = (rankOf: (ranks: Ranks) => number): number =>
+    share(answers.filter(({ ranks }) => rankOf(ranks) > 0 && rankOf(ranks) <= SHOWN).length, answers.length);
+  const mrr = (rankOf: (ranks: Ranks) => number): number =>
+    share(
+      answers.reduce((sum, { ranks }) => sum + (rankOf(ranks) > 0 ? 1 / rankOf(ranks) : 0), 0),
+      answers.length,
+    );
+  const count = (test: (each: Answered) => boolean): number => answers.filter(test).length;
+  return {
+    of: answers.length,
+    found: {
+      product: among((ranks) => ranks.search),
+      product_memory: among((ranks) => ranks.searchMemory),
+      bm25: among((ranks) => ranks.bm25),
+      keyword_count: among((ranks) => ranks.keywords),
+    },
+    recalled: among((ranks) => ranks.recall),
+    mrr: {
+      product: mrr((ranks) => ranks.search),
+      bm25: mrr((ranks) => ranks.bm25),
+      keyword_count: mrr((ranks) => ranks.keywords),
+    },
+    in_prompt: {
+      product: count((each) => each.inPrompt),
+      product_without_deadline: count((each) => each.inPromptUnhurried),
+      block: count((each) => each.inBlock),
+      bm25_snippet: count((each) => each.inSnippet),
+    },
+  };
+}
+
+function loudOf(heard: readonly Silence[]) {
+  return { injected: heard.filter(({ injected }) => injected !== '').length, of: heard.length };
+}
+
+function share(part: number, of: number): number {
+  return Math.round((part / Math.max(1, of)) * 1_000) / 1_000;
+}
+
+function round(value: number): number {
+  return Math.round(value * 10) / 10;
+}
+
+type Report = Awaited<ReturnType<typeof measure>> & {
+  readonly turns: number;
+  readonly added: number;
+  readonly import_s: number;
+};
+
+function print(report: Report): void {
+  const { questions, paraphrases, unanswerable, deadline_misses: late, latency_ms: latency, quality } = report;
+  const lines = [
+    `${report.turns} turns, ${report.added} imported in ${report.import_s} s`,
+    ...(
+      [
+        ['questions', questions],
+        ['rewordings', paraphrases],
+      ] as const
+    ).flatMap(([name, each]) => [
+      `${name} (${each.of}), right turn in the first ${SHOWN}: before the filter ${each.found.product} (memory ${each.found.product_memory}), through it ${each.recalled}; BM25 ${each.found.bm25}, keyword count ${each.found.keyword_count}`,
+      `  MRR ${each.mrr.product}; BM25 ${each.mrr.bm25}, keyword count ${each.mrr.keyword_count}`,
+      `  answer in the prompt ${each.in_prompt.product} of ${each.of}, without a deadline ${each.in_prompt.product_without_deadline}; one snippet of ${SNIPPET_CHARS} characters by BM25 ${each.in_prompt.bm25_snippet}; block of the session ${each.in_prompt.block}`,
+    ]),
+    `injected though nothing answers: easy ${unanswerable.easy.injected} of ${unanswerable.easy.of}, hard ${unanswerable.hard.injected} of ${unanswerable.hard.of}`,
+    `deadline missed ${late.count} of ${late.of}; one recall ${latency.p50} ms, 95 % below ${latency.p95} ms`,
+    ...qualityLines(quality),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function qualityLines(quality: Quality): string[] {
+  const part = ({ count, of }: { readonly count: number; readonly of: number }): string =>
+    `${count} of ${of} (${(share(count, of) * 100).toFixed(1)} %)`;
+  const ranks = Object.entries(quality.by_importance).map(([name, count]) => `${name} ${count}`);
+  return [
+    `memories ${quality.memories} (${ranks.join(', ')}), superseded marks ${quality.superseded}`,
+    `begin as markup, greeting or notification: ${part(quality.begins_as_noise)}`,
+    `"user says" that no typed prompt has: ${part(quality.user_says_unsaid)}`,
+    `file links that are no path of a tool: ${part(quality.links_no_path)}`,
+  ];
+}
+
+function printMisses({ details, quality }: Report): void {
+  const clip = (text: string): string => text.replace(/\s+/g, ' ').slice(0, CLIPPED);
+  const worst = [...details.questions, ...details.paraphrases].filter(
+    ({ ranks, inPromptUnhurried }) => ranks.recall === 0 || ranks.recall > SHOWN || !inPromptUnhurried,
+  );
+  const lines = [
+    ...worst.map(({ asked, ranks, inPromptUnhurried, first }) => {
+      const { search, recall, bm25, keywords } = ranks;
+      return `${clip(asked.prompt)}\n  search ${search}, recall ${recall}, BM25 ${bm25}, keywords ${keywords}, in the prompt ${inPromptUnhurried}\n  first: ${clip(first)}`;
+    }),
+    ...[...details.easy, ...details.hard]
+      .filter(({ injected }) => injected !== '')
+      .map(({ prompt, injected }) => `${clip(prompt)}\n  injected: ${clip(injected.split('\n').slice(1).join(' '))}`),
+    ...quality.samples.unsaid.slice(0, 30).map((text) => `unsaid: ${clip(text)}`),
+    ...quality.samples.links.slice(0, 30).map((text) => `no path: ${clip(text)}`),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}

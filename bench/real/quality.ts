@@ -1,0 +1,83 @@
+/** What can be said of memories without a reader. */
+import type { Memory } from '../../memory/index.ts';
+import { fileMarks } from '../../memory/model/file-link.ts';
+import { isRedirect, type MemoryNode } from '../../memory/model/node.ts';
+import type { Corpus } from './corpus.ts';
+
+export interface Quality {
+  readonly memories: number;
+  readonly by_importance: Readonly<Record<string, number>>;
+  /** Memories and facts that something is said to have replaced. */
+  readonly superseded: number;
+  /** Memories whose text begins as markup of the client, a greeting, a notification, or says that there is nothing. */
+  readonly begins_as_noise: Share;
+  /** Statements that the user is said to have made whose words no typed prompt of the session has. */
+  readonly user_says_unsaid: Share;
+  /** File links that no tool was given as a path. */
+  readonly links_no_path: Share;
+  readonly samples: { readonly unsaid: readonly string[]; readonly links: readonly string[] };
+}
+
+interface Share {
+  readonly count: number;
+  readonly of: number;
+}
+
+const NOISE =
+  /^(?:<|\[request interrupted|operation stopped by hook|caveat:|this session is being continued|(?:hi|hello|hey|thanks|thank you|you'?re welcome|good (?:morning|evening))\b|nothing that was worth|a turn without text|a turn of tool calls|agent "|base directory for this skill)/i;
+
+export function measureQuality(memory: Memory, corpus: Corpus): Quality {
+  const nodes = memory.library.list({}).filter((node) => !isRedirect(node) && node.kind !== 'document');
+  const typed = typedBySession(corpus);
+  const said = nodes.flatMap((node) => userStatements(node).map((text) => ({ text, sessionId: node.session_id })));
+  const unsaid = said.filter(({ text, sessionId }) => !isSaid(text, typed.get(sessionId) ?? ''));
+  const links = nodes.flatMap(({ source_links }) => fileMarks(source_links).map((mark) => mark.path));
+  const wrong = links.filter((link) => !corpus.paths.has(link));
+  const importances = nodes.map(({ importance }) => importance);
+  return {
+    memories: nodes.length,
+    by_importance: Object.fromEntries(
+      ['HIGH', 'MED', 'LOW'].map((name) => [name, importances.filter((each) => each === name).length]),
+    ),
+    superseded: nodes.reduce((sum, node) => sum + supersededMarks(node), 0),
+    begins_as_noise: { count: nodes.filter(({ summary }) => NOISE.test(bare(summary))).length, of: nodes.length },
+    user_says_unsaid: { count: unsaid.length, of: said.length },
+    links_no_path: { count: wrong.length, of: links.length },
+    samples: { unsaid: unsaid.map(({ text }) => text), links: [...new Set(wrong)] },
+  };
+}
+
+function supersededMarks({ superseded_by, superseded_as, facts }: MemoryNode): number {
+  const own = superseded_by !== null && superseded_as !== 'merged' ? 1 : 0;
+  return own + facts.filter((fact) => (fact.superseded_by ?? null) !== null || (fact.valid_to ?? null) !== null).length;
+}
+
+const ATTRIBUTED = /^(?:user says|the user(?: said| says)?|user|you (?:said|asked)|asked|quoted):\s*/i;
+
+function bare(summary: string): string {
+  return summary.replace(ATTRIBUTED, '').trim();
+}
+
+/** Statements of the user in a summary, and facts of the user's origin. */
+function userStatements({ summary, facts, origin }: MemoryNode): string[] {
+  const lines = summary.split('\n').filter((line) => ATTRIBUTED.test(line) && !/^quoted:/i.test(line));
+  const told = lines.flatMap((line) => (bare(line).split(' — answered: ')[0] ?? '').split('; '));
+  const own = facts.filter((fact) => (fact.origin ?? origin) === 'user').map(({ value }) => value);
+  return [...told, ...own].filter((text) => letters(text) !== '');
+}
+
+function typedBySession({ turns }: Corpus): Map<string, string> {
+  const typed = new Map<string, string>();
+  for (const turn of turns)
+    typed.set(turn.sessionId, `${typed.get(turn.sessionId) ?? ''}\n${letters(turn.typed.join('\n'))}`);
+  return typed;
+}
+
+function isSaid(text: string, typed: string): boolean {
+  return text.split('…').every((piece) => typed.includes(letters(piece)));
+}
+
+/** Letters and digits only: marks of redaction aside, quoting changes nothing else. */
+function letters(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
+}
