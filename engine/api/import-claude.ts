@@ -139,11 +139,12 @@ export function createClaudeImport({
     return (turn) => turn.atMs >= sinceMs && (project === null || projectOf(turn.projectDir) === project);
   }
 
-  /** Without the last turn where it may still run. */
+  /** Without the last turn, and what was typed during it, where it may still run. */
   function endedTurns({ turns }: Transcript): readonly ImportedTurn[] {
-    const last = turns.at(-1);
+    const at = turns.findLastIndex((turn) => turn.queued === undefined);
+    const last = turns[at];
     const runs = last !== undefined && !isComplete(last) && now() - last.atMs < RUNNING_MS;
-    return runs ? turns.slice(0, -1) : turns;
+    return runs ? turns.slice(0, at) : turns;
   }
 
   async function importMemoryFiles(

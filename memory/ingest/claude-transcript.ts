@@ -1,6 +1,7 @@
 import { isRecord } from '../../common/text.ts';
-import { type Block, stringOf } from './content-blocks.ts';
+import { type Block, contentText, stringOf, stripInjected } from './content-blocks.ts';
 import { blocksIn, type ImportedMessage, type ImportedTurn } from './imported-turn.ts';
+import { createPromptQueue, type QueuedPrompt } from './prompt-queue.ts';
 
 /** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
@@ -46,6 +47,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
   /** Line uuid to turn index. */
   const places = new Map<string, number>();
   const skipped = { broken: 0, other: 0, side: 0, summary: 0 };
+  const queue = createPromptQueue();
 
   function place(line: Line, at: number): void {
     const uuid = stringOf(line['uuid']);
@@ -77,6 +79,8 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     const blocks = blocksIn(message['content']).filter((block) => !THINKING.has(stringOf(block['type'])));
     const parent = parentOf(line);
     const isPrompt = role === 'user' && !blocks.some((block) => stringOf(block['type']) === 'tool_result');
+    if (isPrompt) queue.prompt(stripInjected(contentText(blocks)));
+    else queue.message();
     // Consecutive prompts form one turn.
     const continues = !isPrompt || turns[parent]?.answered === false;
     const at = continues && parent >= 0 ? parent : open(line, parent);
@@ -96,6 +100,15 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     else results.blocks.push(...blocks);
   }
 
+  /** Lines that are no messages may hold a prompt all the same. */
+  function readQueue(line: Line): void {
+    const at = { atMs: timeOf(line) ?? turns.at(-1)?.atMs ?? writtenMs, turn: turns.length - 1 };
+    const { type, attachment } = line;
+    if (type === 'queue-operation') queue.operation(line, at);
+    else if (type === 'attachment' && isRecord(attachment) && attachment['type'] === 'queued_command')
+      queue.attachment(attachment, { ...at, turn: parentOf(line) });
+  }
+
   return {
     line(text) {
       if (text.trim() === '') return;
@@ -109,11 +122,36 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       const reason = reasonToSkip(line);
       if (reason === null) return enter(line, line['type'] as Entry['role'], line['message'] as Line);
       skipped[reason] += 1;
+      if (reason === 'other') readQueue(line);
       place(line, parentOf(line));
     },
-    turns: () => turns.map(({ entries, answered: _, ...turn }) => ({ ...turn, messages: entries.map(asMessage) })),
+    turns: () => withQueued(turns, queue.prompts()),
     skipped: () => ({ ...skipped }),
   };
+}
+
+/** Each queued prompt is a turn of its own, behind the turn that ran, and no turn continues it. */
+function withQueued(turns: readonly OpenTurn[], queued: readonly QueuedPrompt[]): ImportedTurn[] {
+  const all: ImportedTurn[] = [];
+  /** New places of the turns, from -1. */
+  const places: number[] = [];
+  const placed = (at: number): number => (at < 0 ? -1 : (places[at] as number));
+  const putQueued = (after: number): void => {
+    const running = turns[after] ?? turns[0];
+    if (running === undefined) return;
+    const { sessionId, projectDir, model } = running;
+    for (const { blocks, atMs, id } of queued.filter((prompt) => prompt.after === after)) {
+      const messages = [{ role: 'user', content: blocks } as const];
+      all.push({ sessionId, projectDir, model, startMs: atMs, atMs, messages, after: placed(after), queued: id });
+    }
+  };
+  putQueued(-1);
+  for (const [at, { entries, answered: _, ...turn }] of turns.entries()) {
+    places.push(all.length);
+    all.push({ ...turn, after: placed(turn.after), messages: entries.map(asMessage) });
+    putQueued(at);
+  }
+  return all;
 }
 
 function reasonToSkip(line: Line): keyof Skipped | null {

@@ -5,6 +5,15 @@ export type Block = Readonly<Record<string, unknown>>;
 /** Tags that Claude Code injects into user messages. */
 const INJECTED_TAGS = ['system-reminder', 'local-command-caveat'] as const;
 
+/** Notifications and messages of other agents, which Claude Code puts into user messages. */
+const CLIENT_TEXT =
+  /^\s*<(?:task-notification|bash-notification|agent-notification|teammate-message|cross-session-message|agent-message|channel(?:-message)?|mcp-resource-update|mcp-polling-update|system-reminder|tick)[\s>]/;
+
+/** Whether the client wrote a text that stands in a user message. */
+export function isClientText(text: string): boolean {
+  return CLIENT_TEXT.test(text);
+}
+
 export function blocksOf(message: CapturedMessage): readonly Block[] {
   const content = parsed(message.content);
   if (typeof content === 'string') return [{ type: 'text', text: content }];

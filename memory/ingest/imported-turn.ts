@@ -16,6 +16,8 @@ export interface ImportedTurn {
   readonly messages: readonly ImportedMessage[];
   /** Index of the preceding turn in the same list, -1 for none. */
   readonly after: number;
+  /** Set for a prompt that was typed while Claude was busy: tells equal prompts apart, the same in copies. */
+  readonly queued?: string;
 }
 
 export interface ImportedMessage {
@@ -37,7 +39,8 @@ export function captureImported(
       return { role, content: text, sha256: digest(text) };
     });
     const before = turnIds[turn.after] ?? '';
-    const key = digest(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}`);
+    const own = turn.queued === undefined ? '' : `\n${turn.queued}`;
+    const key = digest(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}${own}`);
     const turnId = digest([key, ...messages.map(({ role, sha256 }) => `${role} ${sha256}`)].join('\n'));
     turnIds.push(turnId);
     const { sessionId, projectDir, model, atMs } = turn;

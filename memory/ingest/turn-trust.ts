@@ -3,7 +3,7 @@ import { type CapturedTurn, lowestOrigin, type Origin } from '../../common/turn.
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
 import { isContinuation } from '../text/compaction-summary.ts';
 import { DOCUMENT, documentText } from './chunk-document.ts';
-import { type Block, blocksOf, contentText, stringOf, stripInjected } from './content-blocks.ts';
+import { type Block, blocksOf, contentText, isClientText, stringOf, stripInjected } from './content-blocks.ts';
 
 const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g;
 
@@ -74,6 +74,12 @@ function readUserText(text: string, reading: Reading): void {
   if (isContinuation(text)) {
     reading.tainted = true;
     add(reading, { kind: 'assistant', origin: 'external', tool: '', text });
+    return;
+  }
+  if (isClientText(text)) {
+    // What a background task or another agent says may come from anywhere.
+    reading.tainted = true;
+    add(reading, { kind: 'tool_result', origin: 'external', tool: '', text });
     return;
   }
   const typed = /^<(?:bash-|local-command-)/.test(text) ? readShellTags(text, reading) : text;

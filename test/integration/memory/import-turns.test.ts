@@ -159,6 +159,31 @@ describe('an import of past transcripts', () => {
     expect(new Set(covered).size).toBe(covered.length);
   });
 
+  test('brings what was typed during a captured turn, once, and waits for a turn that runs', async () => {
+    const claudeDir = await tempDir();
+    const typed = 'The quince service must never share a port with the plum service.';
+    const queue = (line: object) =>
+      JSON.stringify({ type: 'queue-operation', timestamp: new Date(T0 + 500).toISOString(), ...line });
+    const [first] = said as [Said];
+    const session = { ...one, sessionId: 'live', turns: [first] };
+    const lines = transcriptLines(session);
+    const more = [queue({ operation: 'enqueue', content: typed }), queue({ operation: 'remove' })];
+    const file = writeTranscript(claudeDir, session);
+    const write = (all: readonly string[]): void => writeFileSync(file, `${all.join('\n')}\n`);
+    const { memory, claude } = await start(await tempDir());
+    memory.capture.captureTurns([talk(first.prompt, first.answer, { sessionId: 'live' })]);
+    await memory.maintenance.flush(60_000);
+    write([...lines.slice(0, -1), ...more]);
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 0 });
+    write([...lines.slice(0, -1), ...more, ...lines.slice(-1)]);
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 2, added: 1, known: 1 });
+    expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0, known: 2 });
+    await memory.maintenance.flush(60_000);
+    const [hit] = await memory.recall.search('port of the quince service', { top: 1, projectDir: cwd });
+    expect(hit?.node).toMatchObject({ origin: 'user', session_id: 'live' });
+    expect(hit?.line.text).toContain('plum');
+  });
+
   test('leaves out what was removed, whether it was captured or imported', async () => {
     const claudeDir = await tempDir();
     const home = await tempDir();

@@ -1,0 +1,168 @@
+import { isRecord } from '../../common/text.ts';
+import { type Block, isClientText, stringOf } from './content-blocks.ts';
+import { blocksIn } from './imported-turn.ts';
+
+/** A prompt that the user typed while Claude was busy and that no user message of the transcript repeats. */
+export interface QueuedPrompt {
+  readonly blocks: readonly Block[];
+  readonly atMs: number;
+  /** Index of the turn that ran. */
+  readonly after: number;
+  /** Equal in copies of the transcript. */
+  readonly id: string;
+}
+
+/**
+ * Claude Code's queue of typed prompts, as a transcript logs it. A prompt that leaves the queue becomes a user message
+ * (`dequeue`) or joins the running turn: then it is on the `enqueue` line and in a `queued_command` attachment only.
+ */
+export interface PromptQueue {
+  operation(line: Line, at: Place): void;
+  attachment(line: Line, at: Place): void;
+  /** A user message that is a prompt; `text` as typed. */
+  prompt(text: string): void;
+  /** Any other message: no prompt follows a `dequeue` before it. */
+  message(): void;
+  prompts(): QueuedPrompt[];
+}
+
+type Line = Readonly<Record<string, unknown>>;
+
+interface Place {
+  readonly atMs: number;
+  readonly turn: number;
+}
+
+interface Item {
+  blocks: readonly Block[];
+  readonly text: string;
+  readonly atMs: number;
+  readonly id: string;
+  after: number;
+  /** `repeated`: a user message has it. */
+  state: 'waiting' | 'joined' | 'withdrawn' | 'repeated';
+  isAttached: boolean;
+  isRemoved: boolean;
+}
+
+/** `remove` lines of versions before 2.1.246 give no reason. */
+const JOINED = new Set(['', 'absorbed_mid_turn']);
+
+/** `commandMode` of what the user types; the rest are notifications. */
+const TYPED = new Set(['', 'prompt', 'bash']);
+
+export function createPromptQueue(): PromptQueue {
+  const items: Item[] = [];
+  const seen = new Set<string>();
+  /** Prompts that joined the turn before the next prompt. */
+  let recent: Item[] = [];
+  let dequeued = 0;
+  let isPrompted = false;
+
+  const inState = (state: Item['state']): Item[] => items.filter((item) => item.state === state);
+
+  function add(content: unknown, { atMs, turn }: Place): Item {
+    const blocks = blocksIn(content);
+    const text = textOf(blocks);
+    const id = `queued ${atMs} ${text}`;
+    const item: Item = { blocks, text, atMs, id, after: turn, state: 'waiting', isAttached: false, isRemoved: false };
+    items.push(item);
+    return item;
+  }
+
+  function join(item: Item, turn: number): void {
+    item.state = 'joined';
+    item.after = turn;
+    recent.push(item);
+  }
+
+  function remove(line: Line, turn: number): void {
+    const text = textOf(blocksIn(line['content']));
+    const open = [...inState('joined'), ...inState('waiting')].filter(
+      (item) => !item.isRemoved && (text === '' || item.text === text),
+    );
+    const item = open.find(({ isAttached }) => isAttached) ?? open[0];
+    if (item === undefined) return;
+    item.isRemoved = true;
+    if (item.state === 'joined') return;
+    if (JOINED.has(stringOf(line['reason']))) join(item, turn);
+    else item.state = 'withdrawn';
+  }
+
+  /** The items that a user message repeats; prompts that leave the queue together are one message. */
+  function repeatedBy(text: string): readonly Item[] {
+    const waiting = inState('waiting');
+    const same = waiting.find((item) => item.text === text) ?? recent.find((item) => item.text === text);
+    if (same !== undefined) return [same];
+    const left = waiting.slice(0, dequeued);
+    const held = left.filter((item) => item.text !== '' && text.includes(item.text));
+    return held.length > 0 ? held : left.slice(0, 1);
+  }
+
+  return {
+    operation(line, at) {
+      const key = JSON.stringify([line['operation'], line['timestamp'], line['content']]);
+      // A resumed session may log its last lines again.
+      if (line['timestamp'] !== undefined && seen.has(key)) return;
+      seen.add(key);
+      if (line['operation'] === 'enqueue') add(line['content'], at);
+      else if (line['operation'] === 'dequeue') dequeued += 1;
+      else if (line['operation'] === 'remove') remove(line, at.turn);
+      // Back in the input field, where the user edits it.
+      else if (line['operation'] === 'popAll') for (const item of inState('waiting')) item.state = 'withdrawn';
+    },
+    attachment(attachment, at) {
+      const text = textOf(blocksIn(attachment['prompt']));
+      const open = [...inState('joined'), ...inState('waiting')].find((one) => one.text === text && !one.isAttached);
+      const item = open ?? add(attachment['prompt'], at);
+      item.isAttached = true;
+      // The attachment holds images too, the line of the queue does not.
+      item.blocks = typedBlocks(attachment);
+      if (!isTyped(attachment)) item.state = 'withdrawn';
+      else if (item.state === 'waiting') join(item, at.turn);
+    },
+    prompt(typed) {
+      isPrompted = true;
+      const text = normalized(typed);
+      if (text === '') return;
+      for (const item of repeatedBy(text)) item.state = 'repeated';
+      dequeued = 0;
+    },
+    message() {
+      if (isPrompted) recent = [];
+      isPrompted = false;
+      dequeued = 0;
+    },
+    prompts() {
+      const typed = [...inState('joined'), ...inState('waiting')];
+      return items
+        .filter((item) => typed.includes(item) && item.text !== '' && !isClientText(item.text))
+        .map(({ blocks, atMs, after, id }) => ({ blocks, atMs, after, id }));
+    },
+  };
+}
+
+function isTyped({ commandMode, origin, isMeta }: Line): boolean {
+  const kind = isRecord(origin) ? stringOf(origin['kind']) : '';
+  return TYPED.has(stringOf(commandMode)) && (kind === '' || kind === 'human') && isMeta !== true;
+}
+
+function typedBlocks({ prompt, commandMode }: Line): readonly Block[] {
+  const blocks = blocksIn(prompt);
+  if (commandMode !== 'bash') return blocks;
+  return blocks.map((block) =>
+    block['type'] === 'text' ? { ...block, text: `<bash-input>${stringOf(block['text'])}</bash-input>` } : block,
+  );
+}
+
+function textOf(blocks: readonly Block[]): string {
+  return normalized(blocks.map((block) => stringOf(block['text'])).join('\n'));
+}
+
+/** Images are numbered in the queue and apart in messages. */
+function normalized(text: string): string {
+  return text
+    .replace(/\[image(?: #\d+)?\]/gi, '')
+    .replace(/\s+/g, ' ')
+    .trim();
+}
