@@ -148,3 +148,19 @@ function readVersion(from: string): string {
   }
   return 'unknown';
 }
+
+/** `C:\work`, `\\host\share`: absolute where it was written, though not on every system. */
+const WINDOWS_PATH = /^(?:[A-Za-z]:[\\/]|\\\\[^\\])/;
+
+/** Whether a directory may name a project: also one of another machine, as transcripts have them. */
+export function isDirectoryName(name: string): boolean {
+  return path.isAbsolute(name) || WINDOWS_PATH.test(name);
+}
+
+/** The absolute form of a directory's name; `~` is the user's home, and a path of another system is only tidied. */
+export function resolveDirectory(name: string): string {
+  if (name === '~' || /^~[\\/]/.test(name)) return path.join(os.homedir(), ...name.slice(1).split(/[\\/]/));
+  if (path.isAbsolute(name) || !WINDOWS_PATH.test(name)) return path.resolve(name);
+  const tidy = path.win32.resolve(name);
+  return `${tidy.slice(0, 1).toUpperCase()}${tidy.slice(1)}`;
+}

@@ -7,7 +7,13 @@ import type { ModelUpgrades } from './compaction/model-upgrades.ts';
 import type { Pipeline } from './compaction/pipeline.ts';
 import type { ToolRounds } from './compaction/tool-rounds.ts';
 import type { FileReferences } from './ingest/file-references.ts';
-import { captureImported, type ImportedTurn, importLink, turnContentHash } from './ingest/imported-turn.ts';
+import {
+  captureImported,
+  type ImportedTurn,
+  importLink,
+  sessionProjects,
+  turnContentHash,
+} from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
@@ -114,7 +120,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
     const tally = noTurns();
     if (first === undefined) return tally;
     const { sessionId } = first;
-    const project = projectOf(first.projectDir);
+    const projects = sessionProjects(request.turns, projectOf);
     const sayings = await captured(sessionId);
     const batch: Fresh[] = [];
     let chars = 0;
@@ -122,7 +128,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
       chars = 0;
       await writeTurns(batch.splice(0), { request, tally, parts });
     };
-    for (const [at, turn] of captureImported(request.turns, request.imported, project).entries()) {
+    for (const [at, turn] of captureImported(request.turns, request.imported, projects[0] ?? '').entries()) {
       const past = request.turns[at] as ImportedTurn;
       if (request.isSelected?.(past) === false) continue;
       tally.turns += 1;
@@ -136,6 +142,8 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
         tally.skipped += 1;
         continue;
       }
+      const project = projects[at] as string;
+      if (batch[0] !== undefined && batch[0].turn.project !== project) await flush();
       const fresh = await asFresh(turn, project);
       const said = turnContentHash(sessionId, fresh.text);
       const times = sayings.get(said) ?? 0;

@@ -10,7 +10,7 @@ export type { DocumentReport, ImportProgress } from './import-document.ts';
 export type { ImportTurnsReport } from './import-turns.ts';
 export type { Import } from './imports.ts';
 export { createTranscriptReader, type Skipped } from './ingest/claude-transcript.ts';
-export { type ImportedTurn, isComplete } from './ingest/imported-turn.ts';
+export { type ImportedTurn, isComplete, sessionProjects } from './ingest/imported-turn.ts';
 export { isTurnLines, parseTurnLines } from './ingest/turns-jsonl.ts';
 export type { Library, NodeView, RawMessage } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';

@@ -1,5 +1,5 @@
-import path from 'node:path';
 import type { Command } from 'commander';
+import { resolveDirectory } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { engineOf } from '../../engine/api/index.ts';
 import type { DreamReport } from '../../memory/index.ts';
@@ -27,7 +27,7 @@ export function registerDream(program: Command, context: Context): void {
         '\n\nExample:\n  comet-cc dream --dry-run',
     )
     .action(async ({ dryRun = false, project, json }: Flags) => {
-      const request = { dryRun, ...(project === undefined ? {} : { projectDir: path.resolve(project) }) };
+      const request = { dryRun, ...(project === undefined ? {} : { projectDir: resolveDirectory(project) }) };
       if (!json) context.term.progress('consolidating…');
       const report = await engineOf(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
       if (json) return context.term.json(report);

@@ -1,5 +1,5 @@
-import path from 'node:path';
 import type { Command } from 'commander';
+import { resolveDirectory } from '../../common/paths.ts';
 import type { Context } from '../context.ts';
 
 interface Flags {
@@ -37,5 +37,5 @@ export function registerPause(program: Command, context: Context): void {
 /** The project key of a directory given on the command line. */
 export async function projectAt(directory: string): Promise<string> {
   const { createProjectOf } = await import('../../memory/index.ts');
-  return createProjectOf(Date.now)(path.resolve(directory));
+  return createProjectOf(Date.now)(resolveDirectory(directory));
 }

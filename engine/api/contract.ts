@@ -2,6 +2,7 @@ import { isAbsolute } from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
+import { isDirectoryName } from '../../common/paths.ts';
 import { type Mode, modeOf } from '../../common/policy.ts';
 import { type Memory, type MemoryStatus, publicNode } from '../../memory/index.ts';
 import type { Receipt, Receipts } from '../../proxy/ledger/index.ts';
@@ -47,7 +48,8 @@ function operation<I extends z.ZodType, O>(input: I, run: OperationOf<I, O>['run
 const text = z.string().max(4_096);
 const id = z.string().min(1).max(200);
 const ids = z.array(id).min(1).max(1_000);
-const path = text.refine(isAbsolute, 'an absolute path');
+const file = text.refine(isAbsolute, 'an absolute path');
+const path = text.refine(isDirectoryName, 'an absolute path');
 /** The project of the session that a program asks for: it reads only what the user allows there. */
 const within = path.optional();
 const section = z.string().max(400_000);
@@ -106,7 +108,7 @@ export const operations = {
         top: z.int().positive().max(1_000),
         sessionId: id.optional(),
         projectDir: text.optional(),
-        file: path.optional(),
+        file: file.optional(),
         within,
       })
       .refine(({ query, file }) => query !== '' || file !== undefined, 'a query, or a file'),
@@ -124,7 +126,7 @@ export const operations = {
   'nodes/forget': operation(
     z.strictObject({
       dryRun: z.boolean(),
-      source: z.strictObject({ name: id, file: path.optional() }).optional(),
+      source: z.strictObject({ name: id, file: file.optional() }).optional(),
       sessionId: id.optional(),
       sinceMs: z.number().optional(),
     }),

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { IdSetFile, Import, ImportProgress, ImportTurnsReport, Skipped } from '../../memory/index.ts';
-import { createProjectOf, type ImportedTurn, isComplete } from '../../memory/index.ts';
-import { absolutePath, importFile } from './import-file.ts';
+import { createProjectOf, type ImportedTurn, isComplete, sessionProjects } from '../../memory/index.ts';
+import { absolutePath, importFile, projectPath } from './import-file.ts';
 import {
   claudeMemoryFiles,
   MOST_BYTES,
@@ -19,7 +19,7 @@ const BUDGET_TOKENS = 200_000;
 export const claudeImportInput = z.strictObject({
   /** Claude Code's own folder, as the user's shell names it. */
   claudeDir: absolutePath,
-  projectDir: absolutePath.optional(),
+  projectDir: projectPath.optional(),
   sinceMs: z.number().optional(),
   dryRun: z.boolean(),
   llm: z.enum(['local', 'claude']),
@@ -74,6 +74,7 @@ export function createClaudeImport({
   captures,
   now,
 }: ClaudeImportDeps): ClaudeImport {
+  const projectOf = createProjectOf(now);
   let progress: ImportProgress | null = null;
 
   async function run(input: Input): Promise<ClaudeReport> {
@@ -123,7 +124,7 @@ export function createClaudeImport({
     counts.files_read += 1;
     for (const [reason, lines] of Object.entries(transcript.skipped)) skipped[reason as keyof Skipped] += lines;
     const turns = endedTurns(transcript);
-    const isSelected = selectionOf(input);
+    const isSelected = selectionOf(input, turns);
     const budget = input.llm === 'claude' ? { hasBudget } : {};
     const { dryRun } = input;
     const report = await imports.importTurns({ turns, imported: 'claude', dryRun, seen, isSelected, ...budget });
@@ -133,10 +134,14 @@ export function createClaudeImport({
     if (report.turns === transcript.turns.length && !dryRun) await done.add([one.version]);
   }
 
-  function selectionOf({ projectDir, sinceMs = 0 }: Input): (turn: ImportedTurn) => boolean {
-    const projectOf = createProjectOf(now);
+  function selectionOf(
+    { projectDir, sinceMs = 0 }: Input,
+    turns: readonly ImportedTurn[],
+  ): (turn: ImportedTurn) => boolean {
     const project = projectDir === undefined ? null : projectOf(projectDir);
-    return (turn) => turn.atMs >= sinceMs && (project === null || projectOf(turn.projectDir) === project);
+    const projects = sessionProjects(turns, projectOf);
+    const inProject = new Set(turns.filter((_, at) => project === null || projects[at] === project));
+    return (turn) => turn.atMs >= sinceMs && inProject.has(turn);
   }
 
   /** Without the last turn, and what was typed during it, where it may still run. */

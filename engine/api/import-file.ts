@@ -2,16 +2,20 @@ import { open, readFile } from 'node:fs/promises';
 import { dirname, isAbsolute } from 'node:path';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
+import { isDirectoryName } from '../../common/paths.ts';
 import type { ArchiveReport, DocumentReport, Import, ImportTurnsReport } from '../../memory/index.ts';
 import { isArchive, isTurnLines, parseTurnLines } from '../../memory/index.ts';
 
 export const absolutePath = z.string().max(4_096).refine(isAbsolute, 'an absolute path');
 
+/** Need not exist on this machine. */
+export const projectPath = z.string().max(4_096).refine(isDirectoryName, 'an absolute path');
+
 /** The engine reads the file itself: an export may be larger than a request. */
 export const fileImportInput = z.strictObject({
   file: absolutePath,
   as: z.enum(['nodes', 'document', 'turns']).optional(),
-  projectDir: absolutePath.optional(),
+  projectDir: projectPath.optional(),
   again: z.boolean().optional(),
 });
 

@@ -49,10 +49,8 @@ export async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly
   for (const projectDir of projectDirs) {
     const own = path.join(claudeDir, 'projects', projectDir.replace(/[^A-Za-z0-9]/g, '-'), 'memory');
     const notes = (await readdir(own).catch(() => [])).filter((name) => name.endsWith('.md')).sort();
-    const files = [
-      ...['CLAUDE.md', 'CLAUDE.local.md', '.claude/CLAUDE.md'].map((name) => path.join(projectDir, name)),
-      ...notes.map((name) => path.join(own, name)),
-    ];
+    const names = path.isAbsolute(projectDir) ? ['CLAUDE.md', 'CLAUDE.local.md', '.claude/CLAUDE.md'] : [];
+    const files = [...names.map((name) => path.join(projectDir, name)), ...notes.map((name) => path.join(own, name))];
     wanted.push(...files.map((file) => ({ file, projectDir })));
   }
   const there = await Promise.all(

@@ -1,3 +1,4 @@
+import { resolveDirectory } from '../../common/paths.ts';
 import { isRecord } from '../../common/text.ts';
 import { type Block, contentText, stringOf, stripInjected } from './content-blocks.ts';
 import { blocksIn, type ImportedMessage, type ImportedTurn } from './imported-turn.ts';
@@ -61,10 +62,9 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
 
   function open(line: Line, after: number): number {
     const atMs = timeOf(line) ?? turns.at(-1)?.atMs ?? writtenMs;
-    const cwd = stringOf(line['cwd']);
     turns.push({
       sessionId,
-      projectDir: cwd === '' ? null : cwd,
+      projectDir: directoryOf(line),
       after,
       startMs: atMs,
       entries: [],
@@ -163,6 +163,12 @@ function reasonToSkip(line: Line): keyof Skipped | null {
   // Written by the client, not by the user or the model.
   if (line['isMeta'] === true || line['isApiErrorMessage'] === true || model === '<synthetic>') return 'other';
   return role === type ? null : 'other';
+}
+
+function directoryOf({ cwd }: Line): string | null {
+  const name = stringOf(cwd);
+  if (name === '') return null;
+  return name.startsWith('~') ? resolveDirectory(name) : name;
 }
 
 function asMessage({ role, blocks }: Entry): ImportedMessage {

@@ -48,6 +48,24 @@ export function captureImported(
   });
 }
 
+/**
+ * Project of each turn of a session. A folder that is no repository belongs to the project of the folder above it in
+ * which the session was before.
+ */
+export function sessionProjects(
+  turns: readonly Pick<ImportedTurn, 'projectDir'>[],
+  projectOf: (directory: string | null) => string,
+): string[] {
+  const known: string[] = [];
+  return turns.map(({ projectDir }) => {
+    const key = projectDir === null ? (known.at(-1) ?? '') : projectOf(projectDir);
+    const project =
+      known.find((one) => one !== '' && key.startsWith(one) && /^[\\/]/.test(key.slice(one.length))) ?? key;
+    known.push(project);
+    return project;
+  });
+}
+
 const IMPORT_PREFIX = 'import:';
 
 /** Entry in `source_links` of nodes made from imported turns. */

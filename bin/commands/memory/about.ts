@@ -1,5 +1,5 @@
-import path from 'node:path';
 import type { Command } from 'commander';
+import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine, printable } from '../../../common/text.ts';
 import { ago, engineOf, factText, type Paint } from '../../../engine/api/index.ts';
 import type { ProjectView } from '../../../memory/index.ts';
@@ -15,7 +15,7 @@ export function registerMemoryAbout(memory: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
     .action(async (flags: { project: string; json?: boolean }) => {
-      const projectDir = path.resolve(flags.project);
+      const projectDir = resolveDirectory(flags.project);
       const view = await engineOf(context.paths).call('project/overview', { projectDir });
       if (flags.json) return context.term.json(view);
       if (view.counts.turns + view.counts.nodes === 0)

@@ -1,6 +1,7 @@
 import os from 'node:os';
 import path from 'node:path';
 import { CometError } from '../../../common/errors.ts';
+import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
 import type { ClaudeReport, OperationInput } from '../../../engine/api/index.ts';
 import { engineOf } from '../../../engine/api/index.ts';
@@ -48,7 +49,7 @@ export function claudeInput(
     claudeDir: path.resolve(env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude')),
     dryRun: flags.dryRun ?? false,
     llm,
-    ...(flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) }),
+    ...(flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) }),
     ...(flags.since === undefined ? {} : { sinceMs: parseSince(flags.since, nowMs) }),
     ...(flags.budget === undefined ? {} : { budgetTokens: parseCount(flags.budget, '--budget') }),
     ...(flags.again ? { again: true } : {}),

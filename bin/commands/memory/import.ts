@@ -1,6 +1,7 @@
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
 import type { OperationResults } from '../../../engine/api/index.ts';
 import { engineOf } from '../../../engine/api/index.ts';
@@ -45,7 +46,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
       }
       const input = {
         file: path.resolve(file),
-        projectDir: path.resolve(flags.project ?? '.'),
+        projectDir: resolveDirectory(flags.project ?? '.'),
         ...(flags.as === undefined ? {} : { as: flags.as }),
         ...(flags.again ? { again: true } : {}),
       };

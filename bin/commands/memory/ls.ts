@@ -1,6 +1,6 @@
-import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
 import type { OperationInput } from '../../../engine/api/index.ts';
 import { ago, engineOf, type Paint } from '../../../engine/api/index.ts';
@@ -70,7 +70,7 @@ export function parseFilter(flags: Flags, nowMs: number): OperationInput<'nodes/
   const limit = flags.limit === undefined ? undefined : parseCount(flags.limit, '--limit');
   return {
     ...(flags.session === undefined ? {} : { sessionId: flags.session }),
-    ...(flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) }),
+    ...(flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) }),
     ...(flags.tag === undefined ? {} : { tag: flags.tag }),
     ...(flags.importance === undefined ? {} : { importance: parseImportance(flags.importance) }),
     ...(flags.since === undefined ? {} : { sinceMs: parseSince(flags.since, nowMs) }),

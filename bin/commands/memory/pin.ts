@@ -1,5 +1,5 @@
-import path from 'node:path';
 import type { Command } from 'commander';
+import { resolveDirectory } from '../../../common/paths.ts';
 import { engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
@@ -15,7 +15,7 @@ export function registerMemoryPin(memory: Command, context: Context): void {
       .option('--project <dir>', 'in this project instead of their own')
       .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
       .action(async (ids: string[], flags: { project?: string }) => {
-        const at = flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) };
+        const at = flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) };
         const nodes = await engineOf(context.paths).call('nodes/pin', { ids, pinned, ...at });
         for (const node of nodes) context.term.out(`${name}ned ${node.node_id}, recall ${node.recall_mode}`);
       });

@@ -1,6 +1,7 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
+import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
 import { ago, engineOf, lanesText } from '../../../engine/api/index.ts';
 import type { PublicHit } from '../../../memory/index.ts';
@@ -49,7 +50,7 @@ export function registerMemorySearch(memory: Command, context: Context): void {
         top: parseCount(flags.top, '--top'),
         ...(flags.session === undefined ? {} : { sessionId: flags.session }),
         ...(flags.file === undefined ? {} : { file: path.resolve(flags.file) }),
-        ...(flags.project === undefined ? {} : { projectDir: path.resolve(flags.project) }),
+        ...(flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) }),
       });
       if (flags.json) return context.term.json(hits.map((hit) => hitJson(hit, flags.explain ?? false)));
       if (hits.length === 0) context.term.say(await nothingFits(context));

@@ -1,6 +1,7 @@
 import { readFileSync, type Stats, statSync } from 'node:fs';
 import path from 'node:path';
 import { LruMap } from '../../../common/lru.ts';
+import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
 import { normalizeRemote, remoteUrl } from '../../model/project.ts';
 
 const CACHED = 500;
@@ -11,15 +12,17 @@ export type ProjectOf = (directory: string | null) => string;
 
 /**
  * Reads the git root by walking up to `.git` and the remote from its config; no git is run.
- * The key is `host/owner/repo` where there is a remote, else the root, else the directory itself.
+ * The key is `host/owner/repo` where there is a remote, else the root, else the directory itself. A directory of
+ * another system is its own key.
  */
 export function createProjectOf(now: () => number): ProjectOf {
   const cache = new LruMap<string, { readonly key: string; readonly atMs: number }>(CACHED);
   return (directory) => {
-    if (directory === null || !path.isAbsolute(directory) || directory.includes('\0')) return '';
+    if (directory === null || !isDirectoryName(directory) || directory.includes('\0')) return '';
     const cached = cache.get(directory);
     if (cached !== undefined && now() - cached.atMs < FRESH_MS) return cached.key;
-    const key = readKey(path.resolve(directory));
+    const resolved = resolveDirectory(directory);
+    const key = path.isAbsolute(resolved) ? readKey(resolved) : resolved;
     cache.set(directory, { key, atMs: now() });
     return key;
   };

@@ -1,4 +1,5 @@
 import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { type ClaudeImport, createClaudeImport } from '../../../engine/api/import-claude.ts';
@@ -215,6 +216,34 @@ describe('an import of past transcripts', () => {
     const since = { sinceMs: T0 + 5 * 60_000, projectDir: cwd };
     expect(await take(claude, claudeDir, since)).toMatchObject({ sessions: 1, turns: 5, added: 5 });
     expect(await take(claude, claudeDir)).toMatchObject({ turns: 20, added: 15, known: 5 });
+  });
+
+  test('gives folders of another system, of the home, and of a session that moves a project each', async () => {
+    const claudeDir = await tempDir();
+    const folders = ['C:\\work\\shop', 'c:\\work\\shop\\src', 'D:\\work\\shop', '~/work/shop', '/home/dev/first'];
+    for (const [at, dir] of folders.entries()) {
+      const turns = said.slice(at, at + 1);
+      writeTranscript(claudeDir, { sessionId: `past-${at}`, cwd: dir, turns });
+    }
+    const moving = { sessionId: 'moving', cwd: '/home/dev/first', turns: said.slice(5, 7) };
+    const file = writeTranscript(claudeDir, moving);
+    const lines = transcriptLines(moving).map((line, at, all) =>
+      at < all.length / 2 ? line : line.replace('/home/dev/first', '/home/dev/second'),
+    );
+    writeFileSync(file, `${lines.join('\n')}\n`);
+    const { memory, claude } = await start(await tempDir());
+    expect(await take(claude, claudeDir, { projectDir: 'D:/work/shop', dryRun: true })).toMatchObject({ turns: 1 });
+    expect(await take(claude, claudeDir)).toMatchObject({ sessions: 6, added: 7 });
+    await memory.maintenance.flush(60_000);
+    const ofProject = (projectDir: string): string[] =>
+      [...new Set(memory.library.list({ projectDir }).map((node) => node.session_id))].sort();
+    expect(ofProject('C:\\work\\shop')).toEqual(['past-0']);
+    expect(ofProject('D:\\work\\shop')).toEqual(['past-2']);
+    expect(ofProject(path.join(os.homedir(), 'work', 'shop'))).toEqual(['past-3']);
+    expect(ofProject('/home/dev/first')).toEqual(['moving', 'past-4']);
+    expect(ofProject('/home/dev/second')).toEqual(['moving']);
+    const [hit] = await memory.recall.search('port of the billing service', { top: 1, projectDir: 'C:\\work\\shop' });
+    expect(hit?.line.text).toContain('4711');
   });
 
   test('leaves a turn that still runs for later', async () => {

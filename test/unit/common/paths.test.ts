@@ -1,5 +1,7 @@
+import os from 'node:os';
+import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { homePaths, isPipe, platformOf } from '../../../common/paths.ts';
+import { homePaths, isDirectoryName, isPipe, platformOf, resolveDirectory } from '../../../common/paths.ts';
 
 const [linux, darwin, windows] = (['linux', 'darwin', 'win32'] as const).map(platformOf) as [
   ReturnType<typeof platformOf>,
@@ -34,5 +36,20 @@ describe('where systems differ', () => {
     const { hasModes, syncsDirs, handsOver } = windows;
     expect({ hasModes, syncsDirs, handsOver }).toEqual({ hasModes: false, syncsDirs: false, handsOver: false });
     expect(darwin).toMatchObject({ hasModes: true, syncsDirs: true, handsOver: true });
+  });
+});
+
+describe('the name of a directory', () => {
+  it('is resolved from the home, from here, or left to the system that it is of', () => {
+    expect(resolveDirectory('~')).toBe(os.homedir());
+    expect(resolveDirectory('~/work/shop')).toBe(path.join(os.homedir(), 'work', 'shop'));
+    expect(resolveDirectory('~work')).toBe(path.resolve('~work'));
+    expect(resolveDirectory('shop')).toBe(path.resolve('shop'));
+    expect(resolveDirectory('c:\\work\\shop\\')).toBe('C:\\work\\shop');
+  });
+
+  it('is absolute on one system at least', () => {
+    expect(['/a', 'C:\\a', 'c:/a', '\\\\nas\\a'].map(isDirectoryName)).toEqual([true, true, true, true]);
+    expect(['a', 'C:a', '~/a', '', 'https://a'].map(isDirectoryName)).toEqual([false, false, false, false, false]);
   });
 });

@@ -35,6 +35,14 @@ describe('a working directory', () => {
     expect(projectOf(at('shop/lib'))).toBe('github.com/acme/lib');
   });
 
+  test('of another system is its own project, however it is written', () => {
+    for (const name of ['c:\\work\\shop', 'C:/work/shop', 'C:\\work\\shop\\', 'C:\\work\\x\\..\\shop'])
+      expect(projectOf(name)).toBe('C:\\work\\shop');
+    expect(projectOf('D:\\work\\shop')).toBe('D:\\work\\shop');
+    expect(projectOf('\\\\nas\\team\\shop')).toBe('\\\\nas\\team\\shop');
+    expect(projectOf('C:work')).toBe('');
+  });
+
   test('without a repository is its own project, and none is none', () => {
     expect(projectOf(at('plain'))).toBe(at('plain'));
     expect(projectOf(null)).toBe('');
