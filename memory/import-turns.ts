@@ -34,6 +34,8 @@ export interface ImportTurnsRequest {
   readonly isSelected?: (turn: ImportedTurn) => boolean;
   /** False for a turn from a place or time in which the user turned capture off; all are allowed without it. */
   readonly isAllowed?: (turn: ImportedTurn) => boolean;
+  /** True for a turn that another session has, from which this one was forked. */
+  readonly isCopy?: (turn: ImportedTurn) => boolean;
   /** Ids of turns that this run has seen in any session; the import adds its own. */
   readonly seen: Set<string>;
   /** Called with the estimated tokens before the model rewrites a batch; absent where drafts are enough. */
@@ -132,7 +134,8 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
       const past = request.turns[at] as ImportedTurn;
       if (request.isSelected?.(past) === false) continue;
       tally.turns += 1;
-      const isKnown = request.seen.has(turn.turnId) || (turnRegistry.isRecorded(turn.turnId) && isCovered(turn.turnId));
+      const isHeld = turnRegistry.isRecorded(turn.turnId) && isCovered(turn.turnId);
+      const isKnown = isHeld || request.seen.has(turn.turnId) || request.isCopy?.(past) === true;
       request.seen.add(turn.turnId);
       if (isKnown) {
         tally.known += 1;

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import type { IdSetFile, Import, ImportProgress, ImportTurnsReport, Skipped } from '../../memory/index.ts';
@@ -43,7 +44,12 @@ export interface ClaudeReport extends Pick<ImportTurnsReport, 'turns' | 'added' 
   readonly lines_skipped: Skipped;
   /** Claude Code's own memory files; `added` and `unchanged` are chunks. */
   readonly documents: { readonly files: number; readonly added: number; readonly unchanged: number };
-  readonly problems: readonly { readonly file: string; readonly message: string }[];
+  readonly problems: readonly Problem[];
+}
+
+interface Problem {
+  readonly file: string;
+  readonly message: string;
 }
 
 export interface ClaudeImport {
@@ -55,7 +61,7 @@ export interface ClaudeImportDeps {
   readonly imports: Import;
   /** Tokens that the model has used today. */
   readonly tokensToday: () => number;
-  /** Versions of transcripts that were imported to their end. */
+  /** Versions of transcripts that were imported to their end, and the sessions that have certain lines. */
   readonly done: IdSetFile;
   readonly hasModel: boolean;
   /** Whether the project of a directory allows capture now. */
@@ -93,14 +99,16 @@ export function createClaudeImport({
   }
 
   async function importAll(files: readonly TranscriptFile[], input: Input): Promise<ClaudeReport> {
-    const finished = new Set(input.again || input.llm === 'claude' ? [] : await done.load());
+    const ids = await done.load();
+    const finished = new Set(input.again || input.llm === 'claude' ? [] : ids);
     const counts = noCounts();
     const skipped: Record<keyof Skipped, number> = { broken: 0, other: 0, side: 0, summary: 0 };
-    const problems: { file: string; message: string }[] = [];
+    const problems: Problem[] = [];
     const directories = new Set<string>(input.projectDir === undefined ? [] : [input.projectDir]);
     const unchanged = files.filter(({ version }) => finished.has(version)).length;
-    const hasBudget = budgetCheck(input.budgetTokens ?? BUDGET_TOKENS);
-    const state: ImportRun = { input, seen: new Set(), hasBudget, counts, skipped, directories };
+    const hasBudget = budgetCheck(tokensToday, input.budgetTokens ?? BUDGET_TOKENS);
+    const owners = createLineOwners(ids);
+    const state: ImportRun = { input, seen: new Set(), owners, hasBudget, counts, skipped, directories };
     for (const one of files) {
       try {
         if (!finished.has(one.version)) await importTranscript(one, state);
@@ -110,7 +118,7 @@ export function createClaudeImport({
       const { done: before = 0, ...rest } = progress as NonNullable<typeof progress>;
       progress = { ...rest, done: before + one.bytes, turns: counts.turns };
     }
-    const documents = await importMemoryFiles([...directories], input, problems);
+    const documents = await importMemoryFiles([...directories], input, { imports, captures, problems });
     const { modelTokens, modelDone, modelLeft, ...own } = counts;
     const model = { tokens: modelTokens, batches: modelDone, left: modelLeft };
     const shared = { kind: 'claude', dry_run: input.dryRun, transcripts: files.length, unchanged } as const;
@@ -118,16 +126,27 @@ export function createClaudeImport({
   }
 
   async function importTranscript(one: TranscriptFile, state: ImportRun): Promise<void> {
-    const { input, counts, skipped, directories, seen, hasBudget } = state;
+    const { input, counts, skipped, directories, seen, owners, hasBudget } = state;
     if (one.bytes > MOST_BYTES) throw new CometError('unsafe_file', 'larger than 256 MB; split it by sessions');
     const transcript = await readTranscript(one.file);
     counts.files_read += 1;
     for (const [reason, lines] of Object.entries(transcript.skipped)) skipped[reason as keyof Skipped] += lines;
-    const turns = endedTurns(transcript);
+    const turns = endedTurns(transcript, now());
     const isSelected = selectionOf(input, turns);
     const budget = input.llm === 'claude' ? { hasBudget } : {};
     const { dryRun } = input;
-    const report = await imports.importTurns({ turns, imported: 'claude', dryRun, seen, isSelected, ...budget });
+    const { isCopy } = owners;
+    const report = await imports.importTurns({
+      turns,
+      imported: 'claude',
+      dryRun,
+      seen,
+      isSelected,
+      isCopy,
+      ...budget,
+    });
+    const owned = owners.claim(turns.filter(isSelected));
+    if (!dryRun && owned.length > 0) await done.add(owned);
     for (const [name, value] of Object.entries(report)) counts[name as keyof ImportTurnsReport] += value;
     if (report.turns > 0) counts.sessions += 1;
     for (const turn of turns) if (turn.projectDir !== null && isSelected(turn)) directories.add(turn.projectDir);
@@ -144,52 +163,95 @@ export function createClaudeImport({
     return (turn) => turn.atMs >= sinceMs && inProject.has(turn);
   }
 
-  /** Without the last turn, and what was typed during it, where it may still run. */
-  function endedTurns({ turns }: Transcript): readonly ImportedTurn[] {
-    const at = turns.findLastIndex((turn) => turn.queued === undefined);
-    const last = turns[at];
-    const runs = last !== undefined && !isComplete(last) && now() - last.atMs < RUNNING_MS;
-    return runs ? turns.slice(0, at) : turns;
-  }
-
-  async function importMemoryFiles(
-    directories: readonly string[],
-    { claudeDir, dryRun, projectDir: only }: Input,
-    problems: { file: string; message: string }[],
-  ): Promise<ClaudeReport['documents']> {
-    const documents = { files: 0, added: 0, unchanged: 0 };
-    for (const { file, projectDir } of await claudeMemoryFiles(claudeDir, directories)) {
-      if (!captures(projectDir) || (only !== undefined && projectDir === claudeDir)) continue;
-      documents.files += 1;
-      if (dryRun) continue;
-      try {
-        const report = await importFile(imports, { file, as: 'document', projectDir });
-        if (report.kind !== 'document') continue;
-        documents.added += report.added;
-        documents.unchanged += report.unchanged;
-      } catch (error) {
-        problems.push({ file, message: error instanceof Error ? error.message : String(error) });
-      }
-    }
-    return documents;
-  }
-
-  /** Whether the budget has this many tokens left. */
-  function budgetCheck(budgetTokens: number): (tokens: number) => boolean {
-    const before = tokensToday();
-    return (tokens) => tokensToday() - before + tokens <= budgetTokens;
-  }
-
   return { run, progress: () => progress };
 }
 
 interface ImportRun {
   readonly input: Input;
   readonly seen: Set<string>;
+  readonly owners: LineOwners;
   readonly hasBudget: (tokens: number) => boolean;
   readonly counts: Counts;
   readonly skipped: Record<keyof Skipped, number>;
   readonly directories: Set<string>;
+}
+
+/** Without the last turn, and what was typed during it, where it may still run. */
+function endedTurns({ turns }: Transcript, nowMs: number): readonly ImportedTurn[] {
+  const at = turns.findLastIndex((turn) => turn.queued === undefined);
+  const last = turns[at];
+  const runs = last !== undefined && !isComplete(last) && nowMs - last.atMs < RUNNING_MS;
+  return runs ? turns.slice(0, at) : turns;
+}
+
+async function importMemoryFiles(
+  directories: readonly string[],
+  { claudeDir, dryRun, projectDir: only }: Input,
+  { imports, captures, problems }: Pick<ClaudeImportDeps, 'imports' | 'captures'> & { readonly problems: Problem[] },
+): Promise<ClaudeReport['documents']> {
+  const documents = { files: 0, added: 0, unchanged: 0 };
+  for (const { file, projectDir } of await claudeMemoryFiles(claudeDir, directories)) {
+    if (!captures(projectDir) || (only !== undefined && projectDir === claudeDir)) continue;
+    documents.files += 1;
+    if (dryRun) continue;
+    try {
+      const report = await importFile(imports, { file, as: 'document', projectDir });
+      if (report.kind !== 'document') continue;
+      documents.added += report.added;
+      documents.unchanged += report.unchanged;
+    } catch (error) {
+      problems.push({ file, message: error instanceof Error ? error.message : String(error) });
+    }
+  }
+  return documents;
+}
+
+/** Whether the budget has this many tokens left. */
+function budgetCheck(tokensToday: () => number, budgetTokens: number): (tokens: number) => boolean {
+  const before = tokensToday();
+  return (tokens) => tokensToday() - before + tokens <= budgetTokens;
+}
+
+/** Which session a turn's lines belong to: a fork, and a copy made to resume, repeat lines of another session. */
+interface LineOwners {
+  isCopy(turn: ImportedTurn): boolean;
+  /** Records the lines of turns that are no copies; returns the new records. */
+  claim(turns: readonly ImportedTurn[]): string[];
+}
+
+/** A record is the digest of a line's id and that of its session, half of each. */
+const HALF = 32;
+
+function createLineOwners(records: readonly string[]): LineOwners {
+  const owners = new Map(records.map((record) => [record.slice(0, HALF), record.slice(HALF)]));
+  const half = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, HALF);
+  const isForeign = (line: string, sessionId: string): boolean => {
+    const owner = line === '' ? undefined : owners.get(half(line));
+    return owner !== undefined && owner !== half(sessionId);
+  };
+  const isCopy = ({ lines: [first, last] = ['', ''], sessionId, messages }: ImportedTurn): boolean => {
+    if (isForeign(first, sessionId)) return true;
+    // A compaction may keep the end of a turn only.
+    const [start] = messages;
+    return (start?.role === 'assistant' || hasResult(start)) && isForeign(last, sessionId);
+  };
+  return {
+    isCopy,
+    claim: (turns) =>
+      turns
+        .filter((turn) => !isCopy(turn))
+        .flatMap(({ lines = [], sessionId }) => [...new Set(lines)].map((line) => ({ line, sessionId })))
+        .flatMap(({ line, sessionId }) => {
+          const key = half(line);
+          if (line === '' || owners.has(key)) return [];
+          owners.set(key, half(sessionId));
+          return [`${key}${half(sessionId)}`];
+        }),
+  };
+}
+
+function hasResult(message: ImportedTurn['messages'][number] | undefined): boolean {
+  return JSON.stringify(message?.content ?? '').includes('"type":"tool_result"');
 }
 
 function noCounts(): Counts {

@@ -19,6 +19,9 @@ export interface Transcript {
   readonly skipped: Skipped;
 }
 
+/** Counts the readers: a later one finds more, so that it reads again what an earlier one has read. */
+const READER = 2;
+
 /** A session is read whole; a larger file is no conversation. */
 export const MOST_BYTES = 256 * 1024 * 1024;
 
@@ -36,7 +39,7 @@ export async function transcriptFiles(claudeDir: string): Promise<TranscriptFile
       const state = await stat(file).catch(() => null);
       if (state === null || !state.isFile()) continue;
       const { size: bytes, mtimeMs: changedAtMs } = state;
-      const version = createHash('sha256').update(`${file}\n${bytes}\n${changedAtMs}`).digest('hex');
+      const version = createHash('sha256').update(`${READER}\n${file}\n${bytes}\n${changedAtMs}`).digest('hex');
       found.push({ file, bytes, version, changedAtMs });
     }
   }

@@ -29,6 +29,7 @@ interface OpenTurn {
   readonly projectDir: string | null;
   readonly after: number;
   readonly startMs: number;
+  readonly lines: [first: string, last: string];
   readonly entries: Entry[];
   model: string;
   atMs: number;
@@ -67,6 +68,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       projectDir: directoryOf(line),
       after,
       startMs: atMs,
+      lines: [lineId(line), ''],
       entries: [],
       model: '',
       atMs,
@@ -86,6 +88,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     const at = continues && parent >= 0 ? parent : open(line, parent);
     place(line, at);
     const turn = turns[at] as OpenTurn;
+    turn.lines[1] = lineId(line);
     turn.atMs = Math.max(turn.atMs, timeOf(line) ?? turn.atMs);
     if (role === 'assistant') {
       turn.answered = true;
@@ -142,7 +145,8 @@ function withQueued(turns: readonly OpenTurn[], queued: readonly QueuedPrompt[])
     const { sessionId, projectDir, model } = running;
     for (const { blocks, atMs, id } of queued.filter((prompt) => prompt.after === after)) {
       const messages = [{ role: 'user', content: blocks } as const];
-      all.push({ sessionId, projectDir, model, startMs: atMs, atMs, messages, after: placed(after), queued: id });
+      const times = { startMs: atMs, atMs };
+      all.push({ sessionId, projectDir, model, ...times, messages, after: placed(after), queued: id, lines: [id, id] });
     }
   };
   putQueued(-1);
@@ -163,6 +167,11 @@ function reasonToSkip(line: Line): keyof Skipped | null {
   // Written by the client, not by the user or the model.
   if (line['isMeta'] === true || line['isApiErrorMessage'] === true || model === '<synthetic>') return 'other';
   return role === type ? null : 'other';
+}
+
+/** The same in a copy of the line, also where the copy got a uuid of its own. */
+function lineId({ uuid, forkedFrom }: Line): string {
+  return (isRecord(forkedFrom) ? stringOf(forkedFrom['messageUuid']) : '') || stringOf(uuid);
 }
 
 function directoryOf({ cwd }: Line): string | null {

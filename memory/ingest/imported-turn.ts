@@ -18,6 +18,8 @@ export interface ImportedTurn {
   readonly after: number;
   /** Set for a prompt that was typed while Claude was busy: tells equal prompts apart, the same in copies. */
   readonly queued?: string;
+  /** Ids of its first and last line in the transcript, '' where they have none: copies of the transcript keep them. */
+  readonly lines?: readonly [first: string, last: string];
 }
 
 export interface ImportedMessage {

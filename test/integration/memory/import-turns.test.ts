@@ -94,6 +94,55 @@ describe('an import of past transcripts', () => {
     expect(await take(claude, claudeDir)).toMatchObject({ added: 1, known: 10 });
   });
 
+  test('counts once what a fork repeats: after a compaction, of a part of a turn, in a later run, and after removal', async () => {
+    const claudeDir = await tempDir();
+    const original = transcriptLines(one);
+    writeTranscript(claudeDir, one);
+    const { memory, claude } = await start(await tempDir());
+    await take(claude, claudeDir);
+    await memory.maintenance.flush(60_000);
+    const gone = memory.library.list({}).find(({ turns }) => turns.length > 0);
+    await memory.library.remove([gone?.node_id ?? '']);
+    const left = memory.library.list({ all: true }).length;
+    const uuidOf = (line = ''): string => (JSON.parse(line) as { uuid: string }).uuid;
+    /** A session that begins with the last lines of the original, the first of them without its parent. */
+    const fork = (name: string, from: number, change: (line: object, at: number) => object = (line) => line): void => {
+      const copied = original.slice(from).map((line, at) => {
+        const own = { ...(JSON.parse(line) as object), sessionId: name, ...(at === 0 ? { parentUuid: null } : {}) };
+        return JSON.stringify(change(own, at));
+      });
+      const boundary = { type: 'system', subtype: 'compact_boundary', uuid: `${name}-b`, parentUuid: null };
+      const prompt = { type: 'user', uuid: `${name}-p`, parentUuid: uuidOf(original.at(-1)), cwd };
+      const message = { role: 'user', content: `And what does ${name} bring?` };
+      const answer = { role: 'assistant', id: `${name}-m`, content: [{ type: 'text', text: `${name} brings plums.` }] };
+      const lines = [
+        boundary,
+        { type: 'user', uuid: `${name}-s`, isCompactSummary: true, message: { role: 'user', content: 'Summary.' } },
+        { ...prompt, timestamp: new Date(T0 + 4_000_000).toISOString(), message },
+        { type: 'assistant', uuid: `${name}-a`, parentUuid: `${name}-p`, message: answer },
+      ].map((line) => JSON.stringify(line));
+      writeTranscript(claudeDir, { sessionId: name, cwd, turns: [] }, [
+        lines[0],
+        lines[1],
+        ...copied,
+        ...lines.slice(2),
+      ] as string[]);
+    };
+    const prompts = original.flatMap((line, at) => (line.includes('"type":"user"') ? [at] : []));
+    fork('elm', prompts.at(-3) as number);
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 4, added: 1, known: 3 });
+    fork('oak', (prompts.at(-2) as number) + 2);
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 3, added: 1, known: 2 });
+    fork('ash', prompts.at(-3) as number, (line, at) => {
+      const { uuid } = line as { uuid: string };
+      return { ...line, uuid: `ash-${at}`, forkedFrom: { sessionId: 'past-1', messageUuid: uuid } };
+    });
+    expect(await take(claude, claudeDir)).toMatchObject({ turns: 4, added: 1, known: 3 });
+    expect(await take(claude, claudeDir, { again: true })).toMatchObject({ added: 0 });
+    await memory.maintenance.flush(60_000);
+    expect(memory.library.list({ all: true })).toHaveLength(left + 3);
+  });
+
   test('continues after a kill: a turn without a node gets one, and no turn is stored twice', async () => {
     const claudeDir = await tempDir();
     const home = await tempDir();
