@@ -21,6 +21,7 @@ import { parseArgs } from 'node:util';
 import type { Memory, RecallHit } from '../memory/index.ts';
 import { spread } from './latency/stats.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
+import { type Label, readLabels } from './real/labels.ts';
 import { type Asker, importCorpus, openAsker, openRealMemory, readTurnMap } from './real/product.ts';
 import { measureQuality, type Quality } from './real/quality.ts';
 import { HARD, PARAPHRASES } from './real/questions.ts';
@@ -117,6 +118,7 @@ async function measure(memory: Memory, corpus: Corpus) {
     deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length },
     latency_ms: { p50: round(spread(times).p50), p95: round(spread(times).p95) },
     quality: measureQuality(memory, corpus),
+    worth: worthOf(memory, turns, corpus),
     details: { questions, paraphrases, easy, hard },
   };
 }
@@ -173,6 +175,31 @@ async function listen(prompts: readonly string[], asker: Asker): Promise<Silence
   return heard;
 }
 
+/** What memories were made from, by a reader's labels of the turns. */
+function worthOf(memory: Memory, turns: ReadonlyMap<string, RealTurn>, corpus: Corpus) {
+  const labels = readLabels();
+  const labeled = new Map<RealTurn, Label>();
+  for (const turn of corpus.turns) {
+    const label = labels.of(turn);
+    if (label !== null) labeled.set(turn, label);
+  }
+  const nodes = memory.library.list({}).map((node) => node.turns.flatMap((id) => turns.get(id) ?? []));
+  const made = nodes.filter((own) => own.length > 0 && own.every((turn) => labeled.has(turn)));
+  const covered = new Set(nodes.flat());
+  const only = (...worth: readonly Label['worth'][]): number =>
+    made.filter((own) => own.every((turn) => worth.includes((labeled.get(turn) as Label).worth))).length;
+  const coverage = (worth: Label['worth']) => {
+    const all = [...labeled].filter(([, label]) => label.worth === worth);
+    return { covered: all.filter(([turn]) => covered.has(turn)).length, of: all.length };
+  };
+  return {
+    memories: made.length,
+    of_junk_only: only('j'),
+    of_weak_or_junk_only: only('j', 'w'),
+    turns: { useful: coverage('u'), weak: coverage('w'), junk: coverage('j') },
+  };
+}
+
 function summaryOf(answers: readonly Answered[]) {
   const among = (rankOf: (ranks: Ranks) => number): number =>
     share(answers.filter(({ ranks }) => rankOf(ranks) > 0 && rankOf(ranks) <= SHOWN).length, answers.length);
@@ -224,7 +251,7 @@ type Report = Awaited<ReturnType<typeof measure>> & {
 };
 
 function print(report: Report): void {
-  const { questions, paraphrases, unanswerable, deadline_misses: late, latency_ms: latency, quality } = report;
+  const { questions, paraphrases, unanswerable, deadline_misses: late, latency_ms: latency, quality, worth } = report;
   const lines = [
     `${report.turns} turns, ${report.added} imported in ${report.import_s} s`,
     ...(
@@ -240,6 +267,11 @@ function print(report: Report): void {
     `injected though nothing answers: easy ${unanswerable.easy.injected} of ${unanswerable.easy.of}, hard ${unanswerable.hard.injected} of ${unanswerable.hard.of}`,
     `deadline missed ${late.count} of ${late.of}; one recall ${latency.p50} ms, 95 % below ${latency.p95} ms`,
     ...qualityLines(quality),
+    `by a reader's labels: ${worth.of_junk_only} of ${worth.memories} memories are of junk turns only, ${worth.of_weak_or_junk_only} of weak or junk ones; turns with a memory: ${Object.entries(
+      worth.turns,
+    )
+      .map(([name, { covered, of }]) => `${name} ${covered} of ${of}`)
+      .join(', ')}`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 }

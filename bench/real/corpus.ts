@@ -19,7 +19,7 @@ export interface RealTurn {
   readonly endMs: number;
   /** Texts of the user's messages. */
   readonly prompts: readonly string[];
-  /** Those of them that the user typed: no markup of the client and no notification. */
+  /** Those of them that the user typed, also while Claude was busy: no markup of the client and no notification. */
   readonly typed: readonly string[];
   /** Texts of the assistant's messages. */
   readonly answers: readonly string[];
@@ -82,6 +82,7 @@ interface OpenTurn {
   readonly startMs: number;
   endMs: number;
   readonly prompts: string[];
+  readonly queued: string[];
   readonly answers: string[];
   readonly messages: { role: Message['role']; id: string; content: Block[] }[];
 }
@@ -91,18 +92,20 @@ function readTranscript(sessionId: string, text: string): RealTurn[] {
   const seen = new Set<string>();
   for (const row of text.split('\n')) {
     const line = parsed(row);
+    const last = turns.at(-1);
+    if (line?.['operation'] === 'enqueue') last?.queued.push(String(line['content'] ?? ''));
     if (line === null || !isSpoken(line) || seen.has(String(line['uuid']))) continue;
     seen.add(String(line['uuid']));
     enter(line, turns);
   }
-  return turns.map(({ startMs, endMs, prompts, answers, messages }, at) => ({
+  return turns.map(({ startMs, endMs, prompts, queued, answers, messages }, at) => ({
     sessionId,
     at,
     hash: createHash('sha256').update(prompts.join('\n')).digest('hex').slice(0, 12),
     startMs,
     endMs,
     prompts,
-    typed: prompts.filter((prompt) => !MARKUP.test(prompt)),
+    typed: [...prompts, ...queued].filter((prompt) => !MARKUP.test(prompt)),
     answers,
     text: [...prompts, ...answers].join('\n'),
     messages: messages.map(({ role, content }) => ({ role, content })),
@@ -140,7 +143,7 @@ function enter(line: Line, turns: OpenTurn[]): void {
   const last = turns.at(-1);
   // Consecutive prompts form one turn.
   const continues = last !== undefined && (!isPrompt || !last.messages.some((each) => each.role === 'assistant'));
-  const turn = continues ? last : { startMs: atMs, endMs: atMs, prompts: [], answers: [], messages: [] };
+  const turn = continues ? last : { startMs: atMs, endMs: atMs, prompts: [], queued: [], answers: [], messages: [] };
   if (!continues) turns.push(turn);
   turn.endMs = Math.max(turn.endMs, atMs);
   const texts = content.flatMap((block) => (block['type'] === 'text' ? [String(block['text'])] : []));

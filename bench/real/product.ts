@@ -14,7 +14,7 @@ import { makeRequest } from '../../test/helpers/transcripts.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn } from './corpus.ts';
 
 const FLUSH_MS = 1_200_000;
-const MODEL = 'claude-opus-5-5';
+export const MODEL = 'claude-opus-5-5';
 
 const config = Config.parse({ llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0 } });
 
@@ -121,6 +121,20 @@ export async function openAsker(memory: Memory, memoryDeadlineMs = config.recall
 interface Body {
   readonly messages: readonly { readonly content: unknown }[];
   readonly system: unknown;
+}
+
+/** Every text of a request: prompts, answers, tool calls and results, system. */
+export function textsIn(body: Buffer): string[] {
+  const { messages, system } = JSON.parse(body.toString('utf8')) as Body;
+  return [...texts(system), ...messages.flatMap(({ content }) => [...texts(content), ...toolTexts(content)])];
+}
+
+function toolTexts(content: unknown): string[] {
+  if (!Array.isArray(content)) return [];
+  return content.flatMap(({ input, content: result }: { input?: unknown; content?: unknown }) => [
+    ...(input === undefined ? [] : [JSON.stringify(input)]),
+    ...texts(result),
+  ]);
 }
 
 function textsOf(body: Buffer): { readonly messages: readonly string[]; readonly system: readonly string[] } {

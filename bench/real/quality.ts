@@ -63,21 +63,21 @@ function userStatements({ summary, facts, origin }: MemoryNode): string[] {
   const lines = summary.split('\n').filter((line) => ATTRIBUTED.test(line) && !/^quoted:/i.test(line));
   const told = lines.flatMap((line) => (bare(line).split(' — answered: ')[0] ?? '').split('; '));
   const own = facts.filter((fact) => (fact.origin ?? origin) === 'user').map(({ value }) => value);
-  return [...told, ...own].filter((text) => letters(text) !== '');
+  return [...told, ...own].filter((text) => lettersOf(text) !== '');
 }
 
 function typedBySession({ turns }: Corpus): Map<string, string> {
   const typed = new Map<string, string>();
   for (const turn of turns)
-    typed.set(turn.sessionId, `${typed.get(turn.sessionId) ?? ''}\n${letters(turn.typed.join('\n'))}`);
+    typed.set(turn.sessionId, `${typed.get(turn.sessionId) ?? ''}\n${lettersOf(turn.typed.join('\n'))}`);
   return typed;
 }
 
 function isSaid(text: string, typed: string): boolean {
-  return text.split('…').every((piece) => typed.includes(letters(piece)));
+  return text.split('…').every((piece) => typed.includes(lettersOf(piece)));
 }
 
 /** Letters and digits only: marks of redaction aside, quoting changes nothing else. */
-function letters(text: string): string {
+export function lettersOf(text: string): string {
   return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }

@@ -1,0 +1,168 @@
+/**
+ * Whether a cut loses what the work rests on: real sessions are replayed through the product's rewriter and memory, one
+ * request for each prompt, with the rules in charge and trimming whenever possible. At the marked prompts it is counted
+ * how many of the decisions, to-dos and values that a reader marked in absorbed turns are still in the request that
+ * goes upstream, beside a rewriter that keeps as many of the newest turns as fit into the same tokens.
+ *
+ *   npm run bench:kept -- [--data DIR] [--mode aggressive|auto] [--json] [--misses]
+ *
+ * A mark is kept when its text is in the request's messages or system, compared by letters and digits only. Turns come
+ * to memory as they do in use: out of the history of the next request. The tool rounds of a turn are in the history,
+ * but no request is replayed for each of them, and thinking, which Claude Code's transcripts keep, is left out.
+ */
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { parseArgs } from 'node:util';
+import type { Config } from '../common/config.ts';
+import { type RealTurn, unpackCorpus } from './real/corpus.ts';
+import { type MarkKind, readLabels } from './real/labels.ts';
+import { openRealMemory } from './real/product.ts';
+import { lettersOf } from './real/quality.ts';
+import { openReplay, type Replay } from './real/replay.ts';
+
+const KINDS: Readonly<Record<MarkKind, string>> = { d: 'decisions', t: 'to-dos', v: 'values' };
+const CLIPPED = 160;
+
+const { values } = parseArgs({
+  options: {
+    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    mode: { type: 'string', default: 'aggressive' },
+    json: { type: 'boolean', default: false },
+    misses: { type: 'boolean', default: false },
+  },
+});
+const home = await mkdtemp(path.join(tmpdir(), 'comet-kept-'));
+try {
+  const corpus = await unpackCorpus(path.resolve(values.data), home);
+  if (corpus === null) console.log(`skipped: no corpus in ${values.data}`);
+  else await run(corpus.turns);
+} finally {
+  await rm(home, { recursive: true, force: true });
+}
+
+interface Seen {
+  readonly kind: MarkKind;
+  readonly text: string;
+  readonly kept: boolean;
+  readonly naive: boolean;
+}
+
+interface CutSeen {
+  readonly turns: number;
+  readonly absorbed: number;
+  readonly chars: number;
+  readonly sent: number;
+  readonly marks: readonly Seen[];
+}
+
+async function run(turns: readonly RealTurn[]): Promise<void> {
+  const labels = readLabels();
+  const memory = await openRealMemory(home);
+  const cuts: CutSeen[] = [];
+  try {
+    for (const sessionId of new Set(labels.cuts.map((cut) => cut.sessionId))) {
+      const own = turns.filter((turn) => turn.sessionId === sessionId);
+      const places = new Set(labels.cuts.filter((cut) => cut.sessionId === sessionId).map(({ at }) => at));
+      const replay = await openReplay(memory, values.mode as Config['trim']['mode']);
+      for (let at = 0; at <= Math.max(...places); at += 1) {
+        const sent = await replay.send(own, at);
+        if (places.has(at)) cuts.push(judge(own.slice(0, at), sent, labels));
+      }
+    }
+  } finally {
+    await memory.maintenance.close();
+  }
+  const report = reportOf(cuts);
+  if (values.json) process.stdout.write(`${JSON.stringify(report, null, 2)}\n`);
+  else print(report);
+  if (values.misses) printMisses(cuts);
+}
+
+function judge(
+  history: readonly RealTurn[],
+  { body, received }: Awaited<ReturnType<Replay['send']>>,
+  labels: ReturnType<typeof readLabels>,
+): CutSeen {
+  const sent = lettersOf(body);
+  const absorbed = history.filter((turn) => !sent.includes(lettersOf(turn.answers.at(-1) ?? turn.prompts.join('\n'))));
+  const naive = newestWithin(history, body.length);
+  const marks = absorbed.flatMap((turn) => labels.of(turn)?.marks ?? []);
+  return {
+    turns: history.length,
+    absorbed: absorbed.length,
+    chars: received.length,
+    sent: body.length,
+    marks: marks.map(({ kind, text }) => ({
+      kind,
+      text,
+      kept: sent.includes(lettersOf(text)),
+      naive: naive.includes(lettersOf(text)),
+    })),
+  };
+}
+
+/** The newest turns, whole, as many as fit. */
+function newestWithin(history: readonly RealTurn[], chars: number): string {
+  const kept: string[] = [];
+  let left = chars;
+  for (const turn of history.toReversed()) {
+    const text = JSON.stringify(turn.messages);
+    left -= text.length;
+    if (left < 0) break;
+    kept.unshift(turn.text);
+  }
+  return lettersOf(kept.join('\n'));
+}
+
+function reportOf(cuts: readonly CutSeen[]) {
+  const sum = (value: (cut: CutSeen) => number): number => cuts.reduce((total, cut) => total + value(cut), 0);
+  const marks = cuts.flatMap((cut) => cut.marks);
+  const rowOf = (own: readonly Seen[]) => ({
+    marks: own.length,
+    kept: share(own.filter(({ kept }) => kept).length, own.length),
+    newest_turns: share(own.filter(({ naive }) => naive).length, own.length),
+  });
+  const byKind = Object.entries(KINDS).map(([kind, name]) => [name, rowOf(marks.filter((mark) => mark.kind === kind))]);
+  return {
+    cuts: cuts.length,
+    cuts_with_absorbed: cuts.filter(({ absorbed }) => absorbed > 0).length,
+    turns: sum(({ turns }) => turns),
+    absorbed: sum(({ absorbed }) => absorbed),
+    sent_of_received: share(
+      sum(({ sent }) => sent),
+      sum(({ chars }) => chars),
+    ),
+    all: rowOf(marks),
+    by_kind: Object.fromEntries(byKind) as Record<string, ReturnType<typeof rowOf>>,
+  };
+}
+
+function share(part: number, of: number): number {
+  return Math.round((part / Math.max(1, of)) * 1_000) / 1_000;
+}
+
+function print({
+  cuts,
+  cuts_with_absorbed,
+  turns,
+  absorbed,
+  sent_of_received,
+  all,
+  by_kind,
+}: ReturnType<typeof reportOf>) {
+  const lines = [
+    `${cuts} cuts, ${cuts_with_absorbed} with absorbed turns; ${absorbed} of ${turns} turns absorbed, ${sent_of_received} of the text sent`,
+    ...Object.entries({ 'all marks': all, ...by_kind }).map(
+      ([name, row]) =>
+        `${name} (${row.marks}) kept ${row.kept}; the newest turns in the same tokens ${row.newest_turns}`,
+    ),
+  ];
+  process.stdout.write(`${lines.join('\n')}\n`);
+}
+
+function printMisses(cuts: readonly CutSeen[]): void {
+  const lost = cuts.flatMap(({ marks }) => marks.filter(({ kept }) => !kept));
+  for (const { kind, text } of lost)
+    process.stdout.write(`lost of ${KINDS[kind]}: ${text.replace(/\s+/g, ' ').slice(0, CLIPPED)}\n`);
+}

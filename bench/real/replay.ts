@@ -1,0 +1,82 @@
+import { setTimeout as after } from 'node:timers/promises';
+import { Config } from '../../common/config.ts';
+import { silentLog } from '../../common/log.ts';
+import { cutRule } from '../../engine/trim-config.ts';
+import type { Memory } from '../../memory/index.ts';
+import { openCostLedger } from '../../proxy/ledger/index.ts';
+import { createMemoryLedger } from '../../proxy/ledger/store.ts';
+import { createMemoryPlanStore, openRewriter } from '../../test/helpers/open-rewriter.ts';
+import { makeRequest } from '../../test/helpers/transcripts.ts';
+import { type Block, type Message, PROJECT_DIR, type RealTurn } from './corpus.ts';
+import { MODEL, textsIn } from './product.ts';
+
+const NEVER_ENDS = { tolerance: 0, credit: Number.POSITIVE_INFINITY, longestHorizon: 60 };
+const PATIENT_MS = 60_000;
+
+export interface Replay {
+  /** Sends the prompt of `turns[at]` after the whole of the turns before it; the texts that came in and went on. */
+  send(turns: readonly RealTurn[], at: number): Promise<{ readonly received: string; readonly body: string }>;
+}
+
+/** The product's rewriter in front of this memory; its clock is that of the session. */
+export async function openReplay(memory: Memory, mode: Config['trim']['mode']): Promise<Replay> {
+  const config = Config.parse({ llm: 'local', trim: { mode } });
+  let nowMs = 0;
+  let drawn = 0;
+  const clock = { now: () => nowMs };
+  const rewriter = await openRewriter({
+    memory: { ...memory.capture, ...memory.recall },
+    plans: createMemoryPlanStore(),
+    config: { ...config.inject, memoryDeadlineMs: PATIENT_MS, cut: cutRule(config.trim) },
+    ledger: await openCostLedger({ store: createMemoryLedger(), rule: NEVER_ENDS, clock, log: silentLog }),
+    clock,
+    randomHex: (bytes) => (drawn++).toString(16).padStart(bytes * 2, '0'),
+  });
+  return {
+    async send(turns, at) {
+      const turn = turns[at] as RealTurn;
+      nowMs = turn.startMs;
+      const plan = {
+        model: MODEL,
+        sessionId: `kept-${turn.sessionId}`,
+        cwd: PROJECT_DIR,
+        ttl: '1h',
+        turns: [],
+      } as const;
+      const prompt = { role: 'user', content: [{ type: 'text', text: turn.prompts.join('\n') }] } as const;
+      const history = [...turns.slice(0, at).flatMap(({ messages }) => messages), prompt];
+      const sent = makeRequest(plan, sendable(history), { index: at, turn: at, round: 0, answer: [] });
+      const { headers, bytes: body } = sent;
+      const message = { requestId: `${drawn}`, path: 'messages', headers, body, receivedAtMs: nowMs } as const;
+      const outcome = await rewriter.rewrite(message, new AbortController().signal);
+      // The answer comes to memory with the history of the next request, tool rounds included.
+      outcome.onResponse({ status: 200, end: 'aborted_by_client', message: null, errorText: '', headers: {} });
+      await settled(memory);
+      return { received: textsIn(body).join('\n'), body: textsIn(outcome.body).join('\n') };
+    },
+  };
+}
+
+/** Without blank texts, and without tool calls and results that lack the other. */
+function sendable(messages: readonly Message[]): readonly { role: string; content: readonly Block[] }[] {
+  const ids = (type: string, key: string): Set<unknown> =>
+    new Set(
+      messages.flatMap(({ content }) => content.flatMap((block) => (block['type'] === type ? [block[key]] : []))),
+    );
+  const [calls, results] = [ids('tool_use', 'id'), ids('tool_result', 'tool_use_id')];
+  const isSendable = (block: Block): boolean => {
+    if (block['type'] === 'tool_use') return results.has(block['id']);
+    if (block['type'] === 'tool_result') return calls.has(block['tool_use_id']);
+    return block['type'] !== 'text' || String(block['text']).trim() !== '';
+  };
+  return messages
+    .map(({ role, content }) => ({ role, content: content.filter(isSendable) }))
+    .filter(({ content }) => content.length > 0);
+}
+
+/** A person thinks for minutes; memory is done by then. */
+async function settled({ maintenance }: Memory): Promise<void> {
+  await new Promise(setImmediate);
+  await after(5);
+  while (Object.values(maintenance.status().queue).some((waiting) => waiting > 0)) await after(2);
+}
