@@ -10,8 +10,12 @@
  */
 import { parseArgs } from 'node:util';
 import { linkStrength, linkThresholds } from '../memory/compaction/linker.ts';
-import { chooseGroups, consolidationRule, consolidationThresholds } from '../memory/consolidation/choose-groups.ts';
-import { chooseMerges } from '../memory/consolidation/choose-merges.ts';
+import {
+  chooseGroups,
+  chooseMerges,
+  consolidationRule,
+  consolidationThresholds,
+} from '../memory/consolidation/merge-nodes.ts';
 import { isRepetition } from '../memory/consolidation/merge-writer.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { MemoryNode } from '../memory/model/node.ts';

@@ -9,9 +9,9 @@
  * are held out.
  */
 import { parseArgs } from 'node:util';
+import { grouped } from '../common/map.ts';
 import { chooseLinks, linkStrength, linkThresholds, MOST_LINKS } from '../memory/compaction/linker.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
-import { grouped } from '../memory/text/group-by.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
 import { type Corpus, days, services, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn } from './links/kin.ts';

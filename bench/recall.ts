@@ -12,7 +12,7 @@ import { Config } from '../common/config.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import { createRecaller, type RecallConfig, type Recaller } from '../memory/recall/recall.ts';
 import type { Reranker } from '../memory/recall/reranking.ts';
-import type { TurnWeights } from '../memory/search/ranking/turn-ranking.ts';
+import type { TurnWeights } from '../memory/search/ranking.ts';
 import { FACT_LANES, type Hit, NODE_LANES, type SearchIndex, TURN_LANES } from '../memory/search/search-index.ts';
 import { createWordReranker } from '../test/helpers/word-reranker.ts';
 import { spread } from './latency/stats.ts';

@@ -1,16 +1,13 @@
 import { isCleanOrigin, lowestOrigin } from '../common/turn.ts';
 import type { Redactor } from '../redact/index.ts';
 import { withFreshFiles } from './edit.ts';
-import type { StoredBrief } from './model/claim.ts';
 import { renderSection } from './model/markdown.ts';
-import type { MemoryNode } from './model/node.ts';
-import { planRollback } from './model/rollback.ts';
+import type { MemoryNode, StoredBrief } from './model/node.ts';
 import { type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
 import type { NodeFiles } from './storage/node-files.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 import type { Store } from './storage/node-store.ts';
-import type { SnapshotInfo, Snapshots } from './storage/snapshot-files.ts';
-import type { SnapshotService } from './storage/snapshots.ts';
+import type { SnapshotInfo, SnapshotService, Snapshots } from './storage/snapshot-files.ts';
 
 export interface ArchiveReport {
   readonly kind: 'nodes';
@@ -126,4 +123,24 @@ function unpinnedWhereUnclean(node: MemoryNode): MemoryNode {
 
 function isSame(node: MemoryNode, known: MemoryNode | undefined): boolean {
   return known !== undefined && renderSection(node) === renderSection(known) && node.project === known.project;
+}
+
+export interface Rollback {
+  readonly save: readonly MemoryNode[];
+  readonly remove: readonly string[];
+}
+
+/**
+ * From the nodes of today to those of a snapshot. What was remembered from conversations since then stays, as long as
+ * nothing in the snapshot stands for the same turns.
+ */
+export function planRollback(today: readonly MemoryNode[], snapshot: readonly MemoryNode[], atMs: number): Rollback {
+  const then = new Set(snapshot.map((node) => node.node_id));
+  const covered = new Set(snapshot.flatMap((node) => node.turns));
+  const isNew = ({ created_at, turns }: MemoryNode): boolean =>
+    Date.parse(created_at) > atMs && turns.some((turnId) => !covered.has(turnId));
+  return {
+    save: snapshot,
+    remove: today.filter((node) => !then.has(node.node_id) && !isNew(node)).map((node) => node.node_id),
+  };
 }

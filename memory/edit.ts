@@ -1,13 +1,11 @@
 import { CometError } from '../common/errors.ts';
 import type { Redactor } from '../redact/index.ts';
-import { fromSection, withFields } from './model/edit.ts';
+import { fromSection, pinnedIn, unpinnedIn, withFields } from './model/edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode } from './model/node.ts';
-import { pinnedIn, unpinnedIn } from './model/pin.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
-import type { LockedStore, Store } from './storage/node-store.ts';
-import type { SnapshotService } from './storage/snapshots.ts';
-import { keptByHand } from './storage/user-edits.ts';
+import { keptByHand, type LockedStore, type Store } from './storage/node-store.ts';
+import type { SnapshotService } from './storage/snapshot-files.ts';
 
 /** A node's whole section, or single fields given as texts. */
 export type NodeChange =

@@ -1,18 +1,23 @@
+import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
+import { isCleanOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
 import type { Editing } from './edit.ts';
-import { explainNode, type NodeReason } from './explain-node.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
-import { isBundled, type MemoryNode } from './model/node.ts';
+import { isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
+import type { TurnText } from './model/turn.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
+import type { RecallHit } from './recall/types.ts';
 import type { SessionDetail, Sessions, SessionView } from './sessions.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
-import { isCall } from './text/tool-call-nodes.ts';
+import { journalLocation } from './storage/paths.ts';
+import { isCall } from './text/actions.ts';
+import { isClosed, isPast } from './text/validity.ts';
 
 export interface NodeFilter {
   readonly sessionId?: string;
@@ -234,4 +239,141 @@ async function turnsBefore(
     before = turn.before ?? '';
   }
   return found;
+}
+
+/** What programs are given of a node beside its own fields: those of CoMeT that follow from others, or never change. */
+interface DerivedFields {
+  readonly status: 'draft' | 'current' | 'superseded' | 'quarantined';
+  readonly written_by: string;
+  readonly content_key: string;
+  readonly raw_location: string;
+  readonly strength: number;
+  readonly recall_count: number;
+  readonly last_recalled_at: string | null;
+}
+
+export type Public<T> = T extends MemoryNode ? Omit<T, 'status'> & DerivedFields : never;
+export type PublicNode = Public<MemoryNode>;
+export type PublicHit = Omit<RecallHit, 'node'> & { readonly node: PublicNode };
+
+export function publicNode<T extends MemoryNode>(node: T): Public<T> {
+  const parts = node.kind === 'group' ? node.links : node.turns;
+  const derived: DerivedFields = {
+    status: statusOf(node),
+    written_by: writtenBy(node),
+    content_key: createHash('sha256').update(parts.join('\n')).digest('hex'),
+    raw_location: journalLocation(node.session_id),
+    strength: 1,
+    recall_count: 0,
+    last_recalled_at: null,
+  };
+  return { ...node, ...derived } as unknown as Public<T>;
+}
+
+/** One word for kind and author, as the first version had it. */
+export function writtenBy(node: MemoryNode): string {
+  if (node.kind === 'tool') return 'bundle';
+  if (isFromText(node)) return 'document';
+  const { author, status } = node;
+  if (author.by === 'rules') return status === 'draft' ? 'local' : 'consolidation';
+  return author.by === 'user' ? 'user' : (author.model ?? 'model');
+}
+
+function statusOf(node: MemoryNode): DerivedFields['status'] {
+  if (isRedirect(node) || isPast(node)) return 'superseded';
+  return isQuarantined(node) ? 'quarantined' : node.status;
+}
+
+/** Where a node comes from. */
+export interface NodeReason {
+  readonly node_id: string;
+  readonly summary: string;
+  readonly origin: Origin;
+  readonly written_by: string;
+  readonly compaction_reason: string;
+  readonly turns: readonly {
+    readonly turn: string;
+    /** Null where its raw text is not kept. */
+    readonly at: string | null;
+    readonly origin: Origin | null;
+    readonly prompt: string;
+    /** Tools whose results lowered the origin. */
+    readonly tools: readonly string[];
+  }[];
+  /** Current facts, and the turns that each rests on. */
+  readonly facts: readonly {
+    readonly concept: string;
+    readonly value: string;
+    readonly polarity: 'positive' | 'negative';
+    readonly origin: Origin;
+    readonly turns: readonly string[];
+  }[];
+  /** Former ids of the node. */
+  readonly aliases: readonly string[];
+  /** Superseded statements; the whole node where `statement` is null. */
+  readonly replaced: readonly {
+    readonly statement: string | null;
+    readonly valid_to: string | null;
+    readonly by: string | null;
+  }[];
+  /** Nodes of which it superseded a statement. */
+  readonly replaces: readonly string[];
+}
+
+const PROMPT_CHARS = 300;
+
+interface ExplainParts {
+  readonly turnRegistry: TurnRegistry;
+  readonly catalogue: NodeRegistry;
+  readonly turnReader: TurnReader;
+}
+
+export async function explainNode(
+  node: MemoryNode,
+  { turnRegistry, catalogue, turnReader }: ExplainParts,
+): Promise<NodeReason> {
+  const sessions = new Set([node.session_id, ...node.turns.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])]);
+  const turns = (await Promise.all([...sessions].map(turnReader.ofSession))).flat();
+  const known = new Map(turns.map((turn) => [turn.turnId, turn]));
+  return {
+    node_id: node.node_id,
+    summary: node.summary,
+    origin: node.origin,
+    written_by: writtenBy(node),
+    compaction_reason: node.compaction_reason,
+    turns: node.turns.map((turnId) => reasonOf(turnId, known.get(turnRegistry.canonicalId(turnId)))),
+    facts: node.facts
+      .filter((fact) => !isClosed(fact))
+      .map(({ concept, value, polarity, evidence, origin }) => {
+        return { concept, value, polarity, origin: origin ?? node.origin, turns: evidence };
+      }),
+    aliases: catalogue.pointersTo(node.node_id).map((each) => each.node_id),
+    replaced: replacedIn(node),
+    replaces: catalogue.all().flatMap((each) => (isRevisedBy(each, node.node_id) ? [each.node_id] : [])),
+  };
+}
+
+function replacedIn(node: MemoryNode): NodeReason['replaced'] {
+  const whole = isPast(node) ? [{ statement: null, valid_to: node.valid_to, by: node.superseded_by }] : [];
+  const parts = node.facts.filter(isClosed).map((fact) => {
+    return { statement: fact.value, valid_to: fact.valid_to ?? null, by: fact.superseded_by ?? null };
+  });
+  return [...whole, ...parts];
+}
+
+function isRevisedBy(node: MemoryNode, id: string): boolean {
+  return node.node_id !== id && (node.superseded_by === id || node.facts.some((fact) => fact.superseded_by === id));
+}
+
+function reasonOf(turn: string, text: TurnText | undefined): NodeReason['turns'][number] {
+  if (text === undefined) return { turn, at: null, origin: null, prompt: '', tools: [] };
+  const foreign = text.parts.filter((part) => part.kind === 'tool_result' && !isCleanOrigin(part.origin));
+  const tools = [...new Set(foreign.map((part) => part.tool))];
+  return {
+    turn,
+    at: new Date(text.atMs).toISOString(),
+    origin: text.origin,
+    prompt: text.user.slice(0, PROMPT_CHARS),
+    tools,
+  };
 }

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { systemClock } from '../common/async.ts';
 import type { Config } from '../common/config.ts';
+import type { Problem } from '../common/errors.ts';
 import { ensureDir } from '../common/files.ts';
 import type { Log } from '../common/log.ts';
 import type { HomePaths } from '../common/paths.ts';
@@ -11,11 +12,10 @@ import type { Redactor } from '../redact/index.ts';
 import type { Corpus, Embedder } from './embeddings/embedder.ts';
 import { embedderOf, openEmbedder } from './embeddings/open-embedder.ts';
 import type { Memory } from './memory.ts';
-import type { Budget, UsageCounter } from './models/budget.ts';
-import type { ClaudeCliOptions } from './models/claude-cli.ts';
-import type { LanguageModel } from './models/language-model.ts';
+import type { ClaudeCliOptions } from './models/claude-code.ts';
+import type { LanguageModel } from './models/model.ts';
+import type { Budget, UsageCounter } from './models/quota.ts';
 import type { Reranker } from './recall/reranking.ts';
-import { createHealth, type Health } from './storage/health.ts';
 
 const SNAPSHOTS = 20;
 /** A slower model keeps loading in the background while queries run without vectors. */
@@ -45,15 +45,15 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
   const { openJournal } = await import('./storage/fs/turn-log.ts');
   const { openNodeFiles } = await import('./storage/fs/node-files.ts');
   const { openIndexHome } = await import('./search/lancedb/open-index.ts');
-  const { createEmbedderWithTimeout } = await import('./embeddings/embedder-with-timeout.ts');
+  const { createEmbedderWithTimeout } = await import('./embeddings/embedder.ts');
   const { createLocalModel } = await import('./compaction/rules-model.ts');
-  const { createProjectOf } = await import('./storage/fs/git-project.ts');
+  const { createProjectOf } = await import('./storage/fs/project-files.ts');
   const { createSourceFiles } = await import('./storage/fs/project-files.ts');
   const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
   const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
   const { openDreamFiles } = await import('./storage/fs/change-files.ts');
-  const { createClosedSessionsFile } = await import('./storage/fs/closed-sessions-file.ts');
-  const { createIdSetFile } = await import('./storage/fs/id-set-file.ts');
+  const { createClosedSessionsFile } = await import('./storage/fs/set-files.ts');
+  const { createIdSetFile } = await import('./storage/fs/set-files.ts');
 
   const { report, watched, problems } = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
   const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
@@ -155,7 +155,7 @@ async function languageModel(parts: OpenMemoryOptions): Promise<LanguageModel | 
     const models = { ...config.models, summarizer: model, sensor: sensorModel || model, detail: sensorModel || model };
     return createOpenAiEndpoint({ ...shared, ...endpoint, env, models });
   }
-  const { createClaudeCli } = await import('./models/claude-cli.ts');
+  const { createClaudeCli } = await import('./models/claude-code.ts');
   return createClaudeCli({
     ...shared,
     bin: config.claudeBin,
@@ -186,4 +186,45 @@ export async function withTempDir<T>(env: NodeJS.ProcessEnv, dir: string, work: 
       else env[name] = value;
     }
   }
+}
+
+/** Problems of the store, each once. */
+export interface Health {
+  /** Adds a problem that lasts until the process ends. */
+  report(problem: Problem): void;
+  problems(): readonly Problem[];
+  /** Wraps `port`: a failure of these methods is a problem of `file` until one of them succeeds. */
+  watched<T extends object>(port: T, file: string, methods: readonly (keyof T)[]): T;
+}
+
+export function createHealth(onReport: (problem: Problem) => void): Health {
+  const lasting = new Map<string, Problem>();
+  const passing = new Map<object, Problem>();
+
+  function watchedMethod(port: object, file: string, method: unknown) {
+    return async (...args: unknown[]): Promise<unknown> => {
+      try {
+        const result: unknown = await Reflect.apply(method as () => unknown, port, args);
+        passing.delete(port);
+        return result;
+      } catch (error) {
+        passing.set(port, { file, message: error instanceof Error ? error.message : String(error) });
+        throw error;
+      }
+    };
+  }
+
+  return {
+    report(problem) {
+      const key = `${problem.file}\n${problem.message}`;
+      if (lasting.has(key)) return;
+      lasting.set(key, problem);
+      onReport(problem);
+    },
+    problems: () => [...lasting.values(), ...passing.values()],
+    watched: (port, file, methods) => ({
+      ...port,
+      ...Object.fromEntries(methods.map((name) => [name, watchedMethod(port, file, port[name])])),
+    }),
+  };
 }

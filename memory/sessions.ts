@@ -6,7 +6,7 @@ import type { Pipeline } from './compaction/pipeline.ts';
 import type { TurnRegistry } from './ingest/turn-registry.ts';
 import type { NodeLine } from './recall/project-overview.ts';
 import { nodeLines } from './recall/recall-service.ts';
-import type { ClosedSessionsFile } from './storage/fs/closed-sessions-file.ts';
+import type { ClosedSessionsFile } from './storage/fs/set-files.ts';
 import type { NodeFiles } from './storage/node-files.ts';
 import type { NodeRegistry } from './storage/node-registry.ts';
 

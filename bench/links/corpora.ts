@@ -1,8 +1,8 @@
+import { grouped } from '../../common/map.ts';
 import { summarizeByRules } from '../../memory/compaction/extractive-summary.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { TurnText } from '../../memory/model/turn.ts';
-import type { ProposedNode } from '../../memory/models/language-model.ts';
-import { grouped } from '../../memory/text/group-by.ts';
+import type { ProposedNode } from '../../memory/models/model.ts';
 import { createHistory } from '../coding/history.ts';
 import { SERVICES } from '../coding/topics.ts';
 import { storyConversations } from '../labeled.ts';

@@ -2,7 +2,7 @@ import { buildNodes } from '../../memory/compaction/build-nodes.ts';
 import { createSimilarNodeFinder, type NodeSimilarity } from '../../memory/compaction/linker.ts';
 import type { Embedder } from '../../memory/embeddings/embedder.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { rowsOf } from '../../memory/storage/index-rows.ts';
+import { rowsOf } from '../../memory/storage/index-writer.ts';
 import { createInMemorySearchIndex } from '../../test/helpers/in-memory-search-index.ts';
 import type { Corpus } from './corpora.ts';
 

@@ -1,7 +1,7 @@
 /** What can be said of memories without a reader. */
 import type { Memory } from '../../memory/index.ts';
-import { fileMarks } from '../../memory/model/file-link.ts';
 import { isRedirect, type MemoryNode } from '../../memory/model/node.ts';
+import { fileMarks } from '../../memory/model/turn.ts';
 import type { Corpus } from './corpus.ts';
 
 export interface Quality {

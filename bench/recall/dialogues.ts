@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import type { CapturedTurn } from '../../common/turn.ts';
 import { createLocalModel } from '../../memory/compaction/rules-model.ts';
-import type { LanguageModel, SummaryInput } from '../../memory/models/language-model.ts';
+import type { LanguageModel, SummaryInput } from '../../memory/models/model.ts';
 import { capturedTurn } from './product.ts';
 
 const Dialogues = z.array(

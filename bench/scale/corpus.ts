@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type MemoryNode, nodeId } from '../../memory/model/node.ts';
 import type { JournalTurn } from '../../memory/model/turn.ts';
-import { contentDigest } from '../../memory/text/content-hash.ts';
+import { contentDigest } from '../../memory/storage/index-writer.ts';
 
 /** A made-up history that is the same for the same number; every text is made when it is asked for, none is kept. */
 export interface Corpus {

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { SearchIndex } from '../../memory/search/search-index.ts';
-import { rowsOf } from '../../memory/storage/index-rows.ts';
+import { rowsOf } from '../../memory/storage/index-writer.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openCorpusMemory, peakMb } from './stage.ts';

@@ -1,6 +1,6 @@
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
 import type { IndexRow, Lane, SearchIndex } from '../../memory/search/search-index.ts';
-import { rowsOf } from '../../memory/storage/index-rows.ts';
+import { rowsOf } from '../../memory/storage/index-writer.ts';
 import { nowMs, type Spread, spread } from '../latency/stats.ts';
 import { createCorpus, nodeOf, PROJECT_DIR, turnAt } from './corpus.ts';
 import { diskBytes, openIndex, peakMb } from './stage.ts';

@@ -14,7 +14,7 @@ export interface Pauses {
   /** Ended pauses: turns from them are never imported. `project` null: everywhere. */
   readonly past: readonly { readonly project: string | null; readonly since: string; readonly until: string }[];
   readonly everywhere: Pause | null;
-  /** By project key, see `memory/model/project.ts`. */
+  /** By project key, see `memory/storage/fs/project-files.ts`. */
   readonly projects: Readonly<Record<string, Pause>>;
 }
 

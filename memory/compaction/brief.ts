@@ -1,7 +1,7 @@
+import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import type { Claim, StoredBrief } from '../model/claim.ts';
-import type { SummaryResult } from '../models/language-model.ts';
-import { neutralLine } from '../text/sanitize-line.ts';
+import type { Claim, StoredBrief } from '../model/node.ts';
+import type { SummaryResult } from '../models/model.ts';
 
 export const BRIEF_CHARS = 1_500;
 const CLAIM_CHARS = 300;

@@ -1,9 +1,7 @@
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-import type { Claim, StoredBrief } from '../model/claim.ts';
-import { formatFileLink, latestMarks } from '../model/file-link.ts';
-import type { Author, MemoryNode } from '../model/node.ts';
-import type { TurnText } from '../model/turn.ts';
-import type { ProposedNode } from '../models/language-model.ts';
+import type { Author, Claim, MemoryNode, StoredBrief } from '../model/node.ts';
+import { formatFileLink, latestMarks, type TurnText } from '../model/turn.ts';
+import type { ProposedNode } from '../models/model.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
 import { atMost, modalityOf } from '../text/content-type.ts';
 import { contentTags, flagsOf } from '../text/system-tags.ts';

@@ -1,4 +1,4 @@
-import type { TopicShiftReading } from '../models/language-model.ts';
+import type { TopicShiftReading } from '../models/model.ts';
 
 export interface CompactionRule {
   readonly minL1Buffer: number;

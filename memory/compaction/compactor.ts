@@ -1,15 +1,14 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
+import { clip } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import type { Claim } from '../model/claim.ts';
-import { authorOf, type MemoryNode, nodeId } from '../model/node.ts';
+import { authorOf, type Claim, type MemoryNode, nodeId } from '../model/node.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
-import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/language-model.ts';
+import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import { subjectOf } from '../text/actions.ts';
-import { clip } from '../text/sanitize-line.ts';
 import { buildBrief, buildNodes } from './build-nodes.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Linker } from './linker.ts';

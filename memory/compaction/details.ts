@@ -1,17 +1,15 @@
-import type { Clock } from '../../common/async.ts';
-import { beforeAbort } from '../../common/async.ts';
+import { beforeAbort, type Clock } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
+import { neutralLine } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { createBackoff } from '../models/backoff.ts';
-import type { DetailInput, DetailResult, LanguageModel } from '../models/language-model.ts';
-import type { ModelQuota } from '../models/quota.ts';
+import type { DetailInput, DetailResult, LanguageModel } from '../models/model.ts';
+import { createBackoff, type ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import { neutralLine } from '../text/sanitize-line.ts';
 import { isSameWork } from './supersede.ts';
 
 export type DetailedNode = MemoryNode & {

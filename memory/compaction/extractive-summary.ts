@@ -1,5 +1,6 @@
+import { clip } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import type { Claim } from '../model/claim.ts';
+import type { Claim } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type {
   DetailInput,
@@ -9,10 +10,9 @@ import type {
   SummaryResult,
   TopicShiftInput,
   TopicShiftReading,
-} from '../models/language-model.ts';
+} from '../models/model.ts';
 import { modalityOf, shownIn } from '../text/content-type.ts';
 import { anchorsOf, contentTokens, tagsOf, topicTokens } from '../text/keywords.ts';
-import { clip } from '../text/sanitize-line.ts';
 import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf, userSentences } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import { isShift, type TurnEmbeddings, topicRuns } from './topic-shift.ts';

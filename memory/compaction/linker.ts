@@ -3,11 +3,11 @@ import type { Log } from '../../common/log.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import type { IndexFilter, Lane, SearchIndex } from '../search/search-index.ts';
-import type { Indexer } from '../storage/indexer.ts';
+import type { Indexer } from '../storage/index-writer.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import { isPairedScript } from '../text/cjk.ts';
 import { contentTokens } from '../text/keywords.ts';
+import { isPairedScript } from '../text/tokenizer.ts';
 import { isPast } from '../text/validity.ts';
 
 /** Links similar nodes of a project, in the background. */

@@ -16,7 +16,7 @@ import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import { readTurn } from '../ingest/turn-trust.ts';
 import { isDraft } from '../model/node.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
-import type { TopicShiftReading } from '../models/language-model.ts';
+import type { TopicShiftReading } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { Journal } from '../storage/turn-log.ts';

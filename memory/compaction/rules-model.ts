@@ -1,6 +1,6 @@
 import type { Corpus, Embedder } from '../embeddings/embedder.ts';
 import type { TurnText } from '../model/turn.ts';
-import type { LanguageModel } from '../models/language-model.ts';
+import type { LanguageModel } from '../models/model.ts';
 import { detailByRules, detectTopicShiftByRules, summarizeByRules } from './extractive-summary.ts';
 import { embeddedText, type TurnEmbeddings } from './topic-shift.ts';
 

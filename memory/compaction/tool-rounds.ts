@@ -10,8 +10,7 @@ import type { JournalTurn, TurnText } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
 import type { Journal } from '../storage/turn-log.ts';
-import { actionsOf } from '../text/actions.ts';
-import { callNodes } from '../text/tool-call-nodes.ts';
+import { actionsOf, callNodes } from '../text/actions.ts';
 import type { Compactor } from './compactor.ts';
 
 /**

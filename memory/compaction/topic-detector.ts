@@ -1,9 +1,7 @@
-import type { Clock } from '../../common/async.ts';
-import { beforeAbort } from '../../common/async.ts';
+import { beforeAbort, type Clock } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { createBackoff } from '../models/backoff.ts';
-import type { LanguageModel, TopicShiftInput, TopicShiftReading } from '../models/language-model.ts';
-import type { ModelQuota } from '../models/quota.ts';
+import type { LanguageModel, TopicShiftInput, TopicShiftReading } from '../models/model.ts';
+import { createBackoff, type ModelQuota } from '../models/quota.ts';
 import { wordDrift } from './topic-shift.ts';
 
 export interface TopicDetector {

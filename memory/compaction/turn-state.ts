@@ -1,8 +1,8 @@
+import { clip } from '../../common/text.ts';
 import type { Origin } from '../../common/turn.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
 import { isContinuation } from '../text/compaction-summary.ts';
-import { clip } from '../text/sanitize-line.ts';
 import { valuesOf } from '../text/sentences.ts';
 import { type Statement, statementsIn } from '../text/statements.ts';
 import { typedText } from '../text/typed-text.ts';

@@ -1,14 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isRedirect, type MemoryNode } from '../model/node.ts';
+import { grouped } from '../../common/map.ts';
+import { isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
+import { contentDigest } from '../storage/index-writer.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
-import { contentDigest } from '../text/content-hash.ts';
-import { grouped } from '../text/group-by.ts';
-import { canonicalizeTags, canonicalTags } from './canonical-tags.ts';
-import { type ConsolidationRule, chooseGroups, chooseJoins, chooseLinks, type Group } from './choose-groups.ts';
-import { chooseMerges, isSettled, isUsers, type NodePair } from './choose-merges.ts';
-import { groupNodes, mergedNodes } from './merge-nodes.ts';
+import {
+  type ConsolidationRule,
+  chooseGroups,
+  chooseJoins,
+  chooseLinks,
+  chooseMerges,
+  type Group,
+  groupNodes,
+  isSettled,
+  isUsers,
+  mergedNodes,
+  type NodePair,
+} from './merge-nodes.ts';
 import type { MergeWriter } from './merge-writer.ts';
-import { prune } from './prune.ts';
 
 export interface ConsolidationReport {
   readonly dry_run: boolean;
@@ -235,4 +243,157 @@ export function shortDigest(node: MemoryNode): string {
 function newestFirst(one: MemoryNode, other: MemoryNode): number {
   const [a, b] = [`${one.created_at} ${one.node_id}`, `${other.created_at} ${other.node_id}`];
   return a > b ? -1 : Number(a < b);
+}
+
+/** Canonical forms of abbreviations and variants. */
+const SYNONYMS: Readonly<Record<string, string>> = {
+  db: 'database',
+  auth: 'authentication',
+  authn: 'authentication',
+  config: 'configuration',
+  settings: 'configuration',
+  setting: 'configuration',
+  doc: 'documentation',
+  dep: 'dependency',
+  deploy: 'deployment',
+  deploys: 'deployment',
+  env: 'environment',
+  perf: 'performance',
+  k8s: 'kubernetes',
+  js: 'javascript',
+  ts: 'typescript',
+  py: 'python',
+  repo: 'repository',
+  test: 'testing',
+  build: 'building',
+  migrate: 'migration',
+  postgresql: 'postgres',
+  pg: 'postgres',
+  bugfix: 'bug',
+  sec: 'security',
+};
+/** Words whose final "s" is not a plural. */
+const NO_PLURAL = /(?:ss|us|is|ics|ews|js|os|as|ls|dns|tls|aws|css|https?)$/;
+
+/** System tags (`FLAG:decision`) are never normalized. */
+function isContentTag(tag: string): boolean {
+  return !tag.includes(':');
+}
+
+/** Equal for variants of one tag. */
+export function tagKey(tag: string): string {
+  const words = tag
+    .normalize('NFKC')
+    .replace(/(?<=\p{Ll})(?=\p{Lu})/gu, '-')
+    .toLowerCase()
+    .split(/[\s_./-]+/)
+    .filter((word) => word !== '');
+  return words.map(keyOfWord).join('');
+}
+
+function keyOfWord(word: string): string {
+  const known = SYNONYMS[word];
+  if (known !== undefined) return known;
+  const one = singular(word);
+  return SYNONYMS[one] ?? one;
+}
+
+function singular(word: string): string {
+  if (word.length < 4 || NO_PLURAL.test(word)) return word;
+  if (word.length > 4 && word.endsWith('ies')) return `${word.slice(0, -3)}y`;
+  if (/(?:ch|sh|x|z|ss)es$/.test(word)) return word.slice(0, -2);
+  return word.endsWith('s') ? word.slice(0, -1) : word;
+}
+
+/**
+ * Maps less used variants to the most used one; ties: the shorter, then the first in order.
+ *
+ * @param tags  with repetitions
+ */
+export function canonicalTags(tags: readonly string[]): ReadonlyMap<string, string> {
+  const uses = new Map<string, number>();
+  for (const tag of tags) if (isContentTag(tag)) uses.set(tag, (uses.get(tag) ?? 0) + 1);
+  const best = new Map<string, string>();
+  for (const [tag, count] of uses) {
+    const key = tagKey(tag);
+    const known = best.get(key);
+    if (known === undefined || isBetter([tag, count], [known, uses.get(known) ?? 0])) best.set(key, tag);
+  }
+  const forms = [...uses.keys()].map((tag) => [tag, best.get(tagKey(tag)) as string] as const);
+  return new Map(forms.filter(([tag, form]) => tag !== form));
+}
+
+/** Returns the same list if nothing changes. */
+export function canonicalizeTags(tags: readonly string[], forms: ReadonlyMap<string, string>): readonly string[] {
+  if (!tags.some((tag) => forms.has(tag))) return tags;
+  return [...new Set(tags.map((tag) => forms.get(tag) ?? tag))];
+}
+
+function isBetter([tag, count]: readonly [string, number], [known, often]: readonly [string, number]): boolean {
+  if (count !== often) return count > often;
+  return tag.length !== known.length ? tag.length < known.length : tag < known;
+}
+
+/** A conversation may still show the id of a redirect. */
+const REDIRECT_AGE_MS = 30 * 86_400_000;
+const MIN_MEMBERS = 2;
+
+export interface Pruned {
+  readonly changed: readonly MemoryNode[];
+  /** Ids of old redirects and small groups. */
+  readonly removed: readonly string[];
+}
+
+/**
+ * Removes broken, circular and duplicate links, resolves links to redirects, and removes groups of fewer than two
+ * members and old redirects of drafts. Every turn stays covered.
+ */
+export function prune(nodes: ReadonlyMap<string, MemoryNode>, nowMs: number): Pruned {
+  const membersOf = new Map<string, number>();
+  for (const node of nodes.values()) {
+    const parent = node.parent_node_id;
+    if (parent !== null && !isRedirect(node)) membersOf.set(parent, (membersOf.get(parent) ?? 0) + 1);
+  }
+  const held = new Set([...nodes.values()].flatMap((node) => (isRedirect(node) ? [] : node.turns)));
+  const isOver = (node: MemoryNode): boolean =>
+    isGroup(node) ? (membersOf.get(node.node_id) ?? 0) < MIN_MEMBERS : isOldPointer(node, nodes, held, nowMs);
+  const removed = new Set([...nodes.values()].filter(isOver).map(({ node_id }) => node_id));
+  const pointedTo = new Set(
+    [...nodes.values()].flatMap((node) => (isRedirect(node) ? [node.superseded_by ?? ''] : [])),
+  );
+  for (const id of pointedTo)
+    if (nodes.get(id) !== undefined && isRedirect(nodes.get(id) as MemoryNode)) removed.delete(id);
+  const target = (id: string): string | null => {
+    let node = nodes.get(id);
+    for (let hops = 0; node !== undefined && isRedirect(node) && hops < 8; hops += 1) {
+      node = nodes.get(node.superseded_by as string);
+    }
+    return node === undefined || isRedirect(node) || removed.has(node.node_id) ? null : node.node_id;
+  };
+  const changed: MemoryNode[] = [];
+  for (const node of nodes.values()) {
+    if (removed.has(node.node_id) || isRedirect(node)) continue;
+    const links = [...new Set(node.links.flatMap((id) => target(id) ?? []))].filter((id) => id !== node.node_id);
+    const parent = node.parent_node_id === null ? null : target(node.parent_node_id);
+    const isSame = links.length === node.links.length && links.every((id, at) => id === node.links[at]);
+    if (!isSame || parent !== node.parent_node_id) changed.push({ ...node, links, parent_node_id: parent });
+  }
+  return { changed, removed: [...removed].sort() };
+}
+
+/** Redirects of drafts only: a merged node keeps its text. */
+function isOldPointer(
+  node: MemoryNode,
+  nodes: ReadonlyMap<string, MemoryNode>,
+  held: ReadonlySet<string>,
+  nowMs: number,
+): boolean {
+  return (
+    isRedirect(node) &&
+    node.superseded_as !== 'merged' &&
+    node.valid_to !== null &&
+    nowMs - Date.parse(node.valid_to) > REDIRECT_AGE_MS &&
+    nodes.has(node.superseded_by as string) &&
+    node.turns.every((turnId) => held.has(turnId))
+  );
 }

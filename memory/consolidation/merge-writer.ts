@@ -1,14 +1,12 @@
 import type { Log } from '../../common/log.ts';
+import { clip } from '../../common/text.ts';
 import { type Author, authorOf, type MemoryNode } from '../model/node.ts';
-import type { LanguageModel, MergeInput, MergeResult } from '../models/language-model.ts';
+import type { LanguageModel, MergeInput, MergeResult } from '../models/model.ts';
 import type { ModelQuota } from '../models/quota.ts';
-import { contentDigest } from '../text/content-hash.ts';
+import { contentDigest } from '../storage/index-writer.ts';
 import { anchorsOf } from '../text/keywords.ts';
-import { isNearDuplicate } from '../text/near-duplicate.ts';
-import { namesWithin, sharedWords } from '../text/paraphrase.ts';
-import { clip } from '../text/sanitize-line.ts';
-import type { Group } from './choose-groups.ts';
-import type { MergeText } from './merge-nodes.ts';
+import { isNearDuplicate, namesWithin, sharedWords } from '../text/paraphrase.ts';
+import type { Group, MergeText } from './merge-nodes.ts';
 
 /** `apart`: the nodes do not belong together. `later`: retry when the model may be called. */
 export type MergeDecision =

@@ -1,19 +1,17 @@
-import type { Clock } from '../../common/async.ts';
-import { createSerialQueue } from '../../common/async.ts';
+import { type Clock, createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
+import { grouped } from '../../common/map.ts';
+import { clip } from '../../common/text.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { NodeLimit } from '../compaction/compactor.ts';
 import type { TaskQueue } from '../ingest/task-queue.ts';
 import { isBundled, isFromText, isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
-import type { LanguageModel } from '../models/language-model.ts';
+import type { LanguageModel } from '../models/model.ts';
 import { isQuarantined } from '../recall/quarantine.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
-import { grouped } from '../text/group-by.ts';
-import { clip } from '../text/sanitize-line.ts';
 import { isClosed } from '../text/validity.ts';
-import { byAge, contradicts, isSettled, isUsers } from './choose-merges.ts';
-import { mergedNodes } from './merge-nodes.ts';
+import { byAge, contradicts, isSettled, isUsers, mergedNodes } from './merge-nodes.ts';
 
 type Parts = {
   readonly clock: Clock;

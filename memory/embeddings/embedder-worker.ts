@@ -1,7 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Embedding } from './embedder.ts';
 import type { EncodedQuery } from './encoder.ts';
-import { type EncoderChoice, openEncoder } from './encoders.ts';
+import { type EncoderChoice, openEncoder } from './open-encoder.ts';
 
 export type EmbedRequest =
   | { readonly id: number; readonly documents: readonly string[] }

@@ -1,5 +1,4 @@
 import type { Corpus, Embedder, Embedding, QueryVector } from './embedder.ts';
-import { type PieceVectors, toUnit, weighPieces } from './word-vectors.ts';
 
 /** A query as an encoder returns it, before the corpus is applied. */
 export type EncodedQuery =
@@ -50,4 +49,71 @@ export function createDirectEmbedder(encoder: Encoder): Embedder {
     embedQuery: async (text, corpus) => encodeQuery(await encoder.query(text), corpus),
     close: async () => {},
   };
+}
+
+/** A query's subwords and vectors, to be weighed by the corpus. */
+export interface PieceVectors {
+  readonly dimensions: number;
+  /** Distinct, in order of appearance. */
+  readonly ids: readonly number[];
+  readonly counts: readonly number[];
+  /** Row-major, in the order of `ids`. */
+  readonly vectors: Float32Array;
+}
+
+/** Subwords without an `idf` weigh 1. */
+export function weighPieces(pieces: PieceVectors, idf: ReadonlyMap<number, number>): Float32Array {
+  const { dimensions, ids, counts, vectors } = pieces;
+  const sum = new Float32Array(dimensions);
+  for (const [at, id] of ids.entries()) {
+    const weight = (counts[at] ?? 0) * (idf.get(id) ?? 1);
+    for (let axis = 0; axis < dimensions; axis += 1) {
+      sum[axis] = (sum[axis] as number) + weight * (vectors[at * dimensions + axis] as number);
+    }
+  }
+  return toUnit(sum);
+}
+
+/** Normalizes in place; a zero vector is left unchanged. */
+export function toUnit(vector: Float32Array): Float32Array {
+  let squares = 0;
+  for (const value of vector) squares += value * value;
+  if (squares === 0) return vector;
+  const factor = 1 / Math.sqrt(squares);
+  for (let at = 0; at < vector.length; at += 1) vector[at] = (vector[at] as number) * factor;
+  return vector;
+}
+
+const LEAST = 100;
+const SAMPLED = 2_000;
+
+/**
+ * About the mean of many vectors, from a sample; sampled again when there are twice as many. Null for fewer than 100,
+ * whose mean is rather their topic.
+ */
+export function createMeanVector(
+  sample: (most: number) => Promise<readonly Float32Array[]>,
+): (count: number) => Promise<Float32Array | null> {
+  let sampledAt = 0;
+  let mean: Promise<Float32Array | null> = Promise.resolve(null);
+  return (count) => {
+    if (count < LEAST) return Promise.resolve(null);
+    if (count < sampledAt * 2) return mean;
+    sampledAt = count;
+    mean = sample(SAMPLED).then(meanOf);
+    mean.catch(() => {
+      sampledAt = 0;
+    });
+    return mean;
+  };
+}
+
+function meanOf(vectors: readonly Float32Array[]): Float32Array | null {
+  const [first] = vectors;
+  if (first === undefined) return null;
+  const mean = new Float32Array(first.length);
+  for (const vector of vectors) {
+    for (const [at, value] of vector.entries()) mean[at] = (mean[at] as number) + value / vectors.length;
+  }
+  return mean;
 }

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
 import { createKeyedPost, type EndpointKeyOptions, readReply } from '../models/endpoint-request.ts';
 import type { Embedder } from './embedder.ts';
-import { encodeQuery } from './encoder.ts';
-import { toUnit } from './word-vectors.ts';
+import { encodeQuery, toUnit } from './encoder.ts';
 
 export interface EndpointEmbedderOptions extends EndpointKeyOptions {
   readonly model: string;

@@ -1,2 +1,2 @@
-export { missingPackages } from './encoders.ts';
 export { probeDimensions } from './endpoint-embedder.ts';
+export { missingPackages } from './open-encoder.ts';

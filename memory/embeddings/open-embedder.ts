@@ -7,7 +7,7 @@ import type { Log } from '../../common/log.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Embedder } from './embedder.ts';
-import type { EncoderChoice } from './encoders.ts';
+import type { EncoderChoice } from './open-encoder.ts';
 
 export interface EmbedderParts {
   readonly env: NodeJS.ProcessEnv;
@@ -40,7 +40,7 @@ export async function embedderOf(
   paths: HomePaths,
   wrap: (embedder: Embedder) => Embedder,
 ): Promise<Embedder | null> {
-  const { ENCODER_FACTS } = await import('./encoders.ts');
+  const { ENCODER_FACTS } = await import('./open-encoder.ts');
   const kinds = Object.keys(ENCODER_FACTS) as EncoderChoice['kind'][];
   const kind = kinds.find((each) => ENCODER_FACTS[each].id === id);
   if (kind === undefined) return null;
@@ -49,7 +49,7 @@ export async function embedderOf(
 
 /** @throws CometError `index_failed` where packages are missing */
 async function openWorker(encoder: EncoderChoice): Promise<Embedder> {
-  const { missingPackages } = await import('./encoders.ts');
+  const { missingPackages } = await import('./open-encoder.ts');
   const { createWorkerEmbedder } = await import('./worker-embedder.ts');
   const { detail, install } = missingPackages(encoder);
   if (detail !== '') throw new CometError('index_failed', `${detail}: ${install}`);

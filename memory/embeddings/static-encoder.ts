@@ -1,10 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { CometError } from '../../common/errors.ts';
-import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS } from '../text/cjk.ts';
+import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
 import type { Embedder } from './embedder.ts';
-import { createDirectEmbedder, type Encoder } from './encoder.ts';
-import { hashVector } from './hashed-vector.ts';
-import { documentVector, parseStaticTable, piecesOf, pieceVectors, type StaticTable } from './word-vectors.ts';
+import { createDirectEmbedder, type Encoder, type PieceVectors, toUnit, weighPieces } from './encoder.ts';
 
 export const STATIC = { id: 'static-minilm-128-v1', dimensions: 128 } as const;
 
@@ -57,4 +55,311 @@ export function loadStaticTable(): StaticTable {
     throw new CometError('index_failed', 'the table of word vectors cannot be read; reinstall comet-cc', { cause });
   }
   return loaded;
+}
+
+/** Longer texts are cut before they are embedded; full-text search covers all of them. */
+const MAX_CHARS = 20_000;
+/** Together the character n-grams of a word weigh as much as the word itself. */
+const GRAM_SHARE = 1;
+
+/**
+ * A vector without a model: words and their character 3- and 4-grams, hashed with a sign.
+ *
+ * @returns a unit vector, or all zeros for a text without words
+ */
+export function hashVector(text: string, dimensions: number): Float32Array {
+  const counts = new Map<string, number>();
+  for (const token of tokenize(text.slice(0, MAX_CHARS))) counts.set(token, (counts.get(token) ?? 0) + 1);
+  const vector = new Float32Array(dimensions);
+  for (const [token, count] of counts) {
+    const weight = Math.sqrt(count);
+    addFeature(vector, `w:${token}`, weight);
+    const grams = characterGrams(token);
+    for (const gram of grams) addFeature(vector, gram, (weight * GRAM_SHARE) / Math.sqrt(grams.length));
+  }
+  return toUnit(vector);
+}
+
+function characterGrams(token: string): string[] {
+  const points = [...`^${token}$`];
+  const grams: string[] = [];
+  for (const size of [3, 4]) {
+    for (let at = 0; at + size <= points.length; at += 1) grams.push(points.slice(at, at + size).join(''));
+  }
+  return grams;
+}
+
+function addFeature(vector: Float32Array, feature: string, weight: number): void {
+  const hash = fnv1a(feature);
+  const slot = hash % vector.length;
+  const sign = hash & 0x8000_0000 ? -1 : 1;
+  vector[slot] = (vector[slot] ?? 0) + sign * weight;
+}
+
+/** FNV-1a over UTF-16 units with a final mix, because slot and sign take few of its bits. */
+function fnv1a(text: string): number {
+  let hash = 0x811c_9dc5;
+  for (let at = 0; at < text.length; at += 1) {
+    hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
+  }
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85eb_ca6b);
+  return (hash ^ (hash >>> 13)) >>> 0;
+}
+
+/** One context-free vector per subword of a vocabulary. */
+export interface StaticTable {
+  readonly dimensions: number;
+  readonly vocabulary: Vocabulary;
+  /** Row-major; a vector is its row times its scale. */
+  readonly rows: Int8Array;
+  readonly scales: Float32Array;
+}
+
+/** Longer texts are cut before they are embedded; full-text search covers all of them. */
+const MAX_DOCUMENT_CHARS = 20_000;
+const MAX_QUERY_CHARS = 4_000;
+const MAGIC = 'CCSTATIC';
+const HEADER_BYTES = 16;
+
+/**
+ * The bytes of a table file: `CCSTATIC`, uint32 row count, uint32 dimensions, float32 scales, int8 rows, then the
+ * vocabulary in UTF-8, one piece a line. Little endian. The numbers stay views of `bytes`.
+ *
+ * @throws Error if the bytes are not such a file
+ */
+export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>): StaticTable {
+  const head = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const ascii = String.fromCharCode(...bytes.subarray(0, MAGIC.length));
+  if (bytes.byteLength < HEADER_BYTES || ascii !== MAGIC) throw new Error('not a table of static vectors');
+  const count = head.getUint32(8, true);
+  const dimensions = head.getUint32(12, true);
+  const rowsAt = HEADER_BYTES + count * 4;
+  const wordsAt = rowsAt + count * dimensions;
+  const vocabulary = createVocabulary(new TextDecoder().decode(bytes.subarray(wordsAt)));
+  if (vocabulary.size !== count) throw new Error('the table of static vectors is cut short');
+  const aligned = (bytes.byteOffset + HEADER_BYTES) % 4 === 0;
+  const scales = aligned
+    ? new Float32Array(bytes.buffer, bytes.byteOffset + HEADER_BYTES, count)
+    : new Float32Array(bytes.slice(HEADER_BYTES, rowsAt).buffer);
+  const rows = new Int8Array(bytes.buffer, bytes.byteOffset + rowsAt, count * dimensions);
+  return { dimensions, vocabulary, rows, scales };
+}
+
+/** Inverse of `parseStaticTable`. */
+export function encodeStaticTable(
+  { dimensions, rows, scales }: Pick<StaticTable, 'dimensions' | 'rows' | 'scales'>,
+  vocabulary: readonly string[],
+): Uint8Array<ArrayBuffer> {
+  const words = new TextEncoder().encode(vocabulary.join('\n'));
+  const rowsAt = HEADER_BYTES + scales.length * 4;
+  const bytes = new Uint8Array(rowsAt + rows.length + words.length);
+  const view = new DataView(bytes.buffer);
+  bytes.set(new TextEncoder().encode(MAGIC));
+  view.setUint32(8, scales.length, true);
+  view.setUint32(12, dimensions, true);
+  for (const [at, scale] of scales.entries()) view.setFloat32(HEADER_BYTES + at * 4, scale, true);
+  bytes.set(new Uint8Array(rows.buffer, rows.byteOffset, rows.length), rowsAt);
+  bytes.set(words, rowsAt + rows.length);
+  return bytes;
+}
+
+/** Subword ids of a document, with repeats. */
+export function piecesOf(table: StaticTable, text: string): number[] {
+  return wordPieces(text.slice(0, MAX_DOCUMENT_CHARS), table.vocabulary);
+}
+
+/** The normalized sum of the subword vectors; all zeros without subwords. */
+export function documentVector(table: StaticTable, pieces: readonly number[]): Float32Array {
+  const sum = new Float32Array(table.dimensions);
+  for (const id of pieces) addRow(sum, table, id, 1);
+  return toUnit(sum);
+}
+
+export function wordVector(table: StaticTable, word: string): Float32Array {
+  return documentVector(table, wordPieces(word, table.vocabulary));
+}
+
+/** Like `documentVector`, weighing each subword by its idf. */
+export function queryVector(
+  table: StaticTable,
+  text: string,
+  idf: (pieces: readonly number[]) => ReadonlyMap<number, number>,
+): Float32Array {
+  const pieces = pieceVectors(table, text);
+  return weighPieces(pieces, idf(pieces.ids));
+}
+
+export function pieceVectors(table: StaticTable, text: string): PieceVectors {
+  const counts = new Map<number, number>();
+  for (const id of wordPieces(text.slice(0, MAX_QUERY_CHARS), table.vocabulary))
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  const ids = [...counts.keys()];
+  const vectors = new Float32Array(ids.length * table.dimensions);
+  for (const [at, id] of ids.entries()) {
+    addRow(vectors.subarray(at * table.dimensions, (at + 1) * table.dimensions), table, id, 1);
+  }
+  return { dimensions: table.dimensions, ids, counts: [...counts.values()], vectors };
+}
+
+function addRow(sum: Float32Array, { dimensions, rows, scales }: StaticTable, id: number, weight: number): void {
+  const scale = weight * (scales[id] ?? 0);
+  const start = id * dimensions;
+  for (let axis = 0; axis < dimensions; axis += 1) {
+    sum[axis] = (sum[axis] as number) + scale * (rows[start + axis] as number);
+  }
+}
+
+const HAN = /\p{sc=Han}/gu;
+const MARKS = /\p{Mn}/gu;
+const WORDS = /[\p{L}\p{N}]+|[^\s\p{L}\p{N}]/gu;
+const MAX_PIECE = 30;
+const HAS_WORD = /[\p{L}\p{N}]/u;
+/** Longer ones are encoded data. */
+const MAX_WORD = 100;
+
+/**
+ * Splits a text into subword ids, each word greedily from its start; a word that cannot be split is skipped. Accents and
+ * case are dropped.
+ *
+ * Source: WordPiece, as in uncased BERT models.
+ */
+export function wordPieces(text: string, vocabulary: Vocabulary): number[] {
+  if (!HAS_WORD.test(text)) return [];
+  const plain = text.normalize('NFD').replace(MARKS, '').toLowerCase().replace(HAN, ' $& ');
+  const found: number[] = [];
+  for (const [word] of plain.matchAll(WORDS)) {
+    if (word.length <= MAX_WORD) pushPieces(word, vocabulary, found);
+  }
+  return found;
+}
+
+function pushPieces(word: string, vocabulary: Vocabulary, found: number[]): void {
+  const before = found.length;
+  let at = 0;
+  while (at < word.length) {
+    let end = Math.min(word.length, at + MAX_PIECE);
+    let id: number | undefined;
+    for (; end > at; end -= 1) {
+      id = vocabulary.idOf(word, at, end);
+      if (id !== undefined) break;
+    }
+    if (id === undefined) {
+      found.length = before;
+      return;
+    }
+    found.push(id);
+    at = end;
+  }
+}
+
+export interface Vocabulary {
+  readonly size: number;
+  /** Id of `word.slice(start, end)`, with the prefix "##" if `start` is not 0. */
+  idOf(word: string, start: number, end: number): number | undefined;
+}
+
+const INSIDE = '##';
+const LINE_FEED = 10;
+const SEED = 0x811c_9dc5;
+const INSIDE_SEED = hashed(INSIDE, 0, INSIDE.length, SEED);
+
+/** @param lines  one subword per line, at most 65,534; its id is the line number */
+export function createVocabulary(lines: string): Vocabulary {
+  const ends = endsOf(lines);
+  const mask = 2 ** Math.ceil(Math.log2(ends.length * 2)) - 1;
+  /** Id + 1 by hash, open addressing; 0 is free. */
+  const slots = new Uint16Array(mask + 1);
+  const startOf = (id: number): number => (id === 0 ? 0 : (ends[id - 1] as number) + 1);
+  for (let id = 0; id < ends.length; id += 1) {
+    let slot = hashed(lines, startOf(id), ends[id] as number, SEED) & mask;
+    while (slots[slot] !== 0) slot = (slot + 1) & mask;
+    slots[slot] = id + 1;
+  }
+
+  function isPiece(id: number, word: string, start: number, end: number): boolean {
+    const at = startOf(id) + (start === 0 ? 0 : INSIDE.length);
+    if ((ends[id] as number) - at !== end - start) return false;
+    if (start > 0 && !lines.startsWith(INSIDE, at - INSIDE.length)) return false;
+    for (let index = start; index < end; index += 1) {
+      if (word.charCodeAt(index) !== lines.charCodeAt(at + index - start)) return false;
+    }
+    return true;
+  }
+
+  return {
+    size: ends.length,
+    idOf(word, start, end) {
+      let slot = hashed(word, start, end, start === 0 ? SEED : INSIDE_SEED) & mask;
+      for (let held = slots[slot]; held; held = slots[slot]) {
+        if (isPiece(held - 1, word, start, end)) return held - 1;
+        slot = (slot + 1) & mask;
+      }
+      return undefined;
+    },
+  };
+}
+
+function endsOf(lines: string): Uint32Array {
+  const ends: number[] = [];
+  for (let at = 0; at < lines.length; at += 1) if (lines.charCodeAt(at) === LINE_FEED) ends.push(at);
+  return Uint32Array.from([...ends, lines.length]);
+}
+
+/** FNV-1a over UTF-16 units. */
+function hashed(text: string, start: number, end: number, seed: number): number {
+  let hash = seed;
+  for (let at = start; at < end; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x0100_0193);
+  return hash;
+}
+
+/** Properties of English words, independent of the corpus. */
+export interface WordRarity {
+  /** 0 for a common word, 1 for a rare or unknown one; `token` is its stem. */
+  rarity(word: string, token: string): number;
+  /** Cosine similarity of the word vectors. */
+  likeness(word: string, other: string): number;
+}
+
+/** The vocabulary lists special tokens first, then words by frequency. */
+const FIRST_WORD = 1_995;
+const COMMON_LOG = 6.5;
+const RARE_LOG = 9.6;
+/** Minimum rarity of a word of several subwords. */
+const LEAST_OF_PARTS = 0.5;
+const WORD = /^[a-z]+$/;
+const REMEMBERED = 4_000;
+
+export function createWordRarity(table: () => StaticTable): WordRarity {
+  const vectors = new Map<string, Float32Array>();
+
+  function vectorOf(word: string): Float32Array {
+    const known = vectors.get(word);
+    if (known !== undefined) return known;
+    if (vectors.size === REMEMBERED) vectors.clear();
+    const fresh = wordVector(table(), word);
+    vectors.set(word, fresh);
+    return fresh;
+  }
+
+  return {
+    rarity(word, token) {
+      if (!WORD.test(word)) return 1;
+      const { vocabulary } = table();
+      const pieces = wordPieces(word, vocabulary);
+      const whole = [pieces, wordPieces(token, vocabulary)].flatMap((each) =>
+        each.length === 1 ? rarityOf(each[0] as number) : [],
+      );
+      if (whole.length > 0) return Math.min(...whole);
+      return pieces.length === 0 ? 1 : Math.max(LEAST_OF_PARTS, rarityOf(Math.max(...pieces)));
+    },
+    likeness(word, other) {
+      const [one, two] = [vectorOf(word), vectorOf(other)];
+      return one.reduce((sum, value, axis) => sum + value * (two[axis] as number), 0);
+    },
+  };
+}
+
+function rarityOf(piece: number): number {
+  const log = Math.log(Math.max(1, piece - FIRST_WORD));
+  return Math.min(1, Math.max(0, (log - COMMON_LOG) / (RARE_LOG - COMMON_LOG)));
 }

@@ -4,7 +4,7 @@ import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from './embedder.ts';
 import type { EmbedReply, EmbedRequest } from './embedder-worker.ts';
 import { type EncodedQuery, encodeQuery } from './encoder.ts';
-import { ENCODER_FACTS, type EncoderChoice } from './encoders.ts';
+import { ENCODER_FACTS, type EncoderChoice } from './open-encoder.ts';
 import { createStaticEncoder } from './static-encoder.ts';
 
 type Result = { readonly embeddings: readonly Embedding[] } | { readonly query: EncodedQuery };

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
+import { clip } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
-import type { ProposedNode } from '../models/language-model.ts';
+import type { ProposedNode } from '../models/model.ts';
 import { anchorsOf, tagsOf } from '../text/keywords.ts';
-import { clip } from '../text/sanitize-line.ts';
 import { split, worthOf } from '../text/sentences.ts';
 import type { Block } from './content-blocks.ts';
 

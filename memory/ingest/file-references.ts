@@ -1,12 +1,11 @@
 import path from 'node:path';
 import { finishesWithin } from '../../common/async.ts';
-import { LruMap } from '../../common/lru.ts';
+import { LruMap } from '../../common/map.ts';
 import { isRecord } from '../../common/text.ts';
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
-import { type FileChange, fileMarks } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
-import type { FileMark } from '../model/turn.ts';
+import { type FileChange, type FileMark, fileMarks } from '../model/turn.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { FileState, SourceFiles } from '../storage/project-files.ts';
 import { type Block, blocksOf, stringOf } from './content-blocks.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LruMap } from '../../common/lru.ts';
+import { LruMap } from '../../common/map.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import { findPrivateTexts, type Redactor } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
+import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { JournalTurn, TurnPart, TurnText } from '../model/turn.ts';
-import { neutralLine } from '../text/sanitize-line.ts';
 
 export type TaskStatus = 'pending' | 'in_progress' | 'completed' | 'deleted';
 

@@ -1,7 +1,7 @@
 import { CometError } from '../../common/errors.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
-import { readValue } from './front-matter.ts';
-import { type FileHead, parseSection } from './markdown.ts';
+import { type FileHead, parseSection, readValue } from './markdown.ts';
+import { redirectTo } from './node.ts';
 import { MemoryNode, NODE_FIELDS } from './node-schema.ts';
 
 /** What a person may change; the rest says where the node comes from. */
@@ -84,4 +84,75 @@ function validated(value: unknown): MemoryNode {
     throw new CometError('node_invalid', `recall_mode: expected active, because its origin is ${origin}`);
   }
   return result.data;
+}
+
+/** Always shown in its project until it is unpinned. @throws CometError `node_invalid` where its origin forbids it */
+export function pinned(node: MemoryNode): MemoryNode {
+  if (node.pinned_from !== undefined) return node;
+  if (!isCleanOrigin(node.origin)) {
+    throw new CometError(
+      'node_invalid',
+      `${node.node_id} cannot be pinned: its origin is ${node.origin}, and only what you or Claude said may always be ` +
+        `shown; tell Claude in your own words what of it is true, and pin that`,
+    );
+  }
+  return { ...node, recall_mode: 'passive', pinned_from: node.recall_mode };
+}
+
+/** Always shown in another project too, see `pinned`. @throws CometError `node_invalid` */
+export function pinnedIn(node: MemoryNode, project: string): MemoryNode {
+  if (project === node.project || project === '') return pinned(node);
+  const { pinned_in = [] } = node;
+  if (pinned_in.includes(project)) return node;
+  pinned(node);
+  return { ...node, pinned_in: [...pinned_in, project] };
+}
+
+export function unpinnedIn(node: MemoryNode, project: string): MemoryNode {
+  if (project === node.project || project === '') return unpinned(node);
+  const { pinned_in = [], ...rest } = node;
+  if (!pinned_in.includes(project)) return node;
+  const left = pinned_in.filter((key) => key !== project);
+  return left.length === 0 ? rest : { ...rest, pinned_in: left };
+}
+
+/** Recalled as it was before it was pinned. */
+export function unpinned(node: MemoryNode): MemoryNode {
+  const { pinned_from: before, ...rest } = node;
+  return before === undefined ? node : { ...rest, recall_mode: before };
+}
+
+/** A pin stays with what takes the node's place, where its origin allows. */
+export function pinnedLike(heir: MemoryNode, former: MemoryNode): MemoryNode {
+  return former.pinned_from === undefined || !isCleanOrigin(heir.origin) ? heir : pinned(heir);
+}
+
+/**
+ * Puts the model's nodes in the place of the drafts for the same turns. A draft's id goes to the node that has
+ * its first turn; where that node has an id already, the draft stays as a pointer to it, so no id is ever lost.
+ *
+ * @param fresh  nodes of the model, covering every turn of the drafts
+ * @returns      all nodes to save, the drafts that became pointers included
+ */
+export function replaceDrafts(drafts: readonly MemoryNode[], fresh: readonly MemoryNode[], at: string): MemoryNode[] {
+  const idOf = new Map<MemoryNode, string>();
+  const pointers: { readonly from: MemoryNode; readonly to: MemoryNode }[] = [];
+  for (const draft of drafts) {
+    const heir = fresh.find((node) => node.turns.includes(draft.turns[0] ?? '')) ?? fresh[0];
+    if (heir === undefined) continue;
+    if (idOf.has(heir)) pointers.push({ from: draft, to: heir });
+    else idOf.set(heir, draft.node_id);
+  }
+  const pinOf = (heir: MemoryNode): MemoryNode | undefined =>
+    drafts.find(
+      (draft) => draft.pinned_from !== undefined && heir.turns.some((turnId) => draft.turns.includes(turnId)),
+    );
+  const named = new Map(
+    fresh.map((node) => {
+      const former = pinOf(node);
+      const heir = { ...node, node_id: idOf.get(node) ?? node.node_id };
+      return [node, former === undefined ? heir : pinnedLike(heir, former)];
+    }),
+  );
+  return [...named.values(), ...pointers.map(({ from, to }) => redirectTo(from, (named.get(to) ?? to).node_id, at))];
 }

@@ -1,3 +1,4 @@
+import type { Origin } from '../../common/turn.ts';
 import type { Author, DocumentNode, MemoryNode, NoteNode, RedirectNode } from './node-schema.ts';
 
 export type {
@@ -58,4 +59,51 @@ export function isGroup(node: MemoryNode): boolean {
 /** Tool rounds below a turn's node; members of a group have depth 1. */
 export function isBundled({ parent_node_id, depth_level }: MemoryNode): boolean {
   return parent_node_id !== null && depth_level > 1;
+}
+
+/** The same plain value in texts of its own: a part of a text keeps all of the text in memory, a copy does not. */
+export function copied<T>(value: T): T {
+  return JSON.parse(JSON.stringify(value)) as T;
+}
+
+const MOST_SHARED = 1_000;
+const shared = new Map<string, string>();
+
+/** The node as it stays in memory: in texts of its own, but for those that it has in common with its neighbours. */
+export function internNode(node: MemoryNode): MemoryNode {
+  const held = copied(node);
+  held.session_id = once(held.session_id);
+  held.project = once(held.project);
+  return held;
+}
+
+function once(text: string): string {
+  const known = shared.get(text);
+  if (known !== undefined) return known;
+  if (shared.size === MOST_SHARED) shared.clear();
+  shared.set(text, text);
+  return text;
+}
+
+/** One line of the brief with the turns it rests on. */
+export interface Claim {
+  readonly text: string;
+  readonly sources: readonly string[];
+}
+
+/** A statement of a node that someone says is no longer so. */
+export interface StatementRef {
+  readonly nodeId: string;
+  /** Its place in the node's facts; null for the node as a whole. */
+  readonly fact: number | null;
+}
+
+/** The brief of a session as it is stored. */
+export interface StoredBrief {
+  readonly session_id: string;
+  readonly project: string;
+  readonly updated_at: string;
+  /** Claims with the origin they take from their sources. */
+  readonly active: readonly (Claim & { readonly origin: Origin })[];
+  readonly hints: readonly (Claim & { readonly origin: Origin })[];
 }

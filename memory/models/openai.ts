@@ -1,13 +1,6 @@
 import { z } from 'zod';
 import { isRecord } from '../../common/text.ts';
 import {
-  createEndpointKey,
-  type EndpointKeyOptions,
-  type EndpointReply,
-  type FoundKey,
-  postJson,
-} from './endpoint-request.ts';
-import {
   type Attempt,
   type CallOptions,
   createLlmClient,
@@ -15,7 +8,14 @@ import {
   type LlmClient,
   type ModelLimits,
   type PromptCall,
-} from './llm-client.ts';
+} from './client.ts';
+import {
+  createEndpointKey,
+  type EndpointKeyOptions,
+  type EndpointReply,
+  type FoundKey,
+  postJson,
+} from './endpoint-request.ts';
 
 export interface OpenAiEndpointOptions extends CallOptions, EndpointKeyOptions {
   /** The endpoint's model names, or aliases. */

@@ -1,3 +1,10 @@
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { z } from 'zod';
+import type { Clock } from '../../common/async.ts';
+import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+import type { Log } from '../../common/log.ts';
+
 /** One rate limit of the login or key, as last reported. */
 export interface QuotaWindow {
   /** The distinguishing part of the header's name: `5h`, `7d`, … or `tokens`, `requests`, … */
@@ -140,4 +147,192 @@ function resetOf(value: string | undefined, nowMs: number): number {
 function parts(value: string | undefined, pattern = /^\d{1,15}(\.\d{1,15})?\s*%?$/): string[] {
   const texts = (value ?? '').split(',').map((text) => text.trim());
   return texts.filter((text) => pattern.test(text)).slice(0, 16);
+}
+
+const FIRST_PAUSE_MS = 60_000;
+const LONGEST_PAUSE_MS = 1_800_000;
+
+/**
+ * Closed after a failure for one minute, doubled for each further failure up to 30 minutes, and while the quota defers.
+ */
+export interface Backoff {
+  isOpen(): boolean;
+  /** 0 when it is open. */
+  waitMs(): number;
+  /** '' when it is open. */
+  because(): string;
+  failed(): void;
+  succeeded(): void;
+}
+
+export function createBackoff(clock: Clock, quota?: { decide(): QuotaDecision }): Backoff {
+  let pauseMs = 0;
+  let openAtMs = 0;
+  const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
+  const waitMs = (): number => {
+    const now = clock.now();
+    // If the clock was set back, wait no longer than the pause itself.
+    if (openAtMs > now + pauseMs) openAtMs = now + pauseMs;
+    return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
+  };
+  return {
+    isOpen: () => waitMs() === 0,
+    waitMs,
+    because() {
+      const decision = quota?.decide();
+      if (decision?.kind === 'defer') return decision.because;
+      return waitMs() === 0 ? '' : 'the model failed; waiting before the next attempt';
+    },
+    failed() {
+      pauseMs = pauseMs === 0 ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pauseMs * 2);
+      openAtMs = clock.now() + pauseMs;
+    },
+    succeeded() {
+      pauseMs = 0;
+      openAtMs = 0;
+    },
+  };
+}
+
+/** Decides whether our own model calls may run now and counts their usage across restarts. */
+export interface Budget extends UsageCounter {
+  /** Reads the rate-limit headers of an API response. Synchronous; never throws. */
+  answered(answer: RateLimitResponse): void;
+  decide(): QuotaDecision;
+  /** Resolves once everything is on disk. */
+  close(): Promise<void>;
+}
+
+export interface StoredUsage extends Usage {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string;
+  readonly windows: readonly QuotaWindow[];
+}
+
+export interface UsageStore {
+  load(): Promise<StoredUsage | null>;
+  save(usage: StoredUsage): Promise<void>;
+}
+
+export interface BudgetParts {
+  readonly rule: QuotaRule;
+  readonly store: UsageStore;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+export async function openBudget({ rule, store, clock, log }: BudgetParts): Promise<Budget> {
+  const kept = await store.load();
+  const ledger = createUsageCounter(clock.now, kept);
+  let windows = kept?.windows ?? [];
+  let isDirty = false;
+  let saving: Promise<void> | null = null;
+
+  function decide(): QuotaDecision {
+    return decideQuota(windows, { rule, tokensToday: ledger.today().tokens, nowMs: clock.now() });
+  }
+
+  /** One write at a time; changes during a write go into the next one. */
+  function save(): void {
+    isDirty = true;
+    saving ??= write().finally(() => {
+      saving = null;
+    });
+  }
+
+  async function write(): Promise<void> {
+    while (isDirty) {
+      isDirty = false;
+      try {
+        await store.save({ ...ledger.today(), windows });
+      } catch (error) {
+        log.warn("could not write today's model usage; a restart would lose it", { error });
+      }
+    }
+  }
+
+  return {
+    answered(answer) {
+      const before = decide();
+      windows = mergeQuota(windows, readQuota(answer, clock.now()), clock.now());
+      const after = decide();
+      if (after.kind === before.kind) return;
+      log.info(after.kind === 'allow' ? 'model calls resume' : 'model calls wait', { ...after });
+      save();
+    },
+    record(spent) {
+      ledger.record(spent);
+      save();
+    },
+    today: ledger.today,
+    decide,
+    async close() {
+      await saving;
+    },
+  };
+}
+
+interface Usage {
+  readonly calls: number;
+  readonly tokens: number;
+  readonly costUsd: number;
+}
+
+/** Usage of the current day (UTC). */
+export interface UsageCounter {
+  record(spent: Usage & { readonly sessionId?: string }): void;
+  today(): Usage & { /** `YYYY-MM-DD` */ readonly day: string };
+}
+
+const NOTHING: Usage = { calls: 0, tokens: 0, costUsd: 0 };
+
+export function createUsageCounter(
+  now: () => number,
+  kept: (Usage & { readonly day: string }) | null = null,
+): UsageCounter {
+  let { day, ...used } = kept ?? { day: '', ...NOTHING };
+  const turn = (): void => {
+    const today = new Date(now()).toISOString().slice(0, 10);
+    if (today !== day) [day, used] = [today, NOTHING];
+  };
+  return {
+    record({ calls, tokens, costUsd }) {
+      turn();
+      used = { calls: used.calls + calls, tokens: used.tokens + tokens, costUsd: used.costUsd + costUsd };
+    },
+    today() {
+      turn();
+      return { day, calls: used.calls, tokens: used.tokens, costUsd: used.costUsd };
+    },
+  };
+}
+
+const amount = z.number().nonnegative();
+const Kept = z.strictObject({
+  day: z.string().regex(/^\d{4}-\d{2}-\d{2}$/),
+  calls: amount,
+  tokens: amount,
+  cost_usd: amount,
+  limits: z.array(z.strictObject({ name: z.string().max(60), utilization: amount, resetAtMs: amount })).max(100),
+});
+
+/** Stores today's model usage and the last reported limits. An unreadable file counts as empty. */
+export function createUsageFile(file: string, log: Log): UsageStore {
+  return {
+    async load(): Promise<StoredUsage | null> {
+      try {
+        const { cost_usd: costUsd, limits: windows, ...rest } = Kept.parse(JSON.parse(await readFile(file, 'utf8')));
+        return { ...rest, costUsd, windows };
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ENOENT') {
+          log.warn("could not read today's model usage; counting from zero", { file, error });
+        }
+        return null;
+      }
+    },
+    async save({ costUsd, windows, ...rest }) {
+      await ensureDir(path.dirname(file));
+      await writeFileAtomic(file, `${JSON.stringify({ ...rest, cost_usd: costUsd, limits: windows })}\n`);
+    },
+  };
 }

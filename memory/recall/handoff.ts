@@ -1,8 +1,7 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { SourcedClaim } from '../compaction/brief.ts';
 import type { TaskList } from '../ingest/task-list.ts';
-import type { StoredBrief } from '../model/claim.ts';
-import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
+import { isBundled, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import { isPast } from '../text/validity.ts';
 
 /** Limits on open items of other sessions. */

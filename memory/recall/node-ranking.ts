@@ -1,4 +1,4 @@
-import { compareText, type RankedTurn } from '../search/ranking/turn-ranking.ts';
+import { compareText, type RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
 import { type Boosts, type Raised, raiseOf, raises } from './boosts.ts';
 

@@ -1,13 +1,13 @@
 import type { Clock } from '../../common/async.ts';
+import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { renderBrief } from '../compaction/brief.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
-import { fileMarks } from '../model/file-link.ts';
 import { type Fact, isBundled, type MemoryNode } from '../model/node.ts';
+import { fileMarks } from '../model/turn.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import { neutralLine } from '../text/sanitize-line.ts';
 import { contentTags } from '../text/system-tags.ts';
 import { currentSummary, isClosed, isPast } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
@@ -31,7 +31,7 @@ export interface KnownNode extends NodeLine {
 }
 
 export interface ProjectView {
-  /** The project key, see `memory/model/project.ts`. */
+  /** The project key, see `memory/storage/fs/project-files.ts`. */
   readonly project: string;
   readonly counts: {
     readonly sessions: number;

@@ -1,4 +1,4 @@
-import type { WordRarity } from '../embeddings/word-rarity.ts';
+import type { WordRarity } from '../embeddings/static-encoder.ts';
 import { type Asked, type AskedTerm, JUDGED_TERMS } from './required-terms.ts';
 import { createTermMatcher, type TermMatcher } from './term-matcher.ts';
 

@@ -1,7 +1,6 @@
-import type { WordRarity } from '../embeddings/word-rarity.ts';
-import { hasPairedScript } from '../text/cjk.ts';
+import type { WordRarity } from '../embeddings/static-encoder.ts';
 import { contentTokens } from '../text/keywords.ts';
-import { tokenize } from '../text/tokenizer.ts';
+import { hasPairedScript, tokenize } from '../text/tokenizer.ts';
 import { UNSEEN } from './query-weights.ts';
 import { subjectTokens } from './subject.ts';
 

@@ -1,6 +1,6 @@
+import { createBreaker } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
-import { createBreaker } from '../search/circuit-breaker.ts';
 import type { RankedNode } from './node-ranking.ts';
 
 export type RerankRules = Pick<Config['rerank'], 'mode' | 'timeoutMs' | 'candidates'>;

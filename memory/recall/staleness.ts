@@ -1,4 +1,4 @@
-import type { FileChange } from '../model/file-link.ts';
+import type { FileChange } from '../model/turn.ts';
 
 /** Score penalty if all files of a node changed. */
 const STALE_LOSS = 0.3;

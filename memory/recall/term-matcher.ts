@@ -1,4 +1,4 @@
-import type { WordRarity } from '../embeddings/word-rarity.ts';
+import type { WordRarity } from '../embeddings/static-encoder.ts';
 import { runsOf, tokensOf } from '../text/tokenizer.ts';
 import type { AskedTerm } from './required-terms.ts';
 

@@ -1,7 +1,7 @@
 import type { Scope } from '../../common/policy.ts';
 import type { Origin } from '../../common/turn.ts';
-import type { FileChange } from '../model/file-link.ts';
 import type { MemoryNode } from '../model/node.ts';
+import type { FileChange } from '../model/turn.ts';
 import type { Lane, LaneScore } from '../search/search-index.ts';
 
 /** One tier-1 line, ready to inject: redacted, without line breaks, fences or tags. */

@@ -1,12 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import { parseBriefFile, renderBriefFile } from '../model/brief-markdown.ts';
-import type { Claim, StoredBrief } from '../model/claim.ts';
-import { newDocument, parseDocument, parseSection, renderDocument, renderSection } from '../model/markdown.ts';
-import { isRedirect } from '../model/node.ts';
+import { grouped } from '../../common/map.ts';
+import {
+  newDocument,
+  parseBriefFile,
+  parseDocument,
+  parseSection,
+  renderBriefFile,
+  renderDocument,
+  renderSection,
+} from '../model/markdown.ts';
+import { type Claim, isRedirect, type StoredBrief } from '../model/node.ts';
 import { MemoryNode } from '../model/node-schema.ts';
-import { grouped } from '../text/group-by.ts';
 import { withoutRevisionsBy } from '../text/validity.ts';
 
 /** Everything that is remembered, but for raw turns. */

@@ -1,6 +1,5 @@
 import type { Problem } from '../../common/errors.ts';
-import type { StoredBrief } from '../model/claim.ts';
-import type { MemoryNode } from '../model/node.ts';
+import type { MemoryNode, StoredBrief } from '../model/node.ts';
 
 /** The truth: one markdown file for each session with a section for each of its nodes. */
 export interface NodeFiles {

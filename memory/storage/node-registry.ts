@@ -1,7 +1,6 @@
-import type { MemoryNode } from '../model/node.ts';
-import { isRedirect } from '../model/node.ts';
+import { isRedirect, type MemoryNode } from '../model/node.ts';
+import { isCall } from '../text/actions.ts';
 import { contentTags } from '../text/system-tags.ts';
-import { isCall } from '../text/tool-call-nodes.ts';
 
 const TAGS = 60;
 

@@ -1,18 +1,14 @@
 import { isDeepStrictEqual } from 'node:util';
 import { createMutex } from '../../common/async.ts';
 import type { Problem } from '../../common/errors.ts';
-import { internNode } from '../model/intern-node.ts';
-import type { MemoryNode } from '../model/node.ts';
-import { isDraft, isRedirect } from '../model/node.ts';
+import { internNode, isDraft, isFromText, isRedirect, type MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { IndexEntry, SearchIndex } from '../search/search-index.ts';
-import { contentDigest } from '../text/content-hash.ts';
-import { isCall } from '../text/tool-call-nodes.ts';
-import type { IdSetFile } from './fs/id-set-file.ts';
-import type { Indexer } from './indexer.ts';
+import { isCall } from '../text/actions.ts';
+import type { IdSetFile } from './fs/set-files.ts';
+import { contentDigest, type Indexer } from './index-writer.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
-import { asUsers, isOwn, keptByHand } from './user-edits.ts';
 
 /** Of all nodes; a few may always be. */
 const EDITED_SHARE = 0.5;
@@ -189,4 +185,23 @@ function rowsDiffer(before: MemoryNode | undefined, after: MemoryNode): boolean 
 
 function differs(entry: IndexEntry | undefined, node: MemoryNode): boolean {
   return entry !== undefined && entry.digest !== '' && entry.digest !== contentDigest(node);
+}
+
+/**
+ * The node as it is kept after a person changed it: what they changed of what it says is theirs, so that no model writes
+ * something else and no dream merges it away. Pieces of documents and bundles are what their names say whoever edits
+ * them; a draft is theirs whatever they changed.
+ */
+export function keptByHand(edited: MemoryNode, before: MemoryNode): MemoryNode {
+  if (!isOwn(edited) || (!isDraft(edited) && contentDigest(edited) === contentDigest(before))) return edited;
+  return asUsers(edited);
+}
+
+/** Whether it may become a person's own. */
+export function isOwn(node: MemoryNode): boolean {
+  return !isRedirect(node) && !isFromText(node) && node.kind !== 'tool';
+}
+
+export function asUsers(node: MemoryNode): MemoryNode {
+  return node.author.by === 'user' ? node : { ...node, author: { by: 'user' }, status: 'current' };
 }

@@ -115,3 +115,27 @@ function undouble(word: string): string {
   if (last === undefined || last !== word.at(-2) || 'lsz'.includes(last)) return word;
   return word.slice(0, -1);
 }
+
+const WRITTEN = /[^\s]/gu;
+const PAIRED = /[\p{sc=Hangul}\p{sc=Hiragana}\p{sc=Katakana}\p{sc=Han}]/gu;
+/** Of every `scriptVector`: hashed words and character pairs, compared where words are not set apart by spaces. */
+export const SCRIPT_DIMENSIONS = 1_024;
+/** Above this share a question is asked in that script. */
+const MOSTLY = 0.3;
+
+export function hasPairedScript(text: string): boolean {
+  return text.search(PAIRED) >= 0;
+}
+
+export function isPairedScript(text: string): boolean {
+  const written = text.match(WRITTEN)?.length ?? 0;
+  return written > 0 && (text.match(PAIRED)?.length ?? 0) > MOSTLY * written;
+}
+
+/** Paths, options, identifiers of several parts, codes, and names that do not begin a sentence. */
+const ENTITY =
+  /(?<![\w/])--?[a-z][\w-]+|[\w.@-]*[\w@][/\\][\w./\\@-]+|\b\w+(?:[._]\w+)+\b|\b[a-z]+[A-Z]\w*|\b[A-Z]{2,}\w*\b|\b[A-Za-z]+\d\w*\b|(?<=[\p{Ll},] )\p{Lu}\p{Ll}+/gu;
+
+export function entityTokens(question: string): string[] {
+  return [...new Set([...question.matchAll(ENTITY)].flatMap(([name]) => uniqueTokens(name)))];
+}

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LruMap } from '../../common/lru.ts';
+import { LruMap } from '../../common/map.ts';
 import type { Prompt } from './prompt-usage.ts';
 
 /** Prompt tokens by price. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LruMap } from '../../common/lru.ts';
+import { LruMap } from '../../common/map.ts';
 import { type ConversationView, type MessageInfo, parseSlice } from '../wire/conversation.ts';
 import type { Slice } from '../wire/json-scanner.ts';
 import { estimateBlocks, estimateMessage, readTtl, type TokenEstimate } from './estimate-tokens.ts';

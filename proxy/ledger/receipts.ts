@@ -1,4 +1,4 @@
-import { LruMap } from '../../common/lru.ts';
+import { LruMap } from '../../common/map.ts';
 import type { Finding, ProxyLog } from '../ports.ts';
 import type { RequestCost } from './ledger.ts';
 import type { Bill } from './prefix-cache.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { LruMap } from '../../common/lru.ts';
+import { LruMap } from '../../common/map.ts';
 import { type BodyScan, type PreviousScan, type Slice, scanBody } from './json-scanner.ts';
 import { extendLineage, hashMessage, isThinking } from './message-hashes.ts';
 import { type HeadShape, type MessageShape, shapeHead, shapeMessage } from './request-shape.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writtenBy } from '../../memory/node-view.ts';
+import { writtenBy } from '../../memory/library.ts';
 import { CLAUDE_MISSING, findClaude } from '../helpers/claude.ts';
 import { lookUp, stepFiles } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig, mainRequests, TOOLS } from '../helpers/claude-code-rig.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { writtenBy } from '../../memory/node-view.ts';
+import { writtenBy } from '../../memory/library.ts';
 import { CLAUDE_MISSING, type ClaudeProcess, findClaude } from '../helpers/claude.ts';
 import { type Aside, stepFiles } from '../helpers/claude-code-replies.ts';
 import { type ClientRig, createClientRig } from '../helpers/claude-code-rig.ts';

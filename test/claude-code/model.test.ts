@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { silentLog } from '../../common/log.ts';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
-import { createClaudeCli } from '../../memory/models/claude-cli.ts';
+import { createClaudeCli } from '../../memory/models/claude-code.ts';
 import { talk } from '../helpers/turns.ts';
 import {
   createStandin,

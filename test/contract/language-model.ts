@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readTurn } from '../../memory/ingest/turn-trust.ts';
-import type { LanguageModel } from '../../memory/models/language-model.ts';
+import type { LanguageModel } from '../../memory/models/model.ts';
 import { talk } from '../helpers/turns.ts';
 
 /** What every `LanguageModel` must do, whoever answers. */

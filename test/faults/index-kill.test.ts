@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { expect, it } from 'vitest';
-import { openLanceIndex } from '../../memory/search/lancedb/lance-index.ts';
+import { openLanceIndex } from '../../memory/search/lancedb/search-index.ts';
 import { nodeRow } from '../contract/search-index.ts';
 import { compileInto } from '../helpers/compiled.ts';
 import { createHashEmbedder } from '../helpers/hash-embedder.ts';

@@ -1,12 +1,11 @@
 import { CometError } from '../../common/errors.ts';
 import type { Embedder, Embedding } from '../../memory/embeddings/embedder.ts';
-import { createMeanVector } from '../../memory/embeddings/mean-vector.ts';
+import { createMeanVector } from '../../memory/embeddings/encoder.ts';
 import { createTermCounts } from '../../memory/search/lancedb/term-counts.ts';
-import { windowsOf } from '../../memory/search/lancedb/windows.ts';
-import { tellsTime } from '../../memory/search/ranking/temporal-query.ts';
+import { windowsOf } from '../../memory/search/lancedb/writer.ts';
+import { tellsTime } from '../../memory/search/ranking.ts';
 import type { Hit, IndexFilter, IndexRow, Lane, LaneScore, SearchIndex } from '../../memory/search/search-index.ts';
-import { entityTokens } from '../../memory/text/entities.ts';
-import { tokenize, uniqueTokens } from '../../memory/text/tokenizer.ts';
+import { entityTokens, tokenize, uniqueTokens } from '../../memory/text/tokenizer.ts';
 
 const K1 = 1.2;
 const B = 0.75;

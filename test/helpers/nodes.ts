@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { fromSchema1 } from '../../memory/model/schema-1.ts';
+import { fromSchema1 } from '../../memory/model/node-schema.ts';
 
 /** A node that validates, with what a test says about it. */
 /** Author, kind and status as one word, as schema 1 had them. */

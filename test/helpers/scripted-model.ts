@@ -6,7 +6,7 @@ import type {
   SummaryResult,
   TopicShiftInput,
   TopicShiftReading,
-} from '../../memory/models/language-model.ts';
+} from '../../memory/models/model.ts';
 
 type Step<Input, Output> = (input: Input, signal: AbortSignal) => Output | Promise<Output>;
 

@@ -2,7 +2,7 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, wr
 import os from 'node:os';
 import path from 'node:path';
 import { silentLog } from '../../common/log.ts';
-import { type ClaudeCliOptions, createClaudeCli } from '../../memory/models/claude-cli.ts';
+import { type ClaudeCliOptions, createClaudeCli } from '../../memory/models/claude-code.ts';
 
 /** A stand-in for the `claude` program: `body` is what it does, with `prompt`, `argv` and `answer()` at hand. */
 export interface StubClaude {

@@ -1,6 +1,6 @@
 import { newDocument, parseDocument, renderDocument } from '../../memory/model/markdown.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import { fits, joinFiles, readNodeFile, withNodes, withoutSections } from '../../memory/model/node-file.ts';
+import { fits, joinFiles, readNodeFile, withNodes, withoutSections } from '../../memory/storage/fs/node-files.ts';
 import type { NodeFiles } from '../../memory/storage/node-files.ts';
 
 /** Node files that are texts in a map, by their paths. */

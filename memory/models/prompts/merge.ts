@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { clip } from '../../text/sanitize-line.ts';
-import type { MergeInput, MergeResult } from '../language-model.ts';
+import { clip } from '../../../common/text.ts';
+import type { MergeInput, MergeResult } from '../model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 
 const SUMMARY_CHARS = 2_000;

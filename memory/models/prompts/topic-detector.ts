@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { TurnText } from '../../model/turn.ts';
-import type { TopicShiftInput, TopicShiftReading } from '../language-model.ts';
+import type { TopicShiftInput, TopicShiftReading } from '../model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { elide, labelTurns, renderTranscript } from './transcript.ts';
 

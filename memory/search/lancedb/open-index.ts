@@ -4,8 +4,8 @@ import path from 'node:path';
 import { CometError } from '../../../common/errors.ts';
 import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
 import type { Embedder } from '../../embeddings/embedder.ts';
-import { createSucceededIndex } from './index-migration.ts';
-import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './lance-index.ts';
+import type { SearchIndex } from '../search-index.ts';
+import { type LanceIndexOptions, type OpenedIndex, openLanceIndex } from './search-index.ts';
 
 export interface IndexHomeOptions extends LanceIndexOptions {
   /** The embedder that made an index, null where it cannot be had any more. */
@@ -94,4 +94,67 @@ async function removeOthers(dir: string, own: string): Promise<void> {
 function folderOf(embedderId: string): string {
   const plain = embedderId.replace(/[^\w.-]+/g, '-').slice(0, 60);
   return `${plain}-${createHash('sha256').update(embedderId).digest('hex').slice(0, 8)}`;
+}
+
+export interface Succession {
+  readonly serving: SearchIndex;
+  /** Of `serving`; closed with it. */
+  readonly embedder: Embedder;
+  readonly next: SearchIndex;
+  /** Makes it last that `next` serves; what it gives is done once the old one is closed. */
+  readonly taken: () => Promise<() => Promise<void>>;
+}
+
+/** One index that serves and one that is filled; both are told what changes, until the other takes over. */
+export function createSucceededIndex({ serving, embedder, next, taken }: Succession): SearchIndex {
+  let current = serving;
+  let pending: SearchIndex | null = next;
+  const reading = new Set<Promise<unknown>>();
+  const both = (): SearchIndex[] => (pending === null ? [current] : [current, pending]);
+
+  function read<T>(work: Promise<T>): Promise<T> {
+    const settled = work.then(
+      () => undefined,
+      () => undefined,
+    );
+    reading.add(settled);
+    void settled.then(() => reading.delete(settled));
+    return work;
+  }
+
+  async function onBoth(change: (index: SearchIndex) => Promise<void>): Promise<void> {
+    await Promise.all(both().map(change));
+  }
+
+  async function takeOver(): Promise<void> {
+    if (pending === null) return;
+    const cleanUp = await taken();
+    const old = current;
+    current = pending;
+    pending = null;
+    // A search that began on the old one still reads its files.
+    await Promise.all(reading);
+    await old.close();
+    await embedder.close();
+    await cleanUp();
+  }
+
+  return {
+    successor: () =>
+      pending === null ? null : { entries: pending.entries, put: pending.put, remove: pending.remove, takeOver },
+    embedderId: () => current.embedderId(),
+    put: (rows) => onBoth((index) => index.put(rows)),
+    remove: (nodeIds) => onBoth((index) => index.remove(nodeIds)),
+    search: (...query) => read(current.search(...query)),
+    turnTexts: (...ids) => read(current.turnTexts(...ids)),
+    termWeights: (...terms) => read(current.termWeights(...terms)),
+    entries: () => current.entries(),
+    size: () => current.size(),
+    optimize: () => onBoth((index) => index.optimize()),
+    clear: () => current.clear(),
+    async close() {
+      await onBoth((index) => index.close());
+      await embedder.close();
+    },
+  };
 }

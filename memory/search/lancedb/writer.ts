@@ -1,14 +1,22 @@
 import { CometError } from '../../../common/errors.ts';
+import { grouped } from '../../../common/map.ts';
 import type { Embedder, Embedding } from '../../embeddings/embedder.ts';
-import { grouped } from '../../text/group-by.ts';
 import { tokenize } from '../../text/tokenizer.ts';
-import { tellsTime } from '../ranking/temporal-query.ts';
+import { tellsTime } from '../ranking.ts';
 import type { IndexRow } from '../search-index.ts';
-import { isIn, joinIds, type Kind, quoted, SHAPES, type TableRecord } from './schema.ts';
-import { type RowTable, rowsIn } from './table.ts';
-import { keyOf, type Tables } from './tables.ts';
+import {
+  isIn,
+  joinIds,
+  type Kind,
+  keyOf,
+  quoted,
+  type RowTable,
+  rowsIn,
+  SHAPES,
+  type TableRecord,
+  type Tables,
+} from './table.ts';
 import type { CountedRow, TermCounts } from './term-counts.ts';
-import { type WindowedTurn, windowsOf } from './windows.ts';
 
 /** Beyond this in a commit nothing gets faster, and the embedder holds that many texts. */
 const ROWS_PER_COMMIT = 500;
@@ -437,4 +445,38 @@ async function embedded(
     for (const [nth, row] of some.entries()) found.set(row, embeddings[nth] as Embedding);
   }
   return found;
+}
+
+/** A turn of a node, with what its window is made of. */
+export interface WindowedTurn {
+  readonly nodeId: string;
+  readonly turnId: string;
+  /** See `IndexRow`. */
+  readonly place: number;
+  /** Space-separated. */
+  readonly tokens: string;
+}
+
+/** One long turn must not drown the others. */
+const HEAD_TOKENS = 300;
+const TURNS_BEFORE = 5;
+
+/** For each turn its first words with those of the turns before it, as far as these are among `turns`. */
+export function windowsOf<T extends WindowedTurn>(turns: readonly T[]): Map<T, string> {
+  const heads = new Map(turns.map(({ place, tokens }) => [place, headOf(tokens)]));
+  return new Map(
+    turns.map((turn) => {
+      const earlier = Array.from({ length: TURNS_BEFORE }, (_, nth) => heads.get(turn.place - nth - 1) ?? '');
+      return [turn, [headOf(turn.tokens), ...earlier].filter((head) => head !== '').join(' ')];
+    }),
+  );
+}
+
+function headOf(tokens: string): string {
+  let end = -1;
+  for (let words = 0; words < HEAD_TOKENS; words += 1) {
+    end = tokens.indexOf(' ', end + 1);
+    if (end < 0) return tokens;
+  }
+  return tokens.slice(0, end);
 }

@@ -2,9 +2,15 @@ import { constants } from 'node:fs';
 import { copyFile, link } from 'node:fs/promises';
 import path from 'node:path';
 import { ensureDir, syncDir, writeFileAtomic } from '../../../common/files.ts';
-import { parseBriefFile } from '../../model/brief-markdown.ts';
-import { parseFrontMatter, renderFrontMatter } from '../../model/front-matter.ts';
-import { isSchema1Section, parseDocument, parseSection, renderSection } from '../../model/markdown.ts';
+import {
+  isSchema1Section,
+  parseBriefFile,
+  parseDocument,
+  parseFrontMatter,
+  parseSection,
+  renderFrontMatter,
+  renderSection,
+} from '../../model/markdown.ts';
 import { decoded, filesBelow, inParallel } from './file-cache.ts';
 
 export interface MigratedFiles {

@@ -1,13 +1,12 @@
 import { createHash } from 'node:crypto';
-import { type BigIntStats, constants } from 'node:fs';
+import { type BigIntStats, constants, readFileSync, type Stats, statSync } from 'node:fs';
 import { type FileHandle, open, realpath, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { createSemaphore } from '../../../common/async.ts';
-import { LruMap } from '../../../common/lru.ts';
-import { isProjectPath } from '../../model/file-link.ts';
+import { LruMap } from '../../../common/map.ts';
+import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
+import { isProjectPath } from '../../model/turn.ts';
 import type { SourceFiles } from '../project-files.ts';
-import { looksSecret } from '../secret-path.ts';
-import { checkedOut, repositoryOf } from './git-project.ts';
 
 /** Generated and recorded files of megabytes are no source that anybody reads. */
 const MOST_BYTES = 4 * 1024 * 1024;
@@ -163,4 +162,166 @@ async function hashed(handle: FileHandle): Promise<string | null> {
     hash.update(chunk);
   }
   return hash.digest('hex').slice(0, DIGEST_HEX);
+}
+
+const SECRET_FOLDERS = new Set(
+  '.ssh .gnupg .gpg .aws .azure .kube .docker .gcloud .password-store .git .comet-cc secrets .secrets'.split(' '),
+);
+const SECRET_NAMES = [
+  /^\.env(?:\.|rc$|$)/,
+  /\.env$/,
+  /^\.?(?:netrc|pgpass|npmrc|pypirc|htpasswd|git-credentials|dockercfg|vault-token|my\.cnf)$/,
+  /^id_(?:rsa|dsa|ecdsa|ed25519)/,
+  /\.(?:pem|key|p12|pfx|jks|keystore|kdbx|ppk|asc|gpg|age|der|crt|cer|csr|tfstate|tfvars)(?:\.|$)/,
+  /(?:^|[._-])(?:secrets?|credentials?|passwords?|passwd|shadow|service[_-]?account|tokens?)(?:[._-][^/]*)?$/,
+];
+/** `tokens.ts` is code about tokens, `tokens.json` may hold some. */
+const CODE =
+  /\.(?:[cm]?[jt]sx?|py|rb|go|rs|java|kt|swift|c|cc|cpp|h|hpp|cs|php|scala|ex|exs|vue|svelte|md|rst|css|html)$/;
+const EXAMPLE = /(?:^|[._-])(?:example|sample|template|dist)(?:\.|$)/;
+
+/** Whether a file's place or name says that it may hold secrets: such a file is never opened, not even to hash it. */
+export function looksSecret(path: string): boolean {
+  const parts = path.toLowerCase().split('/');
+  const name = parts.pop() ?? '';
+  if (parts.some((part) => SECRET_FOLDERS.has(part))) return true;
+  if (CODE.test(name) || EXAMPLE.test(name)) return false;
+  return SECRET_NAMES.some((pattern) => pattern.test(name));
+}
+
+/**
+ * `host/owner/repo` of a git remote, the same for ssh, https and scp-like forms, without credentials, port or
+ * `.git`; null for a remote that is a path of this machine.
+ */
+export function normalizeRemote(url: string): string | null {
+  const text = url.trim();
+  const match = /^[a-z][a-z0-9+.-]*:\/\//i.test(text) ? fromUrl(text) : fromScp(text);
+  if (match === null) return null;
+  const repo = match.path.replace(/^\/+|\/+$/g, '').replace(/\.git$/i, '');
+  return match.host === '' || repo === '' ? null : `${match.host}/${repo}`.toLowerCase();
+}
+
+/** The url of `origin` in the text of a git config, else of the first remote, else null. */
+export function remoteUrl(config: string): string | null {
+  let remote: string | null = null;
+  const found = new Map<string, string>();
+  for (const line of config.split(/\r?\n/)) {
+    const section = /^\s*\[([^\]]*)\]/.exec(line);
+    if (section !== null) remote = /^remote\s+"(.+)"$/.exec((section[1] ?? '').trim())?.[1] ?? null;
+    const url = /^\s*url\s*=\s*(.+?)\s*$/.exec(line)?.[1];
+    if (remote !== null && url !== undefined && !found.has(remote)) found.set(remote, url.replace(/^"(.*)"$/, '$1'));
+  }
+  return found.get('origin') ?? [...found.values()][0] ?? null;
+}
+
+interface Remote {
+  readonly host: string;
+  readonly path: string;
+}
+
+function fromUrl(text: string): Remote | null {
+  if (!URL.canParse(text) || /^file:/i.test(text)) return null;
+  const url = new URL(text);
+  return { host: url.hostname, path: decodeURI(url.pathname) };
+}
+
+/** `user@host:path`; a single letter before the colon is a Windows drive. */
+function fromScp(text: string): Remote | null {
+  const match = /^(?:[^@/\s]+@)?([^:/\s]{2,}):(?!\/\/)(.+)$/.exec(text);
+  return match === null ? null : { host: match[1] as string, path: match[2] as string };
+}
+
+const KEYS_CACHED = 500;
+const FRESH_MS = 300_000;
+
+/** Project key of a working directory; '' for null and for what is not an absolute path. */
+export type ProjectOf = (directory: string | null) => string;
+
+/**
+ * Reads the git root by walking up to `.git` and the remote from its config; no git is run.
+ * The key is `host/owner/repo` where there is a remote, else the root, else the directory itself. A directory of
+ * another system is its own key.
+ */
+export function createProjectOf(now: () => number): ProjectOf {
+  const cache = new LruMap<string, { readonly key: string; readonly atMs: number }>(KEYS_CACHED);
+  return (directory) => {
+    if (directory === null || !isDirectoryName(directory) || directory.includes('\0')) return '';
+    const cached = cache.get(directory);
+    if (cached !== undefined && now() - cached.atMs < FRESH_MS) return cached.key;
+    const resolved = resolveDirectory(directory);
+    const key = path.isAbsolute(resolved) ? readKey(resolved) : resolved;
+    cache.set(directory, { key, atMs: now() });
+    return key;
+  };
+}
+
+function readKey(directory: string): string {
+  const found = repositoryOf(directory);
+  if (found === null) return directory;
+  const remote = normalizeRemote(remoteUrl(readText(path.join(found.common, 'config')) ?? '') ?? '');
+  if (remote !== null) return remote;
+  return path.basename(found.common) === '.git' ? path.dirname(found.common) : found.top;
+}
+
+export interface Repository {
+  /** The working tree's uppermost directory. */
+  readonly top: string;
+  /** Holds `HEAD`: `.git` itself, or where a worktree's or submodule's `.git` file leads. */
+  readonly own: string;
+  /** Holds `config` and the refs that worktrees share. */
+  readonly common: string;
+}
+
+/** The repository that an absolute path is in, by walking up to `.git`. */
+export function repositoryOf(directory: string): Repository | null {
+  for (let at = path.resolve(directory); ; at = path.dirname(at)) {
+    const found = gitDirectories(path.join(at, '.git'));
+    if (found !== null) return { top: at, ...found };
+    if (path.dirname(at) === at) return null;
+  }
+}
+
+/** The commit that is checked out, 40 or 64 hex digits; '' where there is none or it cannot be read. */
+export function checkedOut({ own, common }: Repository): string {
+  const head = readText(path.join(own, 'HEAD'))?.trim() ?? '';
+  const ref = /^ref: (refs\/[\w./+@-]+)$/.exec(head)?.[1];
+  if (ref === undefined) return asCommit(head);
+  if (ref.split('/').includes('..')) return '';
+  const loose = readText(path.join(own, ref)) ?? readText(path.join(common, ref));
+  if (loose !== null) return asCommit(loose.trim());
+  const packed = readText(path.join(common, 'packed-refs'))?.split('\n') ?? [];
+  return asCommit(packed.find((line) => line.endsWith(` ${ref}`))?.split(' ')[0] ?? '');
+}
+
+function asCommit(text: string): string {
+  return /^[0-9a-f]{40}(?:[0-9a-f]{24})?$/.test(text) ? text : '';
+}
+
+function gitDirectories(dotGit: string): Pick<Repository, 'own' | 'common'> | null {
+  const stat = statOf(dotGit);
+  if (stat?.isDirectory()) return { own: dotGit, common: dotGit };
+  if (!stat?.isFile()) return null;
+  const pointed = /^gitdir:\s*(.+?)\s*$/m.exec(readText(dotGit) ?? '')?.[1];
+  if (pointed === undefined) return null;
+  const own = path.resolve(path.dirname(dotGit), pointed);
+  const common = readText(path.join(own, 'commondir'))?.trim();
+  return { own, common: common === undefined ? own : path.resolve(own, common) };
+}
+
+function statOf(file: string): Stats | null {
+  try {
+    return statSync(file, { throwIfNoEntry: false }) ?? null;
+  } catch {
+    // An unreadable directory is treated as no repository.
+    return null;
+  }
+}
+
+function readText(file: string): string | null {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    // Unreadable and absent mean the same here: the directory itself is the project.
+    return null;
+  }
 }

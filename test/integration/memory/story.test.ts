@@ -2,7 +2,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { createStaticEmbedder } from '../../../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../../../memory/index.ts';
-import { openLanceIndex } from '../../../memory/search/lancedb/lance-index.ts';
+import { openLanceIndex } from '../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex } from '../../../memory/search/search-index.ts';
 import { ANSWERED, HELD_OUT, UNANSWERED } from '../../fixtures/story-questions.ts';
 import { createInMemorySearchIndex } from '../../helpers/in-memory-search-index.ts';

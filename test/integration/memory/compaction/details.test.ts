@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
-import type { LanguageModel } from '../../../../memory/models/language-model.ts';
+import type { LanguageModel } from '../../../../memory/models/model.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, type Script, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import type { Memory } from '../../../../memory/index.ts';
-import type { LanguageModel } from '../../../../memory/models/language-model.ts';
-import { writtenBy } from '../../../../memory/node-view.ts';
+import { writtenBy } from '../../../../memory/library.ts';
+import type { LanguageModel } from '../../../../memory/models/model.ts';
 import { contentTags } from '../../../../memory/text/system-tags.ts';
 import { createDisk, type Disk, freshIndex, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
+import { writtenBy } from '../../../../memory/library.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import { writtenBy } from '../../../../memory/node-view.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';

@@ -2,7 +2,7 @@ import { describe, expect, it, vi } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import type { DreamReport, Memory } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
-import type { MergeInput, MergeResult } from '../../../../memory/models/language-model.ts';
+import type { MergeInput, MergeResult } from '../../../../memory/models/model.ts';
 import { dreamNodes } from '../../../helpers/dream-nodes.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { scriptedModel } from '../../../helpers/scripted-model.ts';

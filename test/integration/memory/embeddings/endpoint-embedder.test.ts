@@ -5,7 +5,7 @@ import {
   type EndpointEmbedderOptions,
   probeDimensions,
 } from '../../../../memory/embeddings/endpoint-embedder.ts';
-import { hashVector } from '../../../../memory/embeddings/hashed-vector.ts';
+import { hashVector } from '../../../../memory/embeddings/static-encoder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { type ChatServer, chatServer, send } from '../../../helpers/chat-server.ts';
 

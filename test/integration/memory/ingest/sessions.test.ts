@@ -2,7 +2,7 @@ import { appendFile, readFile, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
-import { createClosedSessionsFile } from '../../../../memory/storage/fs/closed-sessions-file.ts';
+import { createClosedSessionsFile } from '../../../../memory/storage/fs/set-files.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 import { talk } from '../../../helpers/turns.ts';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { createUsageCounter } from '../../../../memory/models/budget.ts';
+import { createUsageCounter } from '../../../../memory/models/quota.ts';
 import { languageModelContract } from '../../../contract/language-model.ts';
 import { ANSWERS, type StubClaude, stubClaude } from '../../../helpers/stub-claude.ts';
 import { talk } from '../../../helpers/turns.ts';

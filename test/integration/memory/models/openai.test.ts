@@ -3,8 +3,8 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { createLog } from '../../../../common/log.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { createUsageCounter } from '../../../../memory/models/budget.ts';
 import { createOpenAiEndpoint, type OpenAiEndpointOptions } from '../../../../memory/models/openai.ts';
+import { createUsageCounter } from '../../../../memory/models/quota.ts';
 import { languageModelContract } from '../../../contract/language-model.ts';
 import {
   answerFor,

@@ -5,7 +5,7 @@ import { Config } from '../../../../common/config.ts';
 import { silentLog } from '../../../../common/log.ts';
 import type { CapturedMessage } from '../../../../common/turn.ts';
 import type { Memory, Recall } from '../../../../memory/index.ts';
-import { createProjectOf } from '../../../../memory/storage/fs/git-project.ts';
+import { createProjectOf } from '../../../../memory/storage/fs/project-files.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
 import { earlyCuts } from '../../../fuzz/rewriter-rig.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';

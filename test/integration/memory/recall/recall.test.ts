@@ -4,7 +4,7 @@ import { Config } from '../../../../common/config.ts';
 import type { RecallRequest } from '../../../../memory/index.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
 import { createRecaller, type Recaller, type RecallerDeps } from '../../../../memory/recall/recall.ts';
-import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
+import { openLanceIndex } from '../../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex } from '../../../../memory/search/search-index.ts';
 import { ANSWERABLE, UNANSWERABLE } from '../../../fixtures/coding-history.ts';
 import { codingMemory, PROJECT, rowsOf } from '../../../helpers/coding-memory.ts';

@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { execa } from 'execa';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openLanceIndex } from '../../../../memory/search/lancedb/lance-index.ts';
+import { openLanceIndex } from '../../../../memory/search/lancedb/search-index.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openJournal } from '../../../../memory/storage/fs/turn-log.ts';
 import { nodeRow } from '../../../contract/search-index.ts';

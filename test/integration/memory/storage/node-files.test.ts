@@ -1,8 +1,7 @@
 import { chmod, readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import type { StoredBrief } from '../../../../memory/model/claim.ts';
-import type { MemoryNode } from '../../../../memory/model/node.ts';
+import type { MemoryNode, StoredBrief } from '../../../../memory/model/node.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import type { NodeFiles } from '../../../../memory/storage/node-files.ts';
 import { makeNode } from '../../../helpers/nodes.ts';

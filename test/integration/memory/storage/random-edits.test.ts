@@ -3,7 +3,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { isRedirect } from '../../../../memory/model/node.ts';
-import { contentDigest } from '../../../../memory/text/content-hash.ts';
+import { contentDigest } from '../../../../memory/storage/index-writer.ts';
 import { type DiskRig, filesBelow, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createManualWatch, type ManualWatch } from '../../../helpers/manual-watch.ts';
 import { makeNode } from '../../../helpers/nodes.ts';

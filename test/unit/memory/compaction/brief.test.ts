@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
+import { neutralLine } from '../../../../common/text.ts';
 import type { Origin } from '../../../../common/turn.ts';
 import { attributedOrigin } from '../../../../memory/compaction/attribution.ts';
 import { attributeBrief, BRIEF_CHARS, cleanBriefLines, renderBrief } from '../../../../memory/compaction/brief.ts';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { neutralLine } from '../../../../memory/text/sanitize-line.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 const claim = (text: string, ...sources: string[]) => ({ text, sources });

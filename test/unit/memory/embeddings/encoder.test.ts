@@ -1,6 +1,5 @@
 import { expect, test } from 'vitest';
-import { encodeQuery } from '../../../../memory/embeddings/encoder.ts';
-import { createMeanVector } from '../../../../memory/embeddings/mean-vector.ts';
+import { createMeanVector, encodeQuery } from '../../../../memory/embeddings/encoder.ts';
 
 const weights = (): ReadonlyMap<number, number> => new Map();
 

@@ -1,12 +1,13 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import YAML from 'yaml';
-import { parseBriefFile, renderBriefFile } from '../../../../memory/model/brief-markdown.ts';
-import { parseYaml } from '../../../../memory/model/front-matter.ts';
 import {
   newDocument,
+  parseBriefFile,
   parseDocument,
   parseSection,
+  parseYaml,
+  renderBriefFile,
   renderDocument,
   renderSection,
 } from '../../../../memory/model/markdown.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
-import { summarizerPrompt } from '../../../../memory/models/prompts/summarizer.ts';
+import { summarizerPrompt } from '../../../../memory/models/prompts/summary.ts';
 import { topicDetectorPrompt } from '../../../../memory/models/prompts/topic-detector.ts';
 import { elide } from '../../../../memory/models/prompts/transcript.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';

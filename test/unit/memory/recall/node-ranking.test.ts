@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import type { Boosts } from '../../../../memory/recall/boosts.ts';
 import { type NodeFacts, type NodeRules, rankNodes } from '../../../../memory/recall/node-ranking.ts';
-import { rankTurns } from '../../../../memory/search/ranking/turn-ranking.ts';
+import { rankTurns } from '../../../../memory/search/ranking.ts';
 import type { Hit } from '../../../../memory/search/search-index.ts';
 import { hitsOf, nodeHit, turnHit } from '../../../helpers/lane-hits.ts';
 

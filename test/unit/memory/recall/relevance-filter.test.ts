@@ -1,6 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
-import { createWordRarity } from '../../../../memory/embeddings/word-rarity.ts';
+import { createWordRarity, loadStaticTable } from '../../../../memory/embeddings/static-encoder.ts';
 import { UNSEEN } from '../../../../memory/recall/query-weights.ts';
 import { createPassageScale, passesGate } from '../../../../memory/recall/relevance-filter.ts';
 import { weighAsked } from '../../../../memory/recall/required-terms.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { WordRarity } from '../../../../memory/embeddings/word-rarity.ts';
+import type { WordRarity } from '../../../../memory/embeddings/static-encoder.ts';
 import type { AskedTerm } from '../../../../memory/recall/required-terms.ts';
 import { createTermMatcher } from '../../../../memory/recall/term-matcher.ts';
 import { tokenize } from '../../../../memory/text/tokenizer.ts';

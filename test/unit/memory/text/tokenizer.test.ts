@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { tokenize, uniqueTokens } from '../../../../memory/text/tokenizer.ts';
+import {
+  entityTokens,
+  hasPairedScript,
+  isPairedScript,
+  tokenize,
+  uniqueTokens,
+} from '../../../../memory/text/tokenizer.ts';
 
 test('camelCase gives the whole identifier and its parts', () => {
   expect(tokenize('getUserName')).toEqual(['getusername', 'get', 'user', 'name']);
@@ -121,4 +127,30 @@ test('plain letters give the same tokens next to other letters', () => {
       expect(tokenize(`${plain} é`)).toEqual([...tokenize(plain), 'é']);
     }),
   );
+});
+
+test.each([
+  ['데이터베이스 포트가 뭐였지', true],
+  ['ステージングのポートは5433', true],
+  ['数据库端口 redis', true],
+  ['the port of 데이터베이스 in staging is set', false],
+  ['which port', false],
+  ['', false],
+])('%s', (text, expected) => {
+  expect(isPairedScript(text)).toBe(expected);
+});
+
+test('one character is enough to hold the script', () => {
+  expect(hasPairedScript('the label says 水 only')).toBe(true);
+  expect(hasPairedScript('café Москва')).toBe(false);
+});
+
+test('paths, options, identifiers, codes and names are named things', () => {
+  const tokens = entityTokens('Why does src/db/pool.ts with --max-old raise ECONNREFUSED in parseUrl for Marta?');
+  expect(tokens).toEqual(expect.arrayContaining(['pool', 'econnrefus', 'parseurl', 'marta']));
+  expect(tokens).not.toContain('rais');
+});
+
+test('plain questions name nothing', () => {
+  expect(entityTokens('which port does the staging database listen on?')).toEqual([]);
 });

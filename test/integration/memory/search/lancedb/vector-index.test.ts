@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import { openLanceIndex } from '../../../../../memory/search/lancedb/lance-index.ts';
+import { openLanceIndex } from '../../../../../memory/search/lancedb/search-index.ts';
 import type { SearchIndex } from '../../../../../memory/search/search-index.ts';
 import { nodeRow } from '../../../../contract/search-index.ts';
 import { createHashEmbedder } from '../../../../helpers/hash-embedder.ts';

@@ -1,0 +1,43 @@
+/** A map that keeps its `limit` most recently used entries; `peek` is a read that does not count as use. */
+export class LruMap<K, V> extends Map<K, V> {
+  readonly #limit: number;
+
+  constructor(limit: number) {
+    super();
+    this.#limit = limit;
+  }
+
+  override get(key: K): V | undefined {
+    const value = super.get(key);
+    if (value !== undefined) this.set(key, value);
+    return value;
+  }
+
+  peek(key: K): V | undefined {
+    return super.get(key);
+  }
+
+  override set(key: K, value: V): this {
+    this.delete(key);
+    super.set(key, value);
+    if (this.size > this.#limit) this.delete(this.keys().next().value as K);
+    return this;
+  }
+
+  getOrCreate(key: K, create: () => V): V {
+    const value = this.get(key) ?? create();
+    this.set(key, value);
+    return value;
+  }
+}
+
+export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>();
+  for (const item of items) {
+    const key = keyOf(item);
+    const group = groups.get(key);
+    if (group === undefined) groups.set(key, [item]);
+    else group.push(item);
+  }
+  return groups;
+}

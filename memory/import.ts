@@ -1,0 +1,337 @@
+import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
+import { type Clock, createSerialQueue } from '../common/async.ts';
+import { CometError } from '../common/errors.ts';
+import { clip } from '../common/text.ts';
+import type { CapturedTurn } from '../common/turn.ts';
+import type { Redactor } from '../redact/index.ts';
+import type { ArchiveReport, Archives } from './archive.ts';
+import { buildNodes } from './compaction/build-nodes.ts';
+import {
+  createTurnImport,
+  type ImportTurnsReport,
+  type ImportTurnsRequest,
+  type TurnImportParts,
+} from './import-turns.ts';
+import { type Chunk, chunkDocument, documentDraft, documentSession, documentTurn } from './ingest/chunk-document.ts';
+import { stripOwnBlocks } from './ingest/content-blocks.ts';
+import type { TaskQueue } from './ingest/task-queue.ts';
+import type { TurnReader } from './ingest/turn-reader.ts';
+import type { TurnRegistry } from './ingest/turn-registry.ts';
+import { readTurn } from './ingest/turn-trust.ts';
+import { isFromText, type MemoryNode } from './model/node.ts';
+import type { ProposedNode } from './models/model.ts';
+import type { Indexer } from './storage/index-writer.ts';
+import type { NodeRegistry } from './storage/node-registry.ts';
+import type { Store } from './storage/node-store.ts';
+import type { SnapshotService } from './storage/snapshot-files.ts';
+import type { Journal } from './storage/turn-log.ts';
+import { anchorsOf, tagsOf } from './text/keywords.ts';
+
+/** What enters memory from files, from transcripts, and on request. */
+export interface Import {
+  /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
+  importArchive(text: string): Promise<ArchiveReport>;
+  /** Imports a text in chunks of at most 2,000 characters; known chunks stay as they are. */
+  importDocument(request: DocumentRequest): Promise<DocumentReport>;
+  /** Imports past turns with their own time; known turns stay as they are. */
+  importTurns(request: ImportTurnsRequest): Promise<ImportTurnsReport>;
+  /**
+   * Saves a note; a known one stays as it is.
+   *
+   * @throws CometError `node_invalid` where redaction leaves nothing, or the user had the same note removed
+   */
+  remember(request: NoteRequest): Promise<SavedNote>;
+}
+
+type Parts = DocumentParts &
+  TurnImportParts &
+  NoteParts & {
+    readonly archives: Archives;
+    readonly taskQueue: TaskQueue;
+    /** Settles when history is read. */
+    readonly started: Promise<void>;
+  };
+
+export function createImports(parts: Parts): { readonly imports: Import; progress(): ImportProgress | null } {
+  const { archives, started, taskQueue } = parts;
+  const documents = createDocuments(parts);
+  const importTurns = createTurnImport(parts);
+  const remember = createNotes(parts);
+
+  /** One at a time; `flush` waits for them. */
+  function queued<I, O>(run: (request: I) => Promise<O>): (request: I) => Promise<O> {
+    const serial = createSerialQueue(() => undefined);
+    return async (request) => {
+      await started;
+      return new Promise((resolve, reject) => {
+        void taskQueue.run('ingest', () => serial(() => run(request).then(resolve, reject)));
+      });
+    };
+  }
+
+  return {
+    imports: {
+      importArchive: archives.importArchive,
+      importDocument: queued(documents.import),
+      importTurns: queued(importTurns),
+      remember: queued(remember),
+    },
+    progress: documents.progress,
+  };
+}
+
+export interface ChunkParts {
+  readonly journal: Journal;
+  readonly clock: Clock;
+  readonly turnRegistry: TurnRegistry;
+  readonly store: Store;
+  readonly turnReader: TurnReader;
+  readonly newId: () => string;
+}
+
+/** A text from outside any conversation, as a turn, and the draft of its node. */
+export interface DraftedChunk {
+  readonly turn: CapturedTurn;
+  readonly draft: Omit<ProposedNode, 'turns'>;
+}
+
+export interface ChunkSource {
+  readonly kind: 'document' | 'note';
+  readonly project: string;
+  /** Added to the nodes' `source_links`. */
+  readonly link: string;
+  readonly redacted: boolean;
+  /** Ids of turns that the journal already has. */
+  readonly kept: ReadonlySet<string>;
+}
+
+/** Makes chunks of one session durable, raw and as one node each, without a model. */
+export async function saveChunks(
+  chunks: readonly DraftedChunk[],
+  { kind, project, link, redacted, kept }: ChunkSource,
+  { journal, clock, turnRegistry, store, turnReader, newId }: ChunkParts,
+): Promise<readonly MemoryNode[]> {
+  const shown = [];
+  for (const { turn } of chunks) {
+    const stored = { ...turn, seq: 0, project, redacted };
+    const { seq: _, ...unstored } = stored;
+    const record = kept.has(turn.turnId) ? stored : await journal.append(unstored);
+    const read = readTurn(record);
+    turnRegistry.record(record, read);
+    turnReader.keep(read);
+    shown.push(read);
+  }
+  const drafts = chunks.map(({ draft, turn }) => ({ ...draft, turns: [turn.turnId] }));
+  const nodes = buildNodes(drafts, {
+    sessionId: chunks[0]?.turn.sessionId ?? '',
+    project,
+    reason: 'external',
+    kind,
+    author: { by: 'rules' },
+    nowMs: clock.now(),
+    shown,
+    newId,
+  }).map((node) => ({ ...node, source_links: [link] }));
+  await store.save(nodes, shown);
+  return nodes;
+}
+
+export interface DocumentRequest {
+  /** Absolute path, the identity of the document: importing it again removes chunks that it no longer has. */
+  readonly file: string;
+  readonly text: string;
+  /** Selects the project by a directory in it. */
+  readonly projectDir: string;
+  /** Also imports chunks that the user removed. */
+  readonly again?: boolean;
+}
+
+/** Counts of chunks; all but `outdated` add up to `chunks`. */
+export interface DocumentReport {
+  readonly kind: 'document';
+  readonly file: string;
+  /** The session that `restoreSession` takes. */
+  readonly session_id: string;
+  readonly chunks: number;
+  readonly added: number;
+  /** In memory before, from this file or another one. */
+  readonly unchanged: number;
+  /** Removed, because the file no longer has them. */
+  readonly outdated: number;
+  /** Skipped, because the user had removed them. */
+  readonly skipped: number;
+}
+
+/** Chunks written together; the thread is free between two batches. */
+const BATCH = 50;
+
+/** Chunks of a document written so far; with `turns`, bytes of transcripts read. */
+export interface ImportProgress {
+  readonly file: string;
+  readonly done: number;
+  readonly total: number;
+  readonly turns?: number;
+}
+
+/** Imports the user's own files. */
+export interface Documents {
+  import(request: DocumentRequest): Promise<DocumentReport>;
+  progress(): ImportProgress | null;
+}
+
+export interface DocumentParts extends ChunkParts {
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
+  readonly catalogue: NodeRegistry;
+  readonly indexer: Indexer;
+  readonly snapshooter: SnapshotService;
+  /** The user removed the chunk: it is imported again only on request. */
+  readonly isGone: (turnId: string) => boolean;
+}
+
+interface Piece {
+  readonly chunk: Chunk;
+  readonly turn: CapturedTurn;
+}
+
+export function createDocuments(parts: DocumentParts): Documents {
+  const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, turnReader } = parts;
+  let progress: ImportProgress | null = null;
+
+  async function importText(request: DocumentRequest): Promise<DocumentReport> {
+    const { file, projectDir } = request;
+    const source = { file, projectDir, project: projectOf(projectDir) };
+    const session_id = documentSession(source);
+    // Before chunking: half of a secret is not recognized.
+    const text = await redactor.full.text(stripOwnBlocks(request.text));
+    const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
+    const wanted = new Set(pieces.map(({ turn }) => turn.turnId));
+    const isHeld = ({ turn }: Piece): boolean => catalogue.nodesCovering(turn.turnId).length > 0;
+    const skips = ({ turn }: Piece): boolean => request.again !== true && parts.isGone(turn.turnId);
+    const fresh = pieces.filter((piece) => !isHeld(piece) && !skips(piece));
+    const outdated = catalogue
+      .all()
+      .filter((node) => isPieceOf(node) && !node.turns.some((turnId) => wanted.has(turnId)));
+    if (fresh.length + outdated.length > 0) await snapshooter.take('import');
+    const kept = new Set((await turnReader.turns(session_id)).map(({ turnId }) => turnId));
+    for (let at = 0; at < fresh.length; at += BATCH) {
+      progress = { file, done: at, total: fresh.length };
+      await save(fresh.slice(at, at + BATCH));
+      await nextTick();
+    }
+    await drop(outdated);
+    const skipped = pieces.filter((piece) => !isHeld(piece)).length;
+    const unchanged = pieces.length - fresh.length - skipped;
+    return {
+      kind: 'document',
+      file,
+      session_id,
+      chunks: pieces.length,
+      added: fresh.length,
+      unchanged,
+      outdated: outdated.length,
+      skipped,
+    };
+
+    function pieceOf(chunk: Chunk): readonly [string, Piece] {
+      const turn = documentTurn(chunk, source, clock.now());
+      return [turn.turnId, { chunk, turn }];
+    }
+
+    function isPieceOf(node: MemoryNode): boolean {
+      return node.session_id === session_id && isFromText(node);
+    }
+
+    async function save(batch: readonly Piece[]): Promise<void> {
+      const known = catalogue.tags(source.project);
+      await saveChunks(
+        batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) })),
+        { kind: 'document', project: source.project, link: `document:${file}`, redacted: text !== request.text, kept },
+        parts,
+      );
+    }
+  }
+
+  /** Drops chunks that the file no longer has: nodes stay in the snapshot, raw text nowhere. */
+  async function drop(outdated: readonly MemoryNode[]): Promise<void> {
+    if (outdated.length === 0) return;
+    const turnIds = outdated.flatMap((node) => node.turns);
+    await store.remove(outdated.map((node) => node.node_id));
+    const sessionId = outdated[0]?.session_id ?? '';
+    await journal.remove(sessionId, turnIds);
+    turnReader.drop(turnIds);
+    await indexer.optimize();
+  }
+
+  return {
+    import: (request) =>
+      importText(request).finally(() => {
+        progress = null;
+      }),
+    progress: () => progress,
+  };
+}
+
+export interface NoteRequest {
+  readonly text: string;
+  /** Absolute; selects the project. */
+  readonly projectDir: string;
+}
+
+/** Replaces the path of a document; no file has a relative one. */
+const NOTE = 'note';
+const SUMMARY_CHARS = 600;
+const TRIGGER_CHARS = 300;
+/** A note should be found at once, but a rebuild of the whole index is not waited for. */
+const INDEXED_MS = 2_000;
+
+/** `isNew` is false where the same note is in memory already. */
+export interface SavedNote {
+  readonly node: MemoryNode;
+  readonly isNew: boolean;
+}
+
+export interface NoteParts extends ChunkParts {
+  readonly projectOf: (directory: string | null) => string;
+  readonly redactor: Redactor;
+  readonly catalogue: NodeRegistry;
+  readonly isGone: (turnId: string) => boolean;
+  readonly indexer: Pick<Indexer, 'settled'>;
+}
+
+/** Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`. */
+export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise<SavedNote> {
+  const { projectOf, clock, redactor, catalogue, turnReader, indexer, isGone } = parts;
+
+  async function remember(request: NoteRequest): Promise<SavedNote> {
+    const text = redactor.text(stripOwnBlocks(request.text)).trim();
+    if (text === '')
+      throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');
+    const project = projectOf(request.projectDir);
+    const source = { file: NOTE, projectDir: request.projectDir, project };
+    const turn = documentTurn({ from: 0, to: text.length, text, headings: [] }, source, clock.now());
+    const [held] = catalogue.nodesCovering(turn.turnId).flatMap((id) => catalogue.get(id) ?? []);
+    if (held !== undefined) return { node: held, isNew: false };
+    if (isGone(turn.turnId)) {
+      throw new CometError('node_invalid', 'the user removed this very note from memory; it is not saved again');
+    }
+    const about = anchorsOf(text).join(', ');
+    const draft = {
+      summary: clip(text.replace(/\s+/g, ' '), SUMMARY_CHARS),
+      trigger: clip(`When I need what was noted${about === '' ? '' : ` about ${about}`}`, TRIGGER_CHARS),
+      topic_tags: tagsOf('', text, catalogue.tags(project)),
+      importance: 'MED',
+      recall_mode: 'active',
+      facts: [],
+      origin: 'tool',
+    } as const;
+    const kept = new Set((await turnReader.turns(documentSession(source))).map(({ turnId }) => turnId));
+    const noted = { kind: 'note', project, link: NOTE, redacted: text !== request.text.trim(), kept } as const;
+    const [node] = await saveChunks([{ turn, draft }], noted, parts);
+    if (node === undefined) throw new Error('a note has one node');
+    await Promise.race([indexer.settled(), after(INDEXED_MS, undefined, { ref: false })]);
+    return { node, isNew: true };
+  }
+
+  return remember;
+}

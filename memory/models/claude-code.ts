@@ -1,0 +1,225 @@
+import { mkdirSync } from 'node:fs';
+import { z } from 'zod';
+import { type ChildEnd, runChild } from '../../common/run-process.ts';
+import {
+  type Attempt,
+  type CallOptions,
+  createLlmClient,
+  type FailureKind,
+  type LlmClient,
+  type ModelLimits,
+  type PromptCall,
+} from './client.ts';
+import type { Prompt } from './prompts/prompt.ts';
+
+export interface ClaudeCliOptions extends CallOptions {
+  /** A name on PATH or a path. */
+  readonly bin: string;
+  readonly models: ModelLimits;
+  readonly environment: Omit<ChildEnvOptions, 'thinking'>;
+  /** An empty private directory, created if missing. */
+  readonly cwd: string;
+  readonly graceMs?: number;
+}
+
+const STDOUT_CHARS = 1_000_000;
+
+/** Runs `claude -p` on the user's own login. */
+export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
+  return createLlmClient({
+    ...options,
+    name: 'claude',
+    provider: 'claude -p',
+    async attempt(call, signal) {
+      const end = await spawn(options, call, signal);
+      if (end.how === 'exited') return readClaudeOutput(end.stdout, end.stderr);
+      return failed(kindOf(end), detailOf(end, call));
+    },
+  });
+}
+
+function failed(failure: FailureKind, detail: string): Attempt {
+  return { kind: 'failure', failure, detail, tokens: 0, costUsd: 0 };
+}
+
+function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal): Promise<ChildEnd> {
+  mkdirSync(options.cwd, { recursive: true, mode: 0o700 });
+  const child = {
+    file: options.bin,
+    args: argsOf(call.model, call.prompt),
+    input: call.prompt.user,
+    env: childEnv({ ...options.environment, thinking: call.thinking }),
+    cwd: options.cwd,
+    timeoutMs: call.timeoutMs,
+    graceMs: options.graceMs ?? 2_000,
+    maxChars: STDOUT_CHARS,
+  };
+  return runChild(child, signal);
+}
+
+/** The conversation goes to stdin, never into argv. */
+function argsOf(model: string, prompt: Prompt<unknown>): string[] {
+  const isolated = ['--tools', '', '--setting-sources', '', '--strict-mcp-config', '--disable-slash-commands'];
+  const shape = ['--system-prompt', prompt.system, '--json-schema', JSON.stringify(prompt.schema)];
+  const output = ['--output-format', 'json', '--no-session-persistence', '--settings', '{"verbose":false}'];
+  return ['-p', '--model', model, ...isolated, ...shape, ...output];
+}
+
+function kindOf(end: ChildEnd): FailureKind {
+  return end.how === 'exited' || end.how === 'aborted' ? 'failed' : end.how;
+}
+
+function detailOf(end: ChildEnd, call: PromptCall): string {
+  if (end.how === 'timeout') return `killed after ${call.timeoutMs} ms`;
+  if (end.how === 'flooded') return `killed after ${STDOUT_CHARS} characters on stdout`;
+  return 'program not found; install Claude Code or set COMET_CC_CLAUDE_BIN';
+}
+
+const PROXY = ['https_proxy', 'http_proxy', 'all_proxy'];
+
+/** Variables that tie a child to the session that started it. */
+const SESSION = [
+  'CLAUDECODE',
+  'CLAUDE_CODE_CHILD_SESSION',
+  'CLAUDE_CODE_ENTRYPOINT',
+  'CLAUDE_CODE_SESSION_ID',
+  'CLAUDE_CODE_SSE_PORT',
+  'CLAUDE_CODE_REMOTE',
+  'CLAUDE_CODE_REMOTE_SESSION_ID',
+  'CLAUDE_CODE_AGENT_NAME',
+  'CLAUDE_CODE_TEAM_NAME',
+  'CLAUDE_CODE_PARENT_SESSION_ID',
+  'CLAUDE_CODE_EXTRA_BODY',
+  'CLAUDE_CODE_GATEWAY_HINT_HEADERS',
+  'CLAUDE_ENV_FILE',
+  'CLAUDE_PROJECT_DIR',
+  'CLAUDE_PLUGIN_ROOT',
+  'CLAUDE_PLUGIN_DATA',
+  'MAX_THINKING_TOKENS',
+];
+
+/** The child sends the one request only and stores nothing. */
+const QUIET = {
+  CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC: '1',
+  CLAUDE_CODE_DISABLE_AUTO_MEMORY: '1',
+  CLAUDE_CODE_DISABLE_TERMINAL_TITLE: '1',
+  CLAUDE_CODE_SKIP_PROMPT_HISTORY: '1',
+  DISABLE_AUTOUPDATER: '1',
+  DISABLE_TELEMETRY: '1',
+  DISABLE_ERROR_REPORTING: '1',
+};
+
+const CHILD_MARK = 'COMET_CC_CHILD';
+const CHILD_HEADER = 'x-comet-cc-child: 1';
+
+interface ChildEnvOptions {
+  /** The environment that the daemon was started with. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Our CA bundle; replaced by the user's own CA file. */
+  readonly bundleFile: string;
+  /** The user's own `NODE_EXTRA_CA_CERTS`, '' for none. */
+  readonly userCa: string;
+  /** The user's own proxy variables, which children keep. */
+  readonly userProxy: Readonly<Record<string, string>>;
+  readonly thinking: boolean;
+}
+
+/** The user's environment without our proxy and the session, marked as ours. */
+function childEnv(options: ChildEnvOptions): Record<string, string> {
+  const env: Record<string, string> = {};
+  for (const [name, value] of Object.entries(options.env)) {
+    const dropped = PROXY.includes(name.toLowerCase()) || SESSION.includes(name) || /^COMET_CC_/.test(name);
+    if (value !== undefined && !dropped) env[name] = value;
+  }
+  Object.assign(env, options.userProxy, QUIET, { [CHILD_MARK]: '1' });
+  if (env['NODE_EXTRA_CA_CERTS'] === options.bundleFile) {
+    if (options.userCa === '') delete env['NODE_EXTRA_CA_CERTS'];
+    else env['NODE_EXTRA_CA_CERTS'] = options.userCa;
+  }
+  if (!options.thinking) env['MAX_THINKING_TOKENS'] = '0';
+  const own = env['ANTHROPIC_CUSTOM_HEADERS'];
+  env['ANTHROPIC_CUSTOM_HEADERS'] = own ? `${own}\n${CHILD_HEADER}` : CHILD_HEADER;
+  return env;
+}
+
+const count = z.number().nonnegative().catch(0);
+const Usage = z
+  .looseObject({
+    input_tokens: count,
+    output_tokens: count,
+    cache_creation_input_tokens: count,
+    cache_read_input_tokens: count,
+  })
+  .catch({ input_tokens: 0, output_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0 });
+
+const Result = z.looseObject({
+  type: z.literal('result'),
+  subtype: z.string().catch(''),
+  is_error: z.boolean().catch(false),
+  result: z.unknown().optional(),
+  structured_output: z.unknown().optional(),
+  errors: z.unknown().optional(),
+  api_error_status: z.unknown().optional(),
+  total_cost_usd: count,
+  usage: Usage,
+});
+type Result = z.infer<typeof Result>;
+
+/** Parses the output of `claude -p --output-format json`: one object, or an array that contains the result. */
+function readClaudeOutput(stdout: string, stderr: string): Attempt {
+  const result = findResult(stdout);
+  if (result === null) {
+    const said = `${stderr}\n${stdout}`.trim();
+    return { kind: 'failure', failure: failureOf(said), detail: said || 'no output', tokens: 0, costUsd: 0 };
+  }
+  const used = { tokens: tokensOf(result), costUsd: result.total_cost_usd };
+  const value = result.structured_output ?? parsed(result.result);
+  if (!result.is_error && value !== undefined && typeof value === 'object' && value !== null) {
+    return { kind: 'answer', value, ...used };
+  }
+  const status = result.api_error_status ?? '';
+  const said = [result.result, result.errors, status, stderr].map(textOf).filter(Boolean).join(' · ');
+  const detail = said === '' || !result.is_error ? `no structured answer (${result.subtype})` : said;
+  return { kind: 'failure', failure: result.is_error ? failureOf(detail) : 'failed', detail, ...used };
+}
+
+function failureOf(said: string): FailureKind {
+  if (/\/login|not logged in|log in to|invalid api key|oauth token|authentication_error|\b401\b/i.test(said)) {
+    return 'not_logged_in';
+  }
+  if (
+    /rate.?limit|usage limit|hit your .*limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i.test(said)
+  ) {
+    return 'rate_limited';
+  }
+  return 'failed';
+}
+
+function findResult(stdout: string): Result | null {
+  const whole = parsed(stdout.trim());
+  const candidates = whole === undefined ? stdout.trim().split('\n').map(parsed) : [whole];
+  const results = candidates.flat().flatMap((value) => {
+    const result = Result.safeParse(value);
+    return result.success ? [result.data] : [];
+  });
+  return results.at(-1) ?? null;
+}
+
+function tokensOf({ usage }: Result): number {
+  return usage.input_tokens + usage.output_tokens + usage.cache_creation_input_tokens + usage.cache_read_input_tokens;
+}
+
+function parsed(value: unknown): unknown {
+  if (typeof value !== 'string') return undefined;
+  const bare = value.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, '$1');
+  try {
+    return JSON.parse(bare) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+function textOf(value: unknown): string {
+  if (value === undefined || value === null) return '';
+  return typeof value === 'string' ? value : JSON.stringify(value);
+}

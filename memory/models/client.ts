@@ -1,0 +1,204 @@
+import { randomBytes } from 'node:crypto';
+import { createSemaphore } from '../../common/async.ts';
+import { CometError, type ErrorCode } from '../../common/errors.ts';
+import type { Log } from '../../common/log.ts';
+import { clip } from '../../common/text.ts';
+import type { DetailInput, LanguageModel, MergeInput, SummaryInput, TopicShiftInput } from './model.ts';
+import { detailPrompt } from './prompts/details.ts';
+import { mergePrompt } from './prompts/merge.ts';
+import type { Prompt } from './prompts/prompt.ts';
+import { summarizerPrompt } from './prompts/summary.ts';
+import { topicDetectorPrompt } from './prompts/topic-detector.ts';
+import { createUsageCounter, type UsageCounter } from './quota.ts';
+
+/** Why a call failed, as shown by `doctor` and `status`. */
+export type FailureKind = 'missing' | 'not_logged_in' | 'rate_limited' | 'timeout' | 'flooded' | 'failed';
+
+interface Used {
+  readonly tokens: number;
+  /** At API prices, as reported by the provider; 0 if it reports none. */
+  readonly costUsd: number;
+}
+
+/** The outcome of one call; `value` is not validated yet. */
+export type Attempt =
+  | ({ readonly kind: 'answer'; readonly value: unknown } & Used)
+  | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & Used);
+
+export interface PromptCall<Answer = unknown> {
+  readonly model: string;
+  readonly timeoutMs: number;
+  /** Enable extended thinking (for the summarizer, not the topic detector). */
+  readonly thinking: boolean;
+  readonly prompt: Prompt<Answer>;
+  /** For usage accounting. */
+  readonly bill: { readonly sessionId?: string };
+}
+
+export interface ModelLimits {
+  readonly sensor: string;
+  readonly summarizer: string;
+  readonly detail: string;
+  readonly sensorTimeoutMs: number;
+  readonly summarizerTimeoutMs: number;
+  readonly detailTimeoutMs: number;
+  /** Maximum concurrent calls. */
+  readonly maxChildren: number;
+}
+
+export interface CallOptions {
+  readonly redact: (text: string) => string;
+  readonly now: () => number;
+  /** In-memory by default. */
+  readonly ledger?: UsageCounter;
+  readonly log: Log;
+}
+
+export interface LlmClientOptions extends CallOptions {
+  readonly name: string;
+  /** Named in error messages and the log. */
+  readonly provider: string;
+  readonly models: ModelLimits;
+  /** Maximum characters of turns in one summary request; the prompt's default if absent. */
+  readonly transcriptChars?: number;
+  /** Makes one call. Rejects only when aborted. */
+  readonly attempt: (call: PromptCall, signal: AbortSignal) => Promise<Attempt>;
+}
+
+/** Tokens are those of today (UTC). */
+interface ModelHealth {
+  readonly callsToday: number;
+  readonly tokensToday: number;
+  readonly costUsdToday: number;
+  readonly lastFailure: FailureKind | null;
+  /** `kind: detail`, redacted and clipped; '' if the last call succeeded. */
+  readonly lastError: string;
+}
+
+export interface LlmClient extends LanguageModel {
+  health(): ModelHealth;
+}
+
+const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing', timeout: 'model_timeout' };
+/** Not worth an immediate retry. */
+const FINAL: readonly FailureKind[] = ['missing', 'not_logged_in', 'rate_limited', 'timeout'];
+
+/** A LanguageModel over a provider of prompt calls: bounded concurrency, validation, usage accounting, one retry. */
+export function createLlmClient(options: LlmClientOptions): LlmClient {
+  const places = createSemaphore(options.models.maxChildren);
+  const closing = new AbortController();
+  const running = new Set<Promise<unknown>>();
+  const ledger = options.ledger ?? createUsageCounter(options.now);
+  let failure: { readonly kind: FailureKind; readonly detail: string } | null = null;
+
+  async function attempt<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
+    const output = await places.run(() => options.attempt(call, signal), signal);
+    signal.throwIfAborted();
+    const { tokens, costUsd } = output;
+    if (output.kind === 'failure') {
+      if (output.failure !== 'missing') ledger.record({ calls: 1, tokens, costUsd, ...call.bill });
+      throw new Failed(output.failure, output.detail);
+    }
+    ledger.record({ calls: 1, tokens, costUsd, ...call.bill });
+    try {
+      return call.prompt.parse(output.value);
+    } catch (cause) {
+      throw new Failed('failed', 'the answer does not match the schema', { cause });
+    }
+  }
+
+  async function ask<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
+    try {
+      const answer = await attempt(call, signal).catch((error: unknown) => {
+        if (!(error instanceof Failed) || FINAL.includes(error.kind)) throw error;
+        return attempt(call, signal);
+      });
+      failure = null;
+      return answer;
+    } catch (error) {
+      if (!(error instanceof Failed)) throw error;
+      const detail = clip(options.redact(error.message).replace(/\s+/g, ' ').trim(), 200);
+      failure = { kind: error.kind, detail };
+      options.log.warn('model call failed', {
+        asked: options.provider,
+        model: call.model,
+        failure: error.kind,
+        detail,
+      });
+      const message = `${options.provider} (${call.model}) failed, ${error.kind}: ${detail}`;
+      throw new CometError(CODES[error.kind] ?? 'model_failed', message, { cause: error.cause });
+    }
+  }
+
+  function tracked<T>(call: PromptCall<T>, signal: AbortSignal): Promise<T> {
+    const work = ask(call, AbortSignal.any([signal, closing.signal]));
+    running.add(work);
+    const done = (): void => void running.delete(work);
+    work.then(done, done);
+    return work;
+  }
+
+  const calls = promptCalls(options);
+  return {
+    name: options.name,
+    detectTopicShift: (input, signal) => tracked(calls.detectTopicShift(input), signal),
+    summarize: (input, signal) => tracked(calls.summarize(input), signal),
+    merge: (input, signal) => tracked(calls.merge(input), signal),
+    expand: (input, signal) => tracked(calls.expand(input), signal),
+    health() {
+      const { calls, tokens, costUsd } = ledger.today();
+      return {
+        callsToday: calls,
+        tokensToday: tokens,
+        costUsdToday: costUsd,
+        lastFailure: failure?.kind ?? null,
+        lastError: failure === null ? '' : `${failure.kind}: ${failure.detail}`,
+      };
+    },
+    async close() {
+      closing.abort(new CometError('model_failed', 'the daemon is stopping'));
+      await Promise.allSettled(running);
+    },
+  };
+}
+
+/** The prompt call of each method. */
+function promptCalls({ models, transcriptChars }: LlmClientOptions) {
+  const fast = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false };
+  const thorough = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true };
+  const detail = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false };
+  return {
+    detectTopicShift: (input: TopicShiftInput) => ({
+      ...fast,
+      prompt: topicDetectorPrompt(input, fence()),
+      bill: billOf(input),
+    }),
+    summarize: (input: SummaryInput) => ({
+      ...thorough,
+      prompt: summarizerPrompt(input, fence(), transcriptChars),
+      bill: billOf(input),
+    }),
+    merge: (input: MergeInput) => ({ ...thorough, prompt: mergePrompt(input, fence()), bill: {} }),
+    expand: (input: DetailInput) => ({
+      ...detail,
+      prompt: detailPrompt(input, fence(), transcriptChars),
+      bill: billOf(input),
+    }),
+  };
+}
+
+function billOf({ sessionId }: { readonly sessionId?: string }): PromptCall['bill'] {
+  return sessionId === undefined ? {} : { sessionId };
+}
+
+class Failed extends Error {
+  readonly kind: FailureKind;
+  constructor(kind: FailureKind, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.kind = kind;
+  }
+}
+
+function fence(): string {
+  return randomBytes(8).toString('hex');
+}

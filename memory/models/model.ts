@@ -1,0 +1,120 @@
+import type { Origin } from '../../common/turn.ts';
+import type { Claim, Decision, Fact, StatedItem, StatementRef } from '../model/node.ts';
+import type { TurnText } from '../model/turn.ts';
+
+export interface TopicShiftReading {
+  readonly logic_flow: 'MAINTAIN' | 'BROKEN';
+  readonly load_level: number;
+  readonly redundancy_detected: boolean;
+}
+
+export interface TopicShiftInput {
+  /** For usage accounting only. */
+  readonly sessionId?: string;
+  /** Up to the last five buffered turns, oldest first. */
+  readonly buffer: readonly TurnText[];
+  readonly turn: TurnText;
+}
+
+export interface SummaryInput {
+  /** For usage accounting only. */
+  readonly sessionId?: string;
+  readonly project: string;
+  readonly turns: readonly TurnText[];
+  /** Tags already used in this project, most frequent first; reused before new ones are made. */
+  readonly knownTags: readonly string[];
+  /** The session's current brief, '' if it has none. */
+  readonly brief: string;
+  /** Claims of that brief with their source turns, so that a new brief can keep them. */
+  readonly briefClaims?: readonly Claim[];
+  /** Current statements that these turns may supersede. */
+  readonly known?: readonly KnownStatement[];
+}
+
+/** A fact of a node, as shown to the model that may supersede it. */
+export interface KnownStatement extends StatementRef {
+  readonly text: string;
+  /** Valid from, as `2026-03-01`. */
+  readonly date: string;
+}
+
+/** Its origin is set by rules only; a model names no origin. */
+type ProposedItem<T extends StatedItem> = Omit<T, 'origin'> & { readonly origin?: T['origin'] };
+
+export interface ProposedNode {
+  readonly summary: string;
+  readonly title?: string;
+  /** What was done or answered. */
+  readonly outcome?: string;
+  readonly decisions?: readonly ProposedItem<Decision>[];
+  readonly open?: readonly ProposedItem<StatedItem>[];
+  readonly values?: readonly string[];
+  readonly trigger: string;
+  readonly topic_tags: readonly string[];
+  readonly importance: 'HIGH' | 'MED' | 'LOW';
+  readonly recall_mode: 'passive' | 'active' | 'both';
+  /** Ids of the turns it covers; together the nodes cover every turn of the input. */
+  readonly turns: readonly string[];
+  readonly facts: readonly Fact[];
+  /** Lowest origin of the copied text; set by rules only, never by a model. */
+  readonly origin?: Origin;
+  /** Known statements that this node supersedes. */
+  readonly revises?: readonly StatementRef[];
+}
+
+export interface SummaryResult {
+  readonly nodes: readonly ProposedNode[];
+  readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
+}
+
+/** Nodes that look like duplicates, or like one topic. */
+export interface MergeInput {
+  readonly kind: 'merge' | 'group';
+  readonly notes: readonly { readonly summary: string; readonly trigger: string; readonly facts: readonly string[] }[];
+}
+
+export interface MergeResult {
+  /** Whether they are; if false, the texts are meaningless. */
+  readonly fits: boolean;
+  readonly summary: string;
+  readonly trigger: string;
+}
+
+export interface DetailInput {
+  /** For usage accounting only. */
+  readonly sessionId?: string;
+  readonly summary: string;
+  /** The node's turns, whole, oldest first. */
+  readonly turns: readonly TurnText[];
+}
+
+export interface DetailResult {
+  /** Three to eight; fewer if the turns say less. */
+  readonly sentences: readonly string[];
+}
+
+/**
+ * Detects topic shifts and summarizes turns. Every call may take minutes and may fail.
+ *
+ * @throws CometError `model_missing`, `model_failed` or `model_timeout`
+ */
+export interface LanguageModel {
+  readonly name: string;
+  detectTopicShift(input: TopicShiftInput, signal: AbortSignal): Promise<TopicShiftReading>;
+  summarize(input: SummaryInput, signal: AbortSignal): Promise<SummaryResult>;
+  /** One text for several nodes; without it, rules merge them. */
+  merge?(input: MergeInput, signal: AbortSignal): Promise<MergeResult>;
+  /** The detailed summary of one node. */
+  expand(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
+  health?(): ModelHealth;
+  /** Ends every child process; idempotent. */
+  close(): Promise<void>;
+}
+
+/** Shown by `status`. */
+export interface ModelHealth {
+  readonly callsToday: number;
+  readonly tokensToday: number;
+  readonly costUsdToday?: number;
+  readonly lastError: string;
+}

@@ -1,0 +1,483 @@
+import { rename, rm, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { Table as ArrowTable } from 'apache-arrow';
+import { CometError, type Problem } from '../../../common/errors.ts';
+import { ensureDir, readFileIfPresent } from '../../../common/files.ts';
+import type { Embedder } from '../../embeddings/embedder.ts';
+import { createMeanVector } from '../../embeddings/encoder.ts';
+import { entityTokens, SCRIPT_DIMENSIONS, uniqueTokens } from '../../text/tokenizer.ts';
+import {
+  FACT_LANES,
+  type Hit,
+  type IndexEntry,
+  type IndexFilter,
+  type Lane,
+  type LaneScore,
+  type SearchIndex,
+  type TurnWords,
+} from '../search-index.ts';
+import {
+  FORMAT,
+  isIn,
+  type Kind,
+  keyOf,
+  type LaneRows,
+  openTables,
+  quoted,
+  type RowTable,
+  rowIdsOf,
+  rowsIn,
+  SHAPES,
+  splitIds,
+  type Tables,
+} from './table.ts';
+import { type CountedRow, createTermCounts, type DocumentFrequencies, type TermCounts } from './term-counts.ts';
+import { countedRows, createIndexWriter, type IndexWriter } from './writer.ts';
+
+export interface LanceIndexOptions {
+  readonly dir: string;
+  readonly embedder: Embedder;
+  /** Milliseconds since the epoch; only how long old versions stay depends on it. */
+  readonly now: () => number;
+  readonly rowsForVectorIndex?: number;
+  readonly report: (problem: Problem) => void;
+  /** See `IndexWriterDeps`. */
+  readonly unembedded?: (error: unknown) => void;
+}
+
+export interface OpenedIndex {
+  readonly index: SearchIndex;
+  /** The index is empty; the caller must fill it from the files. */
+  readonly rebuilt: boolean;
+  /** Why, '' when it was not. A directory that could not be read stays beside it as `<dir>.damaged`. */
+  readonly reason: string;
+}
+
+/** Present when a read or write failed: the next start rebuilds the index. */
+const DOUBT = 'REBUILD';
+/** Says which format and embedder the tables were written with. */
+const MADE_BY = 'made-by.json';
+/** Lanes of nodes give no more hits. */
+const NODE_LIMIT = 60;
+/** More terms slow full text down and add little. */
+const MAX_TERMS = 48;
+
+/** What each lane asks. */
+const LANES: Readonly<Record<Lane, { readonly kind: Kind; readonly column: string }>> = {
+  raw: { kind: 'turn', column: 'tokens' },
+  window: { kind: 'turn', column: 'window' },
+  entity: { kind: 'turn', column: 'tokens' },
+  meaning: { kind: 'turn', column: 'vector' },
+  fact: { kind: 'fact', column: 'tokens' },
+  factMeaning: { kind: 'fact', column: 'vector' },
+  fts: { kind: 'node', column: 'tokens' },
+  trigger: { kind: 'node', column: 'trigger' },
+  summary: { kind: 'node', column: 'vector' },
+};
+
+/** Opens or creates the index. What cannot be read is set aside, never repaired. @throws CometError `index_failed` */
+export async function openLanceIndex(options: LanceIndexOptions): Promise<OpenedIndex> {
+  try {
+    await ensureDir(options.dir);
+    const opened = await openSound(options);
+    if (typeof opened !== 'string') return { index: indexOn(options, opened), rebuilt: false, reason: '' };
+    await writeFile(path.join(options.dir, MADE_BY), madeBy(options.embedder), { mode: 0o600 });
+    const sound = { tables: await openTables(placeOf(options)), projectOf: new Map<string, string>() };
+    return { index: indexOn(options, sound), rebuilt: true, reason: opened };
+  } catch (error) {
+    throw failed('the index cannot be opened; check space and permissions', error);
+  }
+}
+
+interface Sound {
+  readonly tables: Tables;
+  /** Keys of the projects of all indexed nodes. */
+  readonly projectOf: Map<string, string>;
+}
+
+function placeOf({ dir, embedder, rowsForVectorIndex }: LanceIndexOptions): Parameters<typeof openTables>[0] {
+  return { dir, dimensions: embedder.dimensions, rowsForVectorIndex };
+}
+
+function madeBy({ id, dimensions }: Embedder): string {
+  return JSON.stringify({ format: FORMAT, embedder: id, dimensions });
+}
+
+/** @returns the tables, or why the directory is empty now */
+async function openSound(options: LanceIndexOptions): Promise<Sound | string> {
+  const { dir, embedder } = options;
+  try {
+    if ((await readFileIfPresent(path.join(dir, DOUBT))) !== null) throw new Error('an earlier run could not use it');
+    const known = await readFileIfPresent(path.join(dir, MADE_BY));
+    if (known !== madeBy(embedder)) {
+      await emptyDir(dir);
+      return known === null ? 'new' : `made by another comet-cc or embedder: ${known}`;
+    }
+    const tables = await openTables(placeOf(options));
+    const projectOf = new Map<string, string>();
+    for (const key of tables.keys()) {
+      for (const kind of ['turn', 'node', 'fact'] as const) await probe(tables, key, kind, embedder.dimensions);
+      for await (const { nodeId } of nodesAndTurns(tables, key)) projectOf.set(nodeId, key);
+    }
+    return { tables, projectOf };
+  } catch (error) {
+    await rm(`${dir}.damaged`, { recursive: true, force: true });
+    await rename(dir, `${dir}.damaged`);
+    await ensureDir(dir);
+    return `could not be read: ${(error as Error).message.split('\n')[0]}`;
+  }
+}
+
+async function emptyDir(dir: string): Promise<void> {
+  await rm(dir, { recursive: true, force: true });
+  await ensureDir(dir);
+}
+
+/** Reads a little of every index and vector column, so that damage shows when the index opens. */
+async function probe(tables: Tables, key: string, kind: Kind, dimensions: number): Promise<void> {
+  const table = await tables.find(key, kind);
+  if (table === null) return;
+  const vector = new Float32Array(dimensions).fill(1 / Math.sqrt(dimensions));
+  const query = { limit: 1, where: undefined };
+  await Promise.all([
+    ...SHAPES[kind].words.map((column) => table.matching(column, ['probe'], query)),
+    table.nearest('vector', vector, query),
+    table.nearest('script_vector', new Float32Array(SCRIPT_DIMENSIONS).fill(1), query),
+  ]);
+}
+
+async function* nodesAndTurns(
+  tables: Tables,
+  key: string,
+): AsyncGenerator<{ readonly nodeId: string; readonly digest?: string; readonly turnId?: string }> {
+  const columns = [
+    ['turn', 'turn_id'],
+    ['node', 'digest'],
+  ] as const;
+  for (const [kind, column] of columns) {
+    for await (const batch of (await tables.find(key, kind))?.read(['node_id', column], undefined) ?? []) {
+      const [ids, values] = [batch.getChild('node_id'), batch.getChild(column)];
+      for (let at = 0; at < batch.numRows; at += 1) {
+        const value = values?.get(at) as string;
+        yield { nodeId: ids?.get(at) as string, ...(kind === 'turn' ? { turnId: value } : { digest: value }) };
+      }
+    }
+  }
+}
+
+interface State extends Pick<LanceIndexOptions, 'dir' | 'embedder'>, Sound {
+  readonly counts: TermCounts;
+  readonly mean: ReturnType<typeof createMeanVector>;
+  /** Searches that run: a table that is being read is not dropped. */
+  readonly reading: Set<Promise<unknown>>;
+  readonly writer: IndexWriter;
+  closed: boolean;
+}
+
+function indexOn({ dir, embedder, now, report, unembedded = () => {} }: LanceIndexOptions, sound: Sound): SearchIndex {
+  const { tables, projectOf } = sound;
+  const counts = createTermCounts();
+  const reading = new Set<Promise<unknown>>();
+  const writer = createIndexWriter({
+    ...{ tables, embedder, counts, projectOf, now, unembedded },
+    searchesSettled: () => Promise.allSettled(reading),
+    report: (message) => {
+      void doubt(dir);
+      report({ file: dir, message: `${message}; it is rebuilt at the next start` });
+    },
+  });
+  const mean = createMeanVector((most) => sample(tables, most));
+  const state: State = { ...sound, dir, embedder, counts, mean, reading, writer, closed: false };
+  return {
+    embedderId: () => embedder.id,
+    put: (rows) => guarded(state, 'written', () => writer.put(rows)),
+    remove: (nodeIds) => guarded(state, 'written', () => writer.remove(nodeIds)),
+    search: (query, filter, limit, lanes) =>
+      guarded(state, 'read', () => search(state, query, { filter, limit, lanes })),
+    turnTexts: (nodeIds, turnIds) => guarded(state, 'read', () => tracked(state, turnTexts(state, nodeIds, turnIds))),
+    termWeights: (tokens, filter) =>
+      guarded(state, 'read', async () => (await frequenciesIn(state, filter)).ofTerms(tokens)),
+    entries: () => guarded(state, 'read', () => tracked(state, entriesIn(tables))),
+    size: () => guarded(state, 'read', () => tracked(state, sizeOf(sound))),
+    async optimize() {
+      await rm(`${dir}.damaged`, { recursive: true, force: true });
+      await guarded(state, 'rewritten', () => writer.optimize());
+    },
+    clear: () =>
+      guarded(state, 'cleared', async () => {
+        await writer.clear();
+        await rm(path.join(dir, DOUBT), { force: true });
+      }),
+    async close() {
+      if (state.closed) return;
+      state.closed = true;
+      await writer.close();
+      tables.close();
+    },
+  };
+}
+
+/** Where not even this can be written, the next failure tries again. */
+function doubt(dir: string): Promise<void> {
+  return writeFile(path.join(dir, DOUBT), '', { mode: 0o600 }).catch(() => undefined);
+}
+
+async function guarded<T>({ closed, dir }: State, what: string, work: () => Promise<T>): Promise<T> {
+  if (closed) throw failed('the index is closed');
+  try {
+    return await work();
+  } catch (error) {
+    if (error instanceof CometError) throw error;
+    await doubt(dir);
+    throw failed(`the index cannot be ${what}; it is rebuilt at the next start`, error);
+  }
+}
+
+async function tracked<T>({ reading }: State, read: Promise<T>): Promise<T> {
+  reading.add(read);
+  try {
+    return await read;
+  } finally {
+    reading.delete(read);
+  }
+}
+
+/** Counting a scope for the first time reads all of it, so nothing may be written meanwhile. */
+function frequenciesIn(
+  { tables, counts, writer }: State,
+  { project, ...rest }: IndexFilter,
+): Promise<DocumentFrequencies> {
+  const filter = project === undefined ? rest : { ...rest, project: keyOf(project) };
+  const count = (): Promise<DocumentFrequencies> => counts.in(filter, () => scopeRows(tables, filter));
+  return counts.has(filter) ? count() : writer.alone(count);
+}
+
+async function* scopeRows(tables: Tables, { project, sessionId }: IndexFilter): AsyncGenerator<CountedRow> {
+  const where = sessionIs(sessionId);
+  for (const key of project === undefined ? tables.keys() : [project]) {
+    for (const kind of ['turn', 'node'] as const) {
+      const table = await tables.find(key, kind);
+      if (table !== null) for await (const row of countedRows(table, kind, where)) yield { ...row, project: key };
+    }
+  }
+}
+
+interface Search {
+  readonly filter: IndexFilter;
+  readonly limit: number;
+  readonly lanes: readonly Lane[];
+}
+
+async function search(state: State, query: string, { filter, limit, lanes }: Search): Promise<readonly Hit[]> {
+  const { embedder, mean, projectOf, tables } = state;
+  const frequencies = await frequenciesIn(state, filter);
+  const terms = { own: rarest(uniqueTokens(query), frequencies), named: entityTokens(query) };
+  const { vector, comparedWith } = await embedder.embedQuery(query, {
+    pieceWeights: frequencies.ofPieces,
+    mean: () => mean(projectOf.size),
+  });
+  const vectorColumn = comparedWith === 'scriptVector' ? 'script_vector' : 'vector';
+  if (vector.length !== (comparedWith === 'scriptVector' ? SCRIPT_DIMENSIONS : embedder.dimensions)) {
+    throw failed(`the embedder ${embedder.id} must give vectors of ${embedder.dimensions}`);
+  }
+  const isEmbedded = vector.some((value) => value !== 0);
+  const where = sessionIs(filter.sessionId);
+
+  async function ask(lane: Lane, key: string): Promise<LaneResult[]> {
+    const { kind, column } = LANES[lane];
+    const table = await tables.find(key, kind);
+    const isVector = column === 'vector';
+    const words = lane === 'entity' ? terms.named : terms.own;
+    if (table === null || (isVector ? !isEmbedded : words.length === 0)) return [];
+    const asked = { limit: kind === 'node' ? Math.min(limit, NODE_LIMIT) : limit, where };
+    const rows = isVector
+      ? await table.nearest(vectorColumn, vector, asked)
+      : await table.matching(column, words, asked);
+    return [{ lane, kind, table, rows }];
+  }
+
+  const keys = filter.project === undefined ? tables.keys() : [keyOf(filter.project)];
+  const answers = keys.flatMap((key) => lanes.map((lane) => ask(lane, key)));
+  return tracked(
+    state,
+    Promise.all(answers).then((results) => joinHits(results.flat(), limit)),
+  );
+}
+
+async function turnTexts(
+  { tables, projectOf }: State,
+  nodeIds: readonly string[],
+  turnIds: readonly string[],
+): Promise<ReadonlyMap<string, TurnWords>> {
+  const texts = new Map<string, TurnWords>();
+  if (turnIds.length === 0) return texts;
+  for (const key of new Set(nodeIds.flatMap((nodeId) => projectOf.get(nodeId) ?? []))) {
+    const table = await tables.find(key, 'turn');
+    for await (const batch of table?.read(['turn_id', 'text', 'origin'], isIn('turn_id', turnIds)) ?? []) {
+      for (const { turn_id, text, origin } of rowsIn<{ readonly turn_id: string } & TurnWords>(batch)) {
+        texts.set(turn_id, { text, origin });
+      }
+    }
+  }
+  return texts;
+}
+
+async function entriesIn(tables: Tables): Promise<ReadonlyMap<string, IndexEntry>> {
+  const found = new Map<string, { digest: string; turns: string[] }>();
+  for (const key of tables.keys()) {
+    for await (const { nodeId, digest, turnId } of nodesAndTurns(tables, key)) {
+      const entry = found.get(nodeId) ?? { digest: '', turns: [] };
+      found.set(nodeId, entry);
+      if (digest !== undefined) entry.digest = digest;
+      if (turnId !== undefined) entry.turns.push(turnId);
+    }
+  }
+  return found;
+}
+
+async function sizeOf({ tables, projectOf }: Sound): Promise<{ readonly nodes: number; readonly rows: number }> {
+  let rows = 0;
+  for (const key of tables.keys()) {
+    for (const kind of Object.keys(SHAPES) as Kind[]) rows += (await (await tables.find(key, kind))?.count()) ?? 0;
+  }
+  return { nodes: projectOf.size, rows };
+}
+
+function rarest(tokens: readonly string[], { ofTerms }: DocumentFrequencies): readonly string[] {
+  if (tokens.length <= MAX_TERMS) return tokens;
+  return [...ofTerms(tokens)]
+    .sort(([, one], [, other]) => other - one)
+    .slice(0, MAX_TERMS)
+    .map(([token]) => token);
+}
+
+function sessionIs(sessionId: string | undefined): string | undefined {
+  return sessionId === undefined ? undefined : `session_id = ${quoted(sessionId)}`;
+}
+
+async function sample(tables: Tables, most: number): Promise<Float32Array[]> {
+  const vectors: Float32Array[] = [];
+  for (const key of tables.keys()) {
+    for await (const batch of (await tables.find(key, 'turn'))?.read(['vector'], 'vector IS NOT NULL') ?? []) {
+      for (const { vector } of rowsIn<{ readonly vector: Iterable<number> }>(batch)) {
+        if (vectors.length === most) return vectors;
+        vectors.push(Float32Array.from(vector));
+      }
+    }
+  }
+  return vectors;
+}
+
+function failed(message: string, cause?: unknown): CometError {
+  return new CometError('index_failed', message, { cause });
+}
+
+type OpenHit = Hit & { readonly lanes: Partial<Record<Lane, LaneScore>> };
+
+/** A row that a lane found. A fact makes hits of its turns. */
+interface Found {
+  readonly hit: OpenHit;
+  readonly sources: readonly string[];
+}
+
+interface Scored {
+  readonly found: Found;
+  readonly score: number;
+}
+
+export interface LaneResult {
+  readonly lane: Lane;
+  readonly kind: Kind;
+  readonly table: RowTable;
+  readonly rows: LaneRows;
+}
+
+/** One hit for each turn and node that lanes found. Rows that several lanes found are read once. */
+export async function joinHits(results: readonly LaneResult[], limit: number): Promise<Hit[]> {
+  const found = await readRows(results);
+  const lanes = new Map<Lane, Scored[]>();
+  for (const { lane, table, rows } of results) {
+    const scored = lanes.get(lane) ?? [];
+    lanes.set(lane, scored);
+    for (const [at, rowId] of rows.rowIds.entries()) {
+      const row = found.get(table)?.get(rowId);
+      const score = rows.scores[at] as number;
+      if (row !== undefined && score > 0) scored.push({ found: row, score });
+    }
+  }
+  const best = [...lanes].map(([lane, scored]) => [lane, bestOf(scored, limit)] as const);
+  const hits: OpenHit[] = [];
+  for (const [lane, scored] of best) if (!isOfFacts(lane)) addRanks(hits, lane, scored);
+  const facts = best.filter(([lane]) => isOfFacts(lane));
+  if (facts.length > 0) addFacts(hits, facts);
+  return hits;
+}
+
+async function readRows(results: readonly LaneResult[]): Promise<Map<RowTable, Map<number, Found>>> {
+  const wanted = new Map<RowTable, { readonly kind: Kind; readonly rowIds: Set<number> }>();
+  for (const { table, kind, rows } of results) {
+    const { rowIds } = wanted.get(table) ?? { rowIds: new Set<number>() };
+    for (const rowId of rows.rowIds) rowIds.add(rowId);
+    wanted.set(table, { kind, rowIds });
+  }
+  const read = [...wanted].map(async ([table, { kind, rowIds }]) => {
+    // In their order, so that what lies together is read together.
+    const taken = rowIds.size === 0 ? null : await table.take([...rowIds].sort((one, other) => one - other));
+    return [table, taken === null ? new Map<number, Found>() : foundIn(kind, taken)] as const;
+  });
+  return new Map(await Promise.all(read));
+}
+
+function foundIn(kind: Kind, rows: ArrowTable): Map<number, Found> {
+  const column = (name: string) => rows.getChild(name);
+  const [nodeIds, times] = [column('node_id'), column('created_at_ms')];
+  const [turnIds, places, timed, sources] = [column('turn_id'), column('place'), column('timed'), column('sources')];
+  return new Map(
+    rowIdsOf(rows).map((rowId, at) => {
+      const place = (places?.get(at) as number | undefined) ?? -1;
+      const hit: OpenHit = {
+        nodeId: nodeIds?.get(at) as string,
+        turnId: kind === 'turn' ? (turnIds?.get(at) as string) : null,
+        atMs: times?.get(at) as number,
+        tellsTime: (timed?.get(at) as boolean | undefined) ?? false,
+        place: place < 0 ? null : place,
+        lanes: {},
+      };
+      return [rowId, { hit, sources: kind === 'fact' ? splitIds(sources?.get(at) as string) : [] }];
+    }),
+  );
+}
+
+function isOfFacts(lane: Lane): boolean {
+  return (FACT_LANES as readonly Lane[]).includes(lane);
+}
+
+function bestOf(scored: Scored[], limit: number): Scored[] {
+  return scored.sort((one, other) => other.score - one.score).slice(0, limit);
+}
+
+function addRanks(hits: OpenHit[], lane: Lane, scored: readonly Scored[]): void {
+  for (const [at, { found, score }] of scored.entries()) {
+    if (Object.keys(found.hit.lanes).length === 0) hits.push(found.hit);
+    found.hit.lanes[lane] = { rank: at + 1, score };
+  }
+}
+
+/** A fact speaks for its turns wherever other lanes found them. */
+function addFacts(hits: OpenHit[], lanes: readonly (readonly [Lane, readonly Scored[]])[]): void {
+  const byTurn = new Map<string, OpenHit[]>();
+  for (const hit of hits) if (hit.turnId !== null) byTurn.set(hit.turnId, [...(byTurn.get(hit.turnId) ?? []), hit]);
+  for (const [lane, scored] of lanes) {
+    for (const [at, { found, score }] of scored.entries()) {
+      for (const turnId of found.sources) {
+        let known = byTurn.get(turnId);
+        if (known === undefined) {
+          known = [{ ...found.hit, turnId, lanes: {} }];
+          byTurn.set(turnId, known);
+          hits.push(...known);
+        }
+        for (const hit of known) hit.lanes[lane] ??= { rank: at + 1, score };
+      }
+    }
+  }
+}

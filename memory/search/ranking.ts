@@ -1,0 +1,282 @@
+import { FACT_LANES, type Hit, type Lane, TURN_LANES } from './search-index.ts';
+
+/** `score` adds scores divided by their lane's best, `rrf` reciprocal ranks; `comet` is CoMeT's form. */
+export type FusionMode = 'score' | 'rrf' | 'comet';
+
+/** What each part of a turn's score counts. */
+export interface TurnWeights {
+  readonly raw: number;
+  readonly meaning: number;
+  readonly entity: number;
+  /** Share of the turn before, and of the turn after, that a turn is lent; the greater one counts. */
+  readonly before: number;
+  readonly after: number;
+  readonly window: number;
+  /** The question names the turn's date. */
+  readonly date: number;
+  /** The question asks when, and the turn tells a time. */
+  readonly when: number;
+  readonly fact: number;
+  readonly factMeaning: number;
+  /** Words of the trigger of the turn's node. */
+  readonly trigger: number;
+}
+
+export interface TurnHit extends Hit {
+  readonly turnId: string;
+}
+
+export interface RankedTurn {
+  readonly hit: TurnHit;
+  /** About 0 to 1. */
+  readonly score: number;
+}
+
+export interface RankingRules {
+  readonly mode: FusionMode;
+  readonly weights: TurnWeights;
+  /** The k of reciprocal-rank fusion. */
+  readonly rrfK: number;
+  readonly comet: CometRules;
+  /** Hits asked of each lane: one with half as many or more may have left some out. */
+  readonly limit: number;
+}
+
+type BestScores = Readonly<Partial<Record<Lane, number>>>;
+
+/** A turn that the vector lane left out is at most as near as its last hit. */
+const LEFT_OUT_SHARE = 0.8;
+/** A window reaches back; the one that ends three turns later has the turn in its middle. */
+const WINDOW_AHEAD = 3;
+
+/** The lanes that the rules use. */
+export function lanesOfTurns({ mode, weights }: Pick<RankingRules, 'mode' | 'weights'>): Lane[] {
+  if (mode === 'comet') return ['raw', 'meaning', 'summary', 'trigger'];
+  if (mode === 'rrf') return ['raw', 'window', 'meaning', 'fact'];
+  return [...TURN_LANES, ...FACT_LANES, 'trigger' as const].filter((lane) => weights[lane] !== 0);
+}
+
+/** Every turn that a lane found, best first; ties by age, oldest first. */
+export function rankTurns(question: string, hits: readonly Hit[], rules: RankingRules): RankedTurn[] {
+  const turns = hits.filter((hit): hit is TurnHit => hit.turnId !== null);
+  const scores = scoresOf(question, hits, turns, rules);
+  return turns
+    .map((hit, at) => ({ hit, score: scores[at] as number }))
+    .sort((one, other) => other.score - one.score || byAge(one.hit, other.hit));
+}
+
+function scoresOf(question: string, hits: readonly Hit[], turns: readonly TurnHit[], rules: RankingRules): number[] {
+  switch (rules.mode) {
+    case 'score':
+      return addScores(question, turns, triggersOf(hits), rules);
+    case 'rrf':
+      return fuseByRank(turns, lanesOfTurns(rules), rules.rrfK);
+    case 'comet':
+      return fuseAsComet(hits, turns, rules.comet);
+  }
+}
+
+function byAge(one: TurnHit, other: TurnHit): number {
+  return one.atMs - other.atMs || compareText(one.turnId, other.turnId) || compareText(one.nodeId, other.nodeId);
+}
+
+function addScores(
+  question: string,
+  turns: readonly TurnHit[],
+  triggers: ReadonlyMap<string, number>,
+  rules: RankingRules,
+): number[] {
+  const { weights } = rules;
+  const best = bestScores(turns);
+  const own = ownScores(turns, best, rules);
+  const lent = lentScores(turns, own, weights);
+  const windows = windowScores(turns, best.window);
+  const date = namedDate(question);
+  const when = asksWhen(question);
+  const full = scaleOf(weights);
+  return turns.map(({ nodeId, atMs, tellsTime, lanes }, at) => {
+    let sum = (own[at] as number) + (lent[at] as number) + weights.window * (windows[at] as number);
+    if (date !== null) sum += weights.date * dateAgreement(date, atMs);
+    if (when && tellsTime) sum += weights.when;
+    sum += weights.fact * share(lanes.fact?.score, best.fact);
+    sum += weights.factMeaning * Math.max(0, lanes.factMeaning?.score ?? 0);
+    sum += weights.trigger * (triggers.get(nodeId) ?? 0);
+    return Math.max(0, sum / full);
+  });
+}
+
+/** What the trigger of each node is worth, as a share of the best. */
+function triggersOf(hits: readonly Hit[]): ReadonlyMap<string, number> {
+  const scores = hits.flatMap(({ nodeId, lanes }) =>
+    lanes.trigger === undefined ? [] : [[nodeId, lanes.trigger.score] as const],
+  );
+  const best = Math.max(...scores.map(([, score]) => score));
+  return new Map(scores.map(([nodeId, score]) => [nodeId, score / best]));
+}
+
+function bestScores(turns: readonly TurnHit[]): BestScores {
+  const best: Partial<Record<Lane, number>> = {};
+  for (const { lanes } of turns) {
+    for (const lane of Object.keys(lanes) as Lane[]) {
+      best[lane] = Math.max(best[lane] ?? 0, lanes[lane]?.score ?? 0);
+    }
+  }
+  return best;
+}
+
+function ownScores(turns: readonly TurnHit[], best: BestScores, { weights, limit }: RankingRules): number[] {
+  const likenesses = turns.flatMap(({ lanes }) => lanes.meaning?.score ?? []);
+  const leftOut = likenesses.length < limit / 2 ? 0 : Math.min(...likenesses) * LEFT_OUT_SHARE;
+  return turns.map(
+    ({ lanes }) =>
+      weights.raw * share(lanes.raw?.score, best.raw) +
+      weights.meaning * (lanes.meaning?.score ?? leftOut) +
+      weights.entity * share(lanes.entity?.score, best.entity),
+  );
+}
+
+/** What a turn's neighbors lend it. */
+function lentScores(turns: readonly TurnHit[], own: readonly number[], weights: TurnWeights): number[] {
+  const best = new Map<number, number>();
+  for (const [at, { place }] of turns.entries()) {
+    if (place !== null) best.set(place, Math.max(best.get(place) ?? 0, own[at] as number));
+  }
+  return turns.map(({ place }) => {
+    if (place === null) return 0;
+    return Math.max(weights.before * (best.get(place - 1) ?? 0), weights.after * (best.get(place + 1) ?? 0));
+  });
+}
+
+/** Of each turn the mean of its own window and of the one that has the turn in its middle, as shares of the best. */
+function windowScores(turns: readonly TurnHit[], best: number | undefined): number[] {
+  const windows = new Map<number, number>();
+  for (const { place, lanes } of turns) {
+    if (place !== null && lanes.window !== undefined) windows.set(place, share(lanes.window.score, best));
+  }
+  return turns.map(({ place }) => {
+    if (place === null) return 0;
+    const own = windows.get(place) ?? 0;
+    let ahead = own;
+    for (let by = 1; by <= WINDOW_AHEAD; by += 1) ahead = windows.get(place + by) ?? ahead;
+    return (own + ahead) / 2;
+  });
+}
+
+function share(score: number | undefined, best: number | undefined): number {
+  return score === undefined || !best ? 0 : score / best;
+}
+
+/** A turn that is best in every lane, and lent as much by its neighbor. */
+function scaleOf({ raw, meaning, entity, before, window }: TurnWeights): number {
+  return (raw + meaning + entity) * (1 + before) + window || 1;
+}
+
+export function compareText(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/** CoMeT's parameters: `rrf_k`, `fusion_alpha` (summary against trigger), `raw_search_weight`. */
+export interface CometRules {
+  readonly rrfK: number;
+  readonly alpha: number;
+  readonly rawWeight: number;
+}
+
+const COMET_RANKS = 0.6;
+const COMET_SIMILARITY = 0.4;
+
+/**
+ * Reciprocal-rank fusion; 1 is first in every lane that found anything.
+ *
+ * Source: Cormack, Clarke, Büttcher, SIGIR 2009.
+ */
+export function fuseByRank(turns: readonly Hit[], lanes: readonly Lane[], k: number): number[] {
+  const answering = lanes.filter((lane) => turns.some((turn) => turn.lanes[lane] !== undefined));
+  const most = answering.length / (k + 1) || 1;
+  return turns.map((turn) => lanes.reduce((sum, lane) => sum + reciprocalRank(turn, lane, k), 0) / most);
+}
+
+/** Ranks of what a node says (summary), of when it applies (trigger) and of the turn itself; and the greatest cosine. */
+export function fuseAsComet(
+  hits: readonly Hit[],
+  turns: readonly Hit[],
+  { rrfK, alpha, rawWeight }: CometRules,
+): number[] {
+  const nodes = new Map(hits.filter(({ turnId }) => turnId === null).map((hit) => [hit.nodeId, hit]));
+  const most = (1 + rawWeight) / (rrfK + 1);
+  return turns.map((turn) => {
+    const node = nodes.get(turn.nodeId);
+    const ranks =
+      alpha * reciprocalRank(node, 'summary', rrfK) +
+      (1 - alpha) * reciprocalRank(node, 'trigger', rrfK) +
+      rawWeight * reciprocalRank(turn, 'raw', rrfK);
+    const similarity = Math.max(0, turn.lanes.meaning?.score ?? 0, node?.lanes.summary?.score ?? 0);
+    return (COMET_RANKS * ranks) / most + COMET_SIMILARITY * similarity;
+  });
+}
+
+function reciprocalRank(hit: Hit | undefined, lane: Lane, k: number): number {
+  const rank = hit?.lanes[lane]?.rank;
+  return rank === undefined ? 0 : 1 / (k + rank);
+}
+
+const MONTHS = 'january february march april may june july august september october november december'.split(' ');
+const MONTH = MONTHS.join('|');
+const DAY_MS = 86_400_000;
+
+const ASKS_WHEN =
+  /^(?:when|how long|what (?:date|day|month|year|time)|which (?:month|year|day))\b|\bhow long ago\b|\bwhen (?:did|was|is|were|will|has)\b/i;
+const TELLS_TIME = new RegExp(
+  '\\b(?:yesterday|today|tonight|tomorrow|ago|last|next|this (?:week|month|year|weekend|morning|season)|recently|since|' +
+    `weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day|${MONTH}|\\d+ (?:days?|weeks?|months?|years?))\\b`,
+  'i',
+);
+/** The month, not the verb. */
+const IN_MAY = /\b(?:in|on|of|during|early|late|mid|\d{1,2}(?:st|nd|rd|th))[ -]may\b|\bmay (?:\d|of\b)/;
+const YEAR = /\b(?:19|20)\d{2}\b/;
+const DAY_OF_MONTH = new RegExp(
+  `\\b(\\d{1,2})(?:st|nd|rd|th)?(?: of)? (?:${MONTH})\\b|\\b(?:${MONTH}) (\\d{1,2})(?:st|nd|rd|th)?\\b`,
+);
+/** So far a day may be off and still be meant. */
+const DAYS_OFF = 3;
+const OFF_SHARE = 0.5;
+
+/** A date as a question names it; parts it does not name are null. */
+export interface NamedDate {
+  /** From 0; empty when none is named. */
+  readonly months: readonly number[];
+  readonly year: number | null;
+  readonly day: number | null;
+}
+
+/** Whether the question asks for a time. */
+export function asksWhen(question: string): boolean {
+  return ASKS_WHEN.test(question.trim());
+}
+
+/** Whether a text tells a time: a date, or one that is reckoned from when it was said. */
+export function tellsTime(text: string): boolean {
+  return TELLS_TIME.test(text);
+}
+
+/** The month or year that a question names; null where it names neither. */
+export function namedDate(question: string): NamedDate | null {
+  const lower = question.toLowerCase();
+  const words = new Set(lower.match(/[a-z]+/g));
+  const months = MONTHS.flatMap((month, at) =>
+    words.has(month) && (month !== 'may' || IN_MAY.test(lower)) ? [at] : [],
+  );
+  const year = YEAR.exec(lower)?.[0];
+  if (months.length === 0 && year === undefined) return null;
+  const day = DAY_OF_MONTH.exec(lower);
+  return { months, year: year === undefined ? null : Number(year), day: day ? Number(day[1] ?? day[2]) : null };
+}
+
+/** 1 where the day of `atMs` (UTC) is the one named, half where the month is right and the day is not, else 0. */
+export function dateAgreement({ months, year, day }: NamedDate, atMs: number): number {
+  const at = new Date(Math.floor(atMs / DAY_MS) * DAY_MS);
+  if (months.length > 0 && !months.includes(at.getUTCMonth())) return 0;
+  if (year !== null && at.getUTCFullYear() !== year) return 0;
+  if (day === null || months.length === 0) return 1;
+  return Math.abs(at.getUTCDate() - day) > DAYS_OFF ? OFF_SHARE : 1;
+}

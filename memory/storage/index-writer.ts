@@ -1,0 +1,318 @@
+import { createHash } from 'node:crypto';
+import { createSerialQueue } from '../../common/async.ts';
+import type { Log } from '../../common/log.ts';
+import { grouped } from '../../common/map.ts';
+import { type Fact, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
+import { spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
+import type { IndexRow, SearchIndex } from '../search/search-index.ts';
+import { contentTags } from '../text/system-tags.ts';
+import { uniqueTokens } from '../text/tokenizer.ts';
+import type { NodeRegistry } from './node-registry.ts';
+
+/** The only writer of the index. It runs in the background; the next start repeats failed writes. */
+export interface Indexer {
+  /** Turns that `texts` does not hold are read from the journal. */
+  upsert(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): void;
+  remove(ids: readonly string[]): Promise<void>;
+  /** Brings the index in step with the catalogue: the disk wins. */
+  reconcile(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
+  /**
+   * Fills the index of another embedder beside the one that serves, and lets it take over; what is there already is
+   * left as it is. Stops between a few nodes, so that others get their turn.
+   */
+  succeed(isStopping: () => boolean, progress: (done: number, total: number) => void): Promise<void>;
+  /** Empties it and fills it again from the catalogue. @throws what the index throws */
+  rebuild(progress: (done: number, total: number) => void): Promise<void>;
+  /** Resolves once all that waits now is written. */
+  settled(): Promise<void>;
+  /** See `SearchIndex.optimize`, after all that waits. @throws what the index throws */
+  optimize(): Promise<void>;
+}
+
+export interface IndexerDeps {
+  readonly index: SearchIndex;
+  readonly catalogue: NodeRegistry;
+  readonly textsOf: (sessionId: string) => Promise<readonly TurnText[]>;
+  readonly sessionOf: (turnId: string) => string | undefined;
+  readonly taskQueue: { run<T>(kind: 'indexer', work: () => Promise<T>): Promise<T> };
+  readonly log: Log;
+}
+
+/** Caps the batch so that a slow embedder delays a write or a shutdown by seconds at most. */
+const NODES_AT_ONCE = 8;
+/** Many short sessions share a commit: each one costs the index the same, however few rows it has. */
+const NODES_PER_WRITE = 100;
+
+export function createIndexer({ index, catalogue, textsOf, sessionOf, taskQueue, log }: IndexerDeps): Indexer {
+  const serial = createSerialQueue((error) => log.error('index not written; the next start rebuilds it', { error }));
+  const { sessionTurns, write } = createRowWriter({ index, catalogue, textsOf, sessionOf });
+  const queued = (work: () => Promise<void>): Promise<void> => taskQueue.run('indexer', () => serial(work));
+
+  /** Queued like other writes, but rejects on failure. */
+  function asked(work: () => Promise<void>): Promise<void> {
+    return new Promise((resolve, reject) => {
+      void queued(() => work().then(resolve, reject));
+    });
+  }
+
+  async function lacking(target: Pick<SearchIndex, 'entries'>): Promise<MemoryNode[]> {
+    const known = await target.entries();
+    return catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
+  }
+
+  return {
+    upsert: (nodes, texts) => void queued(() => write(nodes, texts)),
+    remove: (ids) =>
+      queued(async () => {
+        // Whatever is taken away must not stay in what is kept for windows.
+        sessionTurns.clear();
+        await index.remove(ids);
+      }),
+    async reconcile(isStopping, progress) {
+      const known = await index.entries();
+      const stale = [...known.keys()].filter((id) => catalogue.current(id)?.node_id !== id);
+      const wrong = catalogue.all().filter((node) => known.get(node.node_id)?.digest !== contentDigest(node));
+      const emptied = wrong.filter((node) => known.has(node.node_id)).map((node) => node.node_id);
+      if (stale.length + emptied.length > 0) await queued(() => index.remove([...stale, ...emptied]));
+      let done = 0;
+      for (const nodes of inWrites(wrong)) {
+        if (isStopping()) return;
+        progress(done, wrong.length);
+        await queued(() => write(nodes));
+        done += nodes.length;
+      }
+    },
+    async succeed(isStopping, progress) {
+      const successor = index.successor?.() ?? null;
+      if (successor === null) return;
+      const away = [...(await successor.entries()).keys()].filter((id) => catalogue.current(id)?.node_id !== id);
+      if (away.length > 0) await queued(() => successor.remove(away));
+      const missing = await lacking(successor);
+      let done = 0;
+      for (const [, nodes] of bySession(missing)) {
+        for (let at = 0; at < nodes.length; at += NODES_AT_ONCE) {
+          if (isStopping()) return;
+          progress(done, missing.length);
+          const few = nodes.slice(at, at + NODES_AT_ONCE);
+          await queued(() => write(few, undefined, successor));
+          done += few.length;
+        }
+      }
+      if (isStopping()) return;
+      await queued(async () => {
+        const { length } = await lacking(successor);
+        if (length === 0) await successor.takeOver();
+        else log.warn('the index for the new embedder is not complete; the old one serves until then', { length });
+      });
+    },
+    rebuild: (progress) =>
+      asked(async () => {
+        await index.clear();
+        const all = catalogue.all();
+        let done = 0;
+        for (const nodes of inWrites(all)) {
+          progress(done, all.length);
+          await write(nodes);
+          done += nodes.length;
+        }
+        progress(all.length, all.length);
+      }),
+    settled: () => queued(async () => {}),
+    optimize: () => asked(() => index.optimize()),
+  };
+}
+
+function createRowWriter({ index, catalogue, textsOf, sessionOf }: Omit<IndexerDeps, 'taskQueue' | 'log'>) {
+  const sessionTurns = createSessionTurns(textsOf);
+
+  async function write(
+    nodes: readonly MemoryNode[],
+    texts?: readonly TurnText[],
+    target: Pick<SearchIndex, 'put'> = index,
+  ): Promise<void> {
+    const rows: IndexRow[] = [];
+    for (const [sessionId, own] of bySession(nodes)) {
+      // A node may have been removed or replaced while it waited here.
+      if (!own.some(isLive)) continue;
+      const read = await sessionTurns.read(sessionId, holdAll(own, texts) ? texts : undefined);
+      for (const node of own.filter(isLive)) rows.push(...rowsOf(node, await withOthers(node, read)));
+    }
+    if (rows.length > 0) await target.put(rows);
+  }
+
+  /** A node that others were merged into stands for turns of their sessions too. */
+  async function withOthers(node: MemoryNode, own: NodeTexts): Promise<NodeTexts> {
+    const away = node.turns.filter((turnId) => !own.turns.has(turnId)).flatMap((turnId) => sessionOf(turnId) ?? []);
+    const others = [...new Set(away)].filter((sessionId) => sessionId !== node.session_id);
+    let all = own;
+    for (const sessionId of others) {
+      const { turns, positions } = await sessionTurns.read(sessionId);
+      all = { turns: new Map([...turns, ...all.turns]), positions: new Map([...positions, ...all.positions]) };
+    }
+    return all;
+  }
+
+  /** Whatever would be written otherwise waits here too; what is the same in the index may be another object by now. */
+  function isLive(node: MemoryNode): boolean {
+    const now = catalogue.get(node.node_id);
+    return now === node || (now !== undefined && !isRedirect(now) && contentDigest(now) === contentDigest(node));
+  }
+
+  return { sessionTurns, write };
+}
+
+/** Older nodes may be written along with a batch: what was said in them is not among its texts. */
+function holdAll(nodes: readonly MemoryNode[], texts: readonly TurnText[] = []): boolean {
+  const held = new Set(texts.map(({ turnId }) => turnId));
+  return nodes.every(({ turns }) => turns.every((turnId) => held.has(turnId)));
+}
+
+function bySession(nodes: readonly MemoryNode[]): Map<string, MemoryNode[]> {
+  return grouped(nodes, (node) => node.session_id);
+}
+
+/** Whole sessions together, until there are enough nodes for one write. */
+function* inWrites(nodes: readonly MemoryNode[]): Generator<MemoryNode[]> {
+  let together: MemoryNode[] = [];
+  for (const [, own] of bySession(nodes)) {
+    together.push(...own);
+    if (together.length < NODES_PER_WRITE) continue;
+    yield together;
+    together = [];
+  }
+  if (together.length > 0) yield together;
+}
+
+export interface NodeTexts {
+  readonly turns: ReadonlyMap<string, TurnText>;
+  /** For each turn its session, and how many turns came before it there. */
+  readonly positions: ReadonlyMap<string, { readonly sessionId: string; readonly position: number }>;
+}
+
+/** Of a session; a place is a whole number that a float holds. */
+const MOST_TURNS = 2 ** 20;
+const EMPTY_ROW = { turnId: '', digest: '', trigger: '', place: null, sources: [] } as const;
+
+/** Index rows of a node: itself, its turns, its facts. */
+export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): IndexRow[] {
+  const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
+  const facts = node.facts.map(factText);
+  const atMs = Date.parse(node.valid_from);
+  const text = [
+    node.summary,
+    node.trigger,
+    contentTags(node.topic_tags).join(' '),
+    ...facts,
+    node.detailed_summary ?? '',
+  ]
+    .join('\n')
+    .trimEnd();
+  const own: IndexRow = {
+    ...shared,
+    ...{ kind: 'node', origin: node.origin, atMs, digest: contentDigest(node) },
+    ...{ text, embedded: node.summary, trigger: node.trigger },
+  };
+  const turnRows = node.turns.flatMap((turnId): IndexRow[] => {
+    const turn = turns.get(turnId);
+    const said = turn === undefined ? '' : spokenText(turn);
+    if (turn === undefined || said === '') return [];
+    const { origin } = withoutToolOutput(turn);
+    const place = placeIn(positions.get(turnId));
+    return [{ ...shared, ...place, kind: 'turn', turnId, origin, atMs: turn.atMs, text: said, embedded: said }];
+  });
+  // Facts of a draft repeat sentences of its turns: indexing them twice would crowd out other results.
+  const stated = isDraft(node) ? [] : node.facts;
+  const factRows = stated.map(({ evidence: sources }, at): IndexRow => {
+    const fact = facts[at] as string;
+    const saidAtMs = turns.get(sources[0] ?? '')?.atMs ?? atMs;
+    return { ...shared, kind: 'fact', origin: node.origin, atMs: saidAtMs, sources, text: fact, embedded: fact };
+  });
+  return [own, ...turnRows, ...factRows];
+}
+
+/** Places of two sessions of a project are far apart, whatever their lengths. */
+function placeIn(known: { readonly sessionId: string; readonly position: number } | undefined) {
+  if (known === undefined) return {};
+  const { sessionId, position } = known;
+  const session = createHash('sha256').update(sessionId).digest().readUInt32BE();
+  return { sessionId, place: session * MOST_TURNS + position };
+}
+
+/** Omits the concept when the value starts with it. */
+function factText({ concept, value }: Fact): string {
+  return startsWith(uniqueTokens(value), uniqueTokens(concept)) ? value : `${concept}: ${value}`;
+}
+
+function startsWith(tokens: readonly string[], first: readonly string[]): boolean {
+  return first.every((token, at) => tokens[at] === token);
+}
+
+/** Turns with those right before them in their session. */
+export interface SessionTurns {
+  /** @param texts  of some turns of the session; where they are left out, all of it are read */
+  read(sessionId: string, texts?: readonly TurnText[]): Promise<NodeTexts>;
+  clear(): void;
+}
+
+const SESSIONS = 16;
+
+/** @param textsOf  every turn of a session, oldest first */
+export function createSessionTurns(textsOf: (sessionId: string) => Promise<readonly TurnText[]>): SessionTurns {
+  const sessions = new Map<string, readonly string[]>();
+
+  function keep(sessionId: string, order: readonly string[]): readonly string[] {
+    sessions.delete(sessionId);
+    sessions.set(sessionId, order);
+    for (const oldest of sessions.keys()) {
+      if (sessions.size <= SESSIONS) break;
+      sessions.delete(oldest);
+    }
+    return order;
+  }
+
+  async function orderOf(sessionId: string, texts: readonly TurnText[]): Promise<readonly string[]> {
+    const held = sessions.get(sessionId);
+    const known = new Set(held);
+    const fresh = texts.filter(({ turnId }) => !known.has(turnId));
+    if (held !== undefined && fresh.length === 0) return held;
+    // What follows the last known turn is new; where known ones come after it, the order is another.
+    const continues = held !== undefined && texts.slice(-fresh.length).every((turn, at) => turn === fresh[at]);
+    if (continues) return keep(sessionId, [...held, ...fresh.map(({ turnId }) => turnId)]);
+    return keep(sessionId, turnIdsOf(await textsOf(sessionId)));
+  }
+
+  return {
+    async read(sessionId, texts) {
+      const turns = texts ?? (await textsOf(sessionId));
+      const order = texts === undefined ? keep(sessionId, turnIdsOf(turns)) : await orderOf(sessionId, turns);
+      const positions = new Map(order.map((turnId, position) => [turnId, { sessionId, position }]));
+      return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions };
+    },
+    clear: () => sessions.clear(),
+  };
+}
+
+function turnIdsOf(turns: readonly TurnText[]): string[] {
+  return turns.map(({ turnId }) => turnId);
+}
+
+/** Names what the index holds of a node: another digest means other rows. */
+export function contentDigest(node: MemoryNode): string {
+  const { node_id, session_id, project, origin, valid_from, summary, trigger, topic_tags, facts, turns } = node;
+  const detail = node.detailed_summary === null ? [] : [node.detailed_summary];
+  const stated = facts.map(({ concept, value }) => [concept, value]);
+  const content = [
+    node_id,
+    session_id,
+    project,
+    origin,
+    valid_from,
+    summary,
+    trigger,
+    contentTags(topic_tags),
+    stated,
+    turns,
+    ...detail,
+  ];
+  return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
+}

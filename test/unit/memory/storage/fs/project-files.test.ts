@@ -1,0 +1,124 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, test } from 'vitest';
+import {
+  createProjectOf,
+  looksSecret,
+  normalizeRemote,
+  remoteUrl,
+} from '../../../../../memory/storage/fs/project-files.ts';
+
+const root = mkdtempSync(path.join(os.tmpdir(), 'comet-cc-project-'));
+const at = (...parts: string[]): string => path.join(root, ...parts);
+const put = (file: string, text: string): void => {
+  mkdirSync(path.dirname(file), { recursive: true });
+  writeFileSync(file, text);
+};
+const projectOf = createProjectOf(() => 0);
+
+afterAll(() => rmSync(root, { recursive: true, force: true }));
+
+describe('a working directory', () => {
+  test('below a repository with a remote is known by the remote', () => {
+    put(at('shop/.git/config'), '[remote "origin"]\n\turl = git@github.com:acme/shop.git\n');
+    mkdirSync(at('shop/src/deep'), { recursive: true });
+    expect(projectOf(at('shop/src/deep'))).toBe('github.com/acme/shop');
+  });
+
+  test('in a worktree belongs to the repository it was made from', () => {
+    put(at('local/.git/config'), '[core]\n');
+    put(at('local/.git/worktrees/fix/commondir'), '../..\n');
+    put(at('fix/.git'), `gitdir: ${at('local/.git/worktrees/fix')}\n`);
+    expect(projectOf(at('fix'))).toBe(at('local'));
+    expect(projectOf(at('local'))).toBe(at('local'));
+  });
+
+  test('in a submodule is known by the submodule', () => {
+    put(at('shop/.git/modules/lib/config'), '[remote "origin"]\n\turl = https://github.com/acme/lib\n');
+    put(at('shop/lib/.git'), 'gitdir: ../.git/modules/lib\n');
+    expect(projectOf(at('shop/lib'))).toBe('github.com/acme/lib');
+  });
+
+  test('of another system is its own project, however it is written', () => {
+    for (const name of ['c:\\work\\shop', 'C:/work/shop', 'C:\\work\\shop\\', 'C:\\work\\x\\..\\shop'])
+      expect(projectOf(name)).toBe('C:\\work\\shop');
+    expect(projectOf('D:\\work\\shop')).toBe('D:\\work\\shop');
+    expect(projectOf('\\\\nas\\team\\shop')).toBe('\\\\nas\\team\\shop');
+    expect(projectOf('C:work')).toBe('');
+  });
+
+  test('without a repository is its own project, and none is none', () => {
+    expect(projectOf(at('plain'))).toBe(at('plain'));
+    expect(projectOf(null)).toBe('');
+    expect(projectOf('relative')).toBe('');
+  });
+});
+
+test.each([
+  '.env',
+  'app/.env.production',
+  'prod.env',
+  '.envrc',
+  '.npmrc',
+  '.netrc',
+  'deploy/id_rsa',
+  'id_ed25519.pub',
+  'certs/server.KEY',
+  'certs/ca.pem.bak',
+  'config/credentials.json',
+  'config/master_secret.txt',
+  'service-account.json',
+  'api_token',
+  'tokens.json',
+  'infra/prod.tfvars',
+  '.ssh/config',
+  'home/.aws/anything.txt',
+  'k8s/secrets/db.yaml',
+  '.git/config',
+])('%s may hold secrets', (path) => {
+  expect(looksSecret(path)).toBe(true);
+});
+
+test.each([
+  'src/db.ts',
+  'src/tokens.ts',
+  'src/password-form.tsx',
+  'docs/secrets.md',
+  '.env.example',
+  'config/credentials.sample.json',
+  'environment.ts',
+  'tokenizer.json',
+  'keys.go',
+  'package.json',
+])('%s is source', (path) => {
+  expect(looksSecret(path)).toBe(false);
+});
+
+describe('the project key', () => {
+  test.each([
+    'https://github.com/acme/shop.git',
+    'https://user:token@github.com/acme/shop',
+    'git@github.com:acme/shop.git',
+    'github.com:acme/shop/',
+    'ssh://git@github.com:22/acme/shop.git',
+    'git://GitHub.com/Acme/Shop.git',
+  ])('%s is the same repository', (url) => expect(normalizeRemote(url)).toBe('github.com/acme/shop'));
+
+  test.each(['/srv/git/shop.git', '../shop', 'file:///srv/git/shop.git', 'C:\\git\\shop', '', 'https://host/'])(
+    '%j names no host',
+    (url) => expect(normalizeRemote(url)).toBeNull(),
+  );
+
+  test('groups below the owner stay apart', () => {
+    expect(normalizeRemote('git@gitlab.com:a/b/c.git')).toBe('gitlab.com/a/b/c');
+  });
+
+  test('origin comes before other remotes, and other sections do not count', () => {
+    const config =
+      '[core]\n\turl = x\n[remote "fork"]\n\turl = a:b/c\n[remote "origin"]\n\tfetch = +x\n\turl = "d:e/f"\n';
+    expect(remoteUrl(config)).toBe('d:e/f');
+    expect(remoteUrl('[remote "fork"]\n url=a:b/c\n[branch "main"]\n url = z')).toBe('a:b/c');
+    expect(remoteUrl('[core]\n\tbare = false')).toBeNull();
+  });
+});
