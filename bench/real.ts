@@ -21,7 +21,7 @@ import { parseArgs } from 'node:util';
 import type { Memory, RecallHit } from '../memory/index.ts';
 import { spread } from './latency/stats.ts';
 import { type Corpus, PROJECT_DIR, type RealTurn, unpackCorpus } from './real/corpus.ts';
-import { type Label, readLabels } from './real/labels.ts';
+import { type Label, type Labels, readLabels } from './real/labels.ts';
 import { type Asker, importCorpus, openAsker, openRealMemory, readTurnMap } from './real/product.ts';
 import { measureQuality, type Quality } from './real/quality.ts';
 import { HARD, PARAPHRASES } from './real/questions.ts';
@@ -66,6 +66,7 @@ interface Answered {
   readonly inPromptUnhurried: boolean;
   readonly inBlock: boolean;
   readonly inSnippet: boolean;
+  readonly inEnding: boolean;
   readonly first: string;
 }
 
@@ -95,6 +96,7 @@ async function run(corpus: Corpus): Promise<void> {
 }
 
 async function measure(memory: Memory, corpus: Corpus) {
+  const labels = readLabels();
   const turns = await readTurnMap(home, corpus);
   const plain = createPlainRanking(corpus.turns);
   const asker = await openAsker(memory);
@@ -117,8 +119,8 @@ async function measure(memory: Memory, corpus: Corpus) {
     unanswerable: { easy: loudOf(easy), hard: loudOf(hard) },
     deadline_misses: { count: asker.misses(), of: questions.length + paraphrases.length },
     latency_ms: { p50: round(spread(times).p50), p95: round(spread(times).p95) },
-    quality: measureQuality(memory, corpus),
-    worth: worthOf(memory, turns, corpus),
+    quality: measureQuality(memory, corpus, labels),
+    worth: worthOf(memory, turns, corpus, labels),
     details: { questions, paraphrases, easy, hard },
   };
 }
@@ -160,6 +162,7 @@ async function answer(
     inPromptUnhurried: holdsAnswer(unhurried.recalled, asked),
     inBlock: holdsAnswer(unhurried.block, asked),
     inSnippet: holdsAnswer(plain.snippet(prompt), asked),
+    inEnding: holdsAnswer(plain.ending(prompt), asked),
     first: found[0]?.line.text ?? '',
   };
 }
@@ -176,8 +179,7 @@ async function listen(prompts: readonly string[], asker: Asker): Promise<Silence
 }
 
 /** What memories were made from, by a reader's labels of the turns. */
-function worthOf(memory: Memory, turns: ReadonlyMap<string, RealTurn>, corpus: Corpus) {
-  const labels = readLabels();
+function worthOf(memory: Memory, turns: ReadonlyMap<string, RealTurn>, corpus: Corpus, labels: Labels) {
   const labeled = new Map<RealTurn, Label>();
   for (const turn of corpus.turns) {
     const label = labels.of(turn);
@@ -228,6 +230,7 @@ function summaryOf(answers: readonly Answered[]) {
       product_without_deadline: count((each) => each.inPromptUnhurried),
       block: count((each) => each.inBlock),
       bm25_snippet: count((each) => each.inSnippet),
+      bm25_ending: count((each) => each.inEnding),
     },
   };
 }
@@ -262,7 +265,7 @@ function print(report: Report): void {
     ).flatMap(([name, each]) => [
       `${name} (${each.of}), right turn in the first ${SHOWN}: before the filter ${each.found.product} (memory ${each.found.product_memory}), through it ${each.recalled}; BM25 ${each.found.bm25}, keyword count ${each.found.keyword_count}`,
       `  MRR ${each.mrr.product}; BM25 ${each.mrr.bm25}, keyword count ${each.mrr.keyword_count}`,
-      `  answer in the prompt ${each.in_prompt.product} of ${each.of}, without a deadline ${each.in_prompt.product_without_deadline}; one snippet of ${SNIPPET_CHARS} characters by BM25 ${each.in_prompt.bm25_snippet}; block of the session ${each.in_prompt.block}`,
+      `  answer in the prompt ${each.in_prompt.product} of ${each.of}, without a deadline ${each.in_prompt.product_without_deadline}; ${SNIPPET_CHARS} characters of BM25's first turn: the best ${each.in_prompt.bm25_snippet}, the last ${each.in_prompt.bm25_ending}; block of the session ${each.in_prompt.block}`,
     ]),
     `injected though nothing answers: easy ${unanswerable.easy.injected} of ${unanswerable.easy.of}, hard ${unanswerable.hard.injected} of ${unanswerable.hard.of}`,
     `deadline missed ${late.count} of ${late.of}; one recall ${latency.p50} ms, 95 % below ${latency.p95} ms`,
@@ -284,6 +287,7 @@ function qualityLines(quality: Quality): string[] {
     `memories ${quality.memories} (${ranks.join(', ')}), superseded marks ${quality.superseded}`,
     `begin as markup, greeting or notification: ${part(quality.begins_as_noise)}`,
     `"user says" that no typed prompt has: ${part(quality.user_says_unsaid)}`,
+    `"user says" of what the user only pasted: ${part(quality.user_says_pasted)}`,
     `file links that are no path of a tool: ${part(quality.links_no_path)}`,
   ];
 }

@@ -5,8 +5,8 @@
  *
  * A turn is worth a memory (`u`), hardly one (`w`: a rename, a formatting, a question whose answer is repeated later), or
  * none (`j`: the client's markup alone, an interrupted prompt that is asked again). A mark is a decision (`d`), a to-do
- * or open question (`t`), or a value (`v`) that somebody who goes on with the work needs. A cut is the prompt of a turn
- * that the session is replayed up to.
+ * or open question (`t`), or a value (`v`) that somebody who goes on with the work needs; `p` marks what the user pasted:
+ * output, a reviewer's comment, a quotation. A cut is the prompt of a turn that the session is replayed up to.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
@@ -25,6 +25,8 @@ export interface Mark {
 export interface Label {
   readonly worth: Worth;
   readonly marks: readonly Mark[];
+  /** What the user typed in their own words. */
+  readonly ownWords: string;
 }
 
 export interface Labels {
@@ -33,7 +35,7 @@ export interface Labels {
   readonly cuts: readonly { readonly sessionId: string; readonly at: number }[];
 }
 
-const Span = z.tuple([z.enum(['d', 't', 'v']), z.int(), z.int(), z.string()]);
+const Span = z.tuple([z.enum(['d', 't', 'v', 'p']), z.int(), z.int(), z.string()]);
 const LabeledTurn = z.tuple([z.string(), z.enum(['u', 'w', 'j'])], Span);
 const File = z.object({
   turns: z.record(z.string(), z.array(LabeledTurn)),
@@ -45,15 +47,19 @@ export function readLabels(): Labels {
   const file = path.resolve(import.meta.dirname, '../../../bench/real/labels.json');
   const { turns, cuts } = File.parse(JSON.parse(readFileSync(file, 'utf8')));
   return {
-    of({ sessionId, at, hash, text }) {
+    of({ sessionId, at, hash, text, prompts }) {
       const [digest, worth, ...spans] = turns[sessionId]?.[at] ?? [];
       if (digest !== hash || worth === undefined) return null;
-      const marks = spans.map(([kind, offset, length, sha256]): Mark => {
+      const marks: Mark[] = [];
+      let ownWords = prompts.join('\n');
+      // Pasted spans are cut out from behind, so that the offsets before them stay.
+      for (const [kind, offset, length, sha256] of spans.toSorted((a, b) => b[1] - a[1])) {
         const marked = text.slice(offset, offset + length);
         if (digestOf(marked) !== sha256) throw new Error(`a mark of ${sessionId}, turn ${at}, is not where it was`);
-        return { kind, text: marked };
-      });
-      return { worth, marks };
+        if (kind === 'p') ownWords = `${ownWords.slice(0, offset)}\n${ownWords.slice(offset + length)}`;
+        else marks.unshift({ kind, text: marked });
+      }
+      return { worth, marks, ownWords };
     },
     cuts: cuts.map(([sessionId, at]) => ({ sessionId, at })),
   };

@@ -2,7 +2,8 @@
 import type { Memory } from '../../memory/index.ts';
 import { isRedirect, type MemoryNode } from '../../memory/model/node.ts';
 import { fileMarks } from '../../memory/model/turn.ts';
-import type { Corpus } from './corpus.ts';
+import type { Corpus, RealTurn } from './corpus.ts';
+import type { Labels } from './labels.ts';
 
 export interface Quality {
   readonly memories: number;
@@ -13,6 +14,8 @@ export interface Quality {
   readonly begins_as_noise: Share;
   /** Statements that the user is said to have made whose words no typed prompt of the session has. */
   readonly user_says_unsaid: Share;
+  /** Of the others, those that the user only pasted, by a reader's marks. */
+  readonly user_says_pasted: Share;
   /** File links that no tool was given as a path. */
   readonly links_no_path: Share;
   readonly samples: { readonly unsaid: readonly string[]; readonly links: readonly string[] };
@@ -26,11 +29,13 @@ interface Share {
 const NOISE =
   /^(?:<|\[request interrupted|operation stopped by hook|caveat:|this session is being continued|(?:hi|hello|hey|thanks|thank you|you'?re welcome|good (?:morning|evening))\b|nothing that was worth|a turn without text|a turn of tool calls|agent "|base directory for this skill)/i;
 
-export function measureQuality(memory: Memory, corpus: Corpus): Quality {
+export function measureQuality(memory: Memory, corpus: Corpus, labels: Labels): Quality {
   const nodes = memory.library.list({}).filter((node) => !isRedirect(node) && node.kind !== 'document');
-  const typed = typedBySession(corpus);
+  const typed = lettersBySession(corpus, (turn) => turn.typed.join('\n'));
+  const own = lettersBySession(corpus, (turn) => labels.of(turn)?.ownWords ?? turn.typed.join('\n'));
   const said = nodes.flatMap((node) => userStatements(node).map((text) => ({ text, sessionId: node.session_id })));
   const unsaid = said.filter(({ text, sessionId }) => !isSaid(text, typed.get(sessionId) ?? ''));
+  const pasted = said.filter((each) => !unsaid.includes(each) && !isSaid(each.text, own.get(each.sessionId) ?? ''));
   const links = nodes.flatMap(({ source_links }) => fileMarks(source_links).map((mark) => mark.path));
   const wrong = links.filter((link) => !corpus.paths.has(link));
   const importances = nodes.map(({ importance }) => importance);
@@ -42,6 +47,7 @@ export function measureQuality(memory: Memory, corpus: Corpus): Quality {
     superseded: nodes.reduce((sum, node) => sum + supersededMarks(node), 0),
     begins_as_noise: { count: nodes.filter(({ summary }) => NOISE.test(bare(summary))).length, of: nodes.length },
     user_says_unsaid: { count: unsaid.length, of: said.length },
+    user_says_pasted: { count: pasted.length, of: said.length },
     links_no_path: { count: wrong.length, of: links.length },
     samples: { unsaid: unsaid.map(({ text }) => text), links: [...new Set(wrong)] },
   };
@@ -66,11 +72,10 @@ function userStatements({ summary, facts, origin }: MemoryNode): string[] {
   return [...told, ...own].filter((text) => lettersOf(text) !== '');
 }
 
-function typedBySession({ turns }: Corpus): Map<string, string> {
-  const typed = new Map<string, string>();
-  for (const turn of turns)
-    typed.set(turn.sessionId, `${typed.get(turn.sessionId) ?? ''}\n${lettersOf(turn.typed.join('\n'))}`);
-  return typed;
+function lettersBySession({ turns }: Corpus, textOf: (turn: RealTurn) => string): Map<string, string> {
+  const texts = new Map<string, string>();
+  for (const turn of turns) texts.set(turn.sessionId, `${texts.get(turn.sessionId) ?? ''}\n${lettersOf(textOf(turn))}`);
+  return texts;
 }
 
 function isSaid(text: string, typed: string): boolean {

@@ -6,8 +6,10 @@ export interface PlainRanking {
   /** Best first. */
   bm25(query: string): readonly RealTurn[];
   keywordCount(query: string): readonly RealTurn[];
-  /** The best piece of any turn by BM25. */
+  /** The best piece of the best turn by BM25. */
   snippet(query: string): string;
+  /** The end of that turn, as long. */
+  ending(query: string): string;
 }
 
 const K1 = 1.2;
@@ -16,8 +18,6 @@ export const SNIPPET_CHARS = 800;
 
 export function createPlainRanking(turns: readonly RealTurn[]): PlainRanking {
   const byTurn = scorerOf(turns.map(({ text }) => text));
-  const pieces = turns.flatMap(({ text }) => piecesOf(text));
-  const byPiece = scorerOf(pieces);
   const words = turns.map(({ text }) => new Set(wordsIn(text)));
 
   function ranked(scores: readonly number[]): RealTurn[] {
@@ -28,16 +28,20 @@ export function createPlainRanking(turns: readonly RealTurn[]): PlainRanking {
     return places.map((at) => turns[at] as RealTurn);
   }
 
+  const bm25 = (query: string): RealTurn[] => ranked(byTurn(query));
+
   return {
-    bm25: (query) => ranked(byTurn(query)),
+    bm25,
     keywordCount(query) {
       const asked = [...new Set(wordsIn(query))];
       return ranked(words.map((known) => asked.filter((word) => known.has(word)).length));
     },
     snippet(query) {
-      const scores = byPiece(query);
+      const pieces = piecesOf(bm25(query)[0]?.text ?? '');
+      const scores = scorerOf(pieces)(query);
       return pieces[scores.indexOf(Math.max(...scores))] ?? '';
     },
+    ending: (query) => bm25(query)[0]?.text.slice(-SNIPPET_CHARS) ?? '',
   };
 }
 
