@@ -287,7 +287,7 @@ function qualityLines(quality: Quality): string[] {
     `memories ${quality.memories} (${ranks.join(', ')}), superseded marks ${quality.superseded}`,
     `begin as markup, greeting or notification: ${part(quality.begins_as_noise)}`,
     `"user says" that no typed prompt has: ${part(quality.user_says_unsaid)}`,
-    `"user says" of what the user only pasted: ${part(quality.user_says_pasted)}`,
+    `"user says" of what the user only pasted: ${part(quality.user_says_pasted)}; memories with either: ${part(quality.user_misquoted)}`,
     `file links that are no path of a tool: ${part(quality.links_no_path)}`,
   ];
 }

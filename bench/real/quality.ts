@@ -16,6 +16,8 @@ export interface Quality {
   readonly user_says_unsaid: Share;
   /** Of the others, those that the user only pasted, by a reader's marks. */
   readonly user_says_pasted: Share;
+  /** Memories with a statement of either kind. */
+  readonly user_misquoted: Share;
   /** File links that no tool was given as a path. */
   readonly links_no_path: Share;
   readonly samples: { readonly unsaid: readonly string[]; readonly links: readonly string[] };
@@ -33,9 +35,12 @@ export function measureQuality(memory: Memory, corpus: Corpus, labels: Labels): 
   const nodes = memory.library.list({}).filter((node) => !isRedirect(node) && node.kind !== 'document');
   const typed = lettersBySession(corpus, (turn) => turn.typed.join('\n'));
   const own = lettersBySession(corpus, (turn) => labels.of(turn)?.ownWords ?? turn.typed.join('\n'));
-  const said = nodes.flatMap((node) => userStatements(node).map((text) => ({ text, sessionId: node.session_id })));
+  const said = nodes.flatMap((node) =>
+    userStatements(node).map((text) => ({ text, sessionId: node.session_id, node })),
+  );
   const unsaid = said.filter(({ text, sessionId }) => !isSaid(text, typed.get(sessionId) ?? ''));
   const pasted = said.filter((each) => !unsaid.includes(each) && !isSaid(each.text, own.get(each.sessionId) ?? ''));
+  const misquoted = new Set([...unsaid, ...pasted].map(({ node }) => node));
   const links = nodes.flatMap(({ source_links }) => fileMarks(source_links).map((mark) => mark.path));
   const wrong = links.filter((link) => !corpus.paths.has(link));
   const importances = nodes.map(({ importance }) => importance);
@@ -48,6 +53,7 @@ export function measureQuality(memory: Memory, corpus: Corpus, labels: Labels): 
     begins_as_noise: { count: nodes.filter(({ summary }) => NOISE.test(bare(summary))).length, of: nodes.length },
     user_says_unsaid: { count: unsaid.length, of: said.length },
     user_says_pasted: { count: pasted.length, of: said.length },
+    user_misquoted: { count: misquoted.size, of: nodes.length },
     links_no_path: { count: wrong.length, of: links.length },
     samples: { unsaid: unsaid.map(({ text }) => text), links: [...new Set(wrong)] },
   };
