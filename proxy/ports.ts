@@ -81,6 +81,18 @@ export interface MemoryLine {
   readonly nodeId: string;
   readonly text: string;
   readonly origin: Origin;
+  /** Set on `lines` of nodes with state. */
+  readonly kept?: KeptState;
+}
+
+/** What a conversation may not lose with the turns that a node stands for. */
+export interface KeptState {
+  /** Whole lines. */
+  readonly decisions: readonly string[];
+  /** Whole lines. */
+  readonly open: readonly string[];
+  /** Figures, names, paths and identifiers that the lines above do not name. */
+  readonly values: readonly string[];
 }
 
 /** The user's policy for a working directory. Must not throw. */

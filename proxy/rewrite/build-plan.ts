@@ -229,6 +229,6 @@ function uniqueLines(lines: readonly Line[]): Line[] {
   return [...new Map(lines.map((line) => [line.text, line])).values()];
 }
 
-export function toLine({ nodeId, text, origin }: MemoryLine): Line {
-  return { nodeId, text, clean: isCleanOrigin(origin) };
+export function toLine({ nodeId, text, origin, kept }: MemoryLine): Line {
+  return { nodeId, text, clean: isCleanOrigin(origin), ...(kept === undefined ? {} : { kept }) };
 }

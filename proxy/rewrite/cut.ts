@@ -33,8 +33,10 @@ export interface CutContext {
 
 export type CutReason = 'cold' | 'paid' | 'pressure' | 'target';
 
+export type KeepReason = 'small' | 'too_few_turns' | 'not_durable' | 'too_much_state' | 'too_little' | 'not_paid';
+
 export type CutDecision =
-  | { readonly kind: 'keep'; readonly because: 'small' | 'too_few_turns' | 'not_durable' | 'too_little' | 'not_paid' }
+  | { readonly kind: 'keep'; readonly because: KeepReason }
   | {
       readonly kind: 'cut';
       readonly because: CutReason;
@@ -50,11 +52,22 @@ export interface CutInput {
   /** Turns that the current plan already absorbs. */
   readonly absorbed: number;
   readonly isDurable: (turn: TurnSpan) => boolean;
+  /** Of these leading turns, those whose state a preamble can hold, and its tokens beyond the preamble's budget. */
+  readonly countHeld: (turns: readonly TurnSpan[]) => HeldTurns;
   readonly context: CutContext;
 }
 
-/** A cut is one leading range of whole turns, without the newest, and only of turns that durable nodes represent. */
-export function decideCut({ turns, absorbed, isDurable, context: scene }: CutInput, rule: CutRule): CutDecision {
+export interface HeldTurns {
+  readonly turns: number;
+  readonly extraTokens: number;
+}
+
+/**
+ * A cut is one leading range of whole turns, without the newest, and only of turns that durable nodes represent and
+ * whose decisions, open items and values the preamble can hold.
+ */
+export function decideCut(input: CutInput, rule: CutRule): CutDecision {
+  const { turns, absorbed, isDurable, context: scene } = input;
   const history = sumTokens(turns.slice(absorbed));
   if (history < rule.triggerTokens && !isOverTarget(scene, rule)) return { kind: 'keep', because: 'small' };
   const eligible = countEligibleTurns(turns, rule);
@@ -62,17 +75,30 @@ export function decideCut({ turns, absorbed, isDurable, context: scene }: CutInp
   let through = absorbed;
   while (through < eligible && isDurable(turns[through] as TurnSpan)) through += 1;
   if (through === absorbed) return { kind: 'keep', because: 'not_durable' };
+  const whole = decideRange(input, { through, tooFew: through < eligible ? 'not_durable' : 'too_little' }, rule);
+  if (whole.kind === 'keep') return whole;
+  // Reading nodes takes time, so only a cut that is due does it.
+  const held = input.countHeld(turns.slice(0, through));
+  if (held.turns <= absorbed) return { kind: 'keep', because: 'too_much_state' };
+  const context = { ...scene, aroundTokens: scene.aroundTokens + held.extraTokens };
+  return decideRange({ ...input, context }, { through: held.turns, tooFew: 'too_much_state' }, rule);
+}
+
+function decideRange(
+  { turns, absorbed, context }: CutInput,
+  { through, tooFew }: { readonly through: number; readonly tooFew: KeepReason },
+  rule: CutRule,
+): CutDecision {
+  const history = sumTokens(turns.slice(absorbed));
   const droppedTokens = sumTokens(turns.slice(absorbed, through));
   const keptTokens = history - droppedTokens;
-  if (droppedTokens < rule.minDropShare * history) {
-    return { kind: 'keep', because: through < eligible ? 'not_durable' : 'too_little' };
-  }
-  const because = findReason({ turns, absorbed, context: scene, keptTokens }, rule);
+  if (droppedTokens < rule.minDropShare * history) return { kind: 'keep', because: tooFew };
+  const because = findReason({ turns, absorbed, context, keptTokens }, rule);
   if (because === null) return { kind: 'keep', because: 'not_paid' };
   return { kind: 'cut', because, through, droppedTokens, keptTokens };
 }
 
-type ReasonInput = Omit<CutInput, 'isDurable'> & { readonly keptTokens: number };
+type ReasonInput = Omit<CutInput, 'isDurable' | 'countHeld'> & { readonly keptTokens: number };
 
 function findReason({ turns, absorbed, context: scene, keptTokens }: ReasonInput, rule: CutRule): CutReason | null {
   if (scene.cold) return 'cold';

@@ -36,6 +36,7 @@ export interface StepInput {
   /** A plan was once made for this session. */
   readonly knownSession: boolean;
   readonly isDurable: (turn: TurnSpan) => boolean;
+  readonly countHeld: CutInput['countHeld'];
   readonly rule: CutRule | null;
   readonly nowMs: number;
   /** Token budget of preamble and system block. */
@@ -121,7 +122,10 @@ export function selectPartsToPrepare(input: StepInput): PartSpan[] {
   return roundInput === null ? [] : selectParts(roundInput, rule);
 }
 
-function buildCutInput({ view, match, isDurable, nowMs, ownTokens }: StepInput, plan: EpochPlan | null): CutInput {
+function buildCutInput(
+  { view, match, isDurable, countHeld, nowMs, ownTokens }: StepInput,
+  plan: EpochPlan | null,
+): CutInput {
   const location = plan === null ? null : locatePlan(plan, view.lineage);
   const turns = measureSentTurns(view, splitTurns(view), location);
   const absorbed = turns.filter((turn) => turn.end <= (location?.cutEnd ?? 0)).length;
@@ -131,6 +135,7 @@ function buildCutInput({ view, match, isDurable, nowMs, ownTokens }: StepInput, 
     turns,
     absorbed,
     isDurable,
+    countHeld,
     context: buildCutContext({ view, turns, absorbed, rounds, lastUse, nowMs, ownTokens }),
   };
 }

@@ -1,4 +1,4 @@
-import type { Finding } from '../ports.ts';
+import type { Finding, KeptState } from '../ports.ts';
 import type { Injection } from './plan.ts';
 
 /** One line of memory. */
@@ -11,6 +11,8 @@ export interface Line {
   readonly found?: Omit<Finding, 'nodeId'>;
   /** The prompt asks for an exact value or wording. */
   readonly isExact?: boolean;
+  /** What a preamble shows of the node whatever else it leaves out. */
+  readonly kept?: KeptState;
 }
 
 export interface Rendered {
@@ -46,13 +48,81 @@ export function renderRoundsPreamble(lines: readonly Line[], budgetTokens: numbe
   return renderNodeLines(head, lines, budgetTokens, fence);
 }
 
-/** Drops the oldest lines, whole, when the token budget is exceeded. */
+/** The state that is kept may exceed the budget up to this share of the tokens that it stands for. */
+const STATE_SHARE = 0.25;
+/** Share of the budget that the newest lines get however much state there is. */
+const LINES_SHARE = 0.5;
+
+/** How many of the first turns a preamble can stand for without losing their state, and the tokens of that state. */
+export function countHeldTurns(
+  turns: readonly { readonly tokens: number; readonly lines: readonly Line[] }[],
+  budgetTokens: number,
+): { readonly turns: number; readonly stateTokens: number } {
+  let held = { turns: 0, stateTokens: 0 };
+  let [stateTokens, absorbedTokens] = [0, 0];
+  const counted = new Set<string>();
+  for (const [at, { tokens, lines }] of turns.entries()) {
+    absorbedTokens += tokens;
+    for (const line of lines) {
+      if (counted.has(line.nodeId)) continue;
+      counted.add(line.nodeId);
+      stateTokens += countStateTokens(line);
+    }
+    if (stateTokens <= Math.max(budgetTokens, STATE_SHARE * absorbedTokens)) held = { turns: at + 1, stateTokens };
+  }
+  return held;
+}
+
+/**
+ * Decisions, open items and values are never left out. Lines get what remains of the budget: the oldest are dropped,
+ * whole.
+ */
 function renderNodeLines(head: string, lines: readonly Line[], budgetTokens: number, fence: string): Rendered {
-  const kept = fitBudget([...lines].reverse(), budgetTokens).reverse();
-  const older = lines.length - kept.length;
-  const note = older > 0 ? ` ${older} older entries are not listed.` : '';
-  const text = fenceLines([`${head}${note}`, ...kept.map((line) => line.text)], fence);
-  return { text, nodeIds: kept.map((line) => line.nodeId) };
+  const state = lines.reduce((sum, line) => sum + countStateTokens(line), 0);
+  let left = Math.max(budgetTokens - state, state === 0 ? 0 : budgetTokens * LINES_SHARE);
+  let first = lines.length;
+  while (first > 0) {
+    const line = lines[first - 1] as Line;
+    left -= countTokens(line.text) + countValueTokens(line, line.text) - countValueTokens(line, '');
+    if (left < 0) break;
+    first -= 1;
+  }
+  const shown = lines.slice(first);
+  const values = lines.flatMap((line, at) => valuesLine(line, at < first ? '' : line.text));
+  const note = first > 0 ? ` ${first} older entries are not listed.` : '';
+  const sections = [
+    ...lines.flatMap(({ kept }) => kept?.decisions ?? []),
+    ...lines.flatMap(({ kept }) => kept?.open ?? []),
+    ...values,
+    ...shown.map(({ text }) => text),
+  ];
+  const text = fenceLines([`${head}${note}`, ...sections], fence);
+  return { text, nodeIds: shown.map(({ nodeId }) => nodeId) };
+}
+
+function countStateTokens(line: Line): number {
+  const { decisions = [], open = [] } = line.kept ?? {};
+  return [...decisions, ...open].reduce((sum, text) => sum + countTokens(text), countValueTokens(line, ''));
+}
+
+function countValueTokens(line: Line, shown: string): number {
+  return valuesLine(line, shown).reduce((sum, text) => sum + countTokens(text), 0);
+}
+
+/** The values of a node that `shown` does not name. */
+function valuesLine({ nodeId, kept }: Line, shown: string): string[] {
+  const missing = (kept?.values ?? []).filter((value) => !namesValue(shown, value));
+  return missing.length === 0 ? [] : [`- [${nodeId}] also named: ${missing.join(', ')}`];
+}
+
+const WORD = /[\p{L}\p{N}_]/u;
+
+/** Whether a text has the value as a word of its own. */
+function namesValue(text: string, value: string): boolean {
+  for (let at = text.indexOf(value); at >= 0; at = text.indexOf(value, at + 1)) {
+    if (!WORD.test(text[at - 1] ?? ' ') && !WORD.test(text[at + value.length] ?? ' ')) return true;
+  }
+  return false;
 }
 
 export interface SystemTexts {
@@ -71,7 +141,7 @@ export function renderSystemBlock({ brief, lines, budgetTokens, recalled }: Syst
     brief.map((text) => ({ nodeId: '', text, clean: true })),
     budgetTokens,
   );
-  const briefTokens = briefLines.reduce((total, line) => total + lineTokens(line), 0);
+  const briefTokens = briefLines.reduce((total, line) => total + countTokens(line.text), 0);
   const kept = fitBudgetWithNote(lines.filter(isClean), budgetTokens - briefTokens, NOTES.standing);
   const fresh = fitBudgetWithNote((recalled?.lines ?? []).filter(isClean), recalled?.budgetTokens ?? 0, NOTES.prompt);
   const section = (title: string, texts: readonly Line[], note: string = NOTES.standing): string[] =>
@@ -154,7 +224,7 @@ function collectNodes(lines: readonly Line[]): Pick<Injection, 'nodeIds' | 'foun
 
 /** Reserves room for `times` notes when a line needs one. */
 function fitBudgetWithNote(lines: readonly Line[], budgetTokens: number, note: string, times = 1): Line[] {
-  const reserved = lines.some((line) => line.isExact) ? times * lineTokens({ nodeId: '', text: note, clean: true }) : 0;
+  const reserved = lines.some((line) => line.isExact) ? times * countTokens(note) : 0;
   return fitBudget(lines, budgetTokens - reserved);
 }
 
@@ -171,13 +241,13 @@ function fitBudget(lines: readonly Line[], budgetTokens: number): Line[] {
   const kept: Line[] = [];
   let left = budgetTokens;
   for (const line of lines) {
-    left -= lineTokens(line);
+    left -= countTokens(line.text);
     if (left < 0) break;
     kept.push(line);
   }
   return kept;
 }
 
-function lineTokens(line: Line): number {
-  return Math.ceil(Buffer.byteLength(line.text) / 4) + 1;
+function countTokens(text: string): number {
+  return Math.ceil(Buffer.byteLength(text) / 4) + 1;
 }

@@ -7,7 +7,7 @@ import { scanBody } from '../wire/json-scanner.ts';
 import { findFreshPrompt, splitTurns, type TurnSpan } from '../wire/split-turns.ts';
 import { splitParts, splitRounds } from '../wire/tool-rounds.ts';
 import { applyPlan, type Spliced } from './apply-plan.ts';
-import { buildPlan, type PlanConfig, roundsBudget } from './build-plan.ts';
+import { buildPlan, type PlanConfig, roundsBudget, toLine } from './build-plan.ts';
 import type { CutRule } from './cut.ts';
 import {
   chooseReplayPlan,
@@ -18,6 +18,7 @@ import {
   selectTurnsToPrepare,
   stripThinkingPlan,
 } from './decide-step.ts';
+import { countHeldTurns } from './injected-text.ts';
 import { EMPTY, lookUpMemory } from './memory-lookup.ts';
 import { changesNoBytes, createPlanRecord, describeUse, type EpochPlan, type Match } from './plan.ts';
 import { openPlanCache, type PlanCache } from './plan-cache.ts';
@@ -215,6 +216,12 @@ class RewritePipeline implements Rewriter {
       match,
       knownSession: this.#isKnown(view, sessionId),
       isDurable: (turn) => durable.has(turn.endHash),
+      countHeld: (span) => {
+        const lines = (turn: TurnSpan) => memory.lines(durable.get(turn.endHash) ?? []).map(toLine);
+        const held = span.map((turn) => ({ tokens: turn.tokens, lines: lines(turn) }));
+        const { turns, stateTokens } = countHeldTurns(held, config.preambleTokens);
+        return { turns, extraTokens: Math.max(0, stateTokens - config.preambleTokens) };
+      },
       rule: this.#isDisabled(context) ? null : config.cut,
       nowMs: clock.now(),
       ownTokens: config.preambleTokens + config.systemTokens,

@@ -40,6 +40,8 @@ export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut
       turns: units,
       absorbed: rounds.filter((round) => round.end <= absorbedEnd).length,
       isDurable: (round) => round.end <= durableEnd,
+      // The state of rounds always stands in their preamble.
+      countHeld: (held) => ({ turns: held.length, extraTokens: 0 }),
       context: { ...scene, aroundTokens: scene.aroundTokens + input.earlierTokens + instructionTokens },
     },
     toRoundRule(rule),

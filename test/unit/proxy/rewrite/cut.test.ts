@@ -26,6 +26,7 @@ const turnsOf = (...tokens: number[]): TurnSpan[] =>
   }));
 
 const all = () => true;
+const countHeld = (turns: readonly TurnSpan[]) => ({ turns: turns.length, extraTokens: 0 });
 
 const context = {
   cold: false,
@@ -38,7 +39,7 @@ const context = {
 describe('the size rule', () => {
   it('keeps a history that is small', () => {
     expect(
-      decideCut({ turns: turnsOf(100, 100, 100, 100, 100, 10), absorbed: 0, context, isDurable: all }, rule),
+      decideCut({ turns: turnsOf(100, 100, 100, 100, 100, 10), absorbed: 0, context, isDurable: all, countHeld }, rule),
     ).toEqual({
       kind: 'keep',
       because: 'small',
@@ -47,7 +48,7 @@ describe('the size rule', () => {
 
   it('leaves the newest three complete turns and the prompt', () => {
     const turns = turnsOf(5_000, 5_000, 1_000, 1_000, 1_000, 10);
-    expect(decideCut({ turns, absorbed: 0, context, isDurable: all }, rule)).toMatchObject({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld }, rule)).toMatchObject({
       kind: 'cut',
       through: 2,
       droppedTokens: 10_000,
@@ -56,7 +57,7 @@ describe('the size rule', () => {
 
   it('leaves more turns where three are short of the tokens to keep', () => {
     const turns = turnsOf(9_000, 5_000, 1_500, 100, 100, 100, 10);
-    expect(decideCut({ turns, absorbed: 0, context, isDurable: all }, rule)).toMatchObject({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld }, rule)).toMatchObject({
       kind: 'cut',
       through: 1,
     });
@@ -65,12 +66,12 @@ describe('the size rule', () => {
   it('cuts only through turns that durable nodes stand for', () => {
     const turns = turnsOf(9_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
     const isDurable = (turn: TurnSpan) => turn.endHash === 'e0' || turn.endHash === 'e2';
-    expect(decideCut({ turns, absorbed: 0, context, isDurable }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable, countHeld }, rule)).toEqual({
       kind: 'keep',
       because: 'not_durable',
     });
     expect(
-      decideCut({ turns: turnsOf(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, context, isDurable }, rule),
+      decideCut({ turns: turnsOf(20_000, 10, 500, 500, 1_000, 10), absorbed: 0, context, isDurable, countHeld }, rule),
     ).toMatchObject({
       through: 1,
     });
@@ -78,7 +79,7 @@ describe('the size rule', () => {
 
   it('counts what is absorbed already as gone, and does not cut for little', () => {
     const turns = turnsOf(90_000, 3_000, 4_000, 4_000, 4_000, 10);
-    expect(decideCut({ turns, absorbed: 1, context, isDurable: all }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 1, context, isDurable: all, countHeld }, rule)).toEqual({
       kind: 'keep',
       because: 'too_little',
     });
@@ -86,15 +87,29 @@ describe('the size rule', () => {
 
   it('never cuts a conversation of few turns, however long they are', () => {
     const turns = turnsOf(90_000, 90_000, 90_000, 10);
-    expect(decideCut({ turns, absorbed: 0, context, isDurable: all }, rule)).toEqual({
+    expect(decideCut({ turns, absorbed: 0, context, isDurable: all, countHeld }, rule)).toEqual({
       kind: 'keep',
       because: 'too_few_turns',
     });
   });
 
+  it('keeps the turns whose state no preamble can hold', () => {
+    const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
+    const holding = (most: number, extraTokens = 0) => ({
+      ...{ turns, absorbed: 1, context, isDurable: all },
+      countHeld: () => ({ turns: most, extraTokens }),
+    });
+    expect(decideCut(holding(3), rule)).toMatchObject({ kind: 'cut', through: 3 });
+    expect(decideCut(holding(2), { ...rule, minDropShare: 0.2 })).toMatchObject({ kind: 'cut', through: 2 });
+    expect(decideCut(holding(2), { ...rule, minDropShare: 0.6 })).toEqual({ kind: 'keep', because: 'too_much_state' });
+    expect(decideCut(holding(1), rule)).toEqual({ kind: 'keep', because: 'too_much_state' });
+    expect(decideCut(holding(3), { ...rule, margin: 0.5 })).toMatchObject({ because: 'paid' });
+    expect(decideCut(holding(3, 90_000), { ...rule, margin: 0.5 })).toEqual({ kind: 'keep', because: 'not_paid' });
+  });
+
   it('cuts a request above the target, however small its history', () => {
     const turns = turnsOf(2_000, 2_000, 500, 1_000, 1_000, 10);
-    const input = { turns, absorbed: 0, context, isDurable: all };
+    const input = { turns, absorbed: 0, context, isDurable: all, countHeld };
     const patient = { ...rule, margin: 1 };
     expect(decideCut(input, { ...patient, targetTokens: 60_000 })).toMatchObject({ because: 'small' });
     expect(decideCut(input, { ...patient, targetTokens: 40_000 })).toMatchObject({ because: 'target', through: 2 });
@@ -103,7 +118,7 @@ describe('the size rule', () => {
   describe('with a margin', () => {
     const patient = { ...rule, margin: 1 };
     const turns = turnsOf(5_000, 5_000, 5_000, 1_000, 1_000, 1_000, 10);
-    const input = { turns, absorbed: 0, isDurable: all, context };
+    const input = { turns, absorbed: 0, isDurable: all, countHeld, context };
 
     it('waits until what could have gone has cost as much as the cut', () => {
       // Writing 3,010 and what is around them anew costs 1.15 × 5,010. Carried: 5,000, 10,000 and 15,000 at 0.1.

@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {
+  countHeldTurns,
   FENCE,
   type Line,
   type RetrievalMode,
@@ -135,5 +136,77 @@ describe('the preamble', () => {
         expect(text.includes(`${older} older entries are not listed`)).toBe(older > 0);
       }),
     );
+  });
+
+  const words = fc.string({ unit: fc.constantFrom(...'abc -'), minLength: 1, maxLength: 60 });
+  const items = fc.array(
+    words.map((text) => `- ${text}`),
+    { maxLength: 3 },
+  );
+  const values = fc.array(fc.stringMatching(/^[a-c]{1,3}\d{0,4}$/), { maxLength: 4 });
+  const kept = fc.record({ decisions: items, open: items, values });
+  const turns = fc.array(
+    fc.record({
+      tokens: fc.integer({ min: 1, max: 800 }),
+      lines: fc.array(
+        fc.record({ nodeId: fc.uuid(), text: words.map((text) => `- ${text}`), clean: fc.boolean(), kept }),
+        { maxLength: 2 },
+      ),
+    }),
+    { maxLength: 12 },
+  );
+
+  it('has each decision, open item and value of the turns that it stands for; the other turns stay', () => {
+    fc.assert(
+      fc.property(turns, budgets, (given, budget) => {
+        const held = countHeldTurns(given, budget);
+        const absorbed = given.slice(0, held.turns);
+        const { text } = renderPreamble(
+          absorbed.flatMap(({ lines: each }) => each),
+          budget,
+          'f00',
+        );
+        const rows = text.split('\n');
+        for (const { decisions, open, values: named } of absorbed.flatMap((turn) => turn.lines.map((each) => each.kept))) {
+          for (const item of [...decisions, ...open]) expect(rows).toContain(item);
+          const said = new Set(rows.flatMap((row) => row.split(/[^a-c\d]+/)));
+          expect(named.filter((value) => !said.has(value))).toEqual([]);
+        }
+        const tokens = absorbed.reduce((sum, turn) => sum + turn.tokens, 0);
+        expect(held.stateTokens).toBeLessThanOrEqual(Math.max(budget, tokens / 4));
+      }),
+    );
+  });
+
+  it('stands for a turn only if its state fits the budget or a quarter of the tokens of the turns', () => {
+    const state = { decisions: ['- x'.repeat(400)], open: [], values: [] };
+    const turn = (tokens: number) => ({ tokens, lines: [{ ...line(`of ${tokens}`, true), kept: state }] });
+    expect(countHeldTurns([turn(100)], 200)).toEqual({ turns: 0, stateTokens: 0 });
+    expect(countHeldTurns([turn(100)], 301)).toEqual({ turns: 1, stateTokens: 301 });
+    expect(countHeldTurns([turn(4_000)], 0)).toMatchObject({ turns: 1 });
+    expect(countHeldTurns([turn(100), turn(4_000)], 0)).toMatchObject({ turns: 2, stateTokens: 602 });
+    expect(countHeldTurns([turn(1_300), turn(101)], 0)).toMatchObject({ turns: 1 });
+    const shared = turn(100);
+    expect(countHeldTurns([shared, shared], 301)).toMatchObject({ turns: 2, stateTokens: 301 });
+  });
+
+  it('shows decisions, then open items, then values that are named nowhere, then the newest lines', () => {
+    const kept = { decisions: ['- decided: pg-boss'], open: ['- open: ask Mara'], values: ['300', '30', 'retry'] };
+    const lines = [line('old', true), { ...line('waits 300 ms before a retry', true), kept }];
+    const { text } = renderPreamble(lines, 1_000, 'f00');
+    expect(text.split('\n').slice(2, -1)).toEqual([
+      '- decided: pg-boss',
+      '- open: ask Mara',
+      '- [mem_waits 300 ms before a retry] also named: 30',
+      '- old',
+      '- waits 300 ms before a retry',
+    ]);
+    const [, head, ...rows] = renderPreamble(lines, 0, 'f00').text.split('\n');
+    expect(head).toContain('2 older entries are not listed');
+    expect(rows.slice(0, -1)).toEqual([
+      '- decided: pg-boss',
+      '- open: ask Mara',
+      '- [mem_waits 300 ms before a retry] also named: 300, 30, retry',
+    ]);
   });
 });
