@@ -1,14 +1,18 @@
 import { finishesWithin } from '../../common/async.ts';
+import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
-import { isCleanOrigin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
+import type { MemoryNode } from '../model/node.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
+import { keptState, readProjectState, type StateItem, stateLine } from './project-state.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
+import { answerStateQuery, readStateQuery } from './state-query.ts';
 import type { MemoryLine, RecallHit, RecallRequest, SearchOptions, SessionContext } from './types.ts';
 
 /** What leaves memory for a prompt or a search. */
@@ -34,6 +38,7 @@ export interface Recall {
 }
 
 interface Parts {
+  readonly config: Pick<Config, 'recall'>;
   readonly redactor: Redactor;
   readonly projectOf: (directory: string | null) => string;
   readonly turnRegistry: TurnRegistry;
@@ -56,8 +61,21 @@ const TAILS_MS = 60;
 const WHOLE_LINES_CHARS = 7_000;
 
 export function createRecall(parts: Parts): Recall {
-  const { redactor, projectOf, turnRegistry, catalogue, pipeline, recaller, search, openContext } = parts;
+  const { config, redactor, projectOf, turnRegistry, catalogue, pipeline, recaller, search, openContext } = parts;
   const { named, isGone, isClosing, onActivity } = parts;
+
+  /** Waiting turns of the project's other sessions are summarized first, as far as that takes no time. */
+  async function noticeTails(sessionId: string, projectDir: string | null): Promise<void> {
+    if (!isClosing()) await finishesWithin(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
+  }
+
+  /** Answers a question about the state of the work; empty where it asks something else. */
+  function answersFrom(query: string, isNear: (node: MemoryNode) => boolean): RecallHit[] {
+    const asked = readStateQuery(query);
+    if (asked === null) return [];
+    return answerStateQuery(asked, readProjectState(catalogue.all().filter(isNear))).map(stateHit);
+  }
+
   return {
     async recall(request, signal) {
       onActivity();
@@ -67,13 +85,26 @@ export function createRecall(parts: Parts): Recall {
       // Private text is not searched for either.
       const prompt = redactor.text(request.prompt);
       const recent = request.recent.map(redactor.text);
-      const hits = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
+      const found = await recaller.recall({ ...request, prompt, recent, visibleTurns }, signal);
+      const { sessionId, projectDir, shown } = request;
+      if (readStateQuery(prompt) !== null) await noticeTails(sessionId, projectDir);
+      const isNear = isInScope(request.scope ?? config.recall.scope, sessionId, projectOf(projectDir));
+      const answers = answersFrom(prompt, isNear)
+        .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
+        .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
+      const hits = [...answers, ...found];
       const unclean = hits.filter(({ line }) => !isCleanOrigin(line.origin)).map(({ line }) => line.text);
       if (unclean.length > 0) pipeline.showed(request.sessionId, unclean);
       return hits;
     },
-    search: async (query, { sessionId, ...options }) =>
-      search(query, sessionId === undefined ? options : { ...options, sessionId: named(sessionId) }),
+    async search(query, { sessionId: prefix, ...options }) {
+      const sessionId = prefix === undefined ? undefined : named(prefix);
+      const project = options.projectDir === undefined ? undefined : projectOf(options.projectDir);
+      const isNear = (node: MemoryNode): boolean =>
+        (sessionId ?? node.session_id) === node.session_id && (project ?? node.project) === node.project;
+      const found = await search(query, sessionId === undefined ? options : { ...options, sessionId });
+      return [...answersFrom(query, isNear), ...found].slice(0, options.top);
+    },
     lines: (nodeIds) => nodeLines(nodeIds, catalogue),
     nodesCovering(turnIds) {
       const found = turnIds.map(
@@ -83,11 +114,28 @@ export function createRecall(parts: Parts): Recall {
     },
     async sessionContext(sessionId, projectDir, scope) {
       onActivity();
-      // Waiting turns of the project's other sessions are summarized first, as far as that takes no time.
-      if (!isClosing()) await finishesWithin(pipeline.notice(sessionId, projectOf(projectDir)), TAILS_MS);
+      await noticeTails(sessionId, projectDir);
       return openContext(sessionId, projectDir, scope);
     },
   };
+}
+
+function stateHit(item: StateItem): RecallHit {
+  const { node, text, turn } = item;
+  return { node, score: 1, line: stateLine(item), raw: turn === null ? null : { text, turn }, lanes: {} };
+}
+
+/** Without a project, only the session itself is searched. */
+function isInScope(scope: Scope, sessionId: string, project: string): (node: MemoryNode) => boolean {
+  if (scope === 'all') return () => true;
+  if (scope === 'session' || project === '') return (node) => node.session_id === sessionId;
+  return (node) => node.project === project;
+}
+
+/** What is said in turns that are sent verbatim needs no recall. */
+function isVisible({ turns }: MemoryNode, raw: RecallHit['raw'], visible: ReadonlySet<string>): boolean {
+  if (raw !== null) return visible.has(raw.turn);
+  return turns.length > 0 && turns.every((turnId) => visible.has(turnId));
 }
 
 /** Tier-1 lines of nodes, whole summaries for the newest as far as the budget goes. */
@@ -103,5 +151,8 @@ export function nodeLines(nodeIds: readonly string[], catalogue: Pick<NodeRegist
     if (left < 0) break;
     lines[at] = whole;
   }
-  return lines;
+  return lines.map((line, at) => {
+    const kept = keptState(nodes[at] as MemoryNode);
+    return kept === undefined ? line : { ...line, kept };
+  });
 }

@@ -9,6 +9,18 @@ export interface MemoryLine {
   readonly nodeId: string;
   readonly text: string;
   readonly origin: Origin;
+  /** Set on the lines that stand for turns which are cut. */
+  readonly kept?: KeptState;
+}
+
+/** What a conversation may not lose with the turns of a node. */
+export interface KeptState {
+  /** Whole lines. */
+  readonly decisions: readonly string[];
+  /** Whole lines. */
+  readonly open: readonly string[];
+  /** Values that these lines do not name. */
+  readonly values: readonly string[];
 }
 
 /** Memory for the system prompt of one plan; every line is of clean origin. */

@@ -167,7 +167,9 @@ describe('the preamble', () => {
           'f00',
         );
         const rows = text.split('\n');
-        for (const { decisions, open, values: named } of absorbed.flatMap((turn) => turn.lines.map((each) => each.kept))) {
+        for (const { decisions, open, values: named } of absorbed.flatMap((turn) =>
+          turn.lines.map((each) => each.kept),
+        )) {
           for (const item of [...decisions, ...open]) expect(rows).toContain(item);
           const said = new Set(rows.flatMap((row) => row.split(/[^a-c\d]+/)));
           expect(named.filter((value) => !said.has(value))).toEqual([]);

@@ -1,0 +1,143 @@
+import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
+import { topicTokens } from '../text/keywords.ts';
+import { isNearDuplicate } from '../text/near-duplicate.ts';
+import { clip, neutralLine } from '../text/sanitize-line.ts';
+import { splitSentences, valuesOf } from '../text/sentences.ts';
+import { tokenize } from '../text/tokenizer.ts';
+import { isPast } from '../text/validity.ts';
+import { isQuarantined } from './quarantine.ts';
+import type { KeptState, MemoryLine } from './types.ts';
+
+export type StateKind = 'open' | 'decided' | 'outcome';
+
+/** A decision, an open item, or the outcome of a node. */
+export interface StateItem {
+  readonly kind: StateKind;
+  readonly node: MemoryNode;
+  readonly text: string;
+  readonly origin: Origin;
+  /** Who said it. */
+  readonly by: Origin;
+  /** Id of its turn; null for an outcome. */
+  readonly turn: string | null;
+}
+
+/** Newest first. */
+export interface ProjectState {
+  readonly open: readonly StateItem[];
+  readonly decided: readonly StateItem[];
+  readonly outcome: readonly StateItem[];
+}
+
+/** Nodes that are looked at; earlier ones are history. */
+const NODES = 400;
+const MOST = 12;
+const LINE_CHARS = 320;
+const TITLE_SEPARATOR = ' — ';
+
+/** What stands, is decided and is left to do. @param nodes  of one project or session */
+export function readProjectState(nodes: readonly MemoryNode[]): ProjectState {
+  const newestFirst = nodes
+    .filter((node) => !isPast(node) && !isBundled(node) && !isFromText(node) && !isQuarantined(node))
+    .toSorted((one, other) => compareText(other.valid_from, one.valid_from))
+    .slice(0, NODES);
+  const openItems = newestFirst.flatMap(itemsOf('open'));
+  const isSettled = settledIn(newestFirst);
+  return {
+    open: distinct(openItems, (item) => !isSettled(item)),
+    decided: distinct(newestFirst.flatMap(itemsOf('decided'))),
+    outcome: distinct(newestFirst.flatMap(outcomeOf)),
+  };
+}
+
+/** `- [mem_…] 2026-03-01 open (user): text` */
+export function stateLine({ kind, node, text, by, origin }: StateItem, maxChars = LINE_CHARS): MemoryLine {
+  const head = `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${kind} (${by}): `;
+  return { nodeId: node.node_id, origin, text: `${head}${neutralLine(text, maxChars)}` };
+}
+
+/** What a conversation may not lose when the turns of the node are cut from it; undefined where there is nothing. */
+export function keptState(node: MemoryNode): KeptState | undefined {
+  const mayShow = ({ origin }: StateItem): boolean => isCleanOrigin(origin) || !isQuarantined(node);
+  const items = [...itemsOf('decided')(node), ...itemsOf('open')(node)].filter(mayShow);
+  const named = new Set(items.flatMap(({ text }) => valuesOf(text)));
+  const values = isQuarantined(node) ? [] : (node.values ?? []);
+  const left = values.filter((value) => !named.has(value)).map((value) => neutralLine(value, Number.MAX_SAFE_INTEGER));
+  if (items.length + left.length === 0) return undefined;
+  const linesOf = (kind: StateKind): string[] =>
+    items.filter((item) => item.kind === kind).map((item) => stateLine(item, Number.MAX_SAFE_INTEGER).text);
+  return { decisions: linesOf('decided'), open: linesOf('open'), values: [...new Set(left)] };
+}
+
+function itemsOf(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
+  return (node) =>
+    ((kind === 'open' ? node.open : node.decisions) ?? []).map(({ text, origin, turn }) => {
+      return { kind, node, text, origin, by: origin, turn };
+    });
+}
+
+function outcomeOf(node: MemoryNode): StateItem[] {
+  const { title = '', outcome = '', origin } = node;
+  if (outcome === '') return [];
+  const text = title === '' || outcome.startsWith(title) ? outcome : `${title}${TITLE_SEPARATOR}${outcome}`;
+  return [{ kind: 'outcome', node, text: clip(text, LINE_CHARS), origin, by: origin, turn: null }];
+}
+
+/** The newest, without what repeats a newer one. */
+function distinct(items: readonly StateItem[], isWanted: (item: StateItem) => boolean = () => true): StateItem[] {
+  const kept: StateItem[] = [];
+  for (const item of items) {
+    if (kept.length === MOST) break;
+    if (kept.some(({ text }) => isNearDuplicate(text, item.text)) || !isWanted(item)) continue;
+    kept.push(item);
+  }
+  return kept;
+}
+
+const DONE =
+  /\b(?:done|finished|completed?|fixed|resolved|implemented|shipped|merged|deployed|released|closed|added|removed|migrated|moved|renamed|rotated|updated|replaced|upgraded|written|wrote|sent|answered|created|built|works now|passes|(?:has|have|was|were|is|are) (?:now |been )*\p{Ll}+(?:ed|en))\b|(?<!\p{L})(?:erledigt|fertig|behoben|umgesetzt|abgeschlossen|hecho|terminad[oa]|listo|resuelt[oa]|fait|terminée?|corrigée?)(?!\p{L})|(?:已完成|完成了|已修复|已经|完了|済み|완료|끝났|했습니다)/iu;
+const NOT_DONE =
+  /\b(?:not|isn't|aren't|wasn't|never|still|yet|todo|to do|open|pending|remaining|next|until|will|should|must|needs?|has to|have to|would|could|before|once|if|when)\b|[?？]$|(?<!\p{L})(?:noch|nicht|offen|pendiente|falta|todavía|reste|encore)(?!\p{L})|(?:还|未|没|아직|안 |まだ)/iu;
+/** Tells when, not what. */
+const WHEN =
+  /\b(?:(?:mon|tues|wednes|thurs|fri|satur|sun)day|today|tomorrow|tonight|week|month|(?:jan|febr)uary|march|april|june|july|august|(?:septem|octo|novem|decem)ber|end)\b|\d+/gi;
+const SHARE = 0.6;
+const MIN_SHARED = 2;
+
+interface Report {
+  readonly tokens: ReadonlySet<string>;
+  readonly at: number;
+}
+
+/** Whether an open item is done or answered by what came later. @param newestFirst  nodes of all sessions */
+function settledIn(newestFirst: readonly MemoryNode[]): (item: StateItem) => boolean {
+  const lastOf = new Map<string, MemoryNode>();
+  for (const node of newestFirst) if (!lastOf.has(node.session_id)) lastOf.set(node.session_id, node);
+  const reports = newestFirst.flatMap((node, at) =>
+    reportsIn(node).map((text): Report => ({ tokens: new Set(tokenize(text)), at })),
+  );
+  return ({ node, text, turn }) => {
+    // The user went on, so a question was answered or is moot.
+    if (/[?？]$/.test(text.trim())) return lastOf.get(node.session_id) !== node || turn !== (node.turns.at(-1) ?? turn);
+    const wanted = topicTokens(text.replace(WHEN, ' '));
+    const at = newestFirst.indexOf(node);
+    return reports.some((report) => {
+      if (report.at >= at) return false;
+      const shared = wanted.filter((token) => report.tokens.has(token)).length;
+      return shared >= MIN_SHARED && shared >= SHARE * wanted.length;
+    });
+  };
+}
+
+/** Sentences that say that something is done. */
+function reportsIn({ title = '', outcome = '', summary, open = [] }: MemoryNode): string[] {
+  const left = new Set(open.map(({ text }) => text));
+  const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
+  return [...new Set(sentences)].filter((text) => DONE.test(text) && !NOT_DONE.test(text) && !left.has(text));
+}
+
+function compareText(one: string, other: string): number {
+  if (one === other) return 0;
+  return one < other ? -1 : 1;
+}
