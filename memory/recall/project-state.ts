@@ -1,8 +1,8 @@
+import { clip, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { topicTokens } from '../text/keywords.ts';
-import { isNearDuplicate } from '../text/near-duplicate.ts';
-import { clip, neutralLine } from '../text/sanitize-line.ts';
+import { isNearDuplicate } from '../text/paraphrase.ts';
 import { splitSentences, valuesOf } from '../text/sentences.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isPast } from '../text/validity.ts';
