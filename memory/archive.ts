@@ -1,13 +1,10 @@
 import { isCleanOrigin, lowestOrigin } from '../common/turn.ts';
-import type { Redactor } from '../redact/index.ts';
 import { withFreshFiles } from './edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode, StoredBrief } from './model/node.ts';
+import type { MemoryParts } from './parts.ts';
 import { type ArchiveFormat, parseArchive, renderArchive } from './storage/archive.ts';
-import type { NodeFiles } from './storage/node-files.ts';
-import type { NodeRegistry } from './storage/node-registry.ts';
-import type { Store } from './storage/node-store.ts';
-import type { SnapshotInfo, SnapshotService, Snapshots } from './storage/snapshot-files.ts';
+import type { SnapshotInfo } from './storage/snapshot-files.ts';
 
 export interface ArchiveReport {
   readonly kind: 'nodes';
@@ -38,16 +35,14 @@ export interface Archives {
   rollback(snapshot: string): Promise<RollbackReport>;
 }
 
-interface Parts {
-  readonly nodeFiles: NodeFiles;
-  readonly redactor: Redactor;
-  readonly snapshots: Snapshots;
-  readonly catalogue: NodeRegistry;
-  readonly snapshooter: SnapshotService;
-  readonly store: Store;
-}
-
-export function createArchives({ nodeFiles, redactor, snapshots, catalogue, snapshooter, store }: Parts): Archives {
+export function createArchives({
+  nodeFiles,
+  redactor,
+  snapshots,
+  catalogue,
+  snapshooter,
+  store,
+}: MemoryParts): Archives {
   async function saveBriefs(briefs: readonly StoredBrief[], wins: (old: StoredBrief, fresh: StoredBrief) => boolean) {
     let written = 0;
     for (const brief of briefs) {

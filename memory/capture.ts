@@ -1,6 +1,5 @@
-import type { Log } from '../common/log.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { Pipeline } from './compaction/pipeline.ts';
+import type { MemoryParts } from './parts.ts';
 import type { Sessions, SessionView } from './sessions.ts';
 
 /** What enters memory from running conversations. */
@@ -15,10 +14,8 @@ export interface Capture {
   closeSession(sessionId: string): Promise<SessionView>;
 }
 
-interface Parts {
-  readonly log: Log;
-  readonly pipeline: Pick<Pipeline, 'capture' | 'prepare'>;
-  readonly sessions: Pick<Sessions, 'summarize' | 'close'>;
+interface Parts extends MemoryParts {
+  readonly sessions: Sessions;
   /** Settles when history is read. */
   readonly started: Promise<void>;
   readonly isClosing: () => boolean;

@@ -1,11 +1,9 @@
 import { CometError } from '../common/errors.ts';
-import type { Redactor } from '../redact/index.ts';
 import { fromSection, pinnedIn, unpinnedIn, withFields } from './model/edit.ts';
 import { renderSection } from './model/markdown.ts';
 import type { MemoryNode } from './model/node.ts';
-import type { NodeRegistry } from './storage/node-registry.ts';
+import type { MemoryParts } from './parts.ts';
 import { keptByHand, type LockedStore, type Store } from './storage/node-store.ts';
-import type { SnapshotService } from './storage/snapshot-files.ts';
 
 /** A node's whole section, or single fields given as texts. */
 export type NodeChange =
@@ -21,14 +19,7 @@ export interface Editing {
   pin(ids: readonly string[], isPinned: boolean, projectDir?: string): Promise<readonly MemoryNode[]>;
 }
 
-interface Parts {
-  readonly redactor: Redactor;
-  readonly projectOf: (directory: string | null) => string;
-  readonly catalogue: NodeRegistry;
-  readonly snapshooter: SnapshotService;
-  readonly store: Store;
-  readonly resolve: (prefix: string) => MemoryNode;
-}
+type Parts = MemoryParts & { readonly resolve: (prefix: string) => MemoryNode };
 
 /** Each edit reads the files first and can be rolled back. */
 export function createEditing(parts: Parts): Editing {

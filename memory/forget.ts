@@ -2,6 +2,7 @@ import { grouped } from '../common/map.ts';
 import type { Origin } from '../common/turn.ts';
 import type { Compactor } from './compaction/compactor.ts';
 import type { ModelUpgrades } from './compaction/model-upgrades.ts';
+import type { Pipeline } from './compaction/pipeline.ts';
 import type { ToolRounds } from './compaction/tool-rounds.ts';
 import { turnContentHash } from './ingest/imported-turn.ts';
 import type { TurnReader } from './ingest/turn-reader.ts';
@@ -38,19 +39,13 @@ export interface ForgetReport {
   readonly remade: number;
 }
 
-type Parts = {
-  readonly journal: Journal;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
+interface Parts extends RemovalParts {
   readonly compactor: Compactor;
   readonly toolRounds: ToolRounds;
-  readonly turnReader: TurnReader;
   readonly modelUpgrades: ModelUpgrades;
-  /** Compacts all waiting turns. */
-  readonly compactTails: () => Promise<void>;
-  /** See `Removal.remove`. */
-  readonly remove: (nodes: readonly MemoryNode[], turnIds: readonly string[]) => Promise<void>;
-};
+  readonly pipeline: Pipeline;
+  readonly removal: Removal;
+}
 
 type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
 
@@ -59,8 +54,7 @@ type What = Pick<ForgetRequest, 'source' | 'sessionId' | 'sinceMs'>;
  * a new node is built from its other turns, so that nothing else is lost.
  */
 export function createForgetting(parts: Parts): (request: ForgetRequest) => Promise<ForgetReport> {
-  const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades, compactTails, remove } =
-    parts;
+  const { turnRegistry, catalogue, compactor, journal, toolRounds, turnReader, modelUpgrades } = parts;
 
   async function turnsOf(what: What): Promise<TurnText[]> {
     const { source, sessionId, sinceMs } = what;
@@ -109,7 +103,7 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
   }
 
   return async ({ dryRun, ...what }) => {
-    if (!dryRun) await compactTails();
+    if (!dryRun) await parts.pipeline.compactTails();
     const turnIds = namesOf(await turnsOf(what));
     const isHit = (node: MemoryNode): boolean =>
       node.turns.some((turnId) => turnIds.has(turnRegistry.canonicalId(turnId)));
@@ -119,7 +113,7 @@ export function createForgetting(parts: Parts): (request: ForgetRequest) => Prom
     const sessions = new Set([...turnIds].flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? []));
     for (const { session_id } of nodes) sessions.add(session_id);
     const remade = dryRun ? 0 : await remake(nodes, turnIds);
-    if (!dryRun && nodes.length + turnIds.size > 0) await remove(nodes, [...turnIds]);
+    if (!dryRun && nodes.length + turnIds.size > 0) await parts.removal.remove(nodes, [...turnIds]);
     return {
       dry_run: dryRun,
       turns: turnIds.size,

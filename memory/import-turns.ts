@@ -1,12 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { Config } from '../common/config.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { Redactor } from '../redact/index.ts';
-import type { Batch, Compactor } from './compaction/compactor.ts';
-import type { ModelUpgrades } from './compaction/model-upgrades.ts';
-import type { Pipeline } from './compaction/pipeline.ts';
-import type { ToolRounds } from './compaction/tool-rounds.ts';
-import type { FileReferences } from './ingest/file-references.ts';
+import type { Batch } from './compaction/compactor.ts';
 import {
   captureImported,
   type ImportedTurn,
@@ -15,14 +9,10 @@ import {
   turnContentHash,
 } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
-import type { TurnReader } from './ingest/turn-reader.ts';
-import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
-import type { MemoryNode } from './model/node.ts';
-import { isDraft } from './model/node.ts';
+import { isDraft, type MemoryNode } from './model/node.ts';
 import type { JournalTurn, TurnText } from './model/turn.ts';
-import type { NodeRegistry } from './storage/node-registry.ts';
-import type { Journal } from './storage/turn-log.ts';
+import type { MemoryParts } from './parts.ts';
 
 export interface ImportTurnsRequest {
   /** Turns of one session, oldest first. */
@@ -67,22 +57,6 @@ const NODE_TOKENS = 200;
 const TURNS_PER_WRITE = 100;
 const CHARS_PER_WRITE = 8_000_000;
 
-export interface TurnImportParts {
-  readonly config: Pick<Config, 'compaction'>;
-  readonly journal: Journal;
-  readonly projectOf: (directory: string | null) => string;
-  readonly redactor: Redactor;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
-  readonly compactor: Compactor;
-  readonly files: FileReferences;
-  readonly pipeline: Pick<Pipeline, 'hydrate'>;
-  readonly toolRounds: ToolRounds;
-  readonly turnReader: TurnReader;
-  readonly modelUpgrades: ModelUpgrades;
-  readonly isGone: (turnId: string) => boolean;
-}
-
 /** A turn to import, as it would be written. */
 interface Fresh {
   readonly turn: Omit<JournalTurn, 'seq'>;
@@ -92,8 +66,8 @@ interface Fresh {
 type Tally = { -readonly [K in keyof ImportTurnsReport]: ImportTurnsReport[K] };
 
 /** Imports past turns of one session, oldest first. */
-export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
-  const { projectOf, redactor, turnRegistry, catalogue, files, pipeline, turnReader, isGone } = parts;
+export function createTurnImport(parts: MemoryParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
+  const { projectOf, redactor, turnRegistry, catalogue, files, pipeline, turnReader, removal } = parts;
 
   const isCovered = (turnId: string): boolean =>
     turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
@@ -128,7 +102,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
     let chars = 0;
     const flush = async (): Promise<void> => {
       chars = 0;
-      await writeTurns(batch.splice(0), { request, tally, parts });
+      await writeTurns(batch.splice(0), request, tally, parts);
     };
     for (const [at, turn] of captureImported(request.turns, request.imported, projects[0] ?? '').entries()) {
       const past = request.turns[at] as ImportedTurn;
@@ -150,7 +124,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
       const fresh = await asFresh(turn, project);
       const said = turnContentHash(sessionId, fresh.text);
       const times = sayings.get(said) ?? 0;
-      if (isGone(turn.turnId) || isGone(said)) tally.skipped += 1;
+      if (removal.isGone(turn.turnId) || removal.isGone(said)) tally.skipped += 1;
       else if (times > 0) {
         sayings.set(said, times - 1);
         tally.known += 1;
@@ -161,8 +135,7 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
       await nextTick();
     }
     await flush();
-    if (request.hasBudget !== undefined && !request.dryRun)
-      await upgradeDrafts(sessionId, { hasBudget: request.hasBudget, tally, parts });
+    if (request.hasBudget && !request.dryRun) await upgradeDrafts(sessionId, request.hasBudget, tally, parts);
     return tally;
   }
 
@@ -172,11 +145,9 @@ export function createTurnImport(parts: TurnImportParts): (request: ImportTurnsR
 /** Counts a batch of turns and, unless it is a dry run, writes them with their draft nodes and brief. */
 async function writeTurns(
   batch: readonly Fresh[],
-  {
-    request,
-    tally,
-    parts,
-  }: { readonly request: ImportTurnsRequest; readonly tally: Tally; readonly parts: TurnImportParts },
+  request: ImportTurnsRequest,
+  tally: Tally,
+  parts: MemoryParts,
 ): Promise<void> {
   const { config, journal, turnRegistry, compactor, files, toolRounds, turnReader } = parts;
   const [first] = batch;
@@ -212,13 +183,10 @@ async function writeTurns(
 /** Has the model rewrite the drafts of a session, those of earlier imports too. */
 async function upgradeDrafts(
   sessionId: string,
-  {
-    hasBudget,
-    tally,
-    parts,
-  }: { readonly hasBudget: (tokens: number) => boolean; readonly tally: Tally; readonly parts: TurnImportParts },
+  hasBudget: (tokens: number) => boolean,
+  tally: Tally,
+  { catalogue, turnReader, modelUpgrades }: MemoryParts,
 ): Promise<void> {
-  const { catalogue, turnReader, modelUpgrades } = parts;
   const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
   const batches = new Map<string, MemoryNode[]>();
   for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);

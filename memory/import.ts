@@ -1,30 +1,17 @@
 import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
-import { type Clock, createSerialQueue } from '../common/async.ts';
+import { createSerialQueue } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
 import { clip } from '../common/text.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { Redactor } from '../redact/index.ts';
 import type { ArchiveReport, Archives } from './archive.ts';
 import { buildNodes } from './compaction/build-nodes.ts';
-import {
-  createTurnImport,
-  type ImportTurnsReport,
-  type ImportTurnsRequest,
-  type TurnImportParts,
-} from './import-turns.ts';
+import { createTurnImport, type ImportTurnsReport, type ImportTurnsRequest } from './import-turns.ts';
 import { type Chunk, chunkDocument, documentDraft, documentSession, documentTurn } from './ingest/chunk-document.ts';
 import { stripOwnBlocks } from './ingest/content-blocks.ts';
-import type { TaskQueue } from './ingest/task-queue.ts';
-import type { TurnReader } from './ingest/turn-reader.ts';
-import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import { isFromText, type MemoryNode } from './model/node.ts';
 import type { ProposedNode } from './models/model.ts';
-import type { Indexer } from './storage/index-writer.ts';
-import type { NodeRegistry } from './storage/node-registry.ts';
-import type { Store } from './storage/node-store.ts';
-import type { SnapshotService } from './storage/snapshot-files.ts';
-import type { Journal } from './storage/turn-log.ts';
+import type { MemoryParts } from './parts.ts';
 import { anchorsOf, tagsOf } from './text/keywords.ts';
 
 /** What enters memory from files, from transcripts, and on request. */
@@ -43,14 +30,11 @@ export interface Import {
   remember(request: NoteRequest): Promise<SavedNote>;
 }
 
-type Parts = DocumentParts &
-  TurnImportParts &
-  NoteParts & {
-    readonly archives: Archives;
-    readonly taskQueue: TaskQueue;
-    /** Settles when history is read. */
-    readonly started: Promise<void>;
-  };
+interface Parts extends MemoryParts {
+  readonly archives: Archives;
+  /** Settles when history is read. */
+  readonly started: Promise<void>;
+}
 
 export function createImports(parts: Parts): { readonly imports: Import; progress(): ImportProgress | null } {
   const { archives, started, taskQueue } = parts;
@@ -80,15 +64,6 @@ export function createImports(parts: Parts): { readonly imports: Import; progres
   };
 }
 
-export interface ChunkParts {
-  readonly journal: Journal;
-  readonly clock: Clock;
-  readonly turnRegistry: TurnRegistry;
-  readonly store: Store;
-  readonly turnReader: TurnReader;
-  readonly newId: () => string;
-}
-
 /** A text from outside any conversation, as a turn, and the draft of its node. */
 export interface DraftedChunk {
   readonly turn: CapturedTurn;
@@ -109,7 +84,7 @@ export interface ChunkSource {
 export async function saveChunks(
   chunks: readonly DraftedChunk[],
   { kind, project, link, redacted, kept }: ChunkSource,
-  { journal, clock, turnRegistry, store, turnReader, newId }: ChunkParts,
+  { journal, clock, turnRegistry, store, turnReader, compactor }: MemoryParts,
 ): Promise<readonly MemoryNode[]> {
   const shown = [];
   for (const { turn } of chunks) {
@@ -130,7 +105,7 @@ export async function saveChunks(
     author: { by: 'rules' },
     nowMs: clock.now(),
     shown,
-    newId,
+    newId: compactor.newId,
   }).map((node) => ({ ...node, source_links: [link] }));
   await store.save(nodes, shown);
   return nodes;
@@ -179,22 +154,12 @@ export interface Documents {
   progress(): ImportProgress | null;
 }
 
-export interface DocumentParts extends ChunkParts {
-  readonly projectOf: (directory: string | null) => string;
-  readonly redactor: Redactor;
-  readonly catalogue: NodeRegistry;
-  readonly indexer: Indexer;
-  readonly snapshooter: SnapshotService;
-  /** The user removed the chunk: it is imported again only on request. */
-  readonly isGone: (turnId: string) => boolean;
-}
-
 interface Piece {
   readonly chunk: Chunk;
   readonly turn: CapturedTurn;
 }
 
-export function createDocuments(parts: DocumentParts): Documents {
+export function createDocuments(parts: MemoryParts): Documents {
   const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, turnReader } = parts;
   let progress: ImportProgress | null = null;
 
@@ -207,7 +172,7 @@ export function createDocuments(parts: DocumentParts): Documents {
     const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
     const wanted = new Set(pieces.map(({ turn }) => turn.turnId));
     const isHeld = ({ turn }: Piece): boolean => catalogue.nodesCovering(turn.turnId).length > 0;
-    const skips = ({ turn }: Piece): boolean => request.again !== true && parts.isGone(turn.turnId);
+    const skips = ({ turn }: Piece): boolean => request.again !== true && parts.removal.isGone(turn.turnId);
     const fresh = pieces.filter((piece) => !isHeld(piece) && !skips(piece));
     const outdated = catalogue
       .all()
@@ -291,17 +256,9 @@ export interface SavedNote {
   readonly isNew: boolean;
 }
 
-export interface NoteParts extends ChunkParts {
-  readonly projectOf: (directory: string | null) => string;
-  readonly redactor: Redactor;
-  readonly catalogue: NodeRegistry;
-  readonly isGone: (turnId: string) => boolean;
-  readonly indexer: Pick<Indexer, 'settled'>;
-}
-
 /** Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`. */
-export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise<SavedNote> {
-  const { projectOf, clock, redactor, catalogue, turnReader, indexer, isGone } = parts;
+export function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<SavedNote> {
+  const { projectOf, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 
   async function remember(request: NoteRequest): Promise<SavedNote> {
     const text = redactor.text(stripOwnBlocks(request.text)).trim();
@@ -312,7 +269,7 @@ export function createNotes(parts: NoteParts): (request: NoteRequest) => Promise
     const turn = documentTurn({ from: 0, to: text.length, text, headings: [] }, source, clock.now());
     const [held] = catalogue.nodesCovering(turn.turnId).flatMap((id) => catalogue.get(id) ?? []);
     if (held !== undefined) return { node: held, isNew: false };
-    if (isGone(turn.turnId)) {
+    if (removal.isGone(turn.turnId)) {
       throw new CometError('node_invalid', 'the user removed this very note from memory; it is not saved again');
     }
     const about = anchorsOf(text).join(', ');

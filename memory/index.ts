@@ -1,4 +1,5 @@
-import type { Memory, MemoryOptions } from './memory.ts';
+import type { Memory } from './memory.ts';
+import type { MemoryOptions } from './parts.ts';
 import type { MigratedFiles, MigrationDirs } from './storage/fs/migrate-node-files.ts';
 
 export type { ArchiveReport } from './archive.ts';
@@ -13,9 +14,10 @@ export { isTurnLines, parseTurnLines } from './ingest/turns-jsonl.ts';
 export type { Library, NodeReason, NodeView, RawMessage } from './library.ts';
 export { type Public, type PublicHit, type PublicNode, publicNode } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
-export type { Memory, MemoryOptions } from './memory.ts';
+export type { Memory } from './memory.ts';
 export { type Budget, createUsageFile, openBudget, type UsageCounter, type UsageStore } from './models/quota.ts';
 export { type OpenMemoryOptions, openMemory } from './open-memory.ts';
+export type { MemoryOptions } from './parts.ts';
 export type { ProjectView } from './recall/project-overview.ts';
 export type { Recall } from './recall/recall-service.ts';
 export type * from './recall/types.ts';

@@ -6,10 +6,9 @@ import type { Details } from './compaction/details.ts';
 import type { Editing } from './edit.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
-import type { TurnReader } from './ingest/turn-reader.ts';
-import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
+import type { MemoryParts } from './parts.ts';
 import type { ProjectView } from './recall/project-overview.ts';
 import { isQuarantined } from './recall/quarantine.ts';
 import type { RecallHit } from './recall/types.ts';
@@ -82,18 +81,13 @@ export interface Library extends Editing, Pick<Archives, 'exportAll'> {
 /** The start of every mark that replaces a secret. */
 const MARK = '[REDACTED:';
 
-interface Parts {
-  readonly projectOf: (directory: string | null) => string;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
-  readonly turnReader: TurnReader;
+interface Parts extends MemoryParts {
   readonly details: Details;
   readonly sessions: Sessions;
   readonly editing: Editing;
-  readonly archives: Pick<Archives, 'exportAll'>;
+  readonly archives: Archives;
   readonly projectOverview: Library['projectOverview'];
   readonly resolve: (prefix: string) => MemoryNode;
-  readonly remove: (nodes: readonly MemoryNode[]) => Promise<void>;
   readonly forget: Library['forget'];
   /** Settles when history is read. */
   readonly started: Promise<void>;
@@ -127,7 +121,7 @@ export function createLibrary(parts: Parts): Library {
     const turns = await turnReader.turns(sessionId);
     if (turns.length === 0)
       throw new CometError('not_found', `no turn of session ${sessionId} is kept; see comet-cc session ls`);
-    const shared = await turnsBefore(turns[0], { turnRegistry, turnReader });
+    const shared = await turnsBefore(turns[0], parts);
     return messagesOf([...shared, ...turns]).map(({ turnIds: _, ...message }) => message);
   }
 
@@ -161,7 +155,7 @@ export function createLibrary(parts: Parts): Library {
       await started;
       await follow();
       const nodes = [...new Set(ids.map(resolve))];
-      await parts.remove(nodes);
+      await parts.removal.remove(nodes);
       return nodes.map((node) => node.node_id);
     },
     async forget({ sessionId, ...request }) {
@@ -221,7 +215,7 @@ function parsed(content: string): unknown {
  */
 async function turnsBefore(
   first: Pick<JoinedTurn, 'before'> | undefined,
-  { turnRegistry, turnReader }: { readonly turnRegistry: TurnRegistry; readonly turnReader: Pick<TurnReader, 'turns'> },
+  { turnRegistry, turnReader }: MemoryParts,
 ): Promise<JoinedTurn[]> {
   const read = new Map<string, Promise<readonly JoinedTurn[]>>();
   const found: JoinedTurn[] = [];
@@ -322,15 +316,9 @@ export interface NodeReason {
 
 const PROMPT_CHARS = 300;
 
-interface ExplainParts {
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
-  readonly turnReader: TurnReader;
-}
-
 export async function explainNode(
   node: MemoryNode,
-  { turnRegistry, catalogue, turnReader }: ExplainParts,
+  { turnRegistry, catalogue, turnReader }: MemoryParts,
 ): Promise<NodeReason> {
   const sessions = new Set([node.session_id, ...node.turns.flatMap((turnId) => turnRegistry.sessionOf(turnId) ?? [])]);
   const turns = (await Promise.all([...sessions].map(turnReader.ofSession))).flat();

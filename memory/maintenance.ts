@@ -1,24 +1,13 @@
 import { finishesWithin } from '../common/async.ts';
 import type { Problem } from '../common/errors.ts';
-import type { Log } from '../common/log.ts';
 import type { Archives, RollbackReport } from './archive.ts';
-import type { DeferredUpgrades, ModelUpgrades } from './compaction/model-upgrades.ts';
-import type { Pipeline } from './compaction/pipeline.ts';
+import type { DeferredUpgrades } from './compaction/model-upgrades.ts';
 import type { ConsolidationReport } from './consolidation/change-set.ts';
 import type { ConsolidationRequest, ConsolidationStatus, Consolidator } from './consolidation/consolidation.ts';
 import type { ImportProgress } from './import.ts';
-import type { TaskQueue } from './ingest/task-queue.ts';
-import type { TurnRegistry } from './ingest/turn-registry.ts';
 import { writtenBy } from './library.ts';
 import { isDraft } from './model/node.ts';
-import type { LanguageModel } from './models/model.ts';
-import type { SearchIndex } from './search/search-index.ts';
-import type { Indexer } from './storage/index-writer.ts';
-import type { NodeWatch } from './storage/node-files.ts';
-import type { NodeRegistry } from './storage/node-registry.ts';
-import type { Store } from './storage/node-store.ts';
-import type { Snapshots } from './storage/snapshot-files.ts';
-import type { Journal } from './storage/turn-log.ts';
+import type { MemoryParts } from './parts.ts';
 import { contentTags } from './text/system-tags.ts';
 
 export interface MemoryStatus {
@@ -81,20 +70,10 @@ export interface Maintenance {
   close(): Promise<void>;
 }
 
-interface Parts {
-  readonly backend: string;
-  readonly index: SearchIndex;
-  readonly model: LanguageModel | null;
-  readonly snapshots: Snapshots;
+interface Parts extends MemoryParts {
   readonly archives: Archives;
   readonly background: BackgroundTasks;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
-  readonly dreams: Consolidator;
-  readonly pipeline: Pick<Pipeline, 'compactTails'>;
-  readonly store: Store;
-  readonly taskQueue: TaskQueue;
-  readonly modelUpgrades: ModelUpgrades;
+  readonly consolidator: Consolidator;
   readonly importing: () => ImportProgress | null;
   /** Aborted when memory closes. */
   readonly closing: AbortSignal;
@@ -104,7 +83,7 @@ interface Parts {
 const TAGS = 20;
 
 export function createMaintenance(parts: Parts): Maintenance {
-  const { backend, index, model, archives, background, turnRegistry, catalogue, dreams, pipeline } = parts;
+  const { config, index, model, archives, background, turnRegistry, catalogue, consolidator, pipeline } = parts;
   const { store, taskQueue, modelUpgrades, importing, closing, snapshots } = parts;
 
   async function settleAll(): Promise<void> {
@@ -116,7 +95,7 @@ export function createMaintenance(parts: Parts): Maintenance {
 
   return {
     flush: (timeoutMs) => finishesWithin(settleAll(), timeoutMs),
-    dream: (request) => background.started.then(() => dreams.run(request, closing)),
+    dream: (request) => background.started.then(() => consolidator.run(request, closing)),
     listSnapshots: archives.listSnapshots,
     rollback: archives.rollback,
     reindex: background.reindex,
@@ -158,7 +137,7 @@ export function createMaintenance(parts: Parts): Maintenance {
           indexer: taskQueue.count('indexer'),
         },
         llm: {
-          backend,
+          backend: config.llm,
           calls_today: health?.callsToday ?? 0,
           tokens_today: health?.tokensToday ?? 0,
           cost_usd_today: Number((health?.costUsdToday ?? 0).toFixed(6)),
@@ -169,7 +148,7 @@ export function createMaintenance(parts: Parts): Maintenance {
         problems: [...background.problems(), ...store.problems()],
         reindex: background.progress(),
         importing: importing(),
-        dream: dreams.status(),
+        dream: consolidator.status(),
       };
     },
     close: parts.close,
@@ -204,20 +183,8 @@ export interface BackgroundTasks {
   progress(): IndexProgress | null;
 }
 
-interface BackgroundParts {
-  readonly journal: Journal;
-  readonly log: Log;
-  readonly watch: NodeWatch | null;
-  readonly catalogue: NodeRegistry;
-  readonly indexer: Indexer;
-  readonly pipeline: Pipeline;
-  readonly store: Store;
-  readonly taskQueue: TaskQueue;
-  readonly isClosing: () => boolean;
-}
-
 /** Reads history, fills the index and follows edits on disk, from the start on. */
-export function startBackgroundTasks(parts: BackgroundParts): BackgroundTasks {
+export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: () => boolean }): BackgroundTasks {
   const { catalogue, indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
   const problems: Problem[] = [];
   let reindexing: IndexProgress | null = null;

@@ -1,14 +1,8 @@
-import type { Clock } from '../common/async.ts';
-import type { Config } from '../common/config.ts';
 import { CometError } from '../common/errors.ts';
 import { renderBrief } from './compaction/brief.ts';
-import type { Pipeline } from './compaction/pipeline.ts';
-import type { TurnRegistry } from './ingest/turn-registry.ts';
+import type { MemoryParts } from './parts.ts';
 import type { NodeLine } from './recall/project-overview.ts';
 import { nodeLines } from './recall/recall-service.ts';
-import type { ClosedSessionsFile } from './storage/fs/set-files.ts';
-import type { NodeFiles } from './storage/node-files.ts';
-import type { NodeRegistry } from './storage/node-registry.ts';
 
 export interface SessionView {
   readonly session_id: string;
@@ -44,19 +38,8 @@ export interface Sessions {
   named(prefix: string): string;
 }
 
-interface Parts {
-  readonly config: Pick<Config, 'compaction'>;
-  readonly clock: Clock;
-  readonly closings: ClosedSessionsFile;
-  readonly nodeFiles: NodeFiles;
-  readonly projectOf: (directory: string | null) => string;
-  readonly turnRegistry: TurnRegistry;
-  readonly catalogue: NodeRegistry;
-  readonly pipeline: Pick<Pipeline, 'compactTail'>;
-}
-
 /** A session stays closed until its next turn. */
-export async function openSessions(parts: Parts): Promise<Sessions> {
+export async function openSessions(parts: MemoryParts): Promise<Sessions> {
   const { config, clock, closings, projectOf, turnRegistry, catalogue, pipeline, nodeFiles } = parts;
   const closedAt = new Map(await closings.load());
 

@@ -1,0 +1,95 @@
+import type { Clock } from '../common/async.ts';
+import type { Config } from '../common/config.ts';
+import type { Log } from '../common/log.ts';
+import type { Redactor } from '../redact/index.ts';
+import { createCompactor } from './compaction/compactor.ts';
+import { createLinker } from './compaction/linker.ts';
+import { createModelUpgrades } from './compaction/model-upgrades.ts';
+import { createPipeline } from './compaction/pipeline.ts';
+import { createRevisions } from './compaction/supersede.ts';
+import { createToolRounds } from './compaction/tool-rounds.ts';
+import { createTopicDetector } from './compaction/topic-detector.ts';
+import { createNodeLimit } from './consolidation/node-limit.ts';
+import { openRemoval } from './forget.ts';
+import { createFileReferences } from './ingest/file-references.ts';
+import { createTaskQueue } from './ingest/task-queue.ts';
+import { createTurnReader } from './ingest/turn-reader.ts';
+import { createTurnRegistry } from './ingest/turn-registry.ts';
+import type { LanguageModel } from './models/model.ts';
+import type { ModelQuota } from './models/quota.ts';
+import type { Reranker } from './recall/reranking.ts';
+import type { SearchIndex } from './search/search-index.ts';
+import type { ClosedSessionsFile, IdSetFile } from './storage/fs/set-files.ts';
+import { createIndexer } from './storage/index-writer.ts';
+import type { NodeFiles, NodeWatch } from './storage/node-files.ts';
+import { createNodeRegistry } from './storage/node-registry.ts';
+import { createStore } from './storage/node-store.ts';
+import type { SourceFiles } from './storage/project-files.ts';
+import { createSnapshotService, type DreamFiles, type Snapshots } from './storage/snapshot-files.ts';
+import type { Journal } from './storage/turn-log.ts';
+
+/** Memory closes journal, index, watch and both models; the caller closes the embedder. */
+export interface MemoryOptions {
+  readonly config: Pick<Config, 'llm' | 'compaction' | 'recall' | 'rerank' | 'inject' | 'dream'>;
+  readonly journal: Journal;
+  readonly nodeFiles: NodeFiles;
+  readonly index: SearchIndex;
+  /** Null when `config.llm` is `local` or `off`. */
+  readonly model: LanguageModel | null;
+  readonly local: LanguageModel;
+  /** Absent where results keep the order of ranking. */
+  readonly reranker?: Reranker;
+  /** Absent where the model may always be asked. */
+  readonly quota?: ModelQuota;
+  readonly redactor: Redactor;
+  /** Project key of a directory, see `createProjectOf`. */
+  readonly projectOf: (directory: string | null) => string;
+  /** Turns that the user removed: they are not captured again. */
+  readonly forgotten: IdSetFile;
+  /** Turns whose nodes the user took out of the files: they stay in the journal, without a node. */
+  readonly dismissed: IdSetFile;
+  readonly closings: ClosedSessionsFile;
+  readonly snapshots: Snapshots;
+  readonly dreams: DreamFiles;
+  /** Null where project files are not read. */
+  readonly sources: SourceFiles | null;
+  /** Factor on the time limit for reading them. */
+  readonly sourcePatience?: number;
+  /** Null where files are not edited by hand. */
+  readonly watch: NodeWatch | null;
+  readonly clock: Clock;
+  readonly log: Log;
+  /** Fresh lower-case hex, at least six digits. */
+  readonly randomHex: () => string;
+}
+
+/** Everything from a captured turn to a durable node. */
+export async function createParts(options: MemoryOptions) {
+  const { index, journal, log, dreams: dreamFiles } = options;
+  const catalogue = createNodeRegistry();
+  const turnRegistry = createTurnRegistry();
+  const base = {
+    ...options,
+    dreamFiles,
+    catalogue,
+    turnRegistry,
+    taskQueue: createTaskQueue(),
+    turnReader: createTurnReader(journal, turnRegistry),
+  };
+  const indexer = createIndexer({ ...base, textsOf: base.turnReader.ofSession, sessionOf: turnRegistry.sessionOf });
+  const store = createStore({ ...base, indexer });
+  const stored = { ...base, indexer, store, snapshooter: createSnapshotService(base) };
+  const linker = createLinker({ ...stored, index, log });
+  const revisions = createRevisions(catalogue);
+  const nodeLimit = createNodeLimit(stored);
+  const compactor = createCompactor({ ...stored, linker, nodeLimit, revisions });
+  const modelUpgrades = createModelUpgrades({ ...stored, compactor, revisions, linker, nodeLimit });
+  const topicDetector = createTopicDetector(options);
+  const files = createFileReferences(base);
+  const removal = await openRemoval(stored);
+  const toolRounds = createToolRounds({ ...stored, compactor, isForgotten: removal.isForgotten });
+  const compacted = { ...stored, compactor, modelUpgrades, topicDetector, files, removal, toolRounds };
+  return { ...compacted, pipeline: createPipeline(compacted) };
+}
+
+export type MemoryParts = Awaited<ReturnType<typeof createParts>>;
