@@ -9,9 +9,9 @@ import { readTurn, readTurnPart } from './turn-trust.ts';
 const CACHED_CHARS = 2_000_000;
 
 interface TurnWords {
+  /** Marked, see `partsOf`. */
   readonly text: string;
   readonly origin: Origin;
-  readonly user: string;
 }
 
 /** Reads raw turns: each once, in its latest form, under its canonical id. */
@@ -37,11 +37,7 @@ export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): 
 
   function keep(turn: TurnText): void {
     drop([turn.turnId]);
-    const said = {
-      text: spokenText(turn),
-      origin: withoutToolOutput(turn).origin,
-      user: turn.userOrigin === undefined ? turn.user : '',
-    };
+    const said = { text: spokenText(turn), origin: withoutToolOutput(turn).origin };
     cache.set(turn.turnId, said);
     chars += charsOf(said);
     for (const oldest of cache.keys()) {
@@ -87,7 +83,7 @@ export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): 
 }
 
 function charsOf(said: TurnWords | undefined): number {
-  return said === undefined ? 0 : said.text.length + said.user.length;
+  return said?.text.length ?? 0;
 }
 
 /** Taint carries over from part to part; a part whose predecessor is missing counts as tainted. */

@@ -43,21 +43,54 @@ export interface JournalTurn extends CapturedTurn {
   readonly tail?: true;
 }
 
+/** A part of what was said in a turn, as search reads and shows it. */
+export interface SpokenPart {
+  readonly by: 'user' | 'assistant' | 'call';
+  readonly origin: Origin;
+  readonly text: string;
+}
+
 const ROW_CHARS = 40_000;
 const CALL_CHARS = 200;
 const CALLS = 20;
+/** Written before each part in one text: who spoke, then the origin. Tokenizers read control characters as spaces. */
+const SPEAKERS = ['user', 'assistant', 'call'] as const;
+const ORIGINS: readonly Origin[] = ['user', 'assistant', 'tool', 'external'];
+const FIRST_SPEAKER = 0x01;
+const FIRST_ORIGIN = 0x11;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the marks are control characters.
+const MARKS = /[\x01-\x03\x11-\x14]/g;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: as above.
+const MARKED_PART = /([\x01-\x03])([\x11-\x14])([^\x01-\x03]*)/g;
 
-/** User text, assistant text and tool calls; tool output is not indexed. */
+/** User text, assistant text and tool calls; tool output is not indexed. Marked, see `partsOf`. */
 export function spokenText(turn: TurnText): string {
-  const said = turn.parts.filter((part) => part.kind === 'assistant').map((part) => part.text);
-  const calls = turn.parts
-    .filter((part) => part.kind === 'tool_use')
-    .slice(0, CALLS)
-    .map((part) => `${part.tool} ${part.text.slice(0, CALL_CHARS)}`);
-  return [turn.user, ...said, ...calls]
-    .filter((text) => text !== '')
+  const said = turn.parts.filter((part) => part.kind === 'assistant');
+  const calls = turn.parts.filter((part) => part.kind === 'tool_use').slice(0, CALLS);
+  const parts: SpokenPart[] = [
+    { by: 'user', origin: turn.userOrigin ?? 'user', text: turn.user },
+    ...said.map(({ origin, text }) => ({ by: 'assistant', origin, text }) as const),
+    ...calls.map(
+      ({ origin, tool, text }) => ({ by: 'call', origin, text: `${tool} ${text.slice(0, CALL_CHARS)}` }) as const,
+    ),
+  ];
+  return parts
+    .filter(({ text }) => text !== '')
+    .map(({ by, origin, text }) => {
+      const marks = [FIRST_SPEAKER + SPEAKERS.indexOf(by), FIRST_ORIGIN + ORIGINS.indexOf(origin)];
+      return `${String.fromCharCode(...marks)}${text.replace(MARKS, ' ')}`;
+    })
     .join('\n')
     .slice(0, ROW_CHARS);
+}
+
+/** The parts of a marked text; a text without marks is one part of the assistant. */
+export function partsOf(marked: string, origin: Origin): SpokenPart[] {
+  const parts = [...marked.matchAll(MARKED_PART)].map(([, speaker = '', source = '', text = '']): SpokenPart => {
+    const by = SPEAKERS[speaker.charCodeAt(0) - FIRST_SPEAKER] ?? 'assistant';
+    return { by, origin: ORIGINS[source.charCodeAt(0) - FIRST_ORIGIN] ?? 'external', text: text.trim() };
+  });
+  return parts.length > 0 ? parts : [{ by: 'assistant', origin, text: marked }];
 }
 
 /** User and assistant text only, with the origin of that text. */

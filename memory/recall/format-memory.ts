@@ -1,24 +1,17 @@
-import { neutralLine } from '../../common/text.ts';
-import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
+import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import { fileMarks } from '../model/file-link.ts';
 import type { MemoryNode, NodeContent } from '../model/node.ts';
-import { fileMarks } from '../model/turn.ts';
+import { neutralLine } from '../text/sanitize-line.ts';
 import { terseMeta } from '../text/system-tags.ts';
-import { uniqueTokens } from '../text/tokenizer.ts';
 import { currentSummary, validityNote } from '../text/validity.ts';
+import type { Passage } from './passages.ts';
 import type { MemoryLine } from './types.ts';
 
 export const LINE_CHARS = 400;
-/** Maximum summary length without a quote. */
+/** Maximum summary length without a passage. */
 const WHOLE_CHARS = 700;
-/** Minimum summary length beside a quote. */
-const STUMP_CHARS = 90;
-
-export interface RawLine {
-  readonly text: string;
-  /** Id of its turn. */
-  readonly turn: string;
-  readonly origin: Origin;
-}
+/** Maximum length of a passage in a line. */
+export const PASSAGE_CHARS = 420;
 
 export interface Showing {
   /** Appended to the line. */
@@ -27,31 +20,26 @@ export interface Showing {
   readonly past?: boolean;
 }
 
-/** Maximum quote length, which leaves room for `STUMP_CHARS` of the summary. */
-export const RAW_CHARS = 240;
-
 /**
- * Formats a node as `- [mem_…] 2026-03-01 (O:USER I:M S:db.ts) summary — "quote"`, at most 400 characters. The quote
- * appears whole or not at all, since it carries exact values, and only if it adds a word to the summary. Superseded
- * statements are left out or marked.
+ * Formats a node as `- [mem_…] 2026-03-01 (O:USER I:M S:db.ts) summary`, at most 400 characters, or with the passage of
+ * the turn that answers instead of the summary. The origin is that of what the line shows. Superseded statements are
+ * left out or marked.
  */
 export function memoryLine(
   node: NodeContent,
-  raw: RawLine | null,
+  passage: Passage | null,
   { note = '', past = false }: Showing = {},
 ): MemoryLine {
   const mark = [validityNote(node), note].map((each) => (each === '' ? '' : ` ${each}`)).join('');
-  const summary = past ? node.summary : (currentSummary(node) ?? node.summary);
-  const alone = lineOf(node, summary, LINE_CHARS, mark);
-  if (raw === null) return alone;
-  const quote = neutralLine(raw.text, Number.MAX_SAFE_INTEGER);
-  if (quote.length > RAW_CHARS || !addsTo(alone.text, quote)) return alone;
-  const origin = lowestOrigin([node.origin, raw.origin]);
-  const head = headerOf(node, origin);
-  const tail = ` — "${quote}"${mark}`;
-  const left = LINE_CHARS - head.length - tail.length;
-  if (left < Math.min(STUMP_CHARS, summary.length)) return alone;
-  return { nodeId: node.node_id, origin, text: `${head}${neutralLine(summary, left)}${tail}` };
+  if (passage === null) {
+    const summary = past ? node.summary : (currentSummary(node) ?? node.summary);
+    return lineOf(node, summary, LINE_CHARS, mark);
+  }
+  const { text, by, origin, asked } = passage;
+  const said = `“${neutralLine(text, PASSAGE_CHARS)}”`;
+  const speaker = by === 'user' ? 'user: ' : by === 'call' ? 'tool call: ' : '';
+  const shown = asked === '' ? `${speaker}${said}` : `asked “${neutralLine(asked, PASSAGE_CHARS)}”, answered: ${said}`;
+  return { nodeId: node.node_id, origin, text: `${headerOf(node, origin)}${shown}${mark}` };
 }
 
 /** Like `memoryLine`, without a quote and with a longer summary. */
@@ -76,11 +64,6 @@ function lineOf(node: NodeContent, summary: string, maxChars: number, mark: stri
 
 function headerOf(node: NodeContent, origin: Origin): string {
   return `- [${node.node_id}] ${node.created_at.slice(0, 10)} ${terseMeta(node, { origin, source: provenance(node) })} `;
-}
-
-function addsTo(shown: string, quote: string): boolean {
-  const said = new Set(uniqueTokens(shown));
-  return uniqueTokens(quote).some((token) => !said.has(token));
 }
 
 const DOCUMENT_LINK = 'document:';

@@ -2,12 +2,8 @@ import { compareText, type RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
 import { type Boosts, type Raised, raiseOf, raises } from './boosts.ts';
 
-/** What a node's best turn and its own lanes count. */
-export interface NodeWeights {
-  readonly turn: number;
-  readonly fts: number;
-  readonly summary: number;
-}
+/** What a node's best turn and its own lanes count. Source: `npm run bench:real`. */
+const WEIGHTS = { turn: 1, fts: 0.25, summary: 0.1 };
 
 /** Links carry a share of a node's score over two hops. */
 const HOP_SHARES = [0.5, 0.25];
@@ -33,7 +29,6 @@ export interface RankedNode {
 }
 
 export interface NodeRules {
-  readonly weights: NodeWeights;
   readonly boosts: Boosts;
   /** The project that asks, '' for none. */
   readonly project: string;
@@ -65,7 +60,7 @@ export function rankNodes(turns: readonly RankedTurn[], hits: readonly Hit[], ru
   addLinked(candidates, rules);
   const known = [...candidates.values()].filter(({ facts }) => facts !== null);
   const top = known.reduce((most, { score }) => Math.max(most, score), 0);
-  const scale = top === 0 ? 0 : worthOf(turns, best, rules.weights) / top;
+  const scale = top === 0 ? 0 : worthOf(turns, best) / top;
   const boosted = raises(rules.boosts);
   for (const each of known) each.score *= scale * (boosted ? raiseOf(each.references, each.facts, rules) : 1);
   const given: RankedNode[] = [];
@@ -83,7 +78,8 @@ const LANES = ['fts', 'summary'] as const;
 type NodeScores = Readonly<Record<(typeof LANES)[number], number>>;
 
 /** The best node may be far from the question: what the best turn is worth, or the best node by itself, says how far. */
-function worthOf([best]: readonly RankedTurn[], nodes: NodeScores, { fts, summary }: NodeWeights): number {
+function worthOf([best]: readonly RankedTurn[], nodes: NodeScores): number {
+  const { fts, summary } = WEIGHTS;
   const own = fts * Math.sign(nodes.fts) + summary * nodes.summary;
   return Math.min(1, Math.max(best?.score ?? 0, own / (fts + summary || 1)));
 }
@@ -113,7 +109,7 @@ function addTurns(candidates: Candidates, turns: readonly RankedTurn[], rules: N
   const best = turns[0]?.score ?? 0;
   for (const turn of turns) {
     const candidate = candidateOf(candidates, turn.hit.nodeId, rules);
-    if (candidate.turns.length === 0 && best > 0) candidate.score += (rules.weights.turn * turn.score) / best;
+    if (candidate.turns.length === 0 && best > 0) candidate.score += (WEIGHTS.turn * turn.score) / best;
     candidate.turns.push(turn);
   }
 }
@@ -130,7 +126,7 @@ function addNodes(candidates: Candidates, hits: readonly Hit[], rules: NodeRules
     candidate.own = hit;
     for (const lane of LANES) {
       const score = hit.lanes[lane]?.score ?? 0;
-      if (best[lane] > 0) candidate.score += (rules.weights[lane] * score) / best[lane];
+      if (best[lane] > 0) candidate.score += (WEIGHTS[lane] * score) / best[lane];
     }
   }
   return best;

@@ -1,41 +1,138 @@
-import type { Fact, MemoryNode } from '../model/node.ts';
-import { contentTags } from '../text/system-tags.ts';
+import type { Origin } from '../../common/turn.ts';
+import type { SpokenPart } from '../model/turn.ts';
+import { tokenize } from '../text/tokenizer.ts';
+import { typedText } from '../text/typed-text.ts';
+import { coverageIn, type QueryTerms } from './relevance-filter.ts';
 
-/** A turn up to so long is one passage; a longer one is many that overlap, each with the turn's beginning. */
-const WHOLE_CHARS = 1_800;
-const PASSAGE_CHARS = 1_200;
-const HEAD_CHARS = 300;
-const SENTENCE_END = /(?<=[.!?;])\s+|\s—\s|\n/;
+/** The place in a turn that answers a query, verbatim. */
+export interface Passage {
+  readonly text: string;
+  readonly by: SpokenPart['by'];
+  readonly origin: Origin;
+  /** The short prompt that an assistant's passage answers; '' if it is long or is the passage itself. */
+  readonly asked: string;
+}
 
-/**
- * The places in which a node says something: what stands in one of them was said together. A summary of several turns
- * joins what nobody said together, so each of its sentences stands for itself.
- *
- * @param said  its turns by their ids, those that could be read
- */
-export function passagesOf(node: MemoryNode, said: ReadonlyMap<string, { readonly text: string }>): string[] {
-  const { summary, trigger, topic_tags, turns, facts } = node;
-  if (turns.length <= 1) {
-    const about = [summary, trigger, ...contentTags(topic_tags), ...facts.map(stated)].join('\n');
-    return [about, ...[...said.values()].flatMap(({ text }) => partsOf(text)).map((part) => `${about}\n${part}`)];
+export interface PassageRules {
+  readonly maxChars: number;
+  /** The query asks for a command or path, so tool calls may answer it. */
+  readonly callsAnswer: boolean;
+  /** States what is no longer so. */
+  readonly isPast: (text: string) => boolean;
+}
+
+const READ_CHARS = 100_000;
+const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
+const ASKED_CHARS = 120;
+/** A prompt repeats the query more often than it answers it. */
+const PROMPT_SHARE = 0.7;
+const CALL_SHARE = 0.3;
+/** The last answer of a turn concludes it. */
+const LAST_BONUS = 0.1;
+
+interface Piece {
+  readonly from: number;
+  readonly to: number;
+  readonly tokens: ReadonlySet<string>;
+}
+
+interface Range {
+  readonly first: number;
+  readonly last: number;
+  readonly coverage: number;
+}
+
+/** The passage with most of the query's terms, extended to whole sentences around them; null if none contains any. */
+export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rules: PassageRules): Passage | null {
+  const prompt = parts.find(({ by }) => by === 'user');
+  const asked = prompt === undefined ? '' : typedText(prompt.text.slice(0, READ_CHARS)).trim();
+  const isShort = asked !== '' && asked.length <= ASKED_CHARS;
+  const last = parts.findLast(({ by }) => by === 'assistant');
+  const hasAnswer = last !== undefined;
+  let best: { readonly score: number; readonly passage: Passage } | null = null;
+  for (const part of parts) {
+    const share = shareOf(part, hasAnswer, rules);
+    const context = part.by === 'assistant' && isShort ? new Set(tokenize(asked)) : new Set<string>();
+    const pieces = piecesOf(part.text.slice(0, READ_CHARS), rules.maxChars);
+    const range = bestRange(pieces, terms, { context, text: part.text, ...rules });
+    if (range === null) continue;
+    const score = range.coverage * share + (part === last ? LAST_BONUS : 0);
+    if (best !== null && score <= best.score) continue;
+    const text = textOf(part.text, pieces, range, rules.maxChars);
+    const isAnswer = part.by === 'assistant' && isShort;
+    best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? asked : '' } };
   }
-  const parts = [...said].flatMap(([turnId, { text }]) => {
-    const resting = facts.filter(({ evidence }) => evidence.includes(turnId)).map(stated);
-    return partsOf(text).map((part) => [part, ...resting].join('\n'));
-  });
-  return [...parts, ...summary.split(SENTENCE_END), ...facts.map(stated)];
+  if (best === null || best.passage.by !== 'user' || !isShort || last === undefined) return best?.passage ?? null;
+  // The prompt alone answers nothing; its answer ends with the conclusion.
+  return { text: endOf(last.text, rules.maxChars), by: 'assistant', origin: last.origin, asked };
 }
 
-function stated({ concept, value }: Fact): string {
-  return `${concept} ${value}`;
+function endOf(text: string, maxChars: number): string {
+  const pieces = piecesOf(text.slice(-READ_CHARS), maxChars);
+  const only = { first: pieces.length - 1, last: pieces.length - 1, coverage: 0 };
+  return pieces.length === 0 ? '' : textOf(text.slice(-READ_CHARS), pieces, only, maxChars);
 }
 
-function partsOf(text: string): string[] {
-  if (text.length <= WHOLE_CHARS) return [text];
-  const head = text.slice(0, HEAD_CHARS);
-  const count = Math.ceil(text.length / (PASSAGE_CHARS / 2));
-  return Array.from({ length: count }, (_, at) => {
-    const from = (at * PASSAGE_CHARS) / 2;
-    return `${head}\n${text.slice(from, from + PASSAGE_CHARS)}`;
-  });
+function shareOf({ by }: SpokenPart, hasAnswer: boolean, { callsAnswer }: PassageRules): number {
+  if (by === 'call') return callsAnswer ? 1 : CALL_SHARE;
+  return by === 'user' && hasAnswer ? PROMPT_SHARE : 1;
+}
+
+/** The shortest run of pieces that covers most; terms of the prompt that it answers count half. */
+function bestRange(
+  pieces: readonly Piece[],
+  terms: QueryTerms,
+  { context, text, maxChars, isPast }: PassageRules & { readonly context: ReadonlySet<string>; readonly text: string },
+): Range | null {
+  const weightOf = (tokens: ReadonlySet<string>): number => {
+    const own = coverageIn(terms, tokens);
+    return context.size === 0 ? own : (own + coverageIn(terms, new Set([...tokens, ...context]))) / 2;
+  };
+  let best: Range | null = null;
+  for (let first = 0; first < pieces.length; first += 1) {
+    const start = pieces[first] as Piece;
+    if (coverageIn(terms, start.tokens) === 0) continue;
+    const tokens = new Set<string>();
+    for (let last = first; last < pieces.length; last += 1) {
+      const end = pieces[last] as Piece;
+      if (end.to - start.from > maxChars) break;
+      for (const token of end.tokens) if (terms.weights.has(token)) tokens.add(token);
+      const coverage = weightOf(tokens);
+      if (coverage <= (best?.coverage ?? 0) || isPast(text.slice(start.from, end.to))) continue;
+      best = { first, last, coverage };
+    }
+  }
+  return best;
+}
+
+/** What follows a match answers it more often than what precedes it, so the rest of the room goes there first. */
+function textOf(text: string, pieces: readonly Piece[], { first, last }: Range, maxChars: number): string {
+  let [from, to] = [(pieces[first] as Piece).from, (pieces[last] as Piece).to];
+  for (let next = last + 1; next < pieces.length && (pieces[next] as Piece).to - from <= maxChars; next += 1) {
+    to = (pieces[next] as Piece).to;
+  }
+  for (let before = first - 1; before >= 0 && to - (pieces[before] as Piece).from <= maxChars; before -= 1) {
+    from = (pieces[before] as Piece).from;
+  }
+  return text.slice(from, to).trim();
+}
+
+/** Sentences and lines; a longer one is split at words. */
+function piecesOf(text: string, maxChars: number): Piece[] {
+  const ends = [...text.matchAll(PIECE_END)].map((end) => end.index + end[0].length);
+  const pieces: Piece[] = [];
+  let from = 0;
+  const add = (to: number): void => {
+    const tokens = new Set(tokenize(text.slice(from, to)));
+    if (to > from) pieces.push({ from, to, tokens });
+    from = to;
+  };
+  for (const end of [...ends, text.length]) {
+    while (end - from > maxChars) {
+      const space = text.lastIndexOf(' ', from + maxChars);
+      add(space > from ? space + 1 : from + maxChars);
+    }
+    add(end);
+  }
+  return pieces;
 }

@@ -1,26 +1,24 @@
-import { type Breaker, beforeAbort, createBreaker } from '../../common/async.ts';
+import { beforeAbort } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
-import { lowestOrigin, type Origin } from '../../common/turn.ts';
-import { createWordRarity, loadStaticTable, type WordRarity } from '../embeddings/static-encoder.ts';
+import { lowestOrigin } from '../../common/turn.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { lanesOfTurns, type RankingRules, rankTurns } from '../search/ranking.ts';
+import { partsOf } from '../model/turn.ts';
+import { createBreaker } from '../search/circuit-breaker.ts';
+import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking/turn-ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
-import { isNearDuplicate } from '../text/paraphrase.ts';
-import { isPast } from '../text/validity.ts';
-import { answerKind } from './answer-type.ts';
-import { memoryLine, RAW_CHARS } from './format-memory.ts';
+import { isNearDuplicate } from '../text/near-duplicate.ts';
+import { contentTags } from '../text/system-tags.ts';
+import { isClosed, isPast, toldBy } from '../text/validity.ts';
+import { memoryLine, PASSAGE_CHARS } from './format-memory.ts';
 import { type NodeFacts, type RankedNode, rankNodes } from './node-ranking.ts';
-import { passagesOf } from './passages.ts';
+import { bestPassage, type Passage } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
-import { type QueryWeights, UNSEEN, weighQuery } from './query-weights.ts';
-import { createPassageScale, type PassageScale, passesGate } from './relevance-filter.ts';
-import { weighAsked } from './required-terms.ts';
+import { coverageOf, isRelevant, NEAR_BEST, type QueryTerms, UNSEEN, weighTerms } from './relevance-filter.ts';
 import { type Reranking, reranked, rerankedText } from './reranking.ts';
 import { freshnessFactor, staleNote } from './staleness.ts';
-import { originOf, rawLine, readTurns, type TurnOfMemory, turnsRead } from './turn-text.ts';
 import type { RecallHit, RecallRequest, SearchOptions } from './types.ts';
 
 export type RecallConfig = Config['recall'];
@@ -29,8 +27,8 @@ export interface RecallerDeps {
   readonly index: SearchIndex;
   /** The node of an id from memory; null where the index is behind. */
   readonly nodeOf: (nodeId: string) => MemoryNode | null;
-  /** Text and origin of a turn by its id, redacted; null where it is not known. */
-  readonly turnText: (turnId: string) => TurnOfMemory | null | Promise<TurnOfMemory | null>;
+  /** Marked text and origin of a turn by its id, redacted; null where it is not known. */
+  readonly turnText: (turnId: string) => TurnWords | null | Promise<TurnWords | null>;
   /** Project key of a directory, '' for null. */
   readonly projectOf: (directory: string | null) => string;
   /** Where it is not given, no memory is stale. */
@@ -58,12 +56,15 @@ export interface Recaller {
 const LANE_LIMIT = 400;
 /** Turns whose nodes are ranked: later ones are far below what is given. */
 const RANKED_TURNS = 300;
-/** How long somebody who asks waits to be told which files changed; a prompt waits less. */
+/** How long a search waits for the state of files; a prompt waits less. */
 export const ASKED_MS = 250;
-/** Candidates read per requested result; lower ones rarely pass the relevance filter, and reading turns is slow. */
-const LOOKED_AT = 3;
+/** Candidates read per requested result. */
+const LOOKED_AT = 2;
+/** Turns read per candidate. */
+const TURNS_READ = 4;
+/** A linked memory surfaces if it names this share of the query. */
+const LINK_COVERAGE = 0.2;
 const CHARS_PER_TOKEN = 3.5;
-const NODE_WEIGHTS = { turn: 1, fts: 0.5, summary: 0.25 };
 
 interface Search {
   readonly query: string;
@@ -76,190 +77,217 @@ interface Search {
   readonly projectDir: string | null;
 }
 
-/** What may be shown, and whether it passes the gate. */
-interface Fitting {
+/** A candidate with the turn that answers best. */
+interface Reading {
   readonly candidate: RankedNode;
   readonly node: MemoryNode;
-  readonly turns: ReadonlyMap<string, TurnWords>;
-  readonly fits: boolean;
+  /** Null if only the node's own text contains terms of the query. */
+  readonly turn: { readonly id: string; readonly words: TurnWords } | null;
+  readonly coverage: number;
 }
 
-interface State extends RecallerDeps {
-  readonly ranking: RankingRules;
-  readonly lanes: readonly Lane[];
-  readonly lexicon: WordRarity;
-  readonly breaker: Breaker;
+/** What one search knows. */
+interface Asked {
+  readonly search: Search;
+  readonly terms: QueryTerms;
+  readonly past: boolean;
+  readonly freshness: ReadonlyMap<string, Freshness> | undefined;
 }
 
 export function createRecaller(deps: RecallerDeps): Recaller {
-  const { projectOf, config } = deps;
+  const { index, projectOf, config, now } = deps;
   const ranking = rankingRules(config);
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
-  const state = {
-    ...deps,
-    ranking,
-    lanes,
-    lexicon: createWordRarity(loadStaticTable),
-    breaker: createBreaker(deps.now),
-  };
-  const filterOf = ({ sessionId, projectDir }: SearchOptions): IndexFilter => ({
-    ...(sessionId === undefined ? {} : { sessionId }),
-    ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
-  });
+  const breaker = createBreaker(now);
+
+  async function hitsFor(query: string, filter: IndexFilter): Promise<readonly Hit[]> {
+    try {
+      const hits = await index.search(query, filter, LANE_LIMIT, lanes);
+      breaker.succeeded();
+      return hits;
+    } catch (error) {
+      breaker.failed();
+      throw error;
+    }
+  }
+
+  const rankedTurns = (query: string, hits: readonly Hit[]): RankedTurn[] => rankTurns(query, hits, ranking);
+
+  async function find(search: Search): Promise<RecallHit[]> {
+    const { query, filter, gated, projectDir } = search;
+    const tokens = contentTokens(query);
+    if (tokens.length === 0) return [];
+    const hits = await hitsFor(query, filter);
+    const terms = weighTerms(tokens, await index.termWeights([...tokens, UNSEEN], filter));
+    const past = asksPast(query);
+    const turns = rankedTurns(query, hits).slice(0, RANKED_TURNS);
+    const candidates = rankCandidates(deps, { search, past, turns, hits });
+    const words = await index.turnTexts(
+      candidates.map(({ nodeId }) => nodeId),
+      [...new Set(candidates.flatMap((each) => turnsOf(each, deps)))],
+    );
+    const nodes = candidates.flatMap(({ nodeId }) => deps.nodeOf(nodeId) ?? []);
+    const freshness = await deps.files?.freshness(nodes, projectDir, gated ? undefined : ASKED_MS);
+    const readings: Reading[] = [];
+    for (const candidate of demoted(await inOrder(deps, candidates, { search, words }), freshness)) {
+      const reading = await read(deps, candidate, { terms, words });
+      if (reading !== null) readings.push(reading);
+    }
+    return hitsOf(deps, readings, { search, terms, past, freshness });
+  }
+
   return {
     async recall(request, signal) {
       signal.throwIfAborted();
-      if (!state.breaker.allows()) return [];
+      if (!breaker.allows()) return [];
       const query = recallQuery(request.prompt, request.recent);
-      const { visibleTurns, shown } = request;
+      const { visibleTurns, shown, projectDir } = request;
       const visible = ({ turns }: MemoryNode): boolean =>
         turns.length > 0 && turns.every((turnId) => visibleTurns.has(turnId));
-      const { projectDir } = request;
       const filter = scopeOf(request.scope ?? config.scope, request.sessionId, projectOf(projectDir));
       const search = { query, projectDir, filter, limit: config.topK, gated: true, skips: visible, shown };
-      return beforeAbort(find(state, search), signal);
+      return beforeAbort(find(search), signal);
     },
 
     search(query, options) {
       const { top: limit, projectDir = null } = options;
       const filter = filterOf(options);
-      return find(state, { query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
+      return find({ query, projectDir, filter, limit, gated: false, skips: () => false, shown: new Set() });
     },
 
     async turns(query, options) {
-      const hits = await searchIndex(state, query, filterOf(options));
-      const turns = rankTurns(query, hits, ranking).map(({ hit }) => hit.turnId);
+      const turns = rankedTurns(query, await hitsFor(query, filterOf(options))).map(({ hit }) => hit.turnId);
       return [...new Set(turns)].slice(0, options.top);
     },
   };
-}
 
-async function find(state: State, search: Search): Promise<RecallHit[]> {
-  const { query, filter } = search;
-  const tokens = contentTokens(query);
-  if (tokens.length === 0) return [];
-  const hits = await searchIndex(state, query, filter);
-  const idf = await state.index.termWeights([...tokens, UNSEEN], filter);
-  const nodes = rankCandidates(state, search, hits);
-  const words = await state.index.turnTexts(
-    nodes.map(({ nodeId }) => nodeId),
-    [...new Set(nodes.flatMap((each) => turnsRead(each, state.nodeOf(each.nodeId))))],
-  );
-  const freshness = await state.files?.freshness(
-    nodes.flatMap(({ nodeId }) => state.nodeOf(nodeId) ?? []),
-    search.projectDir,
-    search.gated ? undefined : ASKED_MS,
-  );
-  const candidates = demoted(await rerank(state, search, nodes, words), freshness);
-  const weigh = createPassageScale(weighAsked(query, idf, state.lexicon), state.lexicon);
-  const fitting = await filterRelevant(state, search, { candidates, words, weigh });
-  return formatHits(state, search, { fitting, freshness, weights: weighQuery(tokens, idf) });
-}
-
-async function searchIndex(
-  { index, lanes, breaker }: State,
-  query: string,
-  filter: IndexFilter,
-): Promise<readonly Hit[]> {
-  try {
-    const hits = await index.search(query, filter, LANE_LIMIT, lanes);
-    breaker.succeeded();
-    return hits;
-  } catch (error) {
-    breaker.failed();
-    throw error;
+  function filterOf({ sessionId, projectDir }: SearchOptions): IndexFilter {
+    return {
+      ...(sessionId === undefined ? {} : { sessionId }),
+      ...(projectDir === undefined ? {} : { project: projectOf(projectDir) }),
+    };
   }
 }
 
-function rankCandidates(state: State, search: Search, hits: readonly Hit[]): RankedNode[] {
-  const { nodeOf, config, projectOf, now, reranking } = state;
-  const { query, filter, limit, gated, skips, projectDir } = search;
-  const past = asksPast(query);
+function rankCandidates(
+  { nodeOf, projectOf, config, reranking, now }: RecallerDeps,
+  found: {
+    readonly search: Search;
+    readonly past: boolean;
+    readonly turns: RankedTurn[];
+    readonly hits: readonly Hit[];
+  },
+): RankedNode[] {
+  const { search, past, turns, hits } = found;
+  const { filter, limit, gated, skips, projectDir } = search;
   const current = (id: string): string => nodeOf(id)?.node_id ?? id;
-  return rankNodes(rankTurns(query, hits, state.ranking).slice(0, RANKED_TURNS), hits, {
-    weights: NODE_WEIGHTS,
+  const factsOf = (id: string): NodeFacts | null => {
+    const facts = nodeFacts(nodeOf(id), filter);
+    return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
+  };
+  return rankNodes(turns, hits, {
     boosts: config.boosts,
     project: projectOf(projectDir),
     nowMs: now(),
-    factsOf(id) {
-      const facts = nodeFacts(nodeOf(id), filter);
-      return facts === null || facts.links.length === 0 ? facts : { ...facts, links: facts.links.map(current) };
-    },
-    keeps: (id, score) => score >= config.minScore && wanted(nodeOf(id), { past, skips, least: config.leastOrigin }),
+    factsOf,
+    keeps: (id, score) => score >= config.minScore && isWanted(nodeOf(id), { past, skips }),
     limit: Math.max(limit * LOOKED_AT, reranking?.candidates(gated) ?? 0),
   });
 }
 
-async function rerank(
-  { reranking, nodeOf }: State,
-  { query, gated }: Search,
+/** The turns that were found, and for a node that its own text led to, its first ones. */
+function turnsOf({ turns, nodeId }: RankedNode, { nodeOf }: Pick<RecallerDeps, 'nodeOf'>): readonly string[] {
+  return (turns.length > 0 ? turns : (nodeOf(nodeId)?.turns ?? [])).slice(0, TURNS_READ);
+}
+
+async function inOrder(
+  { nodeOf, reranking }: RecallerDeps,
   nodes: readonly RankedNode[],
-  words: ReadonlyMap<string, TurnWords>,
+  { search, words }: { readonly search: Search; readonly words: ReadonlyMap<string, TurnWords> },
 ): Promise<readonly RankedNode[]> {
-  const most = reranking?.candidates(gated) ?? 0;
+  const most = reranking?.candidates(search.gated) ?? 0;
   const first = nodes.slice(0, most);
   const texts = first.map((node) => rerankedText(nodeOf(node.nodeId)?.summary ?? '', node, words));
-  const worth = await reranking?.worth(query, texts, gated);
+  const worth = await reranking?.worth(search.query, texts, search.gated);
   return worth ? [...reranked(first, worth), ...nodes.slice(most)] : nodes;
 }
 
-interface Candidates {
-  readonly candidates: readonly RankedNode[];
-  readonly words: ReadonlyMap<string, TurnWords>;
-  readonly weigh: PassageScale;
-}
-
-async function filterRelevant(
-  { nodeOf, turnText, config }: State,
-  { gated }: Search,
-  { candidates, words, weigh }: Candidates,
-): Promise<Fitting[]> {
-  const fitting: Fitting[] = [];
-  const passed = new Set<string>();
-  for (const candidate of candidates) {
-    const node = nodeOf(candidate.nodeId);
-    if (node === null) continue;
-    const turns = await readTurns(candidate, node, words, turnText);
-    const evidence = weigh(passagesOf(node, turns));
-    const linked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom);
-    const fits = evidence.some((each) => passesGate(each, config, linked));
-    if (fits) passed.add(candidate.nodeId);
-    if (fits || (!gated && (evidence.length > 0 || candidate.similarity >= config.minSimilarity))) {
-      fitting.push({ candidate, node, turns, fits });
-    }
+async function read(
+  deps: RecallerDeps,
+  candidate: RankedNode,
+  { terms, words }: { readonly terms: QueryTerms; readonly words: ReadonlyMap<string, TurnWords> },
+): Promise<Reading | null> {
+  const node = deps.nodeOf(candidate.nodeId);
+  if (node === null) return null;
+  const { summary, trigger, topic_tags, facts } = node;
+  const told = [
+    summary,
+    trigger,
+    ...contentTags(topic_tags),
+    ...facts.map(({ concept, value }) => `${concept} ${value}`),
+  ];
+  let coverage = coverageOf(terms, told.join('\n'));
+  let best: { readonly turn: Reading['turn']; readonly coverage: number } = { turn: null, coverage: 0 };
+  for (const id of turnsOf(candidate, deps)) {
+    const turn = words.get(id) ?? (await deps.turnText(id));
+    if (turn === null) continue;
+    const own = coverageOf(terms, turn.text);
+    if (own > best.coverage) best = { turn: { id, words: turn }, coverage: own };
   }
-  return fitting;
+  coverage = Math.max(coverage, best.coverage);
+  return { candidate, node, turn: best.turn, coverage };
 }
 
-interface Found {
-  readonly fitting: readonly Fitting[];
-  readonly freshness: ReadonlyMap<string, Freshness> | undefined;
-  readonly weights: QueryWeights;
-}
-
-async function formatHits(state: State, search: Search, { fitting, freshness, weights }: Found): Promise<RecallHit[]> {
-  const { query, limit, gated, shown } = search;
-  const past = asksPast(query);
-  const exact = asksExact(query) ? ({ isExact: true } as const) : {};
-  const rules = { maxChars: RAW_CHARS, callsAnswer: namesCall(query), kind: answerKind(query) };
+/** The threshold is one for the whole query: where the best turn passes it, those near it are shown too. */
+function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: Asked): RecallHit[] {
+  const { search, terms } = asked;
+  const { gated, limit, shown } = search;
+  const most = Math.max(0, ...readings.slice(0, limit).map(({ coverage }) => coverage));
+  const passes = isRelevant(most, terms, config.minCoverage);
+  const passed = new Set<string>();
+  const fitting = readings.map((reading) => {
+    const { candidate, coverage } = reading;
+    const isLinked = candidate.linkedFrom !== null && passed.has(candidate.linkedFrom) && coverage >= LINK_COVERAGE;
+    const fits = passes && (coverage >= most * NEAR_BEST || isLinked);
+    if (fits) passed.add(candidate.nodeId);
+    return { ...reading, fits };
+  });
   const found: RecallHit[] = [];
-  let left = state.config.maxTokens * CHARS_PER_TOKEN;
-  const inOrder = fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits));
-  for (const { candidate, node, turns, fits } of inOrder) {
+  let left = config.maxTokens * CHARS_PER_TOKEN;
+  for (const reading of fitting.toSorted((one, other) => Number(other.fits) - Number(one.fits))) {
     if (found.length === limit) break;
-    const raw = rawLine(node, turns, { weights, rules, past });
-    const changed = freshness?.get(node.node_id)?.changes ?? [];
-    const said = raw === null ? null : { ...raw, origin: await originOf(raw, state.turnText) };
-    const line = memoryLine(node, said, { note: staleNote(changed), past });
-    if (shown.has(line.text) || found.some((hit) => isNearDuplicate(hit.node.summary, node.summary))) continue;
-    if (gated && line.text.length > left) continue;
-    left -= line.text.length;
-    const { score, lanes } = candidate;
-    const quoted = raw === null ? null : { text: raw.text, turn: raw.turn };
-    const hit = { node, score, line, lanes, raw: quoted, ...exact, ...(fits ? {} : { isFar: true as const }) };
-    found.push(changed.length === 0 ? hit : { ...hit, changed });
+    const { fits, coverage, candidate } = reading;
+    if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
+    const hit = hitOf(reading, asked);
+    const { text, origin } = hit.line;
+    if (shown.has(text) || found.some(({ line }) => isNearDuplicate(bodyOf(line.text), bodyOf(text)))) continue;
+    if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
+    left -= text.length;
+    found.push(fits ? hit : { ...hit, isFar: true });
   }
   return found;
+}
+
+function hitOf({ candidate, node, turn }: Reading, { search, terms, past, freshness }: Asked): RecallHit {
+  const { query } = search;
+  const isGone = toldBy(past ? [] : node.facts.filter(isClosed));
+  const rules = { maxChars: PASSAGE_CHARS, callsAnswer: namesCall(query), isPast: isGone };
+  const parts = turn === null ? [] : partsOf(turn.words.text, turn.words.origin);
+  const passage: Passage | null = bestPassage(parts, terms, rules);
+  const changed = freshness?.get(node.node_id)?.changes ?? [];
+  const line = memoryLine(node, passage, { note: staleNote(changed), past });
+  const { score, lanes } = candidate;
+  const raw = passage === null || turn === null ? null : { text: passage.text, turn: turn.id };
+  return {
+    ...{ node, score, line, lanes, raw },
+    ...(asksExact(query) ? { isExact: true } : {}),
+    ...(changed.length === 0 ? {} : { changed }),
+  };
+}
+
+/** A line without its id, date and marks. */
+function bodyOf(line: string): string {
+  return line.slice(line.indexOf(') ') + 2);
 }
 
 /** Nodes whose files changed since give way to those whose did not. */
@@ -286,15 +314,11 @@ function nodeFacts(node: MemoryNode | null, { project, sessionId }: IndexFilter)
   return { links, origin, project: node.project, atMs, recalled: 0 };
 }
 
-interface Wanted {
-  readonly past: boolean;
-  readonly skips: (node: MemoryNode) => boolean;
-  readonly least: Origin;
-}
-
-function wanted(node: MemoryNode | null, { past, skips, least }: Wanted): boolean {
-  if (node === null || (isPast(node) && !past) || skips(node) || isQuarantined(node)) return false;
-  return lowestOrigin([node.origin, least]) === least;
+function isWanted(
+  node: MemoryNode | null,
+  { past, skips }: { readonly past: boolean; readonly skips: (node: MemoryNode) => boolean },
+): boolean {
+  return node !== null && (!isPast(node) || past) && !skips(node) && !isQuarantined(node);
 }
 
 /** Without a project, only the session itself is searched. */

@@ -189,7 +189,7 @@ export type Kind = IndexRow['kind'];
 export type TableRecord = Readonly<Record<string, unknown>>;
 
 /** Raise it when a column changes: an index of another format is rebuilt. */
-export const FORMAT = 3;
+export const FORMAT = 4;
 
 interface TableShape {
   /** Columns of text, besides `node_id`, `session_id` and `origin`. */
