@@ -175,10 +175,6 @@ export function documentVector(table: StaticTable, pieces: readonly number[]): F
   return toUnit(sum);
 }
 
-export function wordVector(table: StaticTable, word: string): Float32Array {
-  return documentVector(table, wordPieces(word, table.vocabulary));
-}
-
 /** Like `documentVector`, weighing each subword by its idf. */
 export function queryVector(
   table: StaticTable,
@@ -312,13 +308,8 @@ function hashed(text: string, start: number, end: number, seed: number): number 
   return hash;
 }
 
-/** Properties of English words, independent of the corpus. */
-export interface WordRarity {
-  /** 0 for a common word, 1 for a rare or unknown one; `token` is its stem. */
-  rarity(word: string, token: string): number;
-  /** Cosine similarity of the word vectors. */
-  likeness(word: string, other: string): number;
-}
+/** 0 for a common English word, 1 for a rare or unknown one, independent of the corpus; `token` is its stem. */
+export type WordRarity = (word: string, token: string) => number;
 
 /** The vocabulary lists special tokens first, then words by frequency. */
 const FIRST_WORD = 1_995;
@@ -327,35 +318,17 @@ const RARE_LOG = 9.6;
 /** Minimum rarity of a word of several subwords. */
 const LEAST_OF_PARTS = 0.5;
 const WORD = /^[a-z]+$/;
-const REMEMBERED = 4_000;
 
 export function createWordRarity(table: () => StaticTable): WordRarity {
-  const vectors = new Map<string, Float32Array>();
-
-  function vectorOf(word: string): Float32Array {
-    const known = vectors.get(word);
-    if (known !== undefined) return known;
-    if (vectors.size === REMEMBERED) vectors.clear();
-    const fresh = wordVector(table(), word);
-    vectors.set(word, fresh);
-    return fresh;
-  }
-
-  return {
-    rarity(word, token) {
-      if (!WORD.test(word)) return 1;
-      const { vocabulary } = table();
-      const pieces = wordPieces(word, vocabulary);
-      const whole = [pieces, wordPieces(token, vocabulary)].flatMap((each) =>
-        each.length === 1 ? rarityOf(each[0] as number) : [],
-      );
-      if (whole.length > 0) return Math.min(...whole);
-      return pieces.length === 0 ? 1 : Math.max(LEAST_OF_PARTS, rarityOf(Math.max(...pieces)));
-    },
-    likeness(word, other) {
-      const [one, two] = [vectorOf(word), vectorOf(other)];
-      return one.reduce((sum, value, axis) => sum + value * (two[axis] as number), 0);
-    },
+  return (word, token) => {
+    if (!WORD.test(word)) return 1;
+    const { vocabulary } = table();
+    const pieces = wordPieces(word, vocabulary);
+    const whole = [pieces, wordPieces(token, vocabulary)].flatMap((each) =>
+      each.length === 1 ? rarityOf(each[0] as number) : [],
+    );
+    if (whole.length > 0) return Math.min(...whole);
+    return pieces.length === 0 ? 1 : Math.max(LEAST_OF_PARTS, rarityOf(Math.max(...pieces)));
   };
 }
 

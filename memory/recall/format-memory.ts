@@ -1,7 +1,7 @@
+import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
-import { fileMarks } from '../model/file-link.ts';
 import type { MemoryNode, NodeContent } from '../model/node.ts';
-import { neutralLine } from '../text/sanitize-line.ts';
+import { fileMarks } from '../model/turn.ts';
 import { terseMeta } from '../text/system-tags.ts';
 import { currentSummary, validityNote } from '../text/validity.ts';
 import type { Passage } from './passages.ts';

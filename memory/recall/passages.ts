@@ -24,8 +24,9 @@ export interface PassageRules {
 const READ_CHARS = 100_000;
 const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
 const ASKED_CHARS = 120;
-/** A prompt repeats the query more often than it answers it. */
-const PROMPT_SHARE = 0.7;
+const QUESTION = /[?？]\s*$/u;
+/** A question repeats the query more often than it answers it. */
+const QUESTION_SHARE = 0.7;
 const CALL_SHARE = 0.3;
 /** The last answer of a turn concludes it. */
 const LAST_BONUS = 0.1;
@@ -47,11 +48,11 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
   const prompt = parts.find(({ by }) => by === 'user');
   const asked = prompt === undefined ? '' : typedText(prompt.text.slice(0, READ_CHARS)).trim();
   const isShort = asked !== '' && asked.length <= ASKED_CHARS;
+  const isQuestion = QUESTION.test(asked);
   const last = parts.findLast(({ by }) => by === 'assistant');
-  const hasAnswer = last !== undefined;
   let best: { readonly score: number; readonly passage: Passage } | null = null;
   for (const part of parts) {
-    const share = shareOf(part, hasAnswer, rules);
+    const share = shareOf(part, last !== undefined && isQuestion, rules);
     const context = part.by === 'assistant' && isShort ? new Set(tokenize(asked)) : new Set<string>();
     const pieces = piecesOf(part.text.slice(0, READ_CHARS), rules.maxChars);
     const range = bestRange(pieces, terms, { context, text: part.text, ...rules });
@@ -62,8 +63,8 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
     const isAnswer = part.by === 'assistant' && isShort;
     best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? asked : '' } };
   }
-  if (best === null || best.passage.by !== 'user' || !isShort || last === undefined) return best?.passage ?? null;
-  // The prompt alone answers nothing; its answer ends with the conclusion.
+  if (best?.passage.by !== 'user' || !isShort || !isQuestion || last === undefined) return best?.passage ?? null;
+  // The question alone answers nothing; its answer ends with the conclusion.
   return { text: endOf(last.text, rules.maxChars), by: 'assistant', origin: last.origin, asked };
 }
 
@@ -73,9 +74,9 @@ function endOf(text: string, maxChars: number): string {
   return pieces.length === 0 ? '' : textOf(text.slice(-READ_CHARS), pieces, only, maxChars);
 }
 
-function shareOf({ by }: SpokenPart, hasAnswer: boolean, { callsAnswer }: PassageRules): number {
+function shareOf({ by }: SpokenPart, isAnswered: boolean, { callsAnswer }: PassageRules): number {
   if (by === 'call') return callsAnswer ? 1 : CALL_SHARE;
-  return by === 'user' && hasAnswer ? PROMPT_SHARE : 1;
+  return by === 'user' && isAnswered ? QUESTION_SHARE : 1;
 }
 
 /** The shortest run of pieces that covers most; terms of the prompt that it answers count half. */

@@ -1,14 +1,14 @@
-import { beforeAbort } from '../../common/async.ts';
+import { beforeAbort, createBreaker } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import { lowestOrigin } from '../../common/turn.ts';
+import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import type { MemoryNode } from '../model/node.ts';
 import { partsOf } from '../model/turn.ts';
-import { createBreaker } from '../search/circuit-breaker.ts';
-import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking/turn-ranking.ts';
+import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
-import { isNearDuplicate } from '../text/near-duplicate.ts';
+import { isNearDuplicate } from '../text/paraphrase.ts';
 import { contentTags } from '../text/system-tags.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine, PASSAGE_CHARS } from './format-memory.ts';
@@ -98,6 +98,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
   const { index, projectOf, config, now } = deps;
   const ranking = rankingRules(config);
   const lanes = [...new Set<Lane>([...lanesOfTurns(ranking), 'fts', 'summary'])];
+  const rarityOf = createWordRarity(loadStaticTable);
   const breaker = createBreaker(now);
 
   async function hitsFor(query: string, filter: IndexFilter): Promise<readonly Hit[]> {
@@ -118,7 +119,7 @@ export function createRecaller(deps: RecallerDeps): Recaller {
     const tokens = contentTokens(query);
     if (tokens.length === 0) return [];
     const hits = await hitsFor(query, filter);
-    const terms = weighTerms(tokens, await index.termWeights([...tokens, UNSEEN], filter));
+    const terms = weighTerms(query, await index.termWeights([...tokens, UNSEEN], filter), rarityOf);
     const past = asksPast(query);
     const turns = rankedTurns(query, hits).slice(0, RANKED_TURNS);
     const candidates = rankCandidates(deps, { search, past, turns, hits });

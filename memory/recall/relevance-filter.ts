@@ -1,6 +1,8 @@
+import type { WordRarity } from '../embeddings/static-encoder.ts';
+import { contentTokens } from '../text/keywords.ts';
 import { tokenize } from '../text/tokenizer.ts';
 
-/** The query's content terms, each with its inverse document frequency. */
+/** The query's content terms, weighed by how rare they are in memory and in the language. */
 export interface QueryTerms {
   readonly weights: ReadonlyMap<string, number>;
   readonly total: number;
@@ -17,15 +19,33 @@ const MIN_INFORMATION = 0.5;
 /** A turn with less than this share of the best turn's coverage is about something else. */
 export const NEAR_BEST = 0.5;
 
-/** @param idf  of each token and of `UNSEEN`, as `SearchIndex.termWeights` gives it */
-export function weighTerms(tokens: readonly string[], idf: ReadonlyMap<string, number>): QueryTerms {
+/** Of its weight, what the most common word keeps: a question says it in words of its own. */
+const COMMON_SHARE = 0.4;
+const RUN = /[\p{L}\p{N}_]+/gu;
+
+/** @param idf  of each token of the query and of `UNSEEN`, as `SearchIndex.termWeights` gives it */
+export function weighTerms(query: string, idf: ReadonlyMap<string, number>, rarityOf: WordRarity): QueryTerms {
   const unseen = idf.get(UNSEEN) ?? 0;
-  const heaviest = tokens
-    .map((token) => [token, idf.get(token) ?? unseen] as const)
+  const words = wordsOf(query);
+  const heaviest = contentTokens(query)
+    .map((token) => {
+      const rarity = rarityOf(words.get(token) ?? token, token);
+      return [token, (idf.get(token) ?? unseen) * (COMMON_SHARE + (1 - COMMON_SHARE) * rarity)] as const;
+    })
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_TERMS);
   const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
   return { weights: new Map(heaviest), total, single: singleWeight(unseen) };
+}
+
+/** Each token with the word it comes from, where that is the whole word. */
+function wordsOf(query: string): Map<string, string> {
+  const words = new Map<string, string>();
+  for (const [run] of query.matchAll(RUN)) {
+    const [only, ...others] = tokenize(run);
+    if (only !== undefined && others.length === 0 && !words.has(only)) words.set(only, run.toLowerCase());
+  }
+  return words;
 }
 
 /** Share of the query's weight that the tokens contain, 0 to 1. */

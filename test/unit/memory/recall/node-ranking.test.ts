@@ -14,7 +14,6 @@ const plain: NodeFacts = { links: [], origin: 'user', project: 'p', atMs: 0, rec
 function ranked(hits: readonly Hit[], facts: Record<string, Partial<NodeFacts>>, boosts: Partial<Boosts> = {}) {
   const turns = rankTurns('port', hits, { mode: 'score', weights, rrfK, comet, limit: 200 });
   const rules: NodeRules = {
-    weights: { turn: 1, fts: 0.5, summary: 0.25 },
     boosts: { ...NO_BOOSTS, ...boosts },
     project: 'p',
     nowMs: 100 * DAY_MS,
@@ -49,7 +48,7 @@ test('a node counts by its best turn and by its own lanes; unknown nodes are lef
   const nodes = ranked(hits, { a: {}, b: {} });
   expect(sharesOf(nodes)).toEqual([
     ['a', 1],
-    ['b', 0.5],
+    ['b', 0.25],
   ]);
   expect(nodes[0]?.turns).toEqual(['t-a']);
 });

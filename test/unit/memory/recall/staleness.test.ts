@@ -29,7 +29,7 @@ test('a path that reads like prose is not repeated', () => {
 test('a line with its note stays within its bounds and ends with the whole note', () => {
   const note = '[file changed since: src/db.ts]';
   const node = makeNode({ summary: 'alpha beta gamma '.repeat(40).trim() });
-  const raw = { text: `value ${'9'.repeat(100)}`, turn: 't', origin: 'user' } as const;
+  const raw = { text: `value ${'9'.repeat(100)}`, by: 'user', origin: 'user', asked: '' } as const;
   for (const each of [null, raw]) {
     const { text } = memoryLine(node, each, { note });
     expect(text.length).toBeLessThanOrEqual(400);
