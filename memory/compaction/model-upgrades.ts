@@ -242,6 +242,7 @@ async function replace(
     const saved = await revisions.apply(
       heirs,
       result.nodes.map(({ revises = [] }) => revises),
+      batch.turns,
     );
     await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
     linker.link(saved.slice(0, fresh.length));

@@ -1,120 +1,156 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { isCleanOrigin, lowestOrigin, type Origin } from '../../common/turn.ts';
-import { hashOf } from '../ingest/string-interner.ts';
+
 import type { Fact, MemoryNode, StatementRef } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type { KnownStatement } from '../models/model.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { anchorsOf, topicTokens } from '../text/keywords.ts';
-import { tokenize } from '../text/tokenizer.ts';
+import { hasPairedScript, tokenize } from '../text/tokenizer.ts';
 import { currentSummary, isClosed, isPast, summaryParts, toldBy } from '../text/validity.ts';
-import {
-  LEAST_SHARED,
-  type ParsedStatement,
-  parseStatement,
-  revisesStatement,
-  topicsOf,
-} from './supersession-patterns.ts';
 
-interface OpenFact {
-  readonly text: string;
-  readonly origin: Origin;
-  /** Index in the node's facts. */
-  readonly fact: number;
+/** Nodes processed before yielding to the event loop. */
+const NODES_PER_SLICE = 500;
+/** Newest nodes of a project searched for known statements, and statements shown to a model. */
+const MAX_SEARCHED_NODES = 1_000;
+const MAX_KNOWN_STATEMENTS = 40;
+const MIN_SHARED_TOPICS = 2;
+
+/** Finds statements that newer ones supersede. */
+export interface Revisions {
+  /**
+   * Returns everything to save: `fresh`, closed where newer nodes supersede it, and the older nodes it supersedes.
+   *
+   * @param named  per node of `fresh`, statements its writer names as superseded
+   * @param turns  the turns of `fresh`: evidence for what the writer names
+   */
+  apply(
+    fresh: readonly MemoryNode[],
+    named?: readonly (readonly StatementRef[])[],
+    turns?: readonly TurnText[],
+  ): Promise<readonly MemoryNode[]>;
+  /** Trusted statements of the project that these turns may supersede, most likely first. */
+  known(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
+}
+
+export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions {
+  return {
+    async apply(fresh, named = [], turns = []) {
+      const changed = new Map(fresh.map((node) => [node.node_id, node]));
+      const naming = new Map(fresh.map((node, at) => [node.node_id, namingOf(node, named[at] ?? [], turns)]));
+      const close = (former: MemoryNode, next: MemoryNode): void => {
+        const now = changed.get(former.node_id) ?? former;
+        const closed = closeSuperseded(now, next, naming.get(next.node_id));
+        if (closed !== now) changed.set(former.node_id, closed);
+      };
+      const ordered = fresh.toSorted((a, b) => a.valid_from.localeCompare(b.valid_from));
+      for (const next of ordered) for (const former of ordered) close(former, next);
+      const projects = new Set(fresh.map(({ project }) => project));
+      const others = catalogue.all().filter(({ node_id: id, project }) => !changed.has(id) && projects.has(project));
+      for (const [at, known] of others.entries()) {
+        if (at % NODES_PER_SLICE === NODES_PER_SLICE - 1) await nextTick();
+        for (const node of ordered) {
+          close(known, node);
+          close(node, known);
+        }
+      }
+      return [...changed.values()];
+    },
+
+    known(project, turns) {
+      const said = new Set(turns.flatMap(({ user, parts }) => topicTokens(textOf(user, parts))));
+      const turnIds = new Set(turns.map(({ turnId }) => turnId));
+      const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
+      return nodes
+        .slice(0, MAX_SEARCHED_NODES)
+        .filter(({ turns: own }) => !own.some((turnId) => turnIds.has(turnId)))
+        .flatMap((node) =>
+          openFacts(node).flatMap(({ text, origin, fact }) => {
+            const shared = sharedTopics(text, said);
+            if (shared === 0 || !isCleanOrigin(origin)) return [];
+            return [{ nodeId: node.node_id, fact, text, date: node.valid_from.slice(0, 10), shared }];
+          }),
+        )
+        .sort((a, b) => b.shared - a.shared)
+        .slice(0, MAX_KNOWN_STATEMENTS)
+        .map(({ shared: _, ...statement }) => statement);
+    },
+  };
+}
+
+/** Number of topics that `said` has too; 0 if too few to be about the same. */
+function sharedTopics(text: string, said: ReadonlySet<string>): number {
+  const topics = topicTokens(text).filter((token) => token.length > 1 || /\P{ASCII}|\d/u.test(token));
+  const shared = topics.filter((token) => said.has(token)).length;
+  return shared < Math.min(MIN_SHARED_TOPICS, topics.length) ? 0 : shared;
+}
+
+function textOf(user: string, parts: TurnText['parts']): string {
+  const said = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text);
+  return [user, ...said].join('\n').slice(0, 20_000);
+}
+
+/** What the writer of a node names as superseded, and what the user said in its turns. */
+interface Naming {
+  readonly refs: readonly StatementRef[];
+  readonly userTopics: ReadonlySet<string>;
+}
+
+function namingOf(node: MemoryNode, refs: readonly StatementRef[], turns: readonly TurnText[]): Naming | undefined {
+  if (refs.length === 0) return undefined;
+  const own = turns.filter(({ turnId, origin, userOrigin }) => {
+    return node.turns.includes(turnId) && userOrigin === undefined && origin !== 'external';
+  });
+  return { refs, userTopics: new Set(own.flatMap(({ user }) => topicTokens(user.slice(0, 20_000)))) };
 }
 
 interface Statement {
-  readonly stated: ParsedStatement;
+  readonly text: string;
   readonly origin: Origin;
   readonly polarity: Fact['polarity'];
-  /** Null for a part of the summary that no fact repeats. */
+  /** Index in the node's facts; null for a part of the summary or a decision that no fact repeats. */
   readonly fact: number | null;
 }
 
-/** Statements take kilobytes per node: cache few, and a fingerprint of each node. */
-const LATELY = 64;
-let lately = new WeakMap<MemoryNode, readonly Statement[]>();
-let latelyCount = 0;
-const fingerprints = new WeakMap<MemoryNode, TokenFingerprint>();
-
-function openStatements(node: MemoryNode): readonly Statement[] {
-  const known = lately.get(node);
-  if (known !== undefined) return known;
-  const statements = isPast(node) ? [] : statementsOf(node);
-  if (latelyCount === LATELY) {
-    lately = new WeakMap();
-    latelyCount = 0;
-  }
-  latelyCount += 1;
-  lately.set(node, statements);
-  return statements;
-}
-
-function statementsOf(node: MemoryNode): Statement[] {
-  const facts = openFacts(node).map(({ text, origin, fact }): Statement => {
-    const { polarity } = node.facts[fact] as Fact;
-    return { stated: parseStatement(text), origin, polarity, fact };
-  });
+function openStatements(node: MemoryNode): Statement[] {
+  const parts = summaryParts(node).map(
+    ({ text, isUsers }) => ({ text, origin: isUsers ? 'user' : node.origin }) as const,
+  );
   const isFact = toldBy(node.facts);
-  const rest = summaryParts(node)
-    .filter(({ text }) => !isFact(text))
-    .map(({ text, isUsers }): Statement => {
-      const origin = isUsers ? 'user' : node.origin;
-      return { stated: parseStatement(text), origin, polarity: 'positive', fact: null };
-    });
-  return [...facts, ...rest];
+  const rest = [...parts, ...(node.decisions ?? [])].filter(({ text }) => !isFact(text));
+  return [
+    ...openFacts(node),
+    ...rest.map(({ text, origin }): Statement => ({ text, origin, polarity: 'positive', fact: null })),
+  ];
 }
 
 /** Facts that are not superseded, each as one text. */
-export function openFacts(node: MemoryNode): OpenFact[] {
+export function openFacts(node: MemoryNode): (Statement & { readonly fact: number })[] {
   return node.facts.flatMap((fact, at) => {
     if (isClosed(fact)) return [];
     const said = new Set(tokenize(fact.value));
     const isNamed = tokenize(fact.concept).every((token) => said.has(token));
     const text = isNamed ? fact.value : `${fact.concept}: ${fact.value}`;
-    return [{ text, origin: fact.origin ?? node.origin, fact: at }];
+    return [{ text, origin: fact.origin ?? node.origin, polarity: fact.polarity, fact: at }];
   });
-}
-
-function revisingStatements(node: MemoryNode): readonly Statement[] {
-  return openStatements(node).filter((statement) => statement.stated.cue !== null);
-}
-
-/** Topic words of the statements that may supersede others. */
-export function revisingTopics(node: MemoryNode): string[] {
-  return [...new Set(revisingStatements(node).flatMap((statement) => [...statement.stated.topics]))];
-}
-
-/** Cheap pre-check: false only if `next` supersedes nothing in `former`. */
-export function mayConcern(next: MemoryNode, former: MemoryNode): boolean {
-  return mayRevise(fingerprintOf(next), fingerprintOf(former));
-}
-
-function fingerprintOf(node: MemoryNode): TokenFingerprint {
-  const known = fingerprints.get(node) ?? tokenFingerprint(openStatements(node).map((statement) => statement.stated));
-  fingerprints.set(node, known);
-  return known;
 }
 
 /**
  * Closes the facts of `former` that `next` supersedes; a superseded statement without a fact becomes a closed fact, and
- * a node without open statements is closed as a whole. Returns the same node if nothing changes. A less trusted origin
- * never supersedes a more trusted one.
- *
- * @param named  statements that the writer of `next` names as superseded
+ * a node without open statements is closed as a whole. Returns the same node if nothing changes. A less trusted
+ * origin never supersedes a more trusted one; what a writer names counts as the user's if the user spoke of it.
  */
-export function closeSuperseded(former: MemoryNode, next: MemoryNode, named: readonly StatementRef[] = []): MemoryNode {
+export function closeSuperseded(former: MemoryNode, next: MemoryNode, naming?: Naming): MemoryNode {
   if (!isBefore(former, next)) return former;
-  const own = named.filter(({ nodeId }) => nodeId === former.node_id);
-  if (own.length === 0 && !mayConcern(next, former)) return former;
-  const isNamed = (at: number | null): boolean => own.some(({ fact }) => fact === null || fact === at);
-  const revising = revisingStatements(next);
-  const closed = openStatements(former).filter((statement) => {
-    if (isNamed(statement.fact) && isAtLeast(next.origin, statement.origin)) return true;
-    return revising.some(
-      (fresh) => isAtLeast(fresh.origin, statement.origin) && revisesStatement(fresh.stated, statement.stated),
-    );
+  const refs = naming?.refs.filter(({ nodeId }) => nodeId === former.node_id) ?? [];
+  const own = endingsOf(next);
+  if (refs.length === 0 && (own.length === 0 || !mayEnd(own, former))) return former;
+  const closed = openStatements(former).filter(({ text, origin, fact }) => {
+    if (own.some((ending) => isAtLeast(ending.origin, origin) && endsStatement(ending, text))) return true;
+    if (!refs.some((ref) => ref.fact === null || ref.fact === fact)) return false;
+    const by = sharedTopics(text, naming?.userTopics ?? new Set()) > 0 ? 'user' : next.origin;
+    return isAtLeast(by, origin);
   });
   return closed.length === 0 ? former : withClosed(former, closed, next);
 }
@@ -165,7 +201,7 @@ function withClosed(former: MemoryNode, closed: readonly Statement[], next: Memo
   const added = closed
     .filter(({ fact }) => fact === null)
     .map(
-      ({ stated: { text }, origin, polarity }): Fact => ({
+      ({ text, origin, polarity }): Fact => ({
         concept: anchorsOf(text).slice(0, 2).join(' or ') || 'statement',
         value: text,
         polarity,
@@ -191,134 +227,264 @@ function closeIfSuperseded(node: MemoryNode): MemoryNode {
   };
 }
 
-/** Sorted 16-bit word hashes of a node's statements. A string takes a fraction of the memory of an array. */
-type TokenFingerprint = string;
+type SaidEnding = Ending & { readonly origin: Origin };
 
-/** Topic of a superseding statement. */
-const SUBJECT = 1;
-/** Names the former value. */
-const FORMER = 2;
-const ROLES = SUBJECT | FORMER;
-const HASH = 0xffff - ROLES;
+const endings = new WeakMap<MemoryNode, readonly SaidEnding[]>();
 
-export function tokenFingerprint(statements: readonly ParsedStatement[]): TokenFingerprint {
-  const roles = new Map<string, number>();
-  const add = (words: Iterable<string>, role: number): void => {
-    for (const word of words) roles.set(word, (roles.get(word) ?? 0) | role);
-  };
-  for (const { tokens, cue, formers } of statements) {
-    add(tokens, 0);
-    if (cue === null) continue;
-    add(cue.topics, SUBJECT);
-    for (const former of formers) add(former.tokens, FORMER);
-  }
-  const words = Uint16Array.from(roles, ([word, role]) => (hashOf(word) & HASH) | role).sort();
-  return Buffer.from(words.buffer).toString('utf16le');
+/** What the user's sentences end, and what the assistant says that it replaced. */
+function endingsOf(node: MemoryNode): readonly SaidEnding[] {
+  const known = endings.get(node);
+  if (known !== undefined) return known;
+  const own = openStatements(node).flatMap(({ text, origin }): SaidEnding[] => {
+    const ending = origin === 'user' || (origin === 'assistant' && DONE.test(text)) ? endingOf(text) : null;
+    const mayEnd = origin === 'user' || (ending?.fresh.length ?? 0) > 0;
+    return ending === null || !mayEnd ? [] : [{ ...ending, origin }];
+  });
+  endings.set(node, own);
+  return own;
 }
 
-/** False only if no statement of `next` supersedes one of `former`; hash collisions can only add matches. */
-export function mayRevise(next: TokenFingerprint, former: TokenFingerprint): boolean {
-  let shared = 0;
-  for (let at = 0, other = 0; at < next.length && other < former.length; ) {
-    const word = next.charCodeAt(at);
-    const apart = (word & HASH) - (former.charCodeAt(other) & HASH);
-    if (apart > 0) other += 1;
-    else at += 1;
-    if (apart !== 0) continue;
-    if ((word & FORMER) !== 0) return true;
-    if ((word & SUBJECT) !== 0) shared += 1;
-    if (shared === LEAST_SHARED) return true;
+/** Cheap pre-check on the text of a node. */
+function mayEnd(own: readonly Ending[], { summary, facts, decisions = [] }: MemoryNode): boolean {
+  const said = [
+    summary,
+    ...decisions.map(({ text }) => text),
+    ...facts.flatMap(({ concept, value }) => [concept, value]),
+  ];
+  const text = said.join(' ').toLowerCase();
+  // A stem lacks at most the last letter of its word.
+  const begins = (word: string): string => (word.length > 4 ? word.slice(0, -1) : word);
+  return own.some(({ shared }) => shared.every((word) => text.includes(begins(word))));
+}
+
+/** How a sentence ends what others say: something is given up or replaced, or an attribute has a new value. */
+interface Ending {
+  /** Words that an ended statement has. */
+  readonly shared: readonly string[];
+  /** What is given up, and what comes instead. */
+  readonly old: readonly string[];
+  readonly fresh: readonly string[];
+  readonly assertion: Assertion | null;
+}
+
+/** Whose attribute has which value. */
+interface Assertion {
+  readonly kind: 'figure' | 'path' | 'name' | 'word';
+  readonly value: string;
+  readonly subject: readonly string[];
+  readonly attributes: readonly string[];
+  /** Says that it changed. */
+  readonly isNew: boolean;
+}
+
+/** Longer texts are pasted. */
+const MAX_CHARS = 400;
+const NAME = String.raw`(?:--?)?[\p{L}\p{N}_@][\p{L}\p{N}_@./:#+%-]*(?:\(\))?`;
+const STOP =
+  '(?:to|with|by|for|in|on|from|at|and|or|as|because|since|so|when|everywhere|any|now|is|are|was|durch|für|por|para|auf)';
+/** Up to four words before a preposition. */
+const TERM = `(?:(?:using|use|support for|our|port|version|der|die|das|den|el|la|los|las) )*((?!${STOP} )${NAME}(?: (?!${STOP}\\b)${NAME}){0,3})`;
+const CHANGE =
+  '(?:switch|mov|migrat|chang|go|convert|upgrad|downgrad|bump|rais|lower|increas|decreas|reduc|set|wechsel|cambia|migra|pasa)\\p{L}*';
+/** The first term is given up, the second comes instead. */
+const REPLACEMENTS = [
+  '\\b(?:instead of|rather than|in place of|anstelle von|anstatt|statt|en (?:lugar|vez) de) TERM',
+  ', (?:and )?not TERM(?=[.,;!]?$| (?:in|for|on) )',
+  '\\b(?:replac|swap|substitut|ersetz|reempla|sustitu)\\p{L}* TERM (?:with|by|for|durch|por) TERM',
+  `\\b${CHANGE} (?<about>.{0,60}?)\\b(?:from|von|de) TERM (?:to|auf|zu|nach|a) TERM`,
+  '\\brenam\\p{L}* TERM (?:to|as|into) TERM',
+  '(?<!\\S)TERM (?:is|was|has been|got) (?:now called|renamed)(?: to)? TERM',
+  '\\bmov\\p{L}* (?:off|away from) TERM',
+  '(?<!\\S)(?:drop(?:ped)?|removed?|ditch(?:ed)?|retired?|abandon(?:ed)?|g[eo]t rid of) TERM',
+  '(?:代替|取代|而不是) ?TERM',
+  `(${NAME}) ?대신 ?(${NAME})`,
+].map((form) => new RegExp(form.replaceAll('TERM', TERM), 'iu'));
+/** The object of a use, and what stands before "instead of", is what comes instead. */
+const FRESH = new RegExp(
+  `(?:\\buse|\\busing|\\busamos|\\bnehmen wir(?: jetzt)?|用) ?(${NAME})|(${NAME})(?: now| jetzt)?[, ]*$`,
+  'giu',
+);
+/** All that the sentence says is given up. */
+const NEGATION =
+  /\bno (?:longer|more)\b|\b(?:stop(?:ped)?|quit) (?=\w+ing\b)|(?:n['’]t|\b(?:not|no|never))\b.*\bany ?(?:more|longer)\b|^never\b|\bnicht mehr\b|\bkeine?n?\b.*\bmehr\b|\bya no\b|\bdej\w+ de\b|不再|弃用|더 이상/iu;
+const NEGATIVE = /n['’]t\b|\b(?:not?|never|without|stop(?:ped)?|nicht|keine?n?|nunca)\b|不|没|않|안 /iu;
+const NOW =
+  /\b(?:now|from now on|instead|actually|correction|as of|jetzt|ab sofort|ahora)\b|现在|改为|改成|이제|\b(?:set|change|raise|lower|bump|increase|decrease|reduce|move|update|upgrade|downgrade|switche?)[ds]?\b.* to (?=\S+\W*$|\S+ \S+\W*$)/iu;
+/** Questions, guesses, plans, quotes, refusals, additions, and what somebody is doing. */
+const DOUBT = [
+  /[?？]\W*$|吗|까[.?]?$|^\s*>/u,
+  /^\W*(?:should|shall|would|could|can|may|did|does|do(?! not|n)|is|are|was|were|has|have|will|why|how|what|when|where|which|who|whether)\b/i,
+  /^\W*(?:(?:and|but|so|now|then|first|good|great|ok(?:ay)?)[,:]? )*(?:it|this|that|they|these|those|there|let me|let's (?:check|see|look)|i(?:['’]ll|['’]m| will| need| can| see)|looking|checking)\b/i,
+  /\b(?:if|unless|would|could|might|may|maybe|perhaps|probably|suppos\w+|assum\w+|consider\w*|options?|propos\w+|suggest\w*|recommend\w*|think|wonder\w*|some ?day|eventually|next (?:year|month|quarter)|wenn|falls|vielleicht|könnten?|würden?|sollten?|si|quizás?|podríamos)\b|如果|也许|可能|要不要|만약/iu,
+  /\b(?:says?|said|according to|wrote|claims?|rather not|reject\w*|decided against|ruled out|also|too|as well|auch|también)\b|也|도 /iu,
+  /(?:n['’]t|\bnot|\bno need to|\bagainst|\bwithout)\b(?: \w+){0,2} (?:replac|drop|remov|switch|mov|migrat|chang|rais|lower|bump|renam|get rid)\w*/i,
+];
+const QUOTED = /["“”„«»「」『』][^"“”„«»「」『』]*\s[^"“”„«»「」『』]*["“”„«»「」『』]/gu;
+const DONE = /\b(?:now|(?:replac|renam|mov|migrat|chang|switch|swapp|upgrad)ed)\b/i;
+/** A request is an order, not a question. */
+const POLITE =
+  /^\W*(?:(?:please|ok(?:ay)?|yes|so|and)[, ]+)*(?:(?:can|could|would|will) you (?:please )?|please )(.*?)\??$/i;
+/** A plain word has to be the object of a verb, a name may follow a preposition. */
+const USES_WORD =
+  /^(?:us(?:e[sd]?|ing)|with|through|via|support\w*|needs?|requires?|wants?|ships?|on|nutzen|verwenden|mit|usamos|con|por)$/i;
+const USES_NAME = /^(?:in|at|by|to|is|returns?|are|from|runs?|called|named|auf|über|ist|en|es)$/i;
+const ARTICLE = /^(?:the|our|an?|version|port|den|die|das|el|la)$/i;
+const COUPLED = /(?:,|\b(?:and|or|und|y))\s*$|^\s*(?:,\s*(?!(?:not|and) )[\p{L}\p{N}]|(?:and|or|und|y)\b|[+&])/iu;
+const VALUE = new RegExp(
+  `(?:(?<!\\p{L})(is|are|was|be|to|at|after|of|than|in|on|under|has|have|for|until|every|lasts?|takes?|holds?|allows?|auf|beträgt|ist|es|son|是|为|到)|[=:])(?= (?:(?:now|only|about|de|the|our|jetzt|ahora|port|version) )*([/~.#]{0,2}${NAME}))`,
+  'giu',
+);
+const EQUALS = /^(?:is|are|was|be|beträgt|ist|es|son|是|为|[=:].*)$/i;
+/** Verbs of what lasts; others say what somebody does. */
+const LASTING =
+  /[=:]|\b(?:is|are|was|be|set|chang\w+|rais\w+|lower\w*|bump\w*|increas\w+|decreas\w+|reduc\w+|mov\w+|updat\w+|upgrad\w+|downgrad\w+|switch\w*|listens?|runs?|lives?|expires?|starts?|begins?|keep|keeps|stor\w+|deploys?|points?|posts?|pin|lasts?|allows?|goes|has|have|holds?|takes?|retries|beträgt|ist|läuft|son|es)\b|[是为到]/i;
+
+const stems = (list: string): ReadonlySet<string> =>
+  new Set(
+    list.split(' ').flatMap((word) => [word, `${word}d`, `${word}ed`, `${word}ing`].flatMap((each) => tokenize(each))),
+  );
+const LIGHT = stems(
+  'use run pin last decide agree remember prefer now actually correction please let go set change raise lower bump increase decrease reduce update upgrade ' +
+    'downgrade move switch migrate swap replace rename drop remove get got rid stop never more longer any anymore instead rather ' +
+    'than only just still again currently from on off listen live start begin keep have must need want make take do don n ' +
+    'doesn isn aren won s t re ve ll ok yes all always everywhere today yesterday last week month year call i support wir ' +
+    'nutzen verwenden nehmen jetzt nun ab sofort läuft laufen beträgt ist sind der die das den dem für mit auf und nicht kein keine ' +
+    'mehr statt zu von durch über unser ya no ahora usamos usar el la los las de del para por con es son en lugar vez salen sale',
+);
+/** A sentence may leave them out. */
+const ATTRIBUTES = stems(
+  'port timeout ttl limit threshold version size count interval budget deadline level mode branch name path url host region ' +
+    'default owner format retention length minimum maximum rate retries replica color engine policy strategy schedule service ' +
+    'server app file setting value flag variable environment tool command',
+);
+const CJK_LIGHT =
+  /不再|使用|现在|改用|代替|取代|而不是|我们|弃用|改为|改成|[用了的在从是为]|더 이상|이제|사용\p{L}*|쓰지|쓴다|않\p{L}*|대신|(?<=[\p{L}\p{N}])(?:를|을|은|는|이|가|에서|에|로|으로)(?=\s|$|[.,])/gu;
+const UNIT =
+  /(\d) ?(ms|s|sec\w*|min\w*|h|hours?|days?|weeks?|months?|years?|[kmgt]i?b|percent|times|秒|分钟|小时|天)(?![a-z])/gi;
+const WORD = /(?:--?)?[\p{L}\p{N}_@][\p{L}\p{M}\p{N}_@./:#+%-]*/gu;
+const MARKED = /\d|\p{L}[._/@:-]\p{L}|\p{Ll}\p{Lu}|^--/u;
+
+/** How a sentence ends others, or null. */
+export function endingOf(said: string): Ending | null {
+  const text = claimOf(said);
+  const found = text === '' ? undefined : REPLACEMENTS.map((form) => form.exec(text)).find((match) => match !== null);
+  if (found !== undefined) {
+    const { about = '' } = found.groups ?? {};
+    const [given = '', instead = ''] = found.slice(found.groups === undefined ? 1 : 2);
+    const [head, tail] = [clauseBefore(text.slice(0, found.index)), text.slice(found.index + found[0].length)];
+    const before = [...`${tail} | ${head}`.matchAll(FRESH)].map(([, used = '', last = '']) => used || last);
+    const [old, fresh] = [wordsOf(given), [instead, ...before].flatMap(wordsOf)];
+    const scope = wordsOf(`${head} ${about} ${clauseAfter(tail)}`).filter((word) => !fresh.includes(word));
+    const isVague = old.length === 0 || /\b(?:but|only|except|unless)\b/i.test(tail);
+    return isVague ? null : { shared: [...new Set([...old, ...scope])], old, fresh, assertion: null };
+  }
+  const negation = NEGATION.exec(text);
+  if (negation !== null) {
+    const [head, tail] = [text.slice(0, negation.index), text.slice(negation.index + negation[0].length)];
+    const shared = wordsOf(`${clauseBefore(head)} ${negation[0]} ${clauseAfter(tail)}`);
+    return shared.length === 0 ? null : { shared, old: shared.length === 1 ? shared : [], fresh: [], assertion: null };
+  }
+  const assertion = assertionOf(text);
+  if (assertion === null) return null;
+  const { kind, subject, attributes, isNew } = assertion;
+  const isSure = isNew || (kind === 'figure' && subject.length > 0 && attributes.length > 0);
+  return isSure ? { shared: subject, old: [], fresh: [], assertion } : null;
+}
+
+export function endsStatement({ shared, old, fresh, assertion }: Ending, former: string): boolean {
+  const claim = claimOf(former);
+  if (claim === '' || NEGATIVE.test(claim)) return false;
+  const words = new Set(wordsOf(claim));
+  if (!shared.every((word) => words.has(word))) return false;
+  if (assertion !== null) return isOther(assertion, assertionOf(claim));
+  const isSaid = fresh.length > 0 && fresh.every((word) => words.has(word));
+  return !isSaid && (old.length === 0 || isUsed(old, claim, fresh.length > 0));
+}
+
+/** Whether a text says that something is used, by itself. */
+function isUsed(old: readonly string[], former: string, isReplaced: boolean): boolean {
+  if (endingOf(former)?.old.includes(old[0] ?? '') === true) return false;
+  if (hasPairedScript(former)) return true;
+  for (const { 0: raw, index } of former.matchAll(WORD)) {
+    const term = former
+      .slice(index)
+      .split(' ', old.length)
+      .join(' ')
+      .replace(/[,.;]+$/, '');
+    if (unitsOf(raw)[0] !== old[0] || wordsOf(term).length < old.length) continue;
+    const before = (former.slice(0, index).match(WORD) ?? []).filter((word) => !ARTICLE.test(word)).at(-1) ?? '';
+    const isName = MARKED.test(raw) || /^\p{Lu}/u.test(raw) || isReplaced || old.length > 1;
+    const isCoupled = COUPLED.test(former.slice(0, index)) || COUPLED.test(former.slice(index + term.length));
+    return !isCoupled && (USES_WORD.test(before) || (isName && (USES_NAME.test(before) || /[:=]$/.test(before))));
   }
   return false;
 }
 
-/** Nodes processed before yielding to the event loop. */
-const NODES_PER_SLICE = 500;
-/** Newest nodes of a project searched for known statements, and statements shown to a model. */
-const MAX_SEARCHED_NODES = 1_000;
-const MAX_KNOWN_STATEMENTS = 40;
-const MIN_SHARED_TOPICS = 2;
-
-/** Finds statements that newer ones supersede. */
-export interface Revisions {
-  /**
-   * Returns everything to save: `fresh`, closed where newer nodes supersede it, and the older nodes it supersedes.
-   *
-   * @param named  per node of `fresh`, statements its writer names as superseded
-   */
-  apply(fresh: readonly MemoryNode[], named?: readonly (readonly StatementRef[])[]): Promise<readonly MemoryNode[]>;
-  /** Trusted statements of the project that these turns may supersede, most likely first. */
-  known(project: string, turns: readonly TurnText[]): readonly KnownStatement[];
+/** Whether the same attribute of the same thing had another value. */
+function isOther(next: Assertion, old: Assertion | null): boolean {
+  if (old === null || old.kind !== next.kind || old.value === next.value) return false;
+  if (old.subject.length !== next.subject.length) return false;
+  const [few, many] = [next.attributes, old.attributes].toSorted((a, b) => a.length - b.length) as [string[], string[]];
+  if (!few.every((word) => many.includes(word))) return false;
+  return few.length === many.length || (next.isNew && next.subject.length > 0);
 }
 
-export function createRevisions(catalogue: Pick<NodeRegistry, 'all'>): Revisions {
-  return {
-    async apply(fresh, named = []) {
-      const ids = new Set(fresh.map((node) => node.node_id));
-      const changed = new Map(fresh.map((node) => [node.node_id, node]));
-      const close = (former: MemoryNode, next: MemoryNode, said?: readonly StatementRef[]): void => {
-        const closed = closeSuperseded(former, next, said);
-        if (closed !== former) changed.set(former.node_id, closed);
-      };
-      const ordered = [...fresh.entries()].sort(([, a], [, b]) => a.valid_from.localeCompare(b.valid_from));
-      for (const [at, next] of ordered) {
-        for (const [, former] of ordered) close(changed.get(former.node_id) as MemoryNode, next, named[at]);
-      }
-      const saying = ordered
-        .map(([at, node]) => ({ node, topics: revisingTopics(node), own: named[at] ?? [] }))
-        .filter(({ own, topics }) => own.length > 0 || topics.length > 0);
-      const projects = new Set(fresh.map(({ project }) => project));
-      let looked = 0;
-      for (const known of catalogue.all()) {
-        if (ids.has(known.node_id) || !projects.has(known.project) || isPast(known)) continue;
-        looked += 1;
-        if (looked % NODES_PER_SLICE === 0) await nextTick();
-        const text = saying.length === 0 ? '' : statedText(known);
-        for (const { node, topics, own } of saying) {
-          const isNamed = own.some(({ nodeId }) => nodeId === known.node_id);
-          const concerns = node.project === known.project && topics.some((token) => text.includes(token));
-          if (isNamed || concerns) close(changed.get(known.node_id) ?? known, node, own);
-        }
-        for (const { node_id } of isNewer(known, fresh) ? fresh : []) {
-          const own = changed.get(node_id) as MemoryNode;
-          if (own.project !== known.project || !mayConcern(known, own)) continue;
-          const said = statedText(own);
-          if (revisingTopics(known).some((token) => said.includes(token))) close(own, known);
-        }
-      }
-      return [...changed.values()];
-    },
-
-    known(project, turns) {
-      const said = new Set(topicTokens(turns.map(({ user, parts }) => textOf(user, parts)).join('\n')));
-      const turnIds = new Set(turns.map(({ turnId }) => turnId));
-      const nodes = catalogue.all().filter((node) => node.project === project && !isPast(node));
-      return nodes
-        .slice(0, MAX_SEARCHED_NODES)
-        .filter(({ turns: own }) => !own.some((turnId) => turnIds.has(turnId)))
-        .flatMap((node) =>
-          openFacts(node).flatMap(({ text, origin, fact }) => {
-            const shared = topicsOf(text).filter((token) => said.has(token)).length;
-            if (shared < MIN_SHARED_TOPICS || !isCleanOrigin(origin)) return [];
-            return [{ nodeId: node.node_id, fact, text, date: node.valid_from.slice(0, 10), shared }];
-          }),
-        )
-        .sort((a, b) => b.shared - a.shared)
-        .slice(0, MAX_KNOWN_STATEMENTS)
-        .map(({ shared: _, ...statement }) => statement);
-    },
-  };
+function assertionOf(claim: string): Assertion | null {
+  const text = clauseAfter(claim.replace(/^[^:,]*\b(?:from now on|correction|as of [^:,]*)[,:]? /i, ''));
+  const spaced = text.replace(UNIT, '$1$2').replace(/(?<!\d)[=:](?=\S)|[是为到](?=\s?[\dA-Za-z])/g, ' $& ');
+  if (!LASTING.test(spaced)) return null;
+  const last = [...spaced.matchAll(VALUE)]
+    .flatMap(([sign, by, value = '']) => {
+      const kind = kindOf(value, by ?? sign);
+      return kind === null ? [] : [{ kind, value: value.replace(/[./:]+$/, '').toLowerCase() }];
+    })
+    .at(-1);
+  if (last === undefined) return null;
+  const own = wordsOf(last.value);
+  const rest = wordsOf(spaced).filter((word) => !own.includes(word));
+  const attributes = rest.filter((word) => ATTRIBUTES.has(word));
+  const tail = spaced.slice(spaced.toLowerCase().lastIndexOf(last.value) + last.value.length);
+  if (last.kind === 'word' && (attributes.length === 0 || wordsOf(tail).length > 0)) return null;
+  return { ...last, subject: rest.filter((word) => !ATTRIBUTES.has(word)), attributes, isNew: NOW.test(claim) };
 }
 
-function statedText({ summary, facts }: MemoryNode): string {
-  return [summary, ...facts.flatMap(({ concept, value }) => [concept, value])].join(' ').toLowerCase();
+function kindOf(value: string, by: string): Assertion['kind'] | null {
+  const isEqual = EQUALS.test(by);
+  if (/^v?\d/.test(value)) return /^(?:in|under)$/i.test(by) ? null : 'figure';
+  if (value.includes('/')) return isEqual || /^(?:in|to|at|under)$/i.test(by) ? 'path' : null;
+  if (!isEqual && !/^to$/i.test(by)) return null;
+  return MARKED.test(value) || /^[#\p{Lu}]/u.test(value) ? 'name' : 'word';
 }
 
-function isNewer(known: MemoryNode, fresh: readonly MemoryNode[]): boolean {
-  return fresh.some((node) => node.project === known.project && node.valid_from < known.valid_from);
+/** The sentence as a claim; '' if it is none. */
+function claimOf(said: string): string {
+  if (said.length > MAX_CHARS) return '';
+  const bare = said.replace(QUOTED, ' ').replaceAll('`', '').replace(/\s+/g, ' ').trim();
+  const text = POLITE.exec(bare)?.[1] ?? bare;
+  return DOUBT.some((sign) => sign.test(text)) ? '' : text;
 }
 
-function textOf(user: string, parts: TurnText['parts']): string {
-  const said = parts.filter(({ kind }) => kind === 'assistant').map(({ text }) => text);
-  return [user, ...said].join('\n').slice(0, 20_000);
+/** Stems, names and figures, without words that say nothing of the subject. */
+function wordsOf(text: string): string[] {
+  const raw = text.replace(CJK_LIGHT, ' ').replace(UNIT, '$1$2').match(WORD) ?? [];
+  return [...new Set(raw.flatMap(unitsOf))].filter((unit) => !LIGHT.has(unit));
+}
+
+function unitsOf(raw: string): readonly string[] {
+  const bare = raw.replace(/[./:()-]+$/, '');
+  return MARKED.test(bare) ? [bare.toLowerCase()] : tokenize(bare);
+}
+
+/** Leaves out earlier clauses that do not limit the last one. */
+function clauseBefore(text: string): string {
+  const clauses = text.split(/[,;!]\s|[.]\s/).filter((clause) => /[\p{L}\p{N}]/u.test(clause));
+  return clauses.slice(0, -1).some((each) => /\b(?:in|on|for|at|when|during|bei|für|para)\b/i.test(each))
+    ? text
+    : (clauses.at(-1) ?? '');
+}
+
+function clauseAfter(text: string): string {
+  return (
+    text.split(/[,;!]\s|[，；。]|[.](?:\s|$)|\s[—–(]|\s(?:because|since|so that|due to|weil|porque)\s/, 1)[0] ?? ''
+  );
 }

@@ -140,7 +140,7 @@ function widthOf(text: string): number {
 }
 
 /** FNV-1a, its upper bits mixed into the lower ones. */
-export function hashOf(text: string): number {
+function hashOf(text: string): number {
   let hash = 0x811c9dc5;
   for (let at = 0; at < text.length; at += 1) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193);
   hash ^= hash >>> 15;

@@ -2,6 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import type { Memory } from '../../../../memory/index.ts';
 import { writtenBy } from '../../../../memory/library.ts';
 import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { isClosed } from '../../../../memory/text/validity.ts';
 import { openOnDisk } from '../../../helpers/disk-rig.ts';
 import { createDisk, type Disk, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
@@ -136,6 +137,31 @@ describe('what the user changes', () => {
   });
 });
 
+test('what is no longer used is closed by the sentence that says so', async () => {
+  const disk = createDisk();
+  const memory = await start(disk);
+  await tell(
+    memory,
+    talk('We use Redis for the session cache.', 'Noted.', at(0)),
+    talk('We no longer use redis.', 'Noted.', at(1)),
+  );
+  expect(nodeOf(disk, 'session cache').superseded_by).toBe(nodeOf(disk, 'no longer').node_id);
+});
+
+test('rules of one form for different things all stay open', async () => {
+  const disk = createDisk();
+  const memory = await start(disk);
+  const rules = ['checkout to eu-west-1', 'billing to us-east-1', 'Mercury to Frankfurt', 'Venus to Dublin'].flatMap(
+    (rule, day) => [
+      talk(`We now deploy service ${rule}.`, 'Noted.', at(2 * day)),
+      talk(`The service ${rule.replace(/ to .*/, '')} now listens on port ${8080 + day}.`, 'Noted.', at(2 * day + 1)),
+    ],
+  );
+  await tell(memory, ...rules);
+  expect([...disk.nodes.values()].filter(({ superseded_by }) => superseded_by !== null)).toEqual([]);
+  expect([...disk.nodes.values()].flatMap(({ facts }) => facts).filter(isClosed)).toEqual([]);
+});
+
 describe('trust', () => {
   test.each([
     ['the assistant', talk('go on', 'The staging database now listens on port 6432 instead.', at(1))],
@@ -170,6 +196,33 @@ describe('trust', () => {
 });
 
 describe('with a model', () => {
+  test.each([
+    ['the user’s prompt says it, though the turn ran tools', 'Make the staging database use port 6432.', true],
+    ['the prompt is about something else', 'Go on with the mailer.', false],
+  ])('what it names is closed where %s', async (_, prompt, isClosedNow) => {
+    const disk = createDisk();
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: (input) => {
+        const said = input.turns[0]?.user ?? '';
+        const result = oneNode(input, said.includes('5433') ? 'staging database port 5433' : 'staging port 6432');
+        const fact = { concept: 'staging database port', value: '5433', polarity: 'positive' } as const;
+        const facts = said.includes('5433') ? [{ ...fact, evidence: input.turns.map(({ turnId }) => turnId) }] : [];
+        const revises = input.known ?? [];
+        return { ...result, nodes: result.nodes.map((node) => ({ ...node, facts, revises })) };
+      },
+    });
+    const memory = await start(disk, { llm: 'claude', model });
+    const done = [message('assistant', [{ type: 'text', text: 'The staging database now uses port 6432.' }])];
+    await tell(
+      memory,
+      OLD,
+      turnOf(prompt, [...toolRound('Read', { file_path: '/home/dev/shop/db.ts' }, 'port 6432'), ...done], at(1)),
+    );
+    const old = [...disk.nodes.values()].find(({ facts }) => facts.some(({ value }) => value === '5433'));
+    expect(old?.superseded_by !== null).toBe(isClosedNow);
+  });
+
   test('it is shown what it may revise, and what it names is closed', async () => {
     const disk = createDisk();
     const labelled: string[][] = [];
