@@ -70,7 +70,10 @@ function bare(summary: string): string {
   return summary.replace(ATTRIBUTED, '').trim();
 }
 
-/** Statements of the user in a summary, and facts of the user's origin. */
+/**
+ * Statements of the user in a summary, and facts of the user's origin. Follows the words in which summaries name the
+ * user: where those change, `ATTRIBUTED` has to, or the shares above count nothing.
+ */
 function userStatements({ summary, facts, origin }: MemoryNode): string[] {
   const lines = summary.split('\n').filter((line) => ATTRIBUTED.test(line) && !/^quoted:/i.test(line));
   const told = lines.flatMap((line) => (bare(line).split(' — answered: ')[0] ?? '').split('; '));
