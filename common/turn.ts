@@ -61,4 +61,6 @@ export interface TurnPart {
   readonly index: number;
   /** Id of the part before; null for the first. */
   readonly after: string | null;
+  /** For a subagent's transcript: id of the turn that started it, whose own messages are others. */
+  readonly of?: string;
 }

@@ -1,6 +1,7 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Batch } from './compaction/compactor.ts';
+import { type StartedAgent, saveSubagent } from './import-subagents.ts';
 import {
   captureImported,
   type ImportedTurn,
@@ -40,6 +41,8 @@ export interface ImportTurnsReport {
   readonly known: number;
   /** Skipped, because the user had removed them or memory was paused. */
   readonly skipped: number;
+  /** Transcripts of subagents that were added below turns. */
+  readonly agents: number;
   /** Estimated tokens of the added turns. */
   readonly tokens: number;
   /** Estimated tokens that the model would read and write. */
@@ -72,15 +75,15 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
   const isCovered = (turnId: string): boolean =>
     turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
 
-  /** How often a session captured each content hash, imported turns excluded. */
-  async function captured(sessionId: string): Promise<Map<string, number>> {
-    const sayings = new Map<string, number>();
+  /** Turns that a session captured, by content hash; imported ones excluded. */
+  async function captured(sessionId: string): Promise<Map<string, string[]>> {
+    const sayings = new Map<string, string[]>();
     if (turnRegistry.session(sessionId) === undefined) return sayings;
     await pipeline.hydrate(sessionId);
     for (const { imported, ...turn } of await turnReader.turns(sessionId)) {
       if (imported !== undefined) continue;
       const said = turnContentHash(sessionId, readTurn(turn));
-      sayings.set(said, (sayings.get(said) ?? 0) + 1);
+      sayings.set(said, [...(sayings.get(said) ?? []), turn.turnId]);
     }
     return sayings;
   }
@@ -99,6 +102,9 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     const projects = sessionProjects(request.turns, projectOf);
     const sayings = await captured(sessionId);
     const batch: Fresh[] = [];
+    const started: StartedAgent[] = [];
+    const noteAgents = (turn: CapturedTurn, { agents = [] }: ImportedTurn): void =>
+      void started.push(...agents.map((agent, index) => ({ turn, agent, index })));
     let chars = 0;
     const flush = async (): Promise<void> => {
       chars = 0;
@@ -113,6 +119,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
       request.seen.add(turn.turnId);
       if (isKnown) {
         tally.known += 1;
+        if (isHeld && request.isAllowed?.(past) !== false) noteAgents(turn, past);
         continue;
       }
       if (request.isAllowed?.(past) === false) {
@@ -123,18 +130,20 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
       if (batch[0] !== undefined && batch[0].turn.project !== project) await flush();
       const fresh = await asFresh(turn, project);
       const said = turnContentHash(sessionId, fresh.text);
-      const times = sayings.get(said) ?? 0;
+      const same = sayings.get(said)?.shift();
       if (removal.isGone(turn.turnId) || removal.isGone(said)) tally.skipped += 1;
-      else if (times > 0) {
-        sayings.set(said, times - 1);
+      else if (same !== undefined) {
+        noteAgents({ ...turn, turnId: same }, past);
         tally.known += 1;
       } else {
+        noteAgents(turn, past);
         chars += turn.messages.reduce((sum, { content }) => sum + content.length, 0);
         if (batch.push(fresh) >= TURNS_PER_WRITE || chars >= CHARS_PER_WRITE) await flush();
       }
       await nextTick();
     }
     await flush();
+    for (const one of started) if (await saveSubagent(one, request, parts)) tally.agents += 1;
     if (request.hasBudget && !request.dryRun) await upgradeDrafts(sessionId, request.hasBudget, tally, parts);
     return tally;
   }
@@ -211,7 +220,7 @@ function isPastDraft(node: MemoryNode): boolean {
 }
 
 function noTurns(): Tally {
-  return { turns: 0, added: 0, known: 0, skipped: 0, tokens: 0, modelTokens: 0, modelDone: 0, modelLeft: 0 };
+  return { turns: 0, added: 0, known: 0, skipped: 0, agents: 0, tokens: 0, modelTokens: 0, modelDone: 0, modelLeft: 0 };
 }
 
 function tokensOf({ user, parts }: TurnText): number {

@@ -138,9 +138,9 @@ export function createLibrary(parts: Parts): Library {
     if (depth === 0) return { ...node, ...children };
     const parent = isCall(node) ? catalogue.current(node.parent_node_id ?? '') : undefined;
     const own = new Set((parent ?? node).turns.flatMap((turnId) => turnRegistry.aliases(turnId)));
-    const turns = (
-      await Promise.all(sessionsOf(parent ?? node).map((sessionId) => turnReader.turns(sessionId)))
-    ).flat();
+    const sessionIds = sessionsOf(parent ?? node);
+    const read = sessionIds.flatMap((sessionId) => [turnReader.turns(sessionId), turnReader.agents(sessionId)]);
+    const turns = (await Promise.all(read)).flat();
     const messages = messagesOf(turns).filter(({ turnIds }) => turnIds.some((turnId) => own.has(turnId)));
     return { ...node, ...children, raw: messages.map(({ turnIds: _, ...message }) => message) };
   }

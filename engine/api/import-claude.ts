@@ -31,7 +31,8 @@ export const claudeImportInput = z.strictObject({
 type Input = z.infer<typeof claudeImportInput>;
 
 /** Import of Claude Code's transcripts; `added`, `known` and `skipped` are turns. */
-export interface ClaudeReport extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped' | 'tokens'> {
+export interface ClaudeReport
+  extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped' | 'tokens' | 'agents'> {
   readonly kind: 'claude';
   readonly dry_run: boolean;
   readonly transcripts: number;
@@ -128,7 +129,7 @@ export function createClaudeImport({
   async function importTranscript(one: TranscriptFile, state: ImportRun): Promise<void> {
     const { input, counts, skipped, directories, seen, owners, hasBudget } = state;
     if (one.bytes > MOST_BYTES) throw new CometError('unsafe_file', 'larger than 256 MB; split it by sessions');
-    const transcript = await readTranscript(one.file);
+    const transcript = await readTranscript(one);
     counts.files_read += 1;
     for (const [reason, lines] of Object.entries(transcript.skipped)) skipped[reason as keyof Skipped] += lines;
     const turns = endedTurns(transcript, now());
@@ -255,6 +256,6 @@ function hasResult(message: ImportedTurn['messages'][number] | undefined): boole
 }
 
 function noCounts(): Counts {
-  const turns = { turns: 0, added: 0, known: 0, skipped: 0, tokens: 0 };
+  const turns = { turns: 0, added: 0, known: 0, skipped: 0, agents: 0, tokens: 0 };
   return { ...turns, modelTokens: 0, modelDone: 0, modelLeft: 0, sessions: 0, files_read: 0 };
 }

@@ -1,5 +1,6 @@
 import type { CapturedTurn } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
+import { isImported } from '../ingest/imported-turn.ts';
 import { joinParts } from '../ingest/join-parts.ts';
 import { redactTurn } from '../ingest/redact-turn.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
@@ -139,7 +140,9 @@ export function createToolRounds(parts: Parts): ToolRounds {
       return nodes.flatMap((parent) => {
         const rounds = roundsBelow(parent, turnRegistry, catalogue);
         const own = turns.filter(({ turnId }) => parent.turns.includes(turnId));
-        return rounds.length > 0 ? rounds : callNodes(parent, actionsOf(own), compactor.newId);
+        // Subagents are children beside the calls.
+        if (rounds.some((round) => !isImported(round))) return rounds;
+        return [...rounds, ...callNodes(parent, actionsOf(own), compactor.newId)];
       });
     },
   };

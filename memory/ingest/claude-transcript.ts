@@ -1,8 +1,9 @@
 import { resolveDirectory } from '../../common/paths.ts';
 import { isRecord } from '../../common/text.ts';
-import { type Block, contentText, stringOf, stripInjected } from './content-blocks.ts';
-import { blocksIn, type ImportedMessage, type ImportedTurn } from './imported-turn.ts';
+import { contentText, stringOf, stripInjected } from './content-blocks.ts';
+import { blocksIn, type ImportedTurn } from './imported-turn.ts';
 import { createPromptQueue, type QueuedPrompt } from './prompt-queue.ts';
+import { addMessage, createSubagents, type Entry, messagesOf } from './subagents.ts';
 
 /** Counts of ignored lines: invalid JSON, another kind, a subagent's, a summary. */
 export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', number>>;
@@ -12,16 +13,10 @@ export type Skipped = Readonly<Record<'broken' | 'other' | 'side' | 'summary', n
  * `parentUuid`. A rewound conversation has two turns with the same parent; both are read.
  */
 export interface TranscriptReader {
-  line(text: string): void;
+  /** @param agentId  subagent whose file the line is from */
+  line(text: string, agentId?: string): void;
   turns(): ImportedTurn[];
   skipped(): Skipped;
-}
-
-interface Entry {
-  readonly role: 'user' | 'assistant';
-  /** API message id: the blocks of one message are on several lines. */
-  readonly id: string;
-  blocks: Block[];
 }
 
 interface OpenTurn {
@@ -50,6 +45,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
   const places = new Map<string, number>();
   const skipped = { broken: 0, other: 0, side: 0, summary: 0 };
   const queue = createPromptQueue();
+  const subagents = createSubagents();
 
   function place(line: Line, at: number): void {
     const uuid = stringOf(line['uuid']);
@@ -94,47 +90,53 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
       turn.answered = true;
       turn.model ||= stringOf(message['model']);
     }
-    if (blocks.length === 0) return;
-    const id = stringOf(message['id']);
-    const same = id === '' ? undefined : turn.entries.find((entry) => entry.id === id);
-    // Results of parallel calls belong to one message.
-    const results = role === 'user' && !isPrompt && turn.entries.at(-1)?.role === 'user' ? turn.entries.at(-1) : same;
-    if (results === undefined) turn.entries.push({ role, id, blocks: [...blocks] });
-    else results.blocks.push(...blocks);
+    subagents.message(at, line, blocks);
+    if (isPrompt && blocks.length > 0) turn.entries.push({ role, id: '', blocks: [...blocks] });
+    else addMessage(turn.entries, role, stringOf(message['id']), blocks);
   }
 
-  /** Lines that are no messages may hold a prompt all the same. */
-  function readQueue(line: Line): void {
+  /** Lines that are no messages may hold a prompt, or a message of a subagent, all the same. */
+  function readOther(line: Line): void {
     const at = { atMs: timeOf(line) ?? turns.at(-1)?.atMs ?? writtenMs, turn: turns.length - 1 };
     const { type, attachment } = line;
-    if (type === 'queue-operation') queue.operation(line, at);
+    if (type === 'progress') subagents.progress(line);
+    else if (type === 'queue-operation') queue.operation(line, at);
     else if (type === 'attachment' && isRecord(attachment) && attachment['type'] === 'queued_command')
       queue.attachment(attachment, { ...at, turn: parentOf(line) });
   }
 
   return {
-    line(text) {
+    line(text, agentId = '') {
       if (text.trim() === '') return;
       const line = parsed(text);
       if (line === null) {
         skipped.broken += 1;
         return;
       }
+      if (agentId !== '' || (line['isSidechain'] === true && isRecord(line['message'])))
+        return subagents.line(line, agentId);
       // Claude Code may repeat the last lines after a compaction.
       if (places.has(stringOf(line['uuid']))) return;
       const reason = reasonToSkip(line);
       if (reason === null) return enter(line, line['type'] as Entry['role'], line['message'] as Line);
       skipped[reason] += 1;
-      if (reason === 'other') readQueue(line);
+      if (reason === 'other') readOther(line);
       place(line, parentOf(line));
     },
-    turns: () => withQueued(turns, queue.prompts()),
-    skipped: () => ({ ...skipped }),
+    turns() {
+      const agents = subagents.found();
+      const own = turns.map((turn, at) => ({ ...turn, ...(agents.has(at) ? { agents: agents.get(at) ?? [] } : {}) }));
+      return withQueued(own, queue.prompts());
+    },
+    skipped: () => ({ ...skipped, side: skipped.side + subagents.left() }),
   };
 }
 
 /** Each queued prompt is a turn of its own, behind the turn that ran, and no turn continues it. */
-function withQueued(turns: readonly OpenTurn[], queued: readonly QueuedPrompt[]): ImportedTurn[] {
+function withQueued(
+  turns: readonly (OpenTurn & Pick<ImportedTurn, 'agents'>)[],
+  queued: readonly QueuedPrompt[],
+): ImportedTurn[] {
   const all: ImportedTurn[] = [];
   /** New places of the turns, from -1. */
   const places: number[] = [];
@@ -152,7 +154,7 @@ function withQueued(turns: readonly OpenTurn[], queued: readonly QueuedPrompt[])
   putQueued(-1);
   for (const [at, { entries, answered: _, ...turn }] of turns.entries()) {
     places.push(all.length);
-    all.push({ ...turn, after: placed(turn.after), messages: entries.map(asMessage) });
+    all.push({ ...turn, after: placed(turn.after), messages: messagesOf(entries) });
     putQueued(at);
   }
   return all;
@@ -178,10 +180,6 @@ function directoryOf({ cwd }: Line): string | null {
   const name = stringOf(cwd);
   if (name === '') return null;
   return name.startsWith('~') ? resolveDirectory(name) : name;
-}
-
-function asMessage({ role, blocks }: Entry): ImportedMessage {
-  return { role, content: blocks };
 }
 
 function timeOf(line: Line): number | null {

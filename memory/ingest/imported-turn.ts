@@ -20,6 +20,14 @@ export interface ImportedTurn {
   readonly queued?: string;
   /** Ids of its first and last line in the transcript, '' where they have none: copies of the transcript keep them. */
   readonly lines?: readonly [first: string, last: string];
+  /** The subagents that it started, and those that they started. */
+  readonly agents?: readonly ImportedAgent[];
+}
+
+/** What a subagent was told and did for a turn. */
+export interface ImportedAgent extends Pick<ImportedTurn, 'model' | 'startMs' | 'atMs' | 'messages'> {
+  /** Unique in its session. */
+  readonly id: string;
 }
 
 export interface ImportedMessage {
@@ -36,10 +44,7 @@ export function captureImported(
 ): CapturedTurn[] {
   const turnIds: string[] = [];
   return turns.map((turn) => {
-    const messages = turn.messages.map(({ role, content }): CapturedMessage => {
-      const text = JSON.stringify(content);
-      return { role, content: text, sha256: digest(text) };
-    });
+    const messages = turn.messages.map(captureMessage);
     const before = turnIds[turn.after] ?? '';
     const own = turn.queued === undefined ? '' : `\n${turn.queued}`;
     const key = digest(`past ${imported}\n${project}\n${before}\n${messages[0]?.sha256 ?? ''}${own}`);
@@ -48,6 +53,23 @@ export function captureImported(
     const { sessionId, projectDir, model, atMs } = turn;
     return { key, turnId, before, sessionId, projectDir, model, atMs, messages, imported };
   });
+}
+
+function captureMessage({ role, content }: ImportedMessage): CapturedMessage {
+  const text = JSON.stringify(content);
+  return { role, content: text, sha256: digest(text) };
+}
+
+/** A subagent as a part of the turn that started it, under the same id in each import. */
+export function captureAgent(
+  { id, model, atMs, messages }: ImportedAgent,
+  { turnId, sessionId, projectDir }: Pick<CapturedTurn, 'turnId' | 'sessionId' | 'projectDir'>,
+  index: number,
+): CapturedTurn {
+  const key = digest(`past agent\n${turnId}\n${id}`);
+  const part = { index, after: null, of: turnId };
+  const own = { sessionId, projectDir, model, atMs, messages: messages.map(captureMessage) };
+  return { key, turnId: digest(`part\n${key}`), before: '', ...own, imported: 'claude', part };
 }
 
 /**
@@ -85,7 +107,7 @@ export function isImported({ source_links }: Pick<MemoryNode, 'source_links'>): 
 }
 
 /** Ends with an assistant message without an open tool call. */
-export function isComplete({ messages }: ImportedTurn): boolean {
+export function isComplete({ messages }: Pick<ImportedTurn, 'messages'>): boolean {
   const last = messages.at(-1);
   if (last?.role !== 'assistant') return false;
   return !blocksIn(last.content).some((block) => stringOf(block['type']) === 'tool_use');

@@ -18,6 +18,7 @@ export function joinParts(records: readonly JournalTurn[], nameOf = (turnId: str
   const parts = new Map<string, JournalTurn>();
   for (const record of records) if (record.part !== undefined) parts.set(nameOf(record.turnId), record);
   const held = new Set<string>();
+  for (const { turnId, part } of records) if (part?.of !== undefined) held.add(nameOf(turnId));
   for (const { parts: own = [] } of records) for (const { turnId } of own) held.add(nameOf(turnId));
   const turns = records
     .filter((record) => record.part === undefined || !held.has(nameOf(record.turnId)))

@@ -17,6 +17,8 @@ interface TurnWords {
 /** Reads raw turns: each once, in its latest form, under its canonical id. */
 export interface TurnReader {
   turns(sessionId: string): Promise<readonly JoinedTurn[]>;
+  /** Transcripts of subagents, which are no messages of the turns that started them. */
+  agents(sessionId: string): Promise<readonly JoinedTurn[]>;
   /** Whole turns, then parts. */
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
   words(turnId: string): Promise<TurnWords | null>;
@@ -68,6 +70,7 @@ export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): 
 
   return {
     turns: async (sessionId) => (await joined(sessionId)).turns,
+    agents: async (sessionId) => (await joined(sessionId)).parts.filter(({ part }) => part?.of !== undefined),
     ofSession,
     keep,
     drop,

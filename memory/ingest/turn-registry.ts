@@ -126,10 +126,16 @@ export function createTurnRegistry(): TurnRegistry {
   const wholesOf = new Map<string, { readonly turnId: string; readonly isCopied: boolean }[]>();
   const tasks = createTaskLists();
 
-  function recordParts({ turnId, parts = [], tail }: JournalTurn): void {
+  function recordParts({ turnId, parts = [], tail, part: own }: JournalTurn): void {
+    const add = (whole: string, ids: readonly string[]): void =>
+      void partsOf.set(whole, [...new Set([...(partsOf.get(whole) ?? []), ...ids])]);
+    if (own?.of !== undefined) {
+      add(own.of, [turnId]);
+      wholesOf.set(turnId, [{ turnId: own.of, isCopied: false }]);
+    }
     if (parts.length === 0) return;
     const ids = parts.map((part) => part.turnId);
-    partsOf.set(turnId, ids);
+    add(turnId, ids);
     for (const part of parts) {
       wholesOf.set(part.turnId, [...(wholesOf.get(part.turnId) ?? []), { turnId, isCopied: tail !== true }]);
     }

@@ -75,6 +75,7 @@ export function claudeLines(report: ClaudeReport): string[] {
   const out = [
     `${count(report.transcripts)} transcripts, ${count(report.unchanged)} imported before; ${count(sessions)} sessions, ${count(turns)} turns read`,
     `${count(added)} turns ${would}added (about ${count(tokens)} tokens), ${count(known)} known, ${count(skipped)} skipped (removed, or said during a pause)`,
+    ...(report.agents > 0 ? [`${count(report.agents)} transcripts of subagents ${would}added below their turns`] : []),
     report.dry_run
       ? `${count(documents.files)} memory files of Claude Code would be read`
       : `${count(documents.files)} memory files of Claude Code: ${count(documents.added)} pieces added, ${count(documents.unchanged)} known`,

@@ -1,4 +1,4 @@
-import { appendFileSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, describe, expect, test } from 'vitest';
@@ -12,7 +12,7 @@ import { type DiskRig, filesBelow, openOnDisk } from '../../helpers/disk-rig.ts'
 import type { RigOptions } from '../../helpers/memory-rig.ts';
 import { oneNode, scriptedModel } from '../../helpers/scripted-model.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';
-import { talk } from '../../helpers/turns.ts';
+import { message, talk, toolRound, turnOf } from '../../helpers/turns.ts';
 
 const tempDir = tempDirs();
 const open: Memory[] = [];
@@ -371,6 +371,76 @@ describe('an import of past transcripts', () => {
     const [hit] = await memory.recall.search('amberwort list', { top: 1 });
     expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active' });
   });
+
+  test.each(['below the session', 'beside the session', 'below a captured turn'])(
+    'puts subagents below the node of their turn: files %s',
+    async (place) => {
+      const claudeDir = await tempDir();
+      const home = await tempDir();
+      const task = 'Read the manual of the quince press.';
+      const tool = { name: 'Agent', input: { prompt: task }, result: 'It presses.' };
+      const asks = { ...(said[0] as Said), tool };
+      const session = { ...one, turns: [asks] };
+      const file = writeTranscript(claudeDir, session);
+      const line = (nth: number, role: string, content: unknown) =>
+        JSON.stringify({
+          type: role,
+          uuid: `q${nth}`,
+          agentId: 'q',
+          sessionId: 'past-1',
+          isSidechain: true,
+          timestamp: new Date(T0 + nth).toISOString(),
+          message: { role, content },
+        });
+      const words = 'The quince press takes eleven kilos, says the manual of the press.';
+      const dir =
+        place === 'beside the session' ? path.dirname(file) : path.join(file.replace(/\.jsonl$/, ''), 'subagents', 'x');
+      mkdirSync(dir, { recursive: true });
+      const agent = path.join(dir, 'agent-q.jsonl');
+      const write = (answer: string): void =>
+        writeFileSync(
+          agent,
+          `${[line(1, 'user', task), line(2, 'assistant', [{ type: 'text', text: answer }])].join('\n')}\n`,
+        );
+      write(words);
+      const { memory, claude } = await start(home);
+      if (place === 'below a captured turn') {
+        const answer = message('assistant', [{ type: 'text', text: asks.answer }]);
+        const round = toolRound(tool.name, tool.input, tool.result, 'toolu_0');
+        memory.capture.captureTurns([turnOf(asks.prompt, [...round, answer], { sessionId: 'past-1' })]);
+        await memory.maintenance.flush(60_000);
+      }
+      expect(await take(claude, claudeDir, { dryRun: true })).toMatchObject({ transcripts: 1, turns: 1, agents: 1 });
+      expect(await take(claude, claudeDir)).toMatchObject({ transcripts: 1, sessions: 1, turns: 1, agents: 1 });
+      write(`${words} That is all.`);
+      expect(await take(claude, claudeDir)).toMatchObject({ unchanged: 0, turns: 1, known: 1, agents: 0 });
+      await memory.maintenance.flush(60_000);
+      const check = async (own: Memory): Promise<string> => {
+        const nodes = own.library.list({ all: true });
+        const child = nodes.find(({ summary }) => summary.includes('eleven kilos'));
+        const parent = nodes.find(({ node_id }) => node_id === child?.parent_node_id);
+        expect(parent).toMatchObject({ kind: 'turn', session_id: 'past-1', depth_level: 1 });
+        expect(child).toMatchObject({ kind: 'tool', session_id: 'past-1', depth_level: 2, importance: 'LOW' });
+        expect(child?.source_links).toContain('import:claude');
+        const { raw } = await own.library.show(child?.node_id ?? '', 2);
+        expect(raw?.map(({ role }) => role)).toEqual(['assistant', 'assistant']);
+        expect(await own.library.listSessions()).toMatchObject([{ session_id: 'past-1', turns: 1 }]);
+        expect(JSON.stringify(await own.library.restoreSession('past-1'))).not.toContain('eleven kilos');
+        const [hit] = await own.recall.search('how many kilos does the quince press take', { top: 1, projectDir: cwd });
+        expect(hit?.node.node_id).toBe(parent?.node_id);
+        return parent?.node_id ?? '';
+      };
+      await check(memory);
+      await memory.maintenance.close();
+      const again = await start(home);
+      const parent = await check(again.memory);
+      await again.memory.library.remove([parent]);
+      expect(again.memory.library.list({ all: true })).toEqual([]);
+      expect(await take(again.claude, claudeDir, { again: true })).toMatchObject({ added: 0, agents: 0 });
+      await again.memory.maintenance.flush(60_000);
+      expect(filesBelow(home).filter((name) => readFileSync(name).includes('eleven kilos'))).toEqual([]);
+    },
+  );
 
   test('reads memory files of no project that lets nothing in, and of one project only its own', async () => {
     const [claudeDir, quiet, loud] = [await tempDir(), await tempDir(), await tempDir()];

@@ -1,0 +1,144 @@
+import { isRecord } from '../../common/text.ts';
+import { type Block, contentText, stringOf } from './content-blocks.ts';
+import { blocksIn, type ImportedAgent, type ImportedMessage } from './imported-turn.ts';
+
+type Line = Readonly<Record<string, unknown>>;
+
+export interface Entry {
+  readonly role: 'user' | 'assistant';
+  /** API message id: the blocks of one message are on several lines. */
+  readonly id: string;
+  blocks: Block[];
+}
+
+/** Transcripts of subagents, and the turns that started them. */
+export interface Subagents {
+  /** A line of a subagent's own file, or of the session's. @param agentId  '' where the line names it, or none does */
+  line(line: Line, agentId: string): void;
+  /** A line that repeats a subagent's message while the tool call runs. */
+  progress(line: Line): void;
+  /** A message of the conversation itself. */
+  message(turn: number, line: Line, blocks: readonly Block[]): void;
+  /** Subagents by turn. */
+  found(): ReadonlyMap<number, readonly ImportedAgent[]>;
+  /** Number of lines of subagents that no turn is known to have started. */
+  left(): number;
+}
+
+interface Agent {
+  readonly id: string;
+  readonly entries: Entry[];
+  readonly seen: Set<string>;
+  prompt: string;
+  callId: string;
+  model: string;
+  startMs: number;
+  atMs: number;
+  lines: number;
+}
+
+interface Start {
+  /** The turn or the subagent that made the call. */
+  readonly by: number | string;
+  readonly prompt: string;
+}
+
+export function createSubagents(): Subagents {
+  const agents = new Map<string, Agent>();
+  /** Tool calls that may have started a subagent, by id, and those that a result names, by subagent. */
+  const calls = new Map<string, Start>();
+  const results = new Map<string, number | string>();
+  /** First line of each side chain, for versions without ids of subagents. */
+  const roots = new Map<string, string>();
+
+  function noteStarts(by: number | string, line: Line, blocks: readonly Block[]): void {
+    const { toolUseResult } = line;
+    const started = isRecord(toolUseResult) ? stringOf(toolUseResult['agentId']) : '';
+    if (started !== '') results.set(started, by);
+    for (const { type, id, input } of blocks) {
+      const prompt = type === 'tool_use' && isRecord(input) ? stringOf(input['prompt']).trim() : '';
+      if (prompt !== '') calls.set(stringOf(id), { by, prompt });
+    }
+  }
+
+  function enter(id: string, line: Line, callId = ''): void {
+    const { message, uuid, timestamp } = line;
+    const atMs = Date.parse(stringOf(timestamp));
+    const agent = agents.get(id) ?? newAgent(id, atMs);
+    agents.set(id, agent);
+    agent.lines += 1;
+    agent.callId ||= callId;
+    const name = stringOf(uuid);
+    if (!isRecord(message) || (name !== '' && agent.seen.has(name))) return;
+    agent.seen.add(name);
+    if (!Number.isNaN(atMs)) agent.atMs = Math.max(agent.atMs, atMs);
+    agent.model ||= stringOf(message['model']);
+    const blocks = blocksIn(message['content']).filter(({ type }) => !stringOf(type).endsWith('thinking'));
+    noteStarts(id, line, blocks);
+    const isResult = blocks.some(({ type }) => type === 'tool_result');
+    if (message['role'] === 'assistant' || isResult) {
+      addMessage(agent.entries, isResult ? 'user' : 'assistant', stringOf(message['id']), blocks);
+      return;
+    }
+    agent.prompt ||= contentText(blocks).trim();
+    // The assistant wrote the task, not the user.
+    agent.entries.push({ role: 'assistant', id: '', blocks: [...blocks] });
+  }
+
+  function turnOf(agent: Agent, asked = new Set<Agent>()): number | undefined {
+    if (asked.has(agent)) return undefined;
+    asked.add(agent);
+    const call = calls.get(agent.callId) ?? [...calls.values()].find(({ prompt }) => prompt === agent.prompt);
+    const by = results.get(agent.id) ?? call?.by;
+    if (typeof by === 'number' || by === undefined) return by;
+    const starter = agents.get(by);
+    return starter === undefined ? undefined : turnOf(starter, asked);
+  }
+
+  return {
+    line(line, agentId) {
+      const uuid = stringOf(line['uuid']);
+      const id = agentId || stringOf(line['agentId']) || (roots.get(stringOf(line['parentUuid'])) ?? uuid);
+      if (uuid !== '') roots.set(uuid, id);
+      enter(id, line);
+    },
+    progress({ data, parentToolUseID }) {
+      if (!isRecord(data) || data['type'] !== 'agent_progress' || !isRecord(data['message'])) return;
+      enter(stringOf(data['agentId']), data['message'], stringOf(parentToolUseID));
+    },
+    message: noteStarts,
+    found() {
+      const byTurn = new Map<number, ImportedAgent[]>();
+      for (const agent of agents.values()) {
+        const turn = turnOf(agent);
+        const { id, startMs, atMs, model, entries } = agent;
+        if (turn === undefined || entries.length < 2) continue;
+        byTurn.set(turn, [...(byTurn.get(turn) ?? []), { id, startMs, atMs, model, messages: messagesOf(entries) }]);
+      }
+      return byTurn;
+    },
+    left() {
+      const unknown = [...agents.values()].filter((agent) => turnOf(agent) === undefined);
+      return unknown.reduce((sum, { lines }) => sum + lines, 0);
+    },
+  };
+}
+
+function newAgent(id: string, atMs: number): Agent {
+  const startMs = Number.isNaN(atMs) ? 0 : atMs;
+  const texts = { prompt: '', callId: '', model: '' };
+  return { id, ...texts, entries: [], seen: new Set(), startMs, atMs: startMs, lines: 0 };
+}
+
+/** Adds blocks to the message that they are part of: the results of parallel calls belong to one. */
+export function addMessage(entries: Entry[], role: Entry['role'], id: string, blocks: readonly Block[]): void {
+  if (blocks.length === 0) return;
+  const last = entries.at(-1);
+  const same = role === 'user' && last?.role === 'user' ? last : entries.find((entry) => id !== '' && entry.id === id);
+  if (same === undefined) entries.push({ role, id, blocks: [...blocks] });
+  else same.blocks.push(...blocks);
+}
+
+export function messagesOf(entries: readonly Entry[]): ImportedMessage[] {
+  return entries.map(({ role, blocks }) => ({ role, content: blocks }));
+}
