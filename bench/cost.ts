@@ -13,7 +13,7 @@
 import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { silentLog } from '../common/log.ts';
-import { cutRule } from '../engine/trim-config.ts';
+import { cutRule } from '../engine/cut-config.ts';
 import { openCostLedger } from '../proxy/ledger/index.ts';
 import { createMemoryLedger } from '../proxy/ledger/store.ts';
 import type { Usage } from '../proxy/ports.ts';

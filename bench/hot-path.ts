@@ -9,12 +9,16 @@
  */
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { applyPlan } from '../proxy/rewrite/apply-plan.ts';
-import type { EpochPlan } from '../proxy/rewrite/plan.ts';
-import { PlanIndex } from '../proxy/rewrite/plan-index.ts';
-import { classify, findSessionId } from '../proxy/wire/classify.ts';
-import { ConversationCache, type ConversationView, parseConversation } from '../proxy/wire/conversation.ts';
-import { splitTurns } from '../proxy/wire/split-turns.ts';
+import { applyPlan, type EpochPlan } from '../proxy/rewrite/plan.ts';
+import { PlanIndex } from '../proxy/rewrite/plan-store.ts';
+import {
+  ConversationCache,
+  type ConversationView,
+  classify,
+  findSessionId,
+  parseConversation,
+} from '../proxy/wire/conversation.ts';
+import { splitTurns } from '../proxy/wire/turns.ts';
 import { createConversation } from './latency/conversation.ts';
 import { nowMs, type Spread, spread } from './latency/stats.ts';
 import type { Sent } from './latency/way.ts';

@@ -1,6 +1,6 @@
 import { createRedactor } from '../redact/index.ts';
+import type { Span } from '../redact/patterns.ts';
 import { createSecretlint } from '../redact/secretlint.ts';
-import type { Span } from '../redact/span.ts';
 import { plantedSecrets } from './redact/secrets.ts';
 import { sourceCode } from './redact/source-code.ts';
 

@@ -15,7 +15,7 @@ import { isCleanOrigin } from '../common/turn.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
 import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../memory/index.ts';
-import { renderRetrieval } from '../proxy/rewrite/injected-text.ts';
+import { renderRetrieval } from '../proxy/rewrite/render.ts';
 import { spread } from './latency/stats.ts';
 import { openProduct } from './recall/product.ts';
 import {

@@ -1,6 +1,5 @@
 #!/usr/bin/env node
-import { createContext } from './context.ts';
-import { EXIT } from './exit.ts';
+import { createContext, EXIT } from './context.ts';
 
 process.umask(0o077);
 quietOnClosedPipe();

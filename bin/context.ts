@@ -1,3 +1,5 @@
+import type { Command } from 'commander';
+import { CometError } from '../common/errors.ts';
 import { homeOf, homePaths } from '../common/paths.ts';
 import type { Context as EngineContext } from '../engine/lifecycle/index.ts';
 import { createTerm, type Term } from './terminal/term.ts';
@@ -16,4 +18,28 @@ export function createContext(): Context {
     // The schema takes 70 ms to load; commands that only ask the daemon do not need it.
     config: async (flags = {}) => (await import('../common/config.ts')).loadConfig(env, flags).config,
   };
+}
+
+/** The exit codes that other programs rely on. */
+export const EXIT = { done: 0, failed: 1, usage: 2, daemonDown: 3, notFound: 4 } as const;
+
+export function exitCodeOf(error: unknown): number {
+  if (!(error instanceof CometError)) return EXIT.failed;
+  switch (error.code) {
+    case 'usage':
+    case 'ambiguous_id':
+      return EXIT.usage;
+    case 'daemon_down':
+      return EXIT.daemonDown;
+    case 'not_found':
+      return EXIT.notFound;
+    default:
+      return EXIT.failed;
+  }
+}
+
+/** A command with its help; `examples` has one on each line. */
+export function addCommand(parent: Command, name: string, description: string, examples: string): Command {
+  const [title, lines] = [examples.includes('\n') ? 'Examples' : 'Example', examples.replaceAll('\n', '\n  ')];
+  return parent.command(name).description(description).addHelpText('after', `\n${title}:\n  ${lines}`);
 }

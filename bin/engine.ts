@@ -1,7 +1,6 @@
 // The engine process. The guard forks it, gives it a secret, listens to its heartbeat and asks it to drain.
 import { Socket } from 'node:net';
-import type { RunningEngine } from '../engine/index.ts';
-import { lowerWorkerPriority } from '../engine/index.ts';
+import { composeEngine, lowerWorkerPriority, type RunningEngine } from '../engine/index.ts';
 
 process.umask(0o077);
 try {
@@ -25,7 +24,8 @@ if (process.send === undefined) {
 process.on('message', (message: Readonly<Record<string, unknown>>, handle: unknown) => {
   if (message.type === 'client') take(String(message.name), handle);
   else if (message.type === 'init' && typeof message.secret === 'string') {
-    if (Array.isArray(message.onlyHere)) forget(message.onlyHere);
+    // What was set for this process's own start is nothing for the children it starts.
+    for (const name of (message.onlyHere ?? []) as readonly unknown[]) delete process.env[String(name)];
     void begin(message.secret);
   } else if (message.type === 'drain') void leave(0, true);
 });
@@ -42,14 +42,8 @@ process.on('uncaughtException', (error) => fail('uncaught exception', error));
 process.on('unhandledRejection', (error) => fail('unhandled rejection', error));
 setInterval(() => tell({ type: 'heartbeat' }), HEARTBEAT_MS);
 
-/** What was set for this process's own start is nothing for the children it starts. */
-function forget(names: readonly unknown[]): void {
-  for (const name of names) delete process.env[String(name)];
-}
-
 async function begin(secret: string): Promise<void> {
   try {
-    const { composeEngine } = await import('../engine/index.ts');
     engine = await composeEngine({ env: process.env, secret, onLost: () => void leave(1, false) });
     tell({ type: 'ready', port: engine.port });
   } catch (error) {

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { CometError } from '../common/errors.ts';
 import { byteSink } from '../common/log.ts';
 import { homePaths, PLATFORM } from '../common/paths.ts';
-import { createGuard, createRoute } from '../proxy/guard/index.ts';
+import { createRoute, Guard } from '../proxy/guard/index.ts';
 
 process.umask(0o077);
 
@@ -27,7 +27,7 @@ process.on('disconnect', () => {
 });
 
 try {
-  const guard = createGuard({
+  const guard = new Guard({
     port,
     upstream: env['COMET_CC_UPSTREAM'] || 'https://api.anthropic.com',
     token: readToken(paths.proxyTokenFile),

@@ -1,8 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { CometError, messageOf } from '../common/errors.ts';
 import { VERSION } from '../common/paths.ts';
-import type { Context } from './context.ts';
-import { EXIT, exitCodeOf } from './exit.ts';
+import { type Context, EXIT, exitCodeOf } from './context.ts';
 
 type Register = (program: Command, context: Context) => void;
 
@@ -10,16 +9,16 @@ type Register = (program: Command, context: Context) => void;
 const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   run: async () => (await import('./commands/run.ts')).registerRun,
   start: async () => (await import('./commands/start.ts')).registerStart,
-  stop: async () => (await import('./commands/stop.ts')).registerStop,
-  restart: async () => (await import('./commands/restart.ts')).registerRestart,
+  stop: async () => (await import('./commands/start.ts')).registerStop,
+  restart: async () => (await import('./commands/start.ts')).registerRestart,
   status: async () => (await import('./commands/status.ts')).registerStatus,
-  logs: async () => (await import('./commands/logs.ts')).registerLogs,
+  logs: async () => (await import('./commands/log.ts')).registerLogs,
   doctor: async () => (await import('./commands/doctor.ts')).registerDoctor,
   config: async () => (await import('./commands/config.ts')).registerConfig,
   env: async () => (await import('./commands/env.ts')).registerEnv,
   service: async () => (await import('./commands/service.ts')).registerService,
   'install-ca': async () => (await import('./commands/install-ca.ts')).registerInstallCa,
-  'uninstall-ca': async () => (await import('./commands/uninstall-ca.ts')).registerUninstallCa,
+  'uninstall-ca': async () => (await import('./commands/install-ca.ts')).registerUninstallCa,
   uninstall: async () => (await import('./commands/uninstall.ts')).registerUninstall,
   memory: async () => (await import('./commands/memory.ts')).registerMemory,
   session: async () => (await import('./commands/session.ts')).registerSession,
@@ -27,9 +26,9 @@ const COMMANDS: Readonly<Record<string, () => Promise<Register>>> = {
   editor: async () => (await import('./commands/editor.ts')).registerEditor,
   explain: async () => (await import('./commands/explain.ts')).registerExplain,
   pause: async () => (await import('./commands/pause.ts')).registerPause,
-  resume: async () => (await import('./commands/resume.ts')).registerResume,
-  flush: async () => (await import('./commands/flush.ts')).registerFlush,
-  dream: async () => (await import('./commands/dream.ts')).registerDream,
+  resume: async () => (await import('./commands/pause.ts')).registerResume,
+  flush: async () => (await import('./commands/maintenance.ts')).registerFlush,
+  dream: async () => (await import('./commands/maintenance.ts')).registerDream,
   mcp: async () => (await import('./commands/mcp.ts')).registerMcp,
   hooks: async () => (await import('./commands/hooks.ts')).registerHooks,
   demo: async () => (await import('./commands/demo.ts')).registerDemo,

@@ -14,20 +14,16 @@ export interface Root {
   readonly validity: Validity;
 }
 
-export interface Validity {
+interface Validity {
   readonly notBefore: Date;
   readonly notAfter: Date;
-}
-
-export function validityFrom(nowMs: number): Validity {
-  return { notBefore: new Date(nowMs - DAY_MS), notAfter: new Date(nowMs + LIFE_DAYS * DAY_MS - 1_000) };
 }
 
 /** A root that is valid for `host` and its subdomains only. */
 export async function createRoot(host: string, nowMs: number): Promise<Root> {
   const { publicKey, privateKey } = await createKeys();
   const key = forge.pki.privateKeyFromPem(privateKey);
-  const validity = validityFrom(nowMs);
+  const validity = { notBefore: new Date(nowMs - DAY_MS), notAfter: new Date(nowMs + LIFE_DAYS * DAY_MS - 1_000) };
   const cert = forge.pki.createCertificate();
   const subject = [{ name: 'commonName', value: `comet-cc ${randomBytes(8).toString('hex')}` }];
   cert.publicKey = forge.pki.publicKeyFromPem(publicKey);
@@ -46,7 +42,7 @@ export async function createRoot(host: string, nowMs: number): Promise<Root> {
 }
 
 /** RSA-2048 as PEM, from OpenSSL: forge takes seconds for it. */
-export async function createKeys(): Promise<{ readonly publicKey: string; readonly privateKey: string }> {
+async function createKeys(): Promise<{ readonly publicKey: string; readonly privateKey: string }> {
   return promisify(generateKeyPair)('rsa', {
     modulusLength: 2048,
     publicKeyEncoding: { type: 'spki', format: 'pem' },
@@ -84,4 +80,54 @@ function nameConstraints(host: string): string {
       ]),
     )
     .getBytes();
+}
+
+interface AltName {
+  readonly kind: 'dns' | 'ip';
+  readonly value: string;
+}
+
+export interface Leaf {
+  readonly certPem: string;
+  /** PKCS#8 PEM. */
+  readonly keyPem: string;
+}
+
+export interface Issued {
+  readonly rootPem: string;
+  readonly leaf: Leaf;
+}
+
+/** A new root and its only leaf. The root's key never leaves this function. */
+export async function issue(host: string, nowMs: number): Promise<Issued> {
+  const root = await createRoot(host, nowMs);
+  return { rootPem: root.certPem, leaf: await signLeaf(root, host, [{ kind: 'dns', value: host }]) };
+}
+
+/** A server certificate that expires with its root. */
+export async function signLeaf(root: Root, commonName: string, altNames: readonly AltName[]): Promise<Leaf> {
+  const { publicKey, privateKey } = await createKeys();
+  const cert = forge.pki.createCertificate();
+  cert.publicKey = forge.pki.publicKeyFromPem(publicKey);
+  cert.serialNumber = serialNumber();
+  cert.validity = { ...root.validity };
+  cert.setSubject([{ name: 'commonName', value: commonName }]);
+  cert.setIssuer(root.cert.subject.attributes);
+  cert.setExtensions([
+    { name: 'basicConstraints', critical: true, cA: false },
+    { name: 'keyUsage', critical: true, digitalSignature: true, keyEncipherment: true },
+    { name: 'extKeyUsage', serverAuth: true },
+    { name: 'subjectKeyIdentifier' },
+    { name: 'authorityKeyIdentifier', keyIdentifier: root.cert.generateSubjectKeyIdentifier().getBytes() },
+    ...(altNames.length === 0
+      ? []
+      : [
+          {
+            name: 'subjectAltName',
+            altNames: altNames.map(({ kind, value }) => (kind === 'dns' ? { type: 2, value } : { type: 7, ip: value })),
+          },
+        ]),
+  ]);
+  cert.sign(root.key, forge.md.sha256.create());
+  return { certPem: forge.pki.certificateToPem(cert), keyPem: privateKey };
 }

@@ -3,27 +3,29 @@ import { readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { ensureDir, inspectPrivateFile } from '../common/files.ts';
+import { ensureDir, inspectPrivateFile, readFileIfPresent } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
-import { type Bundle, bundleFile, resolveUserFile, writeBundle, writeBundleInto } from './bundle.ts';
-import type { Issued } from './leaf.ts';
-import { RENEWAL_DAYS } from './renewal.ts';
+import type { Issued } from './ca.ts';
 import * as store from './store.ts';
+import { type Bundle, bundleFile, readFingerprints, resolveUserFile, writeBundle, writeBundleInto } from './store.ts';
 
-export { type Bundle, bundleFile, userCaFile } from './bundle.ts';
-export { inspectRenewal, type Renewal } from './renewal.ts';
 export type { LeafProblem } from './store.ts';
-export { inspectMachine, type TrustPlan, type TrustStore, trustStores } from './trust/index.ts';
+export { type Bundle, bundleFile, userCaFile } from './store.ts';
 export {
   distrustRoots,
+  inspectMachine,
   inspectTrust,
   listTrustedStores,
+  type TrustPlan,
+  type TrustStore,
   trustRoot,
-} from './trust/trust-registry.ts';
+  trustStores,
+} from './trust/index.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 const DAY_MS = 86_400_000;
-const RENEWAL_MS = RENEWAL_DAYS * DAY_MS;
+/** Sessions keep the bundle they started with, so a new root is published this long before its leaf is served. */
+const RENEWAL_MS = 30 * DAY_MS;
 const HOUR_MS = 3_600_000;
 const REPAIRED: readonly store.LeafProblem[] = ['missing', 'expired', 'damaged', 'key_mismatch'];
 
@@ -155,6 +157,32 @@ function isIssuedBy(rootFile: string, leaf: string): boolean {
 
 /** Imports on demand: the signing library takes a tenth of a second to load. */
 async function issueCerts(host: string, nowMs: number): Promise<Issued> {
-  const { issue } = await import('./leaf.ts');
+  const { issue } = await import('./ca.ts');
   return issue(host, nowMs);
+}
+
+export type Renewal = Awaited<ReturnType<typeof inspectRenewal>>;
+
+/** State of the next root. Reads only. */
+export async function inspectRenewal(paths: HomePaths, nowMs: number) {
+  const nextDir = path.join(paths.certsDir, 'next');
+  const leaf = store.loadLeaf(paths.certsDir, nowMs);
+  const fingerprintOf = async (dir: string): Promise<string | null> =>
+    readFingerprints((await readFileIfPresent(path.join(dir, 'root.pem'))) ?? '')[0] ?? null;
+  const [current, next] = [await fingerprintOf(paths.certsDir), await fingerprintOf(nextDir)];
+  const isReady = next !== null && store.loadLeaf(nextDir, nowMs).kind === 'usable';
+  const isNear = leaf.kind === 'usable' && leaf.leaf.notAfterMs - nowMs < RENEWAL_MS;
+  const text = await readFileIfPresent(bundleFile(paths.certsDir));
+  const held = readFingerprints(text ?? '');
+  const holds = (fingerprint: string | null): boolean => fingerprint === null || held.includes(fingerprint);
+  const isWhole = holds(current) && !(isReady && !holds(next));
+  const lacking = holds(current) ? ('without_next' as const) : ('without_root' as const);
+  const bundle = text === null ? ('missing' as const) : isWhole ? ('whole' as const) : lacking;
+  return {
+    /** SHA-256 of the current root; null when there is none. */
+    fingerprint: current,
+    /** `due`: the leaf expires soon, and no next root is ready. */
+    next: isReady ? ('ready' as const) : isNear ? ('due' as const) : ('not_due' as const),
+    bundle,
+  };
 }

@@ -1,11 +1,18 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { lstatSync, readFileSync, renameSync } from 'node:fs';
-import { lstat, mkdir, readdir, readFile, rm } from 'node:fs/promises';
+import { lstat, mkdir, readdir, readFile, realpath, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from '../common/errors.ts';
-import { createExclusive, type FileProblem, inspectPrivateFile, syncDir } from '../common/files.ts';
-import { PLATFORM } from '../common/paths.ts';
-import type { Issued } from './leaf.ts';
+import {
+  createExclusive,
+  type FileProblem,
+  inspectPrivateFile,
+  readFileIfPresent,
+  syncDir,
+  writeFileAtomic,
+} from '../common/files.ts';
+import { type HomePaths, PLATFORM } from '../common/paths.ts';
+import type { Issued } from './ca.ts';
 
 const GENERATION = ['root.pem', 'leaf.pem', 'leaf.key'] as const;
 
@@ -159,5 +166,148 @@ async function namesIn(dir: string): Promise<string[]> {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return [];
     throw error;
+  }
+}
+
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
+
+export interface Bundle {
+  readonly file: string;
+  /** The user's own NODE_EXTRA_CA_CERTS that was merged; null when there is none. */
+  readonly userFile: string | null;
+  /** What could not be merged, as messages for the user. */
+  readonly problems: readonly string[];
+}
+
+export function bundleFile(certsDir: string): string {
+  return path.join(certsDir, 'bundle.pem');
+}
+
+/**
+ * Writes the file for NODE_EXTRA_CA_CERTS: the roots of comet-cc, then the user's own certificates.
+ *
+ * @param userExtraCaFile  NODE_EXTRA_CA_CERTS as found; null or the bundle itself means the file merged last time
+ * @throws CometError `ca_unreadable` when the root is missing
+ */
+export async function writeBundle(paths: HomePaths, userExtraCaFile: string | null): Promise<Bundle> {
+  return writeBundleInto(paths.certsDir, await resolveUserFile(paths, userExtraCaFile));
+}
+
+/** As `writeBundle`, for certificates in any directory. */
+export async function writeBundleInto(certsDir: string, userFile: string | null): Promise<Bundle> {
+  const root = await readFileIfPresent(path.join(certsDir, 'root.pem'));
+  if (root === null) throw new CometError('ca_unreadable', `${certsDir} has no root; run comet-cc install-ca`);
+  const next = await readFileIfPresent(path.join(certsDir, 'next', 'root.pem'));
+  const user = userFile === null ? { certificates: [], problems: [] } : await readUserFile(userFile);
+  const sections = [
+    labelCertificates('comet-cc root', [root]),
+    next === null ? '' : labelCertificates('comet-cc root, after the next renewal', [next]),
+    user.certificates.length === 0 ? '' : labelCertificates(`from ${userFile}`, user.certificates),
+  ];
+  await writeFileAtomic(recordFile(certsDir), `${JSON.stringify({ userFile })}\n`);
+  await writeFileAtomic(bundleFile(certsDir), sections.join(''));
+  return { file: bundleFile(certsDir), userFile, problems: user.problems };
+}
+
+/** The file to merge: the one that the environment names, or the one merged last time. */
+export async function resolveUserFile(paths: HomePaths, userExtraCaFile: string | null): Promise<string | null> {
+  const isOwn = userExtraCaFile === null || (await isSameFile(userExtraCaFile, bundleFile(paths.certsDir)));
+  return isOwn ? userCaFile(paths) : path.resolve(userExtraCaFile);
+}
+
+/** The user's own NODE_EXTRA_CA_CERTS that the bundle replaces. */
+export async function userCaFile(paths: HomePaths): Promise<string | null> {
+  const text = await readFileIfPresent(recordFile(paths.certsDir));
+  if (text === null) return null;
+  try {
+    const { userFile } = Object(JSON.parse(text)) as { userFile?: unknown };
+    if (userFile === null || typeof userFile === 'string') return userFile;
+    throw new TypeError('userFile is neither a path nor null');
+  } catch (error) {
+    throw new CometError('ca_unreadable', `${recordFile(paths.certsDir)} is damaged; remove it`, { cause: error });
+  }
+}
+
+function recordFile(certsDir: string): string {
+  return path.join(certsDir, 'bundle.json');
+}
+
+// A certificate that does not parse would make the client ignore all that follow it.
+async function readUserFile(
+  file: string,
+): Promise<{ readonly certificates: readonly string[]; readonly problems: readonly string[] }> {
+  let text: string;
+  try {
+    text = await readFile(file, 'utf8');
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return { certificates: [], problems: [`NODE_EXTRA_CA_CERTS names ${file}, which cannot be read (${code})`] };
+  }
+  const blocks = certificateBlocks(text);
+  const certificates = blocks.filter((block) => parseCertificate(block).length > 0);
+  const invalid = blocks.length - certificates.length;
+  if (blocks.length === 0) return { certificates, problems: [`${file} has no PEM certificate`] };
+  return {
+    certificates,
+    problems: invalid === 0 ? [] : [`${file}: ${invalid} certificates do not parse and are left out`],
+  };
+}
+
+function labelCertificates(label: string, certificates: readonly string[]): string {
+  return `# ${label.replaceAll(/[^\x20-\x7e]/g, '?')}\n${certificates.map((pem) => `${pem.trim()}\n`).join('')}`;
+}
+
+async function isSameFile(a: string, b: string): Promise<boolean> {
+  if (path.resolve(a) === path.resolve(b)) return true;
+  try {
+    return (await realpath(a)) === (await realpath(b));
+  } catch {
+    return false;
+  }
+}
+
+/** @throws CometError `ca_unreadable` when it is missing or no certificate */
+export async function readRoot(rootFile: string): Promise<X509Certificate> {
+  const pem = await readFileIfPresent(rootFile);
+  if (pem === null) throw new CometError('ca_unreadable', `${rootFile} is missing; run comet-cc install-ca first`);
+  try {
+    return new X509Certificate(pem);
+  } catch (error) {
+    throw new CometError('ca_unreadable', `${rootFile} is not a certificate; run comet-cc install-ca`, {
+      cause: error,
+    });
+  }
+}
+
+/** The certificates of a PEM text; blocks that OpenSSL cannot read are skipped. */
+export function readCertificates(text: string): X509Certificate[] {
+  return certificateBlocks(text).flatMap(parseCertificate);
+}
+
+function certificateBlocks(text: string): string[] {
+  const parts = text.split(END).slice(0, -1);
+  return parts.flatMap((part) => (part.includes(BEGIN) ? `${part.slice(part.lastIndexOf(BEGIN))}${END}\n` : []));
+}
+
+/** SHA-256 of each certificate of a PEM text. */
+export function readFingerprints(text: string): string[] {
+  return readCertificates(text).map(({ fingerprint256 }) => fingerprint256);
+}
+
+/** The certificates of a text with one in base64 (DER) a line; other lines are skipped. */
+export function readBase64Lines(text: string): X509Certificate[] {
+  return text
+    .split(/\r?\n/)
+    .map((line) => line.trim())
+    .filter((line) => line !== '')
+    .flatMap((line) => parseCertificate(Buffer.from(line, 'base64')));
+}
+
+function parseCertificate(encoded: string | Buffer): X509Certificate[] {
+  try {
+    return [new X509Certificate(encoded)];
+  } catch {
+    return []; // Not a certificate of comet-cc: those all parse.
   }
 }

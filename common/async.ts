@@ -81,7 +81,7 @@ export function createSerialQueue(onError: (error: unknown) => void): SerialQueu
 }
 
 /** Runs at most `limit` tasks at one time, in the order of the calls. */
-export interface Semaphore {
+interface Semaphore {
   /** @throws the signal's reason when it aborts before the task has started */
   run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>;
 }

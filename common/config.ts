@@ -10,6 +10,13 @@ const count = (fallback: number) => z.int().nonnegative().default(fallback);
 const share = (fallback: number) => z.number().min(0).default(fallback);
 const positive = (fallback: number) => z.int().positive().default(fallback);
 
+const text = (fallback: string) => z.string().default(fallback);
+const name = (fallback: string) => z.string().min(1).default(fallback);
+const choice = <const T extends string>(values: readonly T[], fallback: NoInfer<T>) =>
+  z.enum(values).default(fallback as never);
+/** Absent means that every key below has its default. */
+const section = <T extends z.ZodRawShape>(shape: T) => z.strictObject(shape).prefault({} as never);
+
 const upstreamOrigin = z
   .string()
   .refine(isUpstreamOrigin, 'expected an https:// origin (http:// only for 127.0.0.1, ::1 or localhost)');
@@ -26,58 +33,52 @@ const upstreamProxy = z
   );
 
 const apiKey = {
-  keyEnv: z
-    .string()
-    .default('')
-    .describe('environment variable that holds the API key; empty: OPENAI_API_KEY for api.openai.com, else none'),
-  keyCommand: z.string().default('').describe('shell command that prints the API key; takes precedence over keyEnv'),
+  keyEnv: text('').describe(
+    'environment variable that holds the API key; empty: OPENAI_API_KEY for api.openai.com, else none',
+  ),
+  keyCommand: text('').describe('shell command that prints the API key; takes precedence over keyEnv'),
 };
 
 /** The one schema: defaults, types, help, `comet-cc config` and `docs/CONFIG.md` come from it. */
 export const Config = z.strictObject({
   port: z.int().min(0).max(65_535).default(8443).describe('port of the proxy on loopback; 0 picks a free one'),
   upstream: upstreamOrigin.default('https://api.anthropic.com').describe('origin that requests are forwarded to'),
-  upstreamCa: z.string().default('').describe('PEM file with an extra CA to trust for the upstream'),
+  upstreamCa: text('').describe('PEM file with an extra CA to trust for the upstream'),
   upstreamProxy: upstreamProxy
     .default('')
     .describe('HTTP proxy between comet-cc and the upstream; off: none, empty: HTTPS_PROXY'),
   holdMs: count(2_000).describe('how long a new connection waits for an engine that restarts; then it bypasses memory'),
   startMs: positive(15_000).describe('how long start waits for a healthy engine before it fails'),
-  claudeBin: z.string().min(1).default('claude').describe('Claude Code: a name on PATH or a path'),
-  llm: z
-    .enum(['claude', 'openai', 'local', 'off'])
-    .default('claude')
-    .describe('model that summarizes turns; local: rules without a model'),
+  claudeBin: name('claude').describe('Claude Code: a name on PATH or a path'),
+  llm: choice(['claude', 'openai', 'local', 'off'], 'claude').describe(
+    'model that summarizes turns; local: rules without a model',
+  ),
   logLevel: z.enum(['debug', 'info', 'warn', 'error']).default('info').describe('lowest level that is logged'),
-  models: z
-    .strictObject({
-      sensor: z.string().default('haiku').describe('model that detects topic shifts'),
-      summarizer: z.string().default('sonnet').describe('model that summarizes turns'),
-      detail: z.string().default('haiku').describe('model that writes detailed summaries'),
-      sensorTimeoutMs: count(30_000).describe('timeout of a call that detects topic shifts'),
-      summarizerTimeoutMs: count(180_000).describe('timeout of a call that summarizes turns'),
-      detailTimeoutMs: count(60_000).describe('timeout of a call that writes a detailed summary'),
-      maxChildren: positive(2).describe('concurrent claude -p processes'),
-      dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
-      maxUtilization: z
-        .number()
-        .min(0)
-        .max(1)
-        .default(0.8)
-        .describe('share of your usage limits above which memory makes no calls'),
-    })
-    .prefault({}),
-  openai: z
-    .strictObject({
-      baseUrl: endpointUrl
-        .default('https://api.openai.com/v1')
-        .describe('OpenAI-compatible endpoint for llm: openai, for example http://127.0.0.1:11434/v1'),
-      model: z.string().min(1).default('gpt').describe('model there that summarizes turns, or an alias'),
-      sensorModel: z.string().default('').describe('model there that detects topic shifts; empty: the same'),
-      ...apiKey,
-      contextTokens: z.int().min(4_096).default(128_000).describe('context window of the model; prompts stay below it'),
-    })
-    .prefault({}),
+  models: section({
+    sensor: text('haiku').describe('model that detects topic shifts'),
+    summarizer: text('sonnet').describe('model that summarizes turns'),
+    detail: text('haiku').describe('model that writes detailed summaries'),
+    sensorTimeoutMs: count(30_000).describe('timeout of a call that detects topic shifts'),
+    summarizerTimeoutMs: count(180_000).describe('timeout of a call that summarizes turns'),
+    detailTimeoutMs: count(60_000).describe('timeout of a call that writes a detailed summary'),
+    maxChildren: positive(2).describe('concurrent claude -p processes'),
+    dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
+    maxUtilization: z
+      .number()
+      .min(0)
+      .max(1)
+      .default(0.8)
+      .describe('share of your usage limits above which memory makes no calls'),
+  }),
+  openai: section({
+    baseUrl: endpointUrl
+      .default('https://api.openai.com/v1')
+      .describe('OpenAI-compatible endpoint for llm: openai, for example http://127.0.0.1:11434/v1'),
+    model: name('gpt').describe('model there that summarizes turns, or an alias'),
+    sensorModel: text('').describe('model there that detects topic shifts; empty: the same'),
+    ...apiKey,
+    contextTokens: z.int().min(4_096).default(128_000).describe('context window of the model; prompts stay below it'),
+  }),
   embedder: z
     .preprocess(
       (value) => (value === 'hash' || value === 'minilm' ? 'static' : value),
@@ -85,137 +86,110 @@ export const Config = z.strictObject({
     )
     .default('static')
     .describe('what turns text into vectors; e5 and endpoint need a setup step (docs/EMBEDDERS.md)'),
-  embedding: z
-    .strictObject({
-      baseUrl: endpointUrl
-        .default('http://127.0.0.1:11434/api')
-        .describe('endpoint for embedder: endpoint; OpenAI-compatible (…/v1) or Ollama (…/api)'),
-      model: z.string().min(1).default('bge-m3').describe('embedding model there'),
-      ...apiKey,
-      timeoutMs: positive(20_000).describe('timeout of a request that embeds documents'),
-      queryMs: positive(100).describe('timeout of a request that embeds a query; then only words are searched'),
-    })
-    .prefault({}),
-  rerank: z
-    .strictObject({
-      mode: z
-        .enum(['off', 'search', 'always'])
-        .default('off')
-        .describe('whether an endpoint reranks results: of searches, or of prompts as well'),
-      baseUrl: endpointUrl
-        .default('http://127.0.0.1:8012/v1')
-        .describe("endpoint with Cohere's …/rerank: llama.cpp, vLLM, Jina, Cohere"),
-      model: z.string().min(1).default('bge-reranker-v2-m3').describe('reranking model there'),
-      ...apiKey,
-      timeoutMs: positive(800).describe('timeout of a request; then results keep their order'),
-      candidates: z.int().min(2).default(40).describe('memories that are reranked'),
-    })
-    .prefault({}),
-  compaction: z
-    .strictObject({
-      minL1Buffer: count(3).describe('turns before a topic shift or a high load triggers a summary'),
-      maxL1Buffer: count(10).describe('turns that always trigger a summary'),
-      loadThreshold: count(4).describe('cognitive load (1 to 5) that triggers a summary'),
-      idleMs: count(600_000).describe('idle time after which the remaining turns of a session are summarized'),
-    })
-    .prefault({}),
-  dream: z
-    .strictObject({
-      idleMinutes: count(30).describe('idle time after which memory is consolidated; 0: only by comet-cc dream'),
-      modelCalls: count(20).describe('model calls per consolidation'),
-    })
-    .prefault({}),
-  trim: z
-    .strictObject({
-      mode: z
-        .enum(['auto', 'aggressive', 'gentle', 'off'])
-        .default('auto')
-        .describe('auto: trim when it saves cost, aggressive: whenever possible, gentle: later and less'),
-      deadlineMs: positive(400).describe('time to rewrite a request; then it is sent with the previous plan'),
-      triggerTokens: count(10_000).describe('tokens of history above which a trim is considered'),
-      keepTurns: z.int().min(3).default(3).describe('newest complete turns that are never trimmed'),
-      keepTokens: count(6_000).describe('newest tokens that are never trimmed'),
-      targetTokens: count(0).describe('tokens above which a request is trimmed regardless of cost; 0: never'),
-      keepRounds: z.int().min(1).default(8).describe('newest tool rounds of the current turn that are never trimmed'),
-      keepRoundTokens: count(4_000).describe('newest tokens of those rounds that are never trimmed'),
-      roundMargin: share(0.5).describe('extra share of savings that a trim inside a tool loop must reach'),
-      minDropShare: share(0.2).describe('smallest share of the history that a trim must drop'),
-      pressureShare: share(0.8).describe("share of the model's context window above which a trim is immediate"),
-    })
-    .prefault({}),
-  ledger: z
-    .strictObject({
-      tolerance: share(0.05).describe('share of the cost of a conversation that memory may add'),
-      credit: count(10_000).describe('cost that memory may always add to a conversation, in uncached input tokens'),
-      longestHorizon: positive(60).describe('requests within which a trim must pay for itself'),
-      receipts: count(200).describe('newest requests that comet-cc explain can show'),
-    })
-    .prefault({}),
-  inject: z
-    .strictObject({
-      retrieval: z
-        .enum(['auto', 'system-message', 'user-block', 'system-field', 'hook', 'off'])
-        .default('auto')
-        .describe('where recalled memories are inserted; hook: by comet-cc hooks install'),
-      retrievalTokens: count(600).describe('tokens that one recall may insert'),
-      systemTokens: count(900).describe('tokens of the system block'),
-      handoffNodes: count(20).describe('important memories of other sessions that a session starts with'),
-      preambleTokens: count(2_000).describe('tokens of the memory preamble'),
-    })
-    .prefault({}),
-  recall: z
-    .strictObject({
-      scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
-      topK: positive(8).describe('memories recalled per prompt'),
-      deadlineMs: count(150).describe('timeout of a recall; then the prompt is sent without it'),
-      minCoverage: share(0.5).describe('share of the terms of a prompt, by rarity, that the best turn must contain'),
-      minSimilarity: share(0.3).describe('similarity below which a search drops memories without a common word'),
-      minScore: share(0.02).describe('score (0 to 1) below which memories are dropped'),
-      maxTokens: count(1_500).describe('tokens that one recall may return; lines are dropped whole'),
-      passiveLines: count(20).describe('memories that are always shown'),
-      passiveTokens: count(570).describe('tokens of the memories that are always shown'),
-      leastOrigin: z
-        .enum(['user', 'assistant', 'tool', 'external'])
-        .default('external')
-        .describe('least trusted origin that is recalled'),
-      fusion: z
-        .enum(['score', 'rrf', 'comet'])
-        .default('score')
-        .describe('how lanes are fused: by score, by reciprocal rank (RRF), or as CoMeT does'),
-      rrfK: z.int().positive().default(60).describe('k of reciprocal rank fusion'),
-      comet: z
-        .strictObject({
-          rrfK: z.int().positive().default(5).describe('k of its reciprocal ranks'),
-          alpha: share(0.5).describe('weight of summaries; triggers get the rest'),
-          rawWeight: share(0.2).describe('weight of the full text of turns'),
-        })
-        .prefault({}),
-      weights: z
-        .strictObject({
-          raw: share(1).describe('full text of turns'),
-          meaning: share(2).describe('vector similarity of turns'),
-          entity: share(0).describe('identifiers, paths and names'),
-          before: share(0.2).describe('share of the score of the turn before'),
-          after: share(0.2).describe('share of the score of the turn after'),
-          window: share(2).describe('full text of the surrounding turns'),
-          date: share(2.5).describe('turns of a date that the query names'),
-          when: share(1).describe('turns that name a time when the query asks for one'),
-          fact: share(0.6).describe('full text of facts'),
-          factMeaning: share(0.7).describe('vector similarity of facts'),
-          trigger: share(0).describe('full text of triggers'),
-        })
-        .prefault({}),
-      boosts: z
-        .strictObject({
-          recency: share(0).describe('bonus for recent memories'),
-          proof: share(0).describe('bonus for memories that were recalled before'),
-          trust: share(0).describe('bonus for a trusted origin'),
-          project: share(0).describe('bonus for the same project, with scope all'),
-          references: share(0).describe('bonus for memories that other results link to'),
-        })
-        .prefault({}),
-    })
-    .prefault({}),
+  embedding: section({
+    baseUrl: endpointUrl
+      .default('http://127.0.0.1:11434/api')
+      .describe('endpoint for embedder: endpoint; OpenAI-compatible (…/v1) or Ollama (…/api)'),
+    model: name('bge-m3').describe('embedding model there'),
+    ...apiKey,
+    timeoutMs: positive(20_000).describe('timeout of a request that embeds documents'),
+    queryMs: positive(100).describe('timeout of a request that embeds a query; then only words are searched'),
+  }),
+  rerank: section({
+    mode: choice(['off', 'search', 'always'], 'off').describe(
+      'whether an endpoint reranks results: of searches, or of prompts as well',
+    ),
+    baseUrl: endpointUrl
+      .default('http://127.0.0.1:8012/v1')
+      .describe("endpoint with Cohere's …/rerank: llama.cpp, vLLM, Jina, Cohere"),
+    model: name('bge-reranker-v2-m3').describe('reranking model there'),
+    ...apiKey,
+    timeoutMs: positive(800).describe('timeout of a request; then results keep their order'),
+    candidates: z.int().min(2).default(40).describe('memories that are reranked'),
+  }),
+  compaction: section({
+    minL1Buffer: count(3).describe('turns before a topic shift or a high load triggers a summary'),
+    maxL1Buffer: count(10).describe('turns that always trigger a summary'),
+    loadThreshold: count(4).describe('cognitive load (1 to 5) that triggers a summary'),
+    idleMs: count(600_000).describe('idle time after which the remaining turns of a session are summarized'),
+  }),
+  dream: section({
+    idleMinutes: count(30).describe('idle time after which memory is consolidated; 0: only by comet-cc dream'),
+    modelCalls: count(20).describe('model calls per consolidation'),
+  }),
+  trim: section({
+    mode: choice(['auto', 'aggressive', 'gentle', 'off'], 'auto').describe(
+      'auto: trim when it saves cost, aggressive: whenever possible, gentle: later and less',
+    ),
+    deadlineMs: positive(400).describe('time to rewrite a request; then it is sent with the previous plan'),
+    triggerTokens: count(10_000).describe('tokens of history above which a trim is considered'),
+    keepTurns: z.int().min(3).default(3).describe('newest complete turns that are never trimmed'),
+    keepTokens: count(6_000).describe('newest tokens that are never trimmed'),
+    targetTokens: count(0).describe('tokens above which a request is trimmed regardless of cost; 0: never'),
+    keepRounds: z.int().min(1).default(8).describe('newest tool rounds of the current turn that are never trimmed'),
+    keepRoundTokens: count(4_000).describe('newest tokens of those rounds that are never trimmed'),
+    roundMargin: share(0.5).describe('extra share of savings that a trim inside a tool loop must reach'),
+    minDropShare: share(0.2).describe('smallest share of the history that a trim must drop'),
+    pressureShare: share(0.8).describe("share of the model's context window above which a trim is immediate"),
+  }),
+  ledger: section({
+    tolerance: share(0.05).describe('share of the cost of a conversation that memory may add'),
+    credit: count(10_000).describe('cost that memory may always add to a conversation, in uncached input tokens'),
+    longestHorizon: positive(60).describe('requests within which a trim must pay for itself'),
+    receipts: count(200).describe('newest requests that comet-cc explain can show'),
+  }),
+  inject: section({
+    retrieval: choice(['auto', 'system-message', 'user-block', 'system-field', 'hook', 'off'], 'auto').describe(
+      'where recalled memories are inserted; hook: by comet-cc hooks install',
+    ),
+    retrievalTokens: count(600).describe('tokens that one recall may insert'),
+    systemTokens: count(900).describe('tokens of the system block'),
+    handoffNodes: count(20).describe('important memories of other sessions that a session starts with'),
+    preambleTokens: count(2_000).describe('tokens of the memory preamble'),
+  }),
+  recall: section({
+    scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
+    topK: positive(8).describe('memories recalled per prompt'),
+    deadlineMs: count(150).describe('timeout of a recall; then the prompt is sent without it'),
+    minCoverage: share(0.5).describe('share of the terms of a prompt, by rarity, that the best turn must contain'),
+    minSimilarity: share(0.3).describe('similarity below which a search drops memories without a common word'),
+    minScore: share(0.02).describe('score (0 to 1) below which memories are dropped'),
+    maxTokens: count(1_500).describe('tokens that one recall may return; lines are dropped whole'),
+    passiveLines: count(20).describe('memories that are always shown'),
+    passiveTokens: count(570).describe('tokens of the memories that are always shown'),
+    leastOrigin: choice(['user', 'assistant', 'tool', 'external'], 'external').describe(
+      'least trusted origin that is recalled',
+    ),
+    fusion: choice(['score', 'rrf', 'comet'], 'score').describe(
+      'how lanes are fused: by score, by reciprocal rank (RRF), or as CoMeT does',
+    ),
+    rrfK: z.int().positive().default(60).describe('k of reciprocal rank fusion'),
+    comet: section({
+      rrfK: z.int().positive().default(5).describe('k of its reciprocal ranks'),
+      alpha: share(0.5).describe('weight of summaries; triggers get the rest'),
+      rawWeight: share(0.2).describe('weight of the full text of turns'),
+    }),
+    weights: section({
+      raw: share(1).describe('full text of turns'),
+      meaning: share(2).describe('vector similarity of turns'),
+      entity: share(0).describe('identifiers, paths and names'),
+      before: share(0.2).describe('share of the score of the turn before'),
+      after: share(0.2).describe('share of the score of the turn after'),
+      window: share(2).describe('full text of the surrounding turns'),
+      date: share(2.5).describe('turns of a date that the query names'),
+      when: share(1).describe('turns that name a time when the query asks for one'),
+      fact: share(0.6).describe('full text of facts'),
+      factMeaning: share(0.7).describe('vector similarity of facts'),
+      trigger: share(0).describe('full text of triggers'),
+    }),
+    boosts: section({
+      recency: share(0).describe('bonus for recent memories'),
+      proof: share(0).describe('bonus for memories that were recalled before'),
+      trust: share(0).describe('bonus for a trusted origin'),
+      project: share(0).describe('bonus for the same project, with scope all'),
+      references: share(0).describe('bonus for memories that other results link to'),
+    }),
+  }),
 });
 
 export type Config = z.infer<typeof Config>;
@@ -233,12 +207,7 @@ function isEndpointUrl(text: string): boolean {
 }
 
 function isSafeTransport({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname));
-}
-
-/** `hostname` as `URL` gives it. */
-export function isLoopback(hostname: string): boolean {
-  return /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(hostname);
+  return protocol === 'https:' || (protocol === 'http:' && /^(127\.\d+\.\d+\.\d+|localhost|\[::1\])$/.test(hostname));
 }
 
 /** Keys of the previous version: they keep working for this one. */
@@ -249,11 +218,6 @@ const RENAMED: Readonly<Record<string, string>> = {
 /** Keys of the previous version that have no effect any more. */
 const IGNORED: readonly string[] = ['recall.weights.expanded'];
 
-export interface LoadedConfig {
-  readonly config: Config;
-  readonly home: string;
-}
-
 type Tree = Record<string, unknown>;
 
 /**
@@ -261,7 +225,7 @@ type Tree = Record<string, unknown>;
  *
  * @throws CometError `config_invalid`, naming file or variable, key, and what was expected
  */
-export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): LoadedConfig {
+export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): { config: Config; home: string } {
   const home = homeOf(env);
   const { configFile } = homePaths(home);
   const fromFile = validate(readTree(configFile), configFile);
@@ -321,15 +285,11 @@ export function findKey(name: string): ConfigKey {
 function listKeys(shape: Record<string, z.ZodType>, at: readonly string[], defaults: Tree): ConfigKey[] {
   return Object.entries(shape).flatMap(([name, schema]) => {
     const keys = [...at, name];
-    const inner = unwrap(schema);
+    const inner = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
     if (inner instanceof z.ZodObject) return listKeys(inner.shape, keys, defaults[name] as Tree);
     const description = schema.description ?? '';
     return [{ key: keys.join('.'), variable: variableOf(keys), fallback: defaults[name], description }];
   });
-}
-
-function unwrap(schema: z.ZodType): z.ZodType {
-  return schema instanceof z.ZodPrefault ? (schema.unwrap() as z.ZodType) : schema;
 }
 
 function variableOf(keys: readonly string[]): string {

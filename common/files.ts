@@ -8,7 +8,7 @@ import { PLATFORM } from './paths.ts';
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
 /** Follows the name of another program's file in the name of its backup. */
-export const BACKUP_MARK = '.before-comet-cc';
+const BACKUP_MARK = '.before-comet-cc';
 
 /**
  * Creates `dir` and its missing parents, 0700, or restricts an existing one to 0700.

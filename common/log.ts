@@ -13,8 +13,8 @@ import {
 
 import { unquoted } from './text.ts';
 
-export type LogLevel = 'debug' | 'info' | 'warn' | 'error';
-export type LogFields = Record<string, unknown>;
+type LogLevel = 'debug' | 'info' | 'warn' | 'error';
+type LogFields = Record<string, unknown>;
 
 /** Constant message, data in fields. Never throws. */
 export interface Log {
@@ -27,7 +27,7 @@ export interface Log {
 const LEVELS: readonly LogLevel[] = ['debug', 'info', 'warn', 'error'];
 const NEVER = /^(authorization|proxy-authorization|x-api-key|cookie|set-cookie)$/i;
 
-export interface LogOptions {
+interface LogOptions {
   readonly level: LogLevel;
   readonly process: string;
   /** Receives one JSON line without its newline. */
@@ -49,7 +49,7 @@ export function createLog(options: LogOptions): Log {
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-export interface LogLimits {
+interface LogLimits {
   /** A file that would grow beyond it is rotated. */
   readonly fileBytes: number;
   /** Including the current one. */

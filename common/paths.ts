@@ -18,7 +18,7 @@ export interface Platform {
   endTree(pid: number, signal: 'SIGTERM' | 'SIGKILL'): TreeEnd;
 }
 
-export type TreeEnd = { readonly kill: number } | { readonly run: readonly [file: string, ...args: string[]] };
+type TreeEnd = { readonly kill: number } | { readonly run: readonly [file: string, ...args: string[]] };
 
 const POSIX: Platform = {
   hasModes: true,
@@ -43,9 +43,7 @@ const WINDOWS: Platform = {
 
 const PIPES = '\\\\.\\pipe\\';
 
-export function platformOf(name: NodeJS.Platform): Platform {
-  return name === 'win32' ? WINDOWS : POSIX;
-}
+export const platformOf = (name: NodeJS.Platform): Platform => (name === 'win32' ? WINDOWS : POSIX);
 
 export const PLATFORM = platformOf(process.platform);
 
@@ -60,66 +58,44 @@ function digest(dir: string): string {
   return createHash('sha256').update(path.win32.resolve(dir).toLowerCase()).digest('hex').slice(0, 24);
 }
 
-/** Every path below `COMET_CC_HOME`. Nothing is created. */
-export interface HomePaths {
-  readonly home: string;
-  readonly configFile: string;
-  /** Pauses set by `comet-cc pause`. */
-  readonly pausesFile: string;
-  /** Record of what was changed in files of other programs. */
-  readonly installsFile: string;
-  readonly certsDir: string;
-  readonly journalDir: string;
-  readonly nodesDir: string;
-  readonly briefsDir: string;
-  /** Node files and briefs as they were before an upgrade of the home. */
-  readonly memoryBackupDir: string;
-  readonly snapshotsDir: string;
-  /** The report of the last dream, and its unfinished change. */
-  readonly dreamDir: string;
-  readonly plansDir: string;
-  readonly ledgerDir: string;
-  readonly indexDir: string;
-  /** Packages that the user installs for an embedder, and their models. */
-  readonly modelsDir: string;
-  readonly logsDir: string;
-  readonly runDir: string;
-  /** The guard's control socket and the engine's API socket, both 0600 in the 0700 `run/`; on Windows named pipes. */
-  readonly guardSocket: string;
-  readonly engineSocket: string;
-  readonly proxyTokenFile: string;
-  /** HMAC key of the redaction marks. */
-  readonly markKeyFile: string;
-}
-
 /** `COMET_CC_HOME`, else `~/.comet-cc`; absolute. */
 export function homeOf(env: Readonly<Record<string, string | undefined>>): string {
   return path.resolve(env['COMET_CC_HOME'] || path.join(os.homedir(), '.comet-cc'));
 }
 
-export function homePaths(home: string, platform: Platform = PLATFORM): HomePaths {
+export type HomePaths = Readonly<ReturnType<typeof homePaths>>;
+
+/** Every path below `COMET_CC_HOME`. Nothing is created. */
+export function homePaths(home: string, platform: Platform = PLATFORM) {
   const at = (...parts: string[]): string => path.join(home, ...parts);
   return {
     home,
     configFile: at('config.json'),
+    /** Pauses set by `comet-cc pause`. */
     pausesFile: at('paused.json'),
+    /** Record of what was changed in files of other programs. */
     installsFile: at('installs.json'),
     certsDir: at('certs'),
     journalDir: at('journal'),
     nodesDir: at('memory', 'nodes'),
     briefsDir: at('memory', 'briefs'),
+    /** Node files and briefs as they were before an upgrade of the home. */
     memoryBackupDir: at('memory', 'backup'),
     snapshotsDir: at('memory', 'snapshots'),
+    /** The report of the last dream, and its unfinished change. */
     dreamDir: at('memory', 'dream'),
     plansDir: at('plans'),
     ledgerDir: at('ledger'),
     indexDir: at('index'),
+    /** Packages that the user installs for an embedder, and their models. */
     modelsDir: at('models'),
     logsDir: at('logs'),
     runDir: at('run'),
+    /** The guard's control socket and the engine's API socket, both 0600 in the 0700 `run/`; on Windows named pipes. */
     guardSocket: platform.localAddress(at('run'), 'guard'),
     engineSocket: platform.localAddress(at('run'), 'engine'),
     proxyTokenFile: at('run', 'proxy-token'),
+    /** HMAC key of the redaction marks. */
     markKeyFile: at('run', 'mark-key'),
   };
 }

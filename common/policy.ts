@@ -6,7 +6,7 @@ export type Scope = (typeof SCOPES)[number];
 export const MODES = ['on', 'private', 'off'] as const;
 export type Mode = (typeof MODES)[number];
 
-/** Several rules apply together; each can only restrict. */
+/** Several rules apply together; each can only restrict, so the narrowest mode and scope apply. */
 export interface PolicyRule {
   readonly mode: Mode;
   readonly scope: Scope;
@@ -22,23 +22,12 @@ export interface EffectivePolicy {
 }
 
 export function effectivePolicy(rules: readonly PolicyRule[]): EffectivePolicy {
-  const mode = leastOf(
-    MODES.toReversed(),
-    rules.map((rule) => rule.mode),
-  );
-  const scope = leastOf(
-    SCOPES,
-    rules.map((rule) => rule.scope),
-  );
+  const mode = MODES.findLast((each) => rules.some((rule) => rule.mode === each)) ?? 'on';
+  const scope = SCOPES.find((each) => rules.some((rule) => rule.scope === each)) ?? 'all';
   return { captures: mode === 'on', adds: mode !== 'off', scope };
 }
 
 export function modeOf({ captures, adds }: Pick<EffectivePolicy, 'captures' | 'adds'>): Mode {
   if (captures) return 'on';
   return adds ? 'private' : 'off';
-}
-
-/** The first of `order` that is among the values; its last without any. */
-function leastOf<T>(order: readonly T[], said: readonly T[]): T {
-  return order.find((one) => said.includes(one)) ?? (order.at(-1) as T);
 }

@@ -5,7 +5,7 @@ import { PLATFORM } from './paths.ts';
 
 const OUTPUT_CHARS = 1_000_000;
 
-export interface ChildRun {
+interface ChildRun {
   readonly file: string;
   readonly args: readonly string[];
   readonly input: string;
@@ -71,7 +71,11 @@ export async function runChild(run: ChildRun, signal?: AbortSignal): Promise<Chi
   for (const timer of timers) clearTimeout(timer);
   signal?.removeEventListener('abort', onAbort);
   killGroup(child.pid, 'SIGKILL');
-  if (how === 'exited' && isMissing(result.cause)) how = 'missing';
+  if (
+    how === 'exited' &&
+    ['ENOENT', 'EACCES'].includes((result.cause as NodeJS.ErrnoException | undefined)?.code ?? '')
+  )
+    how = 'missing';
   return { how, exitCode: result.exitCode ?? -1, stdout: textOf(result.stdout), stderr: textOf(result.stderr) };
 }
 
@@ -98,7 +102,7 @@ export async function runCommand(
   throw new CometError(code, message, { cause: result.cause });
 }
 
-export interface ForegroundEnd {
+interface ForegroundEnd {
   /** 128 + n when signal n ended it. */
   readonly exitCode: number;
   /** Why it could not be started: `ENOENT`, `EACCES`; null when it was. */
@@ -130,11 +134,6 @@ function killGroup(pid: number | undefined, signal: 'SIGTERM' | 'SIGKILL'): void
     const { code } = error as NodeJS.ErrnoException;
     if (code !== 'ESRCH' && code !== 'EPERM') throw error;
   }
-}
-
-function isMissing(cause: unknown): boolean {
-  const code = (cause as NodeJS.ErrnoException | undefined)?.code;
-  return code === 'ENOENT' || code === 'EACCES';
 }
 
 function textOf(value: unknown): string {

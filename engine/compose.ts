@@ -4,8 +4,8 @@ import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
 import { bundleFile, leafSource, userCaFile } from '../certs/index.ts';
 import { systemClock } from '../common/async.ts';
-import type { Config } from '../common/config.ts';
-import { loadConfig } from '../common/config.ts';
+import { type Config, loadConfig } from '../common/config.ts';
+import { CometError } from '../common/errors.ts';
 import { ensureDir, readOrCreateSecret } from '../common/files.ts';
 import { createLog, fileSink, type Log } from '../common/log.ts';
 import { type HomePaths, homePaths, VERSION } from '../common/paths.ts';
@@ -13,46 +13,47 @@ import {
   type Budget,
   createIdSetFile,
   createProjectOf,
+  createUsageFile,
   type Memory,
   type OpenMemoryOptions,
   openBudget,
   openMemory,
   type UsageCounter,
+  type UsageStore,
 } from '../memory/index.ts';
 import { createRoute } from '../proxy/guard/index.ts';
 import { createProxy } from '../proxy/index.ts';
-import { type CostLedger, openCostLedger, openReceipts } from '../proxy/ledger/index.ts';
-import { createRewriter, type RewriterConfig } from '../proxy/rewrite/index.ts';
+import {
+  type CostLedger,
+  createMemoryLedger,
+  createMemoryReceipts,
+  type LedgerStore,
+  openCostLedger,
+  openLedgerFile,
+  openReceiptFile,
+  openReceipts,
+  type ReceiptStore,
+} from '../proxy/ledger/index.ts';
+import { createRewriter, openPlanStore, type PlanStore } from '../proxy/rewrite/index.ts';
 import { createRedactor, type Redactor } from '../redact/index.ts';
-import { conversationCosts, costsOf } from './api/costs.ts';
+import { conversationCosts, costsOf } from './api/cost.ts';
 import { createHookHandlers } from './api/hooks.ts';
 import { createClaudeImport } from './api/import-claude.ts';
 import { type ApiServer, openApiServer } from './api/server.ts';
+import { cutRule } from './cut-config.ts';
 import { deferredMemory } from './deferred.ts';
 import { PROXY_NAMES } from './lifecycle/client-env.ts';
-import { faultAt, readFaults, withFaults } from './lifecycle/fault-injection.ts';
-import { openStores, type Stores } from './open-stores.ts';
-import { createAccess } from './policy/access.ts';
-import { guardMemory } from './policy/guard.ts';
+import { faultAt, readFaults, withFaults } from './lifecycle/fault.ts';
+import { openSchema } from './lifecycle/schema.ts';
+import { createAccess, guardMemory } from './policy/guard.ts';
 import { openPolicy, type Policy } from './policy/index.ts';
-import { cutRule } from './trim-config.ts';
 
 const TARGET_HOST = 'api.anthropic.com';
 /** A restarted engine accepts requests after this, even when its store needs longer to open. */
 const STORE_MS = 300;
 const OWNERSHIP_MS = 1_000;
 
-export interface RunningEngine {
-  /** Loopback port for the guard. */
-  readonly port: number;
-  readonly log: Log;
-  /** Accepts a client connection from the guard; null when it ended on the way. */
-  take(name: string, client: Socket | null): void;
-  /** Accepts nothing new; resolves when every exchange is over. */
-  drain(): Promise<void>;
-  /** Cuts running exchanges and makes everything durable; idempotent. */
-  close(): Promise<void>;
-}
+export type RunningEngine = Awaited<ReturnType<typeof composeEngine>>;
 
 export interface EngineOptions {
   readonly env: NodeJS.ProcessEnv;
@@ -62,7 +63,7 @@ export interface EngineOptions {
 }
 
 /** The one composition root. Everything that is opened here is closed by `close`, in the opposite order. */
-export async function composeEngine({ env, secret, onLost }: EngineOptions): Promise<RunningEngine> {
+export async function composeEngine({ env, secret, onLost }: EngineOptions) {
   const { config, home } = loadConfig(env);
   const paths = homePaths(home);
   const faults = readFaults(env['COMET_FAULT'], config.upstream);
@@ -92,7 +93,7 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     policy: policy,
     ledger,
     receipts,
-    config: rewriterConfig(config),
+    config: { ...config.inject, memoryDeadlineMs: config.recall.deadlineMs, cut: cutRule(config.trim) },
     clock: systemClock,
     randomHex: (bytes) => randomBytes(bytes).toString('hex'),
     log,
@@ -132,28 +133,28 @@ export async function composeEngine({ env, secret, onLost }: EngineOptions): Pro
     log.info('the engine has ended');
   };
   return {
+    /** Loopback port for the guard. */
     port,
     log,
-    take: (name, client) => proxy.acceptClient(name, client),
-    drain: () => proxy.drain(),
-    close: () => (closing ??= closeAll()),
+    /** Accepts a client connection from the guard; null when it ended on the way. */
+    take: (name: string, client: Socket | null): void => proxy.acceptClient(name, client),
+    /** Accepts nothing new; resolves when every exchange is over. */
+    drain: (): Promise<void> => proxy.drain(),
+    /** Cuts running exchanges and makes everything durable; idempotent. */
+    close: (): Promise<void> => (closing ??= closeAll()),
   };
-}
-
-/** The install's key for redaction marks, created on first use. */
-async function readMarkKey({ markKeyFile }: HomePaths): Promise<Buffer> {
-  return Buffer.from(await readOrCreateSecret(markKeyFile, () => randomBytes(32).toString('hex')), 'hex');
 }
 
 async function openLog(config: Config, paths: HomePaths): Promise<{ readonly log: Log; readonly redactor: Redactor }> {
   const redactor = createRedactor({
-    markKey: await readMarkKey(paths),
+    // The install's own, created on first use.
+    markKey: Buffer.from(await readOrCreateSecret(paths.markKeyFile, () => randomBytes(32).toString('hex')), 'hex'),
     onRuleError: (rule, error) => log.warn('a rule for secrets failed', { rule, error }),
   });
   const log = createLog({
     level: config.logLevel,
     process: 'engine',
-    sink: fileSink(engineLogFile(paths)),
+    sink: fileSink(path.join(paths.logsDir, 'engine.log')),
     redact: (line) => redactor.json(line).text,
     now: systemClock.now,
   });
@@ -217,10 +218,6 @@ function servicesOf({ config, paths, memory, policy, ledger, log }: ServiceParts
   };
 }
 
-export function engineLogFile(paths: HomePaths): string {
-  return path.join(paths.logsDir, 'engine.log');
-}
-
 function proxyConfig(config: Config, env: NodeJS.ProcessEnv) {
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
   return {
@@ -259,10 +256,6 @@ async function claudeEnvironmentOf(
   };
 }
 
-function rewriterConfig({ trim, inject, recall }: Config): RewriterConfig {
-  return { ...inject, memoryDeadlineMs: recall.deadlineMs, cut: cutRule(trim) };
-}
-
 function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {
   const watch = setInterval(() => {
     api.ownsPath().then(
@@ -276,4 +269,46 @@ function watchOwnership(api: ApiServer, onLost: () => void): NodeJS.Timeout {
     );
   }, OWNERSHIP_MS);
   return watch;
+}
+
+export interface Stores {
+  readonly usage: UsageStore;
+  readonly costs: LedgerStore;
+  readonly receipts: ReceiptStore;
+  readonly plans: PlanStore;
+  /** Why nothing in the home may be written, memory included; null when it may. */
+  readonly locked: Error | null;
+}
+
+/** Opens the proxy's stores where the home has our schema; otherwise plans are only replayed and nothing is written. */
+async function openStores(paths: HomePaths, redactor: Redactor, log: Log): Promise<Stores> {
+  const plans = openPlanStore(paths.plansDir);
+  const locked = await openSchema(paths).then(
+    (upgrade) => {
+      if (upgrade !== null) log.info('the home was upgraded; the files as they were are in the backup', { ...upgrade });
+      return null;
+    },
+    (error: unknown) => error as Error,
+  );
+  if (locked !== null) {
+    return {
+      usage: { load: async () => null, save: async () => {} },
+      costs: createMemoryLedger(),
+      receipts: createMemoryReceipts(),
+      plans: {
+        ...plans,
+        append: async () => {
+          throw new CometError('schema_newer', 'plans of another comet-cc are replayed, never changed');
+        },
+      },
+      locked,
+    };
+  }
+  return {
+    usage: createUsageFile(path.join(paths.ledgerDir, 'model-use.json'), log),
+    costs: openLedgerFile(path.join(paths.ledgerDir, 'costs.jsonl'), (message) => log.warn('the ledger', { message })),
+    receipts: openReceiptFile(path.join(paths.ledgerDir, 'receipts.jsonl'), redactor.text),
+    plans,
+    locked,
+  };
 }

@@ -1,6 +1,6 @@
 import { lstatSync } from 'node:fs';
-import { postLocal } from '../common/local-request.ts';
 import { homeOf, homePaths, isPipe } from '../common/paths.ts';
+import { postLocal } from '../common/request.ts';
 
 /** The part of a hook's input that is used. */
 export interface HookInput {

@@ -1,21 +1,15 @@
 import { mkdir, readFile, realpath, rm, rmdir, stat } from 'node:fs/promises';
 import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+import { z } from 'zod';
 import { createMutex } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
-import { backUp, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
+import { backUp, ensureDir, readFileIfPresent, writeFileAtomic } from '../common/files.ts';
 import type { HomePaths } from '../common/paths.ts';
-import type { OwnValues, Values } from './edit-kind.ts';
-import {
-  type EditedFile,
-  type EditName,
-  editKind,
-  editsOf,
-  type Installs,
-  readInstalls,
-  textWithoutEdits,
-  writeInstalls,
-} from './installs.ts';
-import { migrateRecords } from './migrate-records.ts';
+import { envEntries, hookEntries } from './claude-code/entries.ts';
+import { EDITORS, type EditorName } from './editors/editors.ts';
+import { variableEntries } from './editors/entries.ts';
+import { type EditKind, isSameJson, type OwnValues, removeAt, setAt, type Values, valueAt } from './json-text.ts';
 
 const OWNER_ONLY = 0o600;
 const lockRecord = createMutex();
@@ -152,7 +146,11 @@ export async function removeOwnFile(paths: HomePaths, file: string): Promise<voi
 
 /** One at a time: of two that migrate records at once, the second would read what is left of them. */
 async function loadInstalls(paths: HomePaths): Promise<Installs> {
-  return lockRecord(async () => migrateRecords(paths, await readInstalls(paths)));
+  return lockRecord(async () => {
+    const text = await readFileIfPresent(paths.installsFile);
+    const none = { files: [], createdDirs: [] };
+    return migrateRecords(paths, text === null ? none : parseRecord(Installs, text, paths.installsFile));
+  });
 }
 
 function holdsToken(edited: EditedFile): boolean {
@@ -194,4 +192,165 @@ async function removeCreatedDirs(paths: HomePaths, dir: string): Promise<void> {
   if (removed.length === 0) return;
   const createdDirs = installs.createdDirs.filter((each) => !removed.includes(each));
   await writeInstalls(paths, { ...installs, createdDirs });
+}
+
+type EditName = 'env' | 'hooks' | EditorName;
+
+function editKind(name: EditName): EditKind {
+  if (name === 'env') return envEntries;
+  return name === 'hooks' ? hookEntries : variableEntries;
+}
+
+const EditedFile = z.object({
+  file: z.string(),
+  /** The text without any edit; null where there was no file. */
+  before: z.string().nullable(),
+  /** Copy of the file beside it. */
+  backup: z.string().nullable(),
+  /** Of the file without any edit. */
+  mode: z.int(),
+  edits: z.partialRecord(z.enum(['env', 'hooks', ...EDITORS]), z.record(z.string(), z.array(z.string()))),
+});
+type EditedFile = z.infer<typeof EditedFile>;
+
+const Installs = z.object({ files: z.array(EditedFile), createdDirs: z.array(z.string()) });
+/** What was changed outside of the home: files of other programs, and directories that were created. */
+type Installs = z.infer<typeof Installs>;
+
+function editsOf({ edits }: Pick<EditedFile, 'edits'>): [EditName, OwnValues][] {
+  return Object.entries(edits) as [EditName, OwnValues][];
+}
+
+/**
+ * `text` of an edited file without any edit: the very bytes from before where nothing else changed since, null where
+ * no file was there and none is needed.
+ *
+ * @throws CometError `config_invalid`
+ */
+function textWithoutEdits(text: string | null, edited: EditedFile): string | null {
+  if (text === null) return null;
+  const before = edited.before ?? '';
+  const rest = editsOf(edited).reduce(
+    (left, [name, own]) => editKind(name).remove(left, own, before, edited.file),
+    text,
+  );
+  return isSameJson(rest, before) ? edited.before : rest;
+}
+
+async function writeInstalls(paths: HomePaths, installs: Installs): Promise<void> {
+  if (installs.files.length + installs.createdDirs.length === 0) return rm(paths.installsFile, { force: true });
+  await ensureDir(paths.home);
+  await writeFileAtomic(paths.installsFile, `${JSON.stringify(installs, null, 2)}\n`);
+}
+
+export function parseRecord<T>(schema: z.ZodType<T>, text: string, file: string): T {
+  try {
+    return schema.parse(JSON.parse(text));
+  } catch (error) {
+    const next = 'restore the settings that comet-cc changed by hand, then remove this file';
+    throw new CometError('config_invalid', `${file} is damaged: ${next}`, { cause: error });
+  }
+}
+
+const Backup = z.looseObject({ file: z.string(), backup: z.string().nullable() });
+const SettingsRecord = Backup.extend({
+  mode: z.int(),
+  /** `ours`: what is set now; `past`: what was set before; `former`: what the user had there. */
+  values: z.array(
+    z.object({
+      name: z.string(),
+      ours: z.string(),
+      former: z.unknown().optional(),
+      past: z.array(z.string()).optional(),
+    }),
+  ),
+});
+type SettingsRecord = z.infer<typeof SettingsRecord>;
+const EditorsRecord = z.partialRecord(
+  z.enum(EDITORS),
+  z.object({
+    file: z.string(),
+    before: z.string().nullable(),
+    mode: z.int(),
+    variables: z.record(z.string(), z.string()),
+  }),
+);
+
+/**
+ * Adds what version 0.1.0 recorded in a file for each kind of change, and removes those files.
+ *
+ * @throws CometError `config_invalid` when one is damaged
+ */
+async function migrateRecords(paths: HomePaths, installs: Installs): Promise<Installs> {
+  const fileOf = (name: string): string => path.join(paths.home, name);
+  const read = async <T>(name: string, schema: z.ZodType<T>): Promise<T | null> => {
+    const text = await readFileIfPresent(fileOf(name));
+    return text === null ? null : parseRecord(schema, text, fileOf(name));
+  };
+  const [settings, hooks, editors, dirs] = [
+    await read('settings-edit.json', SettingsRecord),
+    await read('hooks-edit.json', z.array(Backup)),
+    await read('editors.json', EditorsRecord),
+    await read('folders-made.json', z.array(z.string())),
+  ];
+  if (settings === null && hooks === null && editors === null && dirs === null) return installs;
+  const migrated: EditedFile[] = [];
+  const unclean: string[] = [];
+  for (const file of new Set([settings, ...(hooks ?? [])].flatMap((record) => record?.file ?? []))) {
+    const env = settings?.file === file ? settings : null;
+    const { edited, extra } = await mergeRecords(file, env, hooks?.find((record) => record.file === file) ?? null);
+    migrated.push(edited);
+    if (extra !== null) unclean.push(extra);
+  }
+  for (const editor of EDITORS) {
+    const record = editors?.[editor];
+    if (record === undefined) continue;
+    const own = Object.entries(record.variables).map(([name, value]) => [name, [value]]);
+    const { file, before, mode } = record;
+    migrated.push({ file, before, backup: null, mode, edits: { [editor]: Object.fromEntries(own) } });
+  }
+  const added = migrated.filter(({ file }) => !installs.files.some((known) => known.file === file));
+  const merged = {
+    files: [...installs.files, ...added],
+    createdDirs: [...new Set([...installs.createdDirs, ...(dirs ?? [])])],
+  };
+  await writeInstalls(paths, merged);
+  const replaced = ['settings-edit.json', 'hooks-edit.json', 'editors.json', 'folders-made.json'].map(fileOf);
+  for (const file of [...unclean, ...replaced]) await rm(file, { force: true });
+  return merged;
+}
+
+/** Each record named a backup of its own; the later of two holds the edit that was made first. */
+async function mergeRecords(
+  file: string,
+  settings: SettingsRecord | null,
+  hooks: z.infer<typeof Backup> | null,
+): Promise<{ readonly edited: EditedFile; readonly extra: string | null }> {
+  const edits = {
+    ...(settings === null
+      ? {}
+      : { env: Object.fromEntries(settings.values.map(({ name, ours, past = [] }) => [name, [ours, ...past]])) }),
+    ...(hooks === null ? {} : { hooks: {} }),
+  };
+  const mode = settings?.mode ?? (await stat(file).catch(() => null))?.mode ?? 0o600;
+  const backups = [settings, hooks].flatMap((record) => (record === null ? [] : [record.backup]));
+  const kept = await Promise.all(
+    backups.map(async (backup) => ({ backup, before: backup === null ? null : await readFileIfPresent(backup) })),
+  );
+  const isClean = (text: string | null): boolean =>
+    text === null || editsOf({ edits }).every(([name, own]) => editKind(name).remove(text, own, '', file) === text);
+  const [first, second] = kept.toSorted((a, b) => Number(isClean(b.before)) - Number(isClean(a.before)));
+  const edited: EditedFile = { file, before: null, backup: null, mode: mode & 0o777, edits, ...first };
+  const before = second === undefined ? edited.before : textWithoutEdits(second.before, edited);
+  return { edited: { ...edited, before: restoreFormer(before, settings) }, extra: second?.backup ?? null };
+}
+
+/** A value that the user set in place of an earlier edit is in the record alone. */
+function restoreFormer(before: string | null, settings: SettingsRecord | null): string | null {
+  let text = before ?? '';
+  for (const { name, former } of settings?.values ?? []) {
+    if (isDeepStrictEqual(valueAt(text, ['env', name]), former)) continue;
+    text = former === undefined ? removeAt(text, ['env', name]) : setAt(text || '{}', ['env', name], former);
+  }
+  return text === '' ? before : text;
 }

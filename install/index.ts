@@ -1,5 +1,6 @@
-// What every command may load at its start; the subfolders' index files load a schema and a JSON parser.
 export type { HookCommands } from './claude-code/entries.ts';
 export { isClaude, userSettingsFile, withSettings } from './claude-code/settings-file.ts';
 export { EDITORS, type EditorName, editorSettingsFile } from './editors/editors.ts';
-export type { ServicePlan } from './service/plan.ts';
+export type { ServicePlan } from './service/index.ts';
+
+// What every command may load at its start; the subfolders' index files load a schema and a JSON parser.

@@ -6,12 +6,10 @@ import { createUpstream, type UpstreamOptions } from './http/upstream.ts';
 import type { CertSource, ProxyLog, QuotaObserver, Rewriter } from './ports.ts';
 
 export type { ProxyStats } from './http/exchange.ts';
-export { createAssembler } from './http/message-assembler.ts';
-export { createSseDecoder } from './http/sse.ts';
-export type { Receipt } from './ledger/receipts.ts';
+export { createAssembler, createSseDecoder } from './http/response.ts';
+export type { Receipt } from './ledger/receipt.ts';
 export type { AssistantMessage, Rewriter } from './ports.ts';
-export { scanBody, scanObject } from './wire/json-scanner.ts';
-export { applyEdits } from './wire/splice.ts';
+export { applyEdits, scanBody, scanObject } from './wire/json.ts';
 
 export interface ProxyDeps {
   readonly rewriter: Rewriter;
@@ -32,22 +30,12 @@ export interface ProxyDeps {
   readonly headersMs?: number;
 }
 
-export interface Proxy {
-  /** Loopback port for the guard. */
-  listen(): Promise<number>;
-  /** Accepts a client's connection from the guard; null when the client has disconnected. */
-  acceptClient(name: string, client: Socket | null): void;
-  stats(): Readonly<ProxyStats>;
-  /** Accepts no new connection; resolves when every exchange has ended. */
-  drain(): Promise<void>;
-  /** Aborts running exchanges; idempotent. */
-  close(): Promise<void>;
-}
+export type Proxy = ReturnType<typeof createProxy>;
 
 const MAX_CAPTURE_BYTES = 64 * 1024 * 1024;
 
 /** @throws CometError `ca_unreadable` when the upstream's CA cannot be read */
-export function createProxy(deps: ProxyDeps): Proxy {
+export function createProxy(deps: ProxyDeps) {
   const stats: ProxyStats = { total: 0, rewritten: 0, passed_through: 0, failed_open: 0 };
   const running = new Set<Promise<void>>();
   const upstream = createUpstream(deps.upstream);
@@ -71,14 +59,18 @@ export function createProxy(deps: ProxyDeps): Proxy {
     },
   });
   return {
-    listen: () => mitm.listen(),
-    acceptClient: (name, client) => mitm.acceptClient(name, client),
-    stats: () => ({ ...stats }),
-    async drain() {
+    /** Loopback port for the guard. */
+    listen: (): Promise<number> => mitm.listen(),
+    /** Accepts a client's connection from the guard; null when the client has disconnected. */
+    acceptClient: (name: string, client: Socket | null): void => mitm.acceptClient(name, client),
+    stats: (): Readonly<ProxyStats> => ({ ...stats }),
+    /** Accepts no new connection; resolves when every exchange has ended. */
+    async drain(): Promise<void> {
       mitm.drain();
       while (running.size > 0) await Promise.all(running);
     },
-    async close() {
+    /** Aborts running exchanges; idempotent. */
+    async close(): Promise<void> {
       await mitm.close();
       await upstream.close();
       await Promise.all(running);

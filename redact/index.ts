@@ -1,11 +1,24 @@
 import { createHmac } from 'node:crypto';
-import { isJson, literalValues } from './json.ts';
-import { type Marker, type RedactPass, redactLiterals, redactText } from './redact-text.ts';
+import { performance } from 'node:perf_hooks';
+import { setImmediate as nextTick } from 'node:timers/promises';
+import {
+  containsSpan,
+  findAssignments,
+  findCommandSecrets,
+  findJwts,
+  findPrivate,
+  findPrivateKeys,
+  findSettings,
+  findTokens,
+  findUrlPasswords,
+  isSecretMember,
+  mergeSpans,
+  type SecretScanner,
+  type Span,
+} from './patterns.ts';
 import { createSecretlint } from './secretlint.ts';
-import type { SecretScanner } from './span.ts';
-import { runInSlices, runSync } from './time-slice.ts';
 
-export { findPrivateTexts } from './scanners.ts';
+export { findPrivateTexts } from './patterns.ts';
 
 /**
  * Removes secrets from text before it is written, embedded or shown to a model. Best effort, linear time, idempotent.
@@ -50,9 +63,11 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
   function redactSync(input: string, pass: RedactPass): string {
     let output = input;
     for (let i = 0; i < MAX_PASSES; i += 1) {
-      const next = runSync(pass(output, [], mark));
-      if (next === output) break;
-      output = next;
+      const work = pass(output, [], mark);
+      let step = work.next();
+      while (step.done !== true) step = work.next();
+      if (step.value === output) break;
+      output = step.value;
     }
     return output;
   }
@@ -81,4 +96,166 @@ export function createRedactor({ markKey, onRuleError }: RedactorOptions): Redac
     json: (input) => toRedacted(redactSync(input, isJson(input) ? redactLiterals : redactText), input),
     full,
   };
+}
+
+/** Creates the replacement of a secret. */
+export type Marker = (type: string, secret: string) => string;
+
+/** One pass over a text, yielding between steps. `others` are spans found by another scanner. */
+export type RedactPass = (text: string, others: readonly Span[], mark: Marker) => Generator<void, string>;
+
+export function* redactText(text: string, others: readonly Span[], mark: Marker): Generator<void, string> {
+  const { spans } = yield* findSecrets(text, 0, others);
+  return replace(
+    text,
+    spans.map((span) => ({ ...span, by: mark(span.type, text.slice(span.start, span.end)) })),
+  );
+}
+
+/** Redacts inside the string literals of JSON. `others` are spans in the values joined by one character each. */
+export function* redactLiterals(json: string, others: readonly Span[], mark: Marker): Generator<void, string> {
+  const replacements: Replacement[] = [];
+  let depth = 0;
+  let key: { readonly name: string; readonly end: number } | null = null;
+  let at = 0;
+  let next = 0;
+  for (const { start, end, value, isKey } of stringLiterals(json)) {
+    const ownOthers: Span[] = [];
+    while (next < others.length && (others[next] as Span).start < at + value.length) {
+      const span = others[next] as Span;
+      const own = { ...span, start: Math.max(0, span.start - at), end: Math.min(value.length, span.end - at) };
+      if (own.start < own.end) ownOthers.push(own);
+      if (span.end > at + value.length) break;
+      next += 1;
+    }
+    at += value.length + 1;
+    const member = !isKey && key !== null && /^"\s*:\s*"$/.test(json.slice(key.end, start)) ? key.name : '';
+    const opensPrivate = member === 'text' || member === 'content';
+    const found = yield* findSecrets(value, opensPrivate ? depth : 0, ownOthers);
+    if (opensPrivate) depth = found.depth;
+    const whole = isSecretMember(member, value) ? [{ start: 0, end: value.length, type: 'secret' }] : [];
+    const spans = mergeSpans([...found.spans, ...whole]);
+    const offsets = escapedOffsets(
+      json.slice(start, end),
+      spans.flatMap((span) => [span.start, span.end]),
+    );
+    spans.forEach((span, i) => {
+      const by = mark(span.type, value.slice(span.start, span.end));
+      replacements.push({ start: start + (offsets[2 * i] ?? 0), end: start + (offsets[2 * i + 1] ?? 0), by });
+    });
+    if (isKey) key = { name: value, end };
+  }
+  return replace(json, replacements);
+}
+
+const FINDERS = [
+  findPrivateKeys,
+  findTokens,
+  findJwts,
+  findUrlPasswords,
+  findAssignments,
+  findCommandSecrets,
+  findSettings,
+] as const;
+
+function* findSecrets(
+  text: string,
+  depth: number,
+  others: readonly Span[],
+): Generator<void, { readonly spans: Span[]; readonly depth: number }> {
+  const fenced = findPrivate(text, depth);
+  let own = fenced.spans;
+  for (const find of FINDERS) {
+    yield;
+    own = own.concat(find(text));
+  }
+  // Other scanners mark a whole URL or line in which our rules find the secret itself.
+  const merged = mergeSpans(own);
+  return { spans: mergeSpans(own.concat(others.filter((other) => !containsSpan(other, merged)))), depth: fenced.depth };
+}
+
+interface Replacement {
+  readonly start: number;
+  readonly end: number;
+  readonly by: string;
+}
+
+function replace(text: string, replacements: readonly Replacement[]): string {
+  if (replacements.length === 0) return text;
+  const parts: string[] = [];
+  let at = 0;
+  for (const { start, end, by } of replacements) {
+    parts.push(text.slice(at, start), by);
+    at = end;
+  }
+  parts.push(text.slice(at));
+  return parts.join('');
+}
+
+export interface Literal {
+  /** Offsets of the characters between the quotes. */
+  readonly start: number;
+  readonly end: number;
+  readonly value: string;
+  /** The literal is the name of a member. */
+  readonly isKey: boolean;
+}
+
+/** The string literals of valid JSON text, in order. */
+export function* stringLiterals(json: string): Generator<Literal> {
+  let open = json.indexOf('"');
+  while (open !== -1) {
+    const close = closingQuote(json, open + 1);
+    const raw = json.slice(open + 1, close);
+    const value = raw.includes('\\') ? (JSON.parse(`"${raw}"`) as string) : raw;
+    yield { start: open + 1, end: close, value, isKey: /^\s*:/.test(json.slice(close + 1, close + 65)) };
+    open = json.indexOf('"', close + 1);
+  }
+}
+
+/** The values of all string literals, joined by line breaks. */
+export function literalValues(json: string): string {
+  return Array.from(stringLiterals(json), ({ value }) => value).join('\n');
+}
+
+export function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Maps ascending indices in a literal's value to offsets in its escaped form. */
+export function escapedOffsets(raw: string, indices: readonly number[]): number[] {
+  const found: number[] = [];
+  let at = 0;
+  let index = 0;
+  for (const wanted of indices) {
+    for (; index < wanted; index += 1) at += raw[at] !== '\\' ? 1 : raw[at + 1] === 'u' ? 6 : 2;
+    found.push(at);
+  }
+  return found;
+}
+
+function closingQuote(json: string, from: number): number {
+  for (let quote = json.indexOf('"', from); ; quote = json.indexOf('"', quote + 1)) {
+    let slashes = 0;
+    while (json[quote - 1 - slashes] === '\\') slashes += 1;
+    if (slashes % 2 === 0) return quote;
+  }
+}
+
+const SLICE_MS = 4;
+
+/** Runs a generator in time slices, yielding to the event loop between them. */
+export async function runInSlices<T>(work: Generator<void, T>): Promise<T> {
+  for (let since = performance.now(); ; ) {
+    const step = work.next();
+    if (step.done === true) return step.value;
+    if (performance.now() - since < SLICE_MS) continue;
+    await nextTick();
+    since = performance.now();
+  }
 }

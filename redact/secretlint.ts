@@ -1,7 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { createMutex } from '../common/async.ts';
-import { findUrlPasswords } from './scanners.ts';
-import { mergeSpans, type SecretScanner, type Span } from './span.ts';
+import { findUrlPasswords, mergeSpans, type SecretScanner, type Span } from './patterns.ts';
 
 /** Characters per scan; bounds the cost of hostile text for rules that are not linear. */
 const WINDOW = 64 * 1024;

@@ -1,7 +1,7 @@
 import { setTimeout as after } from 'node:timers/promises';
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
-import { cutRule } from '../../engine/trim-config.ts';
+import { cutRule } from '../../engine/cut-config.ts';
 import type { Memory } from '../../memory/index.ts';
 import { openCostLedger } from '../../proxy/ledger/index.ts';
 import { createMemoryLedger } from '../../proxy/ledger/store.ts';

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import type { Setting } from '../../common/config.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
 
 export function registerConfig(program: Command, context: Context): void {
@@ -19,11 +19,8 @@ export function registerConfig(program: Command, context: Context): void {
       if (shown.length === 0) return context.term.say('every key has its default; comet-cc config --all lists them');
       for (const line of settingLines(shown, context.term.width)) context.term.out(line);
     });
-  config
-    .command('get <key>')
-    .description('prints the value of a key')
+  addCommand(config, 'get <key>', 'prints the value of a key', 'comet-cc config get trim.mode')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc config get trim.mode')
     .action(async (name: string, _: object, command: Command) => {
       const { findKey, readSettings } = await import('../../common/config.ts');
       const { key } = findKey(name);
@@ -31,11 +28,9 @@ export function registerConfig(program: Command, context: Context): void {
       if (command.optsWithGlobals<{ json?: boolean }>().json) context.term.json(settingJson(setting));
       else context.term.out(String(setting.value));
     });
-  config
-    .command('set <key> <value>')
-    .description('writes a key to config.json')
-    .addHelpText('after', '\nExample:\n  comet-cc config set port 9443')
-    .action((name: string, text: string) => setKey(context, name, text));
+  addCommand(config, 'set <key> <value>', 'writes a key to config.json', 'comet-cc config set port 9443').action(
+    (name: string, text: string) => setKey(context, name, text),
+  );
 }
 
 async function setKey(context: Context, name: string, text: string): Promise<void> {

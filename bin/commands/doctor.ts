@@ -4,9 +4,8 @@ import { messageOf } from '../../common/errors.ts';
 import { readFileIfPresent } from '../../common/files.ts';
 import { oneLine } from '../../common/text.ts';
 import { clientEnvironment } from '../../engine/lifecycle/index.ts';
-import type { Context } from '../context.ts';
-import type { Check } from '../doctor/check.ts';
-import { EXIT } from '../exit.ts';
+import { type Context, EXIT } from '../context.ts';
+import type { Check } from '../doctor/index.ts';
 
 export function registerDoctor(program: Command, context: Context): void {
   program
@@ -32,13 +31,12 @@ export function checkLines({ id, ok, detail, fix }: Check, paint: Context['term'
 
 async function allChecks(context: Context): Promise<Check[]> {
   const { paths, env } = context;
-  const { bad, good } = await import('../doctor/check.ts');
-  const machine = await import('../doctor/platform.ts');
+  const { bad, good } = await import('../doctor/index.ts');
+  const machine = await import('../doctor/index.ts');
   const daemon = await import('../doctor/daemon.ts');
   const outside = await import('../doctor/upstream.ts');
   const { statusReport } = await import('../../engine/api/index.ts');
-  const { checkCerts } = await import('../doctor/certs.ts');
-  const { checkTrust } = await import('../doctor/trust.ts');
+  const { checkCerts, checkTrust } = await import('../doctor/certs.ts');
   const { inspectMachine, trustStores } = await import('../../certs/index.ts');
 
   const config = await context.config().catch((error: unknown) => messageOf(error));
@@ -60,8 +58,7 @@ async function allChecks(context: Context): Promise<Check[]> {
     daemon.checkModel(report),
   ];
   if (typeof config === 'string') return checks;
-  const { checkEditors } = await import('../doctor/editors.ts');
-  const { checkSettings } = await import('../doctor/settings.ts');
+  const { checkEditors, checkSettings } = await import('../doctor/settings.ts');
   const access = {
     port: guard?.port ?? config.port,
     token: token?.trim() ?? '',

@@ -19,7 +19,7 @@ export async function setSettings(
 ): Promise<SettingsDone> {
   const { editSettings, planSettings } = await import('../../install/claude-code/index.ts');
   const { userSettingsFile } = await import('../../install/index.ts');
-  const { confirmed } = await import('../terminal/confirm.ts');
+  const { confirmed } = await import('../terminal/term.ts');
   const { term } = context;
   const plan = await planSettings(userSettingsFile(context.env), variables);
   const changed = plan.changes.filter(({ from, to }) => from !== to).map(({ name }) => name);

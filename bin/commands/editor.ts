@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { EDITORS, type EditorName, editorSettingsFile } from '../../install/index.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 
 interface Flags {
   readonly yes?: boolean;
@@ -28,12 +28,9 @@ export function registerEditor(program: Command, context: Context): void {
       '\nThe editor needs the daemon: comet-cc service install\n\nExample:\n  comet-cc editor install cursor',
     )
     .action((name: string, flags: Flags) => install(name, flags, context));
-  editor
-    .command('uninstall')
-    .description("restore the editor's settings")
+  addCommand(editor, 'uninstall', "restore the editor's settings", 'comet-cc editor uninstall cursor')
     .argument('<editor>', NAMES)
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc editor uninstall cursor')
     .action(async (name: string, flags: Flags) => {
       const file = await revert(name, context);
       if (flags.json) return context.term.json({ editor: name, file });
@@ -63,9 +60,7 @@ export function registerEditor(program: Command, context: Context): void {
 
 async function install(name: string, flags: Flags, context: Context): Promise<void> {
   const editor = name === JETBRAINS ? null : parseEditor(name);
-  const { clientEnvironment } = await import('../../engine/lifecycle/index.ts');
-  const { prepareAccess } = await import('../../engine/lifecycle/index.ts');
-  const { guardStatus } = await import('../../engine/lifecycle/index.ts');
+  const { clientEnvironment, prepareAccess, guardStatus } = await import('../../engine/lifecycle/index.ts');
   const { env, paths } = context;
   const port = (await guardStatus(paths.guardSocket))?.port ?? (await context.config()).port;
   const variables = clientEnvironment({ ...(await prepareAccess(context)), port }, env);
@@ -82,7 +77,7 @@ async function setUp(
   const { setUpEditor } = await import('../../install/editors/index.ts');
   const file = editorSettingsFile(editor, process.platform, env);
   if (!flags.yes) {
-    const { confirmed } = await import('../terminal/confirm.ts');
+    const { confirmed } = await import('../terminal/term.ts');
     term.say(`${file}: ${Object.keys(variables).join(', ')} for Claude Code's extension, not synced to other machines`);
     if (!(await confirmed('Change the file like this?'))) {
       throw new CometError('config_invalid', `${file} was left unchanged`);

@@ -3,6 +3,8 @@ import { CometError } from '../../common/errors.ts';
 import {
   clientEnvironment,
   guardStatus,
+  prepareAccess,
+  rememberProxy,
   SHELLS,
   type Shell,
   shellLines,
@@ -17,11 +19,9 @@ export function registerEnv(program: Command, context: Context): void {
     .addOption(new Option('--shell <name>', 'syntax to print (default: that of $SHELL)').choices(SHELLS))
     .addHelpText('after', '\nExamples:\n  eval "$(comet-cc env)"\n  comet-cc env --shell fish | source')
     .action(async (flags: { shell?: Shell }) => {
-      const { prepareAccess } = await import('../../engine/lifecycle/index.ts');
       const guard = await guardStatus(context.paths.guardSocket);
       const port = guard?.port ?? (await context.config()).port;
       if (port === 0) throw new CometError('daemon_down', 'the port is known once the daemon runs: comet-cc start');
-      const { rememberProxy } = await import('../../engine/lifecycle/index.ts');
       await rememberProxy(context.paths, context.env);
       const access = { ...(await prepareAccess(context)), port };
       const shell = flags.shell ?? shellOf(context.env);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Certs, TrustPlan, TrustStore } from '../../certs/index.ts';
 import { CometError } from '../../common/errors.ts';
-import { clientEnvironment } from '../../engine/lifecycle/index.ts';
+import { clientEnvironment, guardStatus, prepareAccess } from '../../engine/lifecycle/index.ts';
 import type { Context } from '../context.ts';
 import { type SettingsDone, setSettings } from './edit-settings.ts';
 
@@ -27,8 +27,6 @@ export function registerInstallCa(program: Command, context: Context): void {
     .addHelpText('after', '\nExample:\n  comet-cc install-ca --settings')
     .action(async (flags: Flags) => {
       const { ensureCerts } = await import('../../certs/index.ts');
-      const { prepareAccess } = await import('../../engine/lifecycle/index.ts');
-      const { guardStatus } = await import('../../engine/lifecycle/index.ts');
       const userExtraCaFile = context.env['NODE_EXTRA_CA_CERTS'] || null;
       const certs = await ensureCerts(context.paths, { nowMs: Date.now(), userExtraCaFile });
       const port = (await guardStatus(context.paths.guardSocket))?.port ?? (await context.config()).port;
@@ -75,7 +73,7 @@ async function trustInSystem(context: Context, certs: Certs, flags: Flags): Prom
 
 async function trustIn(store: TrustStore, context: Context, certs: Certs, flags: Flags): Promise<SystemDone> {
   const { trustRoot, inspectTrust } = await import('../../certs/index.ts');
-  const { confirmed } = await import('../terminal/confirm.ts');
+  const { confirmed } = await import('../terminal/term.ts');
   const { paths, term } = context;
   const state = await inspectTrust(paths, store, certs.fingerprint);
   const plan = await store.describe(certs.rootFile, state.former);
@@ -116,4 +114,28 @@ function installJson(
     system: stores[0] ?? null,
     stores,
   };
+}
+
+export function registerUninstallCa(program: Command, context: Context): void {
+  program
+    .command('uninstall-ca')
+    .description('undo install-ca: settings, system store, certificates')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc uninstall-ca')
+    .action(async (flags: { json?: boolean }) => {
+      const { distrustRoots, removeCerts, inspectMachine, trustStores } = await import('../../certs/index.ts');
+      const { revertSettings } = await import('../../install/claude-code/index.ts');
+      const { env, paths, term } = context;
+      const settings = await revertSettings(paths);
+      const { stores, unreachable } = await distrustRoots(paths, trustStores(inspectMachine(env, paths.runDir)));
+      const removed = await removeCerts(paths);
+      for (const id of unreachable) {
+        term.say(`comet-cc: the ${id} store was told to trust our root and cannot be looked into now; remove it there`);
+      }
+      if (flags.json) return term.json({ settings, system: stores[0] ?? null, stores, unreachable, removed });
+      if (settings !== null) term.out(`settings      restored ${settings}`);
+      for (const name of stores) term.out(`system        ${name} trusts it no longer`);
+      for (const file of removed) term.out(`removed       ${file}`);
+      if (settings === null && stores.length === 0 && removed.length === 0) term.out('nothing was installed');
+    });
 }

@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { resolveDirectory } from '../../common/paths.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 
 interface Flags {
   readonly project?: string;
@@ -35,7 +35,27 @@ export function registerPause(program: Command, context: Context): void {
 }
 
 /** The project key of a directory given on the command line. */
-export async function projectAt(directory: string): Promise<string> {
+async function projectAt(directory: string): Promise<string> {
   const { createProjectOf } = await import('../../memory/index.ts');
   return createProjectOf(Date.now)(resolveDirectory(directory));
+}
+
+export function registerResume(program: Command, context: Context): void {
+  addCommand(program, 'resume', 'end every pause, or that of one project', 'comet-cc resume')
+    .option('--project <dir>', 'only the pause of the project of this directory')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: { project?: string; json?: boolean }) => {
+      const { pauseLines } = await import('../../engine/api/index.ts');
+      const { NO_PAUSES, readPauses, resumed, writePauses } = await import('../../engine/policy/index.ts');
+      const { paths, term } = context;
+      // A damaged pause file pauses everything; resuming repairs it.
+      const now = Date.now();
+      const held = await readPauses(paths.pausesFile, now).catch(() => NO_PAUSES);
+      const left = resumed(held, flags.project === undefined ? null : await projectAt(flags.project), now);
+      await writePauses(paths.pausesFile, left);
+      if (flags.json) return term.json(left);
+      const lines = pauseLines(left);
+      for (const line of lines) term.out(line);
+      if (lines.length === 0) term.out('memory is on, unless a .comet-cc.json says otherwise');
+    });
 }

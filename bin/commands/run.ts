@@ -1,11 +1,18 @@
 import path from 'node:path';
 import type { Command } from 'commander';
 import { messageOf } from '../../common/errors.ts';
-import type { DaemonSetup } from '../../engine/lifecycle/index.ts';
-import { clientEnvironment, isOurProxy, noProxyCovers, withoutOurs } from '../../engine/lifecycle/index.ts';
+import {
+  clientEnvironment,
+  type DaemonSetup,
+  isOurProxy,
+  noProxyCovers,
+  prepareDaemon,
+  startDaemon,
+  watchGuard,
+  withoutOurs,
+} from '../../engine/lifecycle/index.ts';
 import { isClaude, withSettings } from '../../install/index.ts';
 import type { Context } from '../context.ts';
-import type { ChildCommand } from './run-child.ts';
 
 interface Route {
   readonly child: ChildCommand;
@@ -25,8 +32,10 @@ export function registerRun(program: Command, context: Context): void {
     .action(async (command: string, args: string[]) => {
       const { child, setup } = await route(context, command, args);
       const watching = new AbortController();
-      const watch = setup === null ? undefined : keepAlive(setup, watching.signal);
-      const { runCommand } = await import('./run-child.ts');
+      const watch =
+        setup === null
+          ? undefined
+          : watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), watching.signal);
       process.exitCode = await runCommand(child, context.term.say);
       watching.abort();
       await watch;
@@ -49,8 +58,6 @@ async function route(context: Context, command: string, args: readonly string[])
 
 async function throughDaemon(context: Context, command: string, args: readonly string[]): Promise<Route> {
   const { env, paths, term } = context;
-  const { prepareDaemon } = await import('../../engine/lifecycle/index.ts');
-  const { startDaemon } = await import('../../engine/lifecycle/index.ts');
   const setup = await prepareDaemon(context, {});
   term.progress('comet-cc: starting…');
   const { status, problem } = await startDaemon(setup);
@@ -71,9 +78,43 @@ async function throughDaemon(context: Context, command: string, args: readonly s
   return { child: { ...child, args: settings.args }, setup: again };
 }
 
-/** A guard that dies is started again on its port while the command runs: the command knows no other. */
-async function keepAlive(setup: DaemonSetup, signal: AbortSignal): Promise<void> {
-  const { startDaemon } = await import('../../engine/lifecycle/index.ts');
-  const { watchGuard } = await import('../../engine/lifecycle/index.ts');
-  await watchGuard(setup.paths.guardSocket, async () => void (await startDaemon(setup)), signal);
+const PASSED: readonly NodeJS.Signals[] = ['SIGTERM', 'SIGHUP', 'SIGINT', 'SIGQUIT', 'SIGUSR1', 'SIGUSR2'];
+/** A terminal sends these to the whole foreground group: passing them on would deliver them twice. */
+const FROM_TERMINAL: ReadonlySet<NodeJS.Signals> = new Set(['SIGINT', 'SIGQUIT']);
+
+interface ChildCommand {
+  readonly command: string;
+  readonly args: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+}
+
+/**
+ * Runs a command on this process's own terminal and passes signals on.
+ *
+ * @returns its exit code; 128 + n when signal n ended it, 127 when it is not found, 126 when it cannot be run
+ */
+export async function runCommand({ command, args, env }: ChildCommand, say: (text: string) => void): Promise<number> {
+  const { runInForeground } = await import('../../common/run-process.ts');
+  let stopPassing: () => void = () => {};
+  const { exitCode, failure } = await runInForeground(command, args, env, (send) => {
+    stopPassing = passSignals(send);
+  });
+  stopPassing();
+  if (failure === null) return exitCode;
+  say(`comet-cc: ${command} ${failure === 'ENOENT' ? 'was not found' : `cannot be run (${failure})`}`);
+  return failure === 'ENOENT' ? 127 : 126;
+}
+
+function passSignals(send: (signal: NodeJS.Signals) => void): () => void {
+  const atTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY);
+  const passers = PASSED.map((signal) => {
+    const pass = (): void => {
+      if (!atTerminal || !FROM_TERMINAL.has(signal)) send(signal);
+    };
+    process.on(signal, pass);
+    return () => process.off(signal, pass);
+  });
+  return () => {
+    for (const stop of passers) stop();
+  };
 }

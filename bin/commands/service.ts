@@ -1,8 +1,8 @@
 import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
-import { guardStatus } from '../../engine/lifecycle/index.ts';
+import { guardStatus, rememberProxy } from '../../engine/lifecycle/index.ts';
 import type { ServicePlan } from '../../install/index.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 
 export function registerService(program: Command, context: Context): void {
   const { term } = context;
@@ -20,26 +20,20 @@ export function registerService(program: Command, context: Context): void {
       const plan = await planned(context);
       const running = await guardStatus(context.paths.guardSocket);
       await installService(context.paths, plan, term.out);
-      const { rememberProxy } = await import('../../engine/lifecycle/index.ts');
       await rememberProxy(context.paths, context.env);
       if (running === null) return term.out(`${plan.manager} starts comet-cc from now on`);
       term.say('comet-cc is already running; the service starts it from the next login on');
     });
 
-  service
-    .command('uninstall')
-    .description('stop the service and remove its file')
-    .addHelpText('after', '\nExample:\n  comet-cc service uninstall')
-    .action(async () => {
+  addCommand(service, 'uninstall', 'stop the service and remove its file', 'comet-cc service uninstall').action(
+    async () => {
       const { uninstallService } = await import('../../install/service/index.ts');
       if (!(await uninstallService(context.paths, await planned(context), term.out))) term.out('nothing was installed');
-    });
+    },
+  );
 
-  service
-    .command('status')
-    .description('show whether it is installed and running')
+  addCommand(service, 'status', 'show whether it is installed and running', 'comet-cc service status')
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc service status')
     .action(async (flags: { json?: boolean }) => {
       const { inspectService } = await import('../../install/service/index.ts');
       const state = await inspectService(await planned(context));

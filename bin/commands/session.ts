@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { oneLine, printable } from '../../common/text.ts';
 import { ago, engineOf, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { SessionDetail, SessionView } from '../../memory/index.ts';
-import type { Context } from '../context.ts';
+import { addCommand, type Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
 import { refreshed } from '../terminal/watch.ts';
 
@@ -11,16 +11,10 @@ const ID = 'unambiguous prefix of its id; default: the newest session';
 const CLOSE_MS = 60_000;
 
 export function registerSession(program: Command, context: Context): void {
-  const session = program
-    .command('session')
-    .description('list sessions and show their summaries')
-    .addHelpText('after', '\nExample:\n  comet-cc session ls');
-  session
-    .command('ls')
-    .description('list sessions, newest first')
+  const session = addCommand(program, 'session', 'list sessions and show their summaries', 'comet-cc session ls');
+  addCommand(session, 'ls', 'list sessions, newest first', 'comet-cc session ls --json')
     .option('--watch', 'refresh every two seconds until Ctrl-C')
     .option('--json', 'print one JSON array')
-    .addHelpText('after', '\nExample:\n  comet-cc session ls --json')
     .action(async (flags: { json?: boolean; watch?: boolean }) => {
       const list = async (): Promise<SessionView[]> => {
         const found = await engineOf(context.paths).call('sessions/list', {});
@@ -41,12 +35,9 @@ export function registerSession(program: Command, context: Context): void {
 }
 
 function registerShow(session: Command, context: Context): void {
-  session
-    .command('show')
-    .description('show one session: its times, memories and brief')
+  addCommand(session, 'show', 'show one session: its times, memories and brief', 'comet-cc session show 5f3a')
     .argument('[id]', ID)
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc session show 5f3a')
     .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
       const client = engineOf(context.paths);
       const detail = await client.call('sessions/show', { sessionId: await sessionId(client, prefix) });
@@ -72,12 +63,9 @@ function registerClose(session: Command, context: Context): void {
 }
 
 function registerBrief(session: Command, context: Context): void {
-  session
-    .command('brief')
-    .description('print the brief of a session')
+  addCommand(session, 'brief', 'print the brief of a session', 'comet-cc session brief')
     .argument('[id]', ID)
     .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc session brief')
     .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
       const client = engineOf(context.paths);
       const id = await sessionId(client, prefix);
@@ -88,7 +76,7 @@ function registerBrief(session: Command, context: Context): void {
     });
 }
 
-export function detailLines(detail: SessionDetail, paint: Paint): string[] {
+function detailLines(detail: SessionDetail, paint: Paint): string[] {
   const { session_id, project, status, created_at, updated_at, closed_at, turns, nodes, brief } = detail;
   const rows: [string, string][] = [
     ['session', oneLine(session_id)],

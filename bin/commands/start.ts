@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process';
 import { type Command, InvalidArgumentError } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import { statusReport } from '../../engine/api/index.ts';
-import type { Started } from '../../engine/lifecycle/index.ts';
-import type { Context } from '../context.ts';
+import { guardStatus, prepareDaemon, type Started, startDaemon, stopDaemon } from '../../engine/lifecycle/index.ts';
+import { addCommand, type Context } from '../context.ts';
 
 export function registerStart(program: Command, context: Context): void {
   program
@@ -14,8 +14,6 @@ export function registerStart(program: Command, context: Context): void {
     .option('--json', 'print one JSON document')
     .addHelpText('after', '\nExample:\n  comet-cc start && eval "$(comet-cc env)"')
     .action(async (flags: { foreground?: boolean; port?: number; json?: boolean }) => {
-      const { prepareDaemon } = await import('../../engine/lifecycle/index.ts');
-      const { startDaemon } = await import('../../engine/lifecycle/index.ts');
       const setup = await prepareDaemon(context, flags.port === undefined ? {} : { port: flags.port });
       context.term.progress('starting…');
       const started = await startDaemon({ ...setup, foreground: flags.foreground ?? false });
@@ -26,7 +24,7 @@ export function registerStart(program: Command, context: Context): void {
 }
 
 /** Says what runs and how to use it. @throws CometError `daemon_unhealthy` when memory does not work */
-export async function reportStart(
+async function reportStart(
   context: Context,
   started: Started,
   flags: { readonly port?: number; readonly json?: boolean },
@@ -46,7 +44,7 @@ export async function reportStart(
   if (started.problem !== null) throw new CometError('daemon_unhealthy', started.problem);
 }
 
-export function parsePort(text: string): number {
+function parsePort(text: string): number {
   const port = Number(text);
   if (text.trim() !== '' && Number.isInteger(port) && port >= 0 && port <= 65_535) return port;
   throw new InvalidArgumentError('expected an integer from 0 to 65535.');
@@ -60,4 +58,37 @@ async function follow(child: ChildProcess): Promise<number> {
   return await new Promise((resolve) => {
     child.once('exit', (code) => resolve(code ?? 1));
   });
+}
+
+export function registerStop(program: Command, context: Context): void {
+  addCommand(
+    program,
+    'stop',
+    'stop the daemon once running requests have ended (at most 30 s)',
+    'comet-cc stop',
+  ).action(async () => {
+    context.term.progress('stopping…');
+    const stopped = await stopDaemon(context.paths);
+    context.term.progress('');
+    if (stopped === null) return context.term.out('comet-cc is not running');
+    context.term.out(`comet-cc stopped (it ran on port ${stopped.port})`);
+    context.term.say('Sessions that still use it wait for about three minutes; comet-cc start brings it back.');
+  });
+}
+
+export function registerRestart(program: Command, context: Context): void {
+  addCommand(program, 'restart', 'stop and start on the same port; sessions that use it continue', 'comet-cc restart')
+    .option('--port <n>', 'move to another port', parsePort)
+    .option('--json', 'print one JSON document')
+    .action(async (flags: { port?: number; json?: boolean }) => {
+      const running = await guardStatus(context.paths.guardSocket);
+      const port = flags.port ?? running?.port;
+      // What keeps a daemon from starting must be said while the old one still runs.
+      const setup = await prepareDaemon(context, port === undefined ? {} : { port });
+      context.term.progress('restarting…');
+      await stopDaemon(context.paths);
+      const started = await startDaemon(setup);
+      context.term.progress('');
+      await reportStart(context, started, flags);
+    });
 }

@@ -2,8 +2,7 @@ import type { Command } from 'commander';
 import { oneLine } from '../../common/text.ts';
 import type { Paint } from '../../engine/api/index.ts';
 import { guardStatus, pauseLines, type StatusReport, savedLine, statusReport } from '../../engine/api/status-report.ts';
-import type { Context } from '../context.ts';
-import { EXIT } from '../exit.ts';
+import { type Context, EXIT } from '../context.ts';
 import { count, duration } from '../terminal/format.ts';
 import { refreshed } from '../terminal/watch.ts';
 

@@ -26,7 +26,7 @@ interface UninstallStep {
   undo(): Promise<void>;
 }
 
-export interface UninstallOptions {
+interface UninstallOptions {
   readonly keepMemory: boolean;
   /** Called with each action. */
   readonly log: (line: string) => void;

@@ -24,7 +24,7 @@ export function registerUninstall(program: Command, context: Context): void {
     .addHelpText('after', '\nExamples:\n  comet-cc uninstall\n  comet-cc uninstall --keep-memory --yes')
     .action(async (flags: Flags) => {
       const { uninstallSteps } = await import('./uninstall-steps.ts');
-      const { confirmed } = await import('../terminal/confirm.ts');
+      const { confirmed } = await import('../terminal/term.ts');
       const { paths, term } = context;
       const keepMemory = flags.keepMemory ?? false;
       const steps = uninstallSteps(context, { keepMemory, log: flags.json ? () => undefined : term.say });

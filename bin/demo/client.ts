@@ -14,11 +14,6 @@ export interface SentRequest {
   readonly prompt: string;
 }
 
-export interface Client {
-  /** Plays one turn, tool rounds included; resolves with the text of the last answer. @throws CometError */
-  play(turn: StoryTurn): Promise<string>;
-}
-
 const MODEL = 'claude-opus-5-5';
 const BETAS =
   'claude-code-20250219,interleaved-thinking-2025-05-14,context-management-2025-06-27,prompt-caching-scope-2026-01-05,mid-conversation-system-2026-04-07,effort-2025-11-24';
@@ -32,7 +27,7 @@ const MOST_ROUNDS = 12;
  * Behaves on the wire like Claude Code 2.1.197 with a subscription: the whole history each time, history as strings,
  * the newest user message as blocks with the third breakpoint, thinking kept with its signatures.
  */
-export function createClient(way: Way, session: StorySession, onRequest: (request: SentRequest) => void): Client {
+export function createClient(way: Way, session: StorySession, onRequest: (request: SentRequest) => void) {
   const history: Json[] = [];
   const headers = headersOf(session.id);
 
@@ -45,7 +40,8 @@ export function createClient(way: Way, session: StorySession, onRequest: (reques
   };
 
   return {
-    async play(turn) {
+    /** Plays one turn, tool rounds included; resolves with the text of the last answer. @throws CometError */
+    async play(turn: StoryTurn): Promise<string> {
       history.push(...promptMessages(turn.prompt, history.length === 0));
       for (let at = 0; at < MOST_ROUNDS; at += 1) {
         const content = await ask(turn.prompt);

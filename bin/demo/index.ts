@@ -1,13 +1,11 @@
 import { CometError } from '../../common/errors.ts';
 import type { Term } from '../terminal/term.ts';
-import { openStage, type Stage } from './harness.ts';
-import { createDirect, type Outcome, outcomeOf } from './outcome.ts';
-import { type Found, storyBrain } from './replies.ts';
-import { createProgress, printOutcome } from './report.ts';
-import { createStoryClock, playStory } from './run-story.ts';
+import { type Found, storyBrain } from './answer.ts';
+import { createDirect, createProgress, type Outcome, outcomeOf, printOutcome } from './report.ts';
+import { createStoryClock, openStage, playStory, type Stage } from './run.ts';
 import { STORY } from './story.ts';
 
-export interface DemoOptions {
+interface DemoOptions {
   readonly env: NodeJS.ProcessEnv;
   readonly term: Term;
   /** The temporary home stays; the daemon is stopped all the same. */

@@ -1,11 +1,10 @@
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
-import type { HomePaths } from '../../common/paths.ts';
-import { VERSION } from '../../common/paths.ts';
+import { type HomePaths, VERSION } from '../../common/paths.ts';
 import type { StatusReport } from '../../engine/api/index.ts';
 import { STORE } from '../../engine/index.ts';
 import { type GuardStatus, guardStatus, portNonce } from '../../engine/lifecycle/index.ts';
-import { bad, type Check, good } from './check.ts';
+import { bad, type Check, good } from './index.ts';
 
 /** The guard of this home, or why none can be asked. */
 export async function askedGuard(paths: HomePaths): Promise<{ guard: GuardStatus | null; problem: string }> {

@@ -2,7 +2,7 @@ import type { Config } from '../../common/config.ts';
 import { messageOf } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { missingPackages, probeDimensions } from '../../memory/embeddings/index.ts';
-import { bad, type Check, good } from './check.ts';
+import { bad, type Check, good } from './index.ts';
 
 const ANSWER_MS = 10_000;
 

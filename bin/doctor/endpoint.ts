@@ -2,7 +2,7 @@ import os from 'node:os';
 import { z } from 'zod';
 import type { Config } from '../../common/config.ts';
 import { createEndpointKey, fullModelName, postJson } from '../../memory/models/index.ts';
-import { bad, type Check, good } from './check.ts';
+import { bad, type Check, good } from './index.ts';
 
 const ANSWER_MS = 10_000;
 const LIST_CHARS = 4_000_000;

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import type { HomePaths } from '../../common/paths.ts';
 import { inspectSettings } from '../../install/claude-code/index.ts';
-import { VARIABLES_KEY } from '../../install/editors/index.ts';
+import { inspectEditors, VARIABLES_KEY } from '../../install/editors/index.ts';
 import { EDITORS, editorSettingsFile, userSettingsFile } from '../../install/index.ts';
-import { bad, type Check, good } from './check.ts';
+import { bad, type Check, good } from './index.ts';
 
 const DECISIVE = ['HTTPS_PROXY', 'https_proxy', 'NODE_EXTRA_CA_CERTS'] as const;
 
@@ -92,5 +92,29 @@ async function editorVariables(file: string): Promise<Variables> {
     return Object.fromEntries(entries.map(({ name = '', value }) => [name, value]));
   } catch {
     return {}; // No such editor, or one that takes nothing from it either.
+  }
+}
+
+/** Whether the editors that were set up still point to comet-cc; null where none was. */
+export async function checkEditors(
+  paths: HomePaths,
+  wanted: Readonly<Record<string, string>> | null,
+): Promise<Check | null> {
+  try {
+    const states = await inspectEditors(paths, wanted);
+    const [lost] = states.filter(({ astray }) => astray.length > 0);
+    if (lost !== undefined) {
+      const detail = `${lost.file}: ${lost.astray.join(', ')} changed, or the port or token did`;
+      return bad(
+        'editors',
+        detail,
+        `comet-cc editor install ${lost.editor}; or comet-cc editor uninstall ${lost.editor}`,
+      );
+    }
+    if (states.length === 0) return null;
+    const verb = states.length === 1 ? 'points' : 'point';
+    return good('editors', `${states.map(({ editor }) => editor).join(', ')} ${verb} to comet-cc`);
+  } catch (error) {
+    return bad('editors', error instanceof Error ? error.message : String(error), "correct the editor's settings");
   }
 }

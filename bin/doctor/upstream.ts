@@ -1,9 +1,8 @@
 import { access, constants } from 'node:fs/promises';
 import type { Config } from '../../common/config.ts';
 import { oneLine } from '../../common/text.ts';
-import type { GuardStatus } from '../../engine/lifecycle/index.ts';
-import { noProxyCovers } from '../../engine/lifecycle/index.ts';
-import { bad, type Check, good } from './check.ts';
+import { type GuardStatus, noProxyCovers } from '../../engine/lifecycle/index.ts';
+import { bad, type Check, good } from './index.ts';
 
 const VERSION_MS = 10_000;
 

@@ -4,25 +4,21 @@ import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 
 /** Holds the text in a private temporary file while it is edited. */
-export interface Draft {
-  readonly file: string;
-  /** Opens the editor and resolves with the text when it was closed. @throws CometError `usage` when it fails */
-  edit(): Promise<string>;
-  /** Removes the file. */
-  drop(): Promise<void>;
-}
+export type Draft = Awaited<ReturnType<typeof openDraft>>;
 
-export async function openDraft(text: string, name: string, command: readonly string[]): Promise<Draft> {
+export async function openDraft(text: string, name: string, command: readonly string[]) {
   const dir = await mkdtemp(path.join(os.tmpdir(), 'comet-cc-edit-'));
   const file = path.join(dir, name);
   await writeFile(file, text, { mode: 0o600, flag: 'wx' });
   return {
     file,
-    async edit() {
+    /** Opens the editor and resolves with the text when it was closed. @throws CometError `usage` when it fails */
+    async edit(): Promise<string> {
       await run([...command, file]);
       return readFile(file, 'utf8');
     },
-    drop: () => rm(dir, { recursive: true, force: true }),
+    /** Removes the file. */
+    drop: (): Promise<void> => rm(dir, { recursive: true, force: true }),
   };
 }
 

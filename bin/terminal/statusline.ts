@@ -27,7 +27,9 @@ export async function printStatusline({ paths, env, term }: Pick<Context, 'paths
 export function readStatusline(text: string): OperationInput<'statusline'> {
   const { session_id: id, cwd, workspace } = record(parsed(text));
   const { current_dir: current, project_dir: project } = record(workspace);
-  const dir = [project, current, cwd].find((one): one is string => typeof one === 'string' && isDirectory(one));
+  const dir = [project, current, cwd].find(
+    (one): one is string => typeof one === 'string' && one.length <= LONGEST_PATH && path.isAbsolute(one),
+  );
   return {
     ...(typeof id === 'string' && id !== '' && id.length <= LONGEST_ID ? { sessionId: id } : {}),
     ...(dir === undefined ? {} : { projectDir: dir }),
@@ -53,10 +55,6 @@ export function statuslineText(view: StatuslineView | null, colored: boolean): s
 function short(value: number): string {
   if (value < 10_000) return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
   return value < 1_000_000 ? `${Math.round(value / 1_000)} k` : `${(value / 1_000_000).toFixed(1)} M`;
-}
-
-function isDirectory(text: string): boolean {
-  return text.length <= LONGEST_PATH && path.isAbsolute(text);
 }
 
 function record(value: unknown): Readonly<Record<string, unknown>> {

@@ -1,11 +1,9 @@
-import stringWidth from 'string-width';
+import displayWidth from 'string-width';
 
 const graphemes = new Intl.Segmenter(undefined, { granularity: 'grapheme' });
 
-/** Columns that a terminal gives to `text`: two for East Asian wide characters and pictographs, none for marks. */
-export function displayWidth(text: string): number {
-  return stringWidth(text);
-}
+/** Columns that a terminal gives to a text: two for East Asian wide characters and pictographs, none for marks. */
+export { default as displayWidth } from 'string-width';
 
 /** At most `width` columns, an ellipsis in the last where something was cut off. */
 export function truncate(text: string, width: number): string {
@@ -51,7 +49,9 @@ export interface Column {
 
 /** Lines of a table whose cells are single lines; the first is the heading. */
 export function table(columns: readonly Column[], width: number): string[] {
-  const natural = columns.map((column) => Math.max(...[column.title, ...column.cells].map(displayWidth)));
+  const natural = columns.map((column) =>
+    Math.max(...[column.title, ...column.cells].map((text) => displayWidth(text))),
+  );
   const fixed = columns.reduce((sum, column, at) => sum + (column.stretch ? 0 : (natural[at] as number)), 0);
   const stretching = columns.filter((column) => column.stretch).length;
   const left = Math.floor((width - fixed - 2 * (columns.length - 1)) / Math.max(1, stretching));

@@ -1,4 +1,5 @@
 import { styleText } from 'node:util';
+import { CometError } from '../../common/errors.ts';
 import { escaped, printable } from '../../common/text.ts';
 import type { Paint } from '../../engine/api/index.ts';
 
@@ -43,4 +44,22 @@ export function createTerm(stdout: Stream, stderr: Stream, env: NodeJS.ProcessEn
       if (stderr.isTTY === true) stderr.write(`\r\u001b[2K${printable(text)}`);
     },
   };
+}
+
+/**
+ * Asks on the terminal; anything but y or yes means no.
+ *
+ * @throws CometError `usage` without a terminal
+ */
+export async function confirmed(question: string): Promise<boolean> {
+  if (!process.stdin.isTTY || !process.stderr.isTTY) {
+    throw new CometError('usage', 'not a terminal: pass --yes to confirm');
+  }
+  const { createInterface } = await import('node:readline/promises');
+  const dialog = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    return /^y(es)?$/i.test((await dialog.question(`${question} [y/N] `)).trim());
+  } finally {
+    dialog.close();
+  }
 }

@@ -1,13 +1,22 @@
 import { accessSync, constants, existsSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { createDarwinTrust } from './darwin.ts';
-import { createArchTrust, createDebianTrust, createFedoraTrust } from './linux.ts';
-import { createNssTrust } from './nss.ts';
-import type { TrustStore } from './trust-store.ts';
-import { createWindowsTrust } from './windows.ts';
+import { CometError } from '../../common/errors.ts';
+import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { readRoot } from '../store.ts';
+import {
+  createArchTrust,
+  createDarwinTrust,
+  createDebianTrust,
+  createFedoraTrust,
+  createNssTrust,
+  createWindowsTrust,
+  type TrustStore,
+} from './store.ts';
 
-export type { TrustPlan, TrustStore } from './trust-store.ts';
+export type { TrustPlan, TrustStore } from './store.ts';
 
 /** What decides which stores a machine has. */
 export interface MachineFacts {
@@ -75,3 +84,121 @@ function findInPath(name: string, searchPath: string): string | null {
   }
   return null;
 }
+
+/** A root that a store was told to trust; recorded until it is removed, also when newer certificates replace it. */
+interface TrustedRoot {
+  /** The store's `id`. */
+  readonly store: string;
+  readonly fingerprint: string;
+}
+
+/** Reads `store`. @param current  fingerprint of the current root; null when there is none */
+export async function inspectTrust(paths: HomePaths, store: TrustStore, current: string | null) {
+  const asked = (await readRecord(paths)).filter((root) => root.store === store.id).map((root) => root.fingerprint);
+  const former: string[] = [];
+  for (const fingerprint of asked) {
+    if (fingerprint !== current && (await store.isInstalled(fingerprint))) former.push(fingerprint);
+  }
+  const wasAsked = asked.length > 0;
+  return { holdsCurrent: current !== null && (await isHeld(store, current, wasAsked)), wasAsked, former };
+}
+
+/**
+ * Makes `store` trust the current root and no older one.
+ *
+ * @throws CometError `trust_failed`; what the store has by then is recorded
+ */
+export async function trustRoot(paths: HomePaths, store: TrustStore, rootFile: string): Promise<void> {
+  const { fingerprint256: current } = await readRoot(rootFile);
+  const { former } = await inspectTrust(paths, store, current);
+  const before = await readRecord(paths);
+  // Before the commands: a crash must leave no root that is not recorded.
+  await writeRecord(paths, [
+    ...before.filter((root) => root.store !== store.id || root.fingerprint !== current),
+    { store: store.id, fingerprint: current },
+  ]);
+  await store.install(rootFile, former);
+  await forgetRoots(paths, (root) => root.store === store.id && root.fingerprint !== current);
+}
+
+/**
+ * Removes every root of this home from `stores`: the recorded ones, the current one and the next one.
+ *
+ * @returns names of the stores that had one; ids of stores that were told to trust one and cannot be read
+ * @throws CometError `trust_failed` when one is still there; it stays recorded
+ */
+export async function distrustRoots(
+  paths: HomePaths,
+  stores: readonly TrustStore[],
+): Promise<{ readonly stores: readonly string[]; readonly unreachable: readonly string[] }> {
+  const recorded = await readRecord(paths);
+  const generated = [path.join(paths.certsDir, 'root.pem'), path.join(paths.certsDir, 'next', 'root.pem')];
+  const present = await Promise.all(generated.filter((file) => existsSync(file)).map(fingerprintOf));
+  const cleared: string[] = [];
+  for (const store of stores) {
+    const asked = recorded.filter((root) => root.store === store.id).map((root) => root.fingerprint);
+    const ours = new Set([...asked, ...present.filter((fingerprint) => fingerprint !== null)]);
+    let hadRoot = false;
+    for (const fingerprint of ours) {
+      if (await isHeld(store, fingerprint, asked.length > 0)) hadRoot = (await store.remove(fingerprint)) || hadRoot;
+    }
+    await forgetRoots(paths, (root) => root.store === store.id);
+    if (hadRoot) cleared.push(store.name);
+  }
+  return { stores: cleared, unreachable: await listTrustedStores(paths) };
+}
+
+/** Ids of the stores that were told to trust a root of this home. @throws CometError `ca_unreadable` */
+export async function listTrustedStores(paths: HomePaths): Promise<string[]> {
+  return [...new Set((await readRecord(paths)).map(({ store }) => store))];
+}
+
+// A store that was never changed and cannot be read, say a broken database, must not stop the removal from others.
+async function isHeld(store: TrustStore, fingerprint: string, wasAsked: boolean): Promise<boolean> {
+  try {
+    return await store.isInstalled(fingerprint);
+  } catch (error) {
+    if (wasAsked || !(error instanceof CometError)) throw error;
+    return false;
+  }
+}
+
+// A damaged root file was never installed; what was installed is recorded.
+async function fingerprintOf(file: string): Promise<string | null> {
+  try {
+    return (await readRoot(file)).fingerprint256;
+  } catch (error) {
+    if (error instanceof CometError) return null;
+    throw error;
+  }
+}
+
+async function forgetRoots(paths: HomePaths, isGone: (root: TrustedRoot) => boolean): Promise<void> {
+  const before = await readRecord(paths);
+  const after = before.filter((root) => !isGone(root));
+  if (after.length === before.length) return;
+  if (after.length === 0) await rm(recordFile(paths), { force: true });
+  else await writeRecord(paths, after);
+}
+
+async function writeRecord(paths: HomePaths, roots: readonly TrustedRoot[]): Promise<void> {
+  await ensureDir(paths.home);
+  await writeFileAtomic(recordFile(paths), `${JSON.stringify({ roots }, null, 2)}\n`);
+}
+
+async function readRecord(paths: HomePaths): Promise<readonly TrustedRoot[]> {
+  const text = await readFileIfPresent(recordFile(paths));
+  if (text === null) return [];
+  try {
+    // Not a zod schema, which takes 70 ms to load: `env` and `run` do not need it.
+    const { roots } = JSON.parse(text) as { readonly roots: readonly TrustedRoot[] };
+    if (roots.every(({ store, fingerprint }) => typeof store === 'string' && typeof fingerprint === 'string'))
+      return roots;
+    throw new TypeError('a root without a store or fingerprint');
+  } catch (error) {
+    const next = "remove the roots of comet-cc from the system's store by hand";
+    throw new CometError('ca_unreadable', `${recordFile(paths)} is damaged: ${next}`, { cause: error });
+  }
+}
+
+const recordFile = (paths: HomePaths): string => path.join(paths.home, 'trusted-roots.json');

@@ -1,6 +1,6 @@
 import { CometError, type ErrorCode } from '../../common/errors.ts';
-import { postLocal } from '../../common/local-request.ts';
 import type { HomePaths } from '../../common/paths.ts';
+import { postLocal } from '../../common/request.ts';
 import { socketPresent, waitHealthy } from '../lifecycle/control.ts';
 import type { Operation, OperationInput, OperationResults } from './contract.ts';
 

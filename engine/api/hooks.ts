@@ -6,7 +6,7 @@ import { type Line, renderRetrieval, renderSystemBlock } from '../../proxy/rewri
 import type { Policy } from '../policy/index.ts';
 
 /** Text that a hook adds to the conversation, of clean origin; '' for nothing. */
-export interface HookText {
+interface HookText {
   readonly text: string;
 }
 
@@ -18,14 +18,9 @@ interface HookPrompt {
   readonly recent: readonly string[];
 }
 
-export interface HookHandlers {
-  sessionStart(start: { readonly sessionId: string; readonly projectDir: string }): Promise<HookText>;
-  prompt(prompt: HookPrompt, signal: AbortSignal): Promise<HookText>;
-  compact(session: { readonly sessionId: string; readonly done: boolean }): HookText;
-  sessionEnd(session: { readonly sessionId: string }): HookText;
-}
+export type HookHandlers = ReturnType<typeof createHookHandlers>;
 
-export interface HookDeps {
+interface HookDeps {
   readonly memory: Pick<Memory, 'capture' | 'library' | 'recall'>;
   readonly policy: Pick<Policy, 'of'>;
   readonly inject: Config['inject'];
@@ -43,7 +38,7 @@ const SESSIONS = 500;
  * Answers Claude Code's hooks. Only lines of clean origin are given, because Claude Code shows a hook's text in a system
  * reminder. Work that takes longer than a hook may continues after the answer.
  */
-export function createHookHandlers({ memory, policy, inject, recallMs, log, now }: HookDeps): HookHandlers {
+export function createHookHandlers({ memory, policy, inject, recallMs, log, now }: HookDeps) {
   const started = new Map<string, number>();
   const shown = new Map<string, Set<string>>();
 
@@ -71,12 +66,18 @@ export function createHookHandlers({ memory, policy, inject, recallMs, log, now 
   }
 
   return {
-    async sessionStart({ sessionId, projectDir }) {
+    async sessionStart({
+      sessionId,
+      projectDir,
+    }: {
+      readonly sessionId: string;
+      readonly projectDir: string;
+    }): Promise<HookText> {
       if (!policy.of(projectDir).adds || startedJustNow(sessionId)) return NO_TEXT;
       const { text } = await sessionBlock(sessionId, projectDir);
       return { text };
     },
-    async prompt({ sessionId, projectDir, prompt, recent }, signal) {
+    async prompt({ sessionId, projectDir, prompt, recent }: HookPrompt, signal: AbortSignal): Promise<HookText> {
       if (inject.retrieval !== 'hook' || !policy.of(projectDir).adds) return NO_TEXT;
       const known = shown.get(sessionId);
       // Turns of this conversation are in its context, or in its preamble.
@@ -104,13 +105,13 @@ export function createHookHandlers({ memory, policy, inject, recallMs, log, now 
       for (const { nodeId, text } of lines) if (recalled?.nodeIds.includes(nodeId)) seen.add(text);
       return { text: recalled?.text ?? '' };
     },
-    compact({ sessionId, done }) {
+    compact({ sessionId, done }: { readonly sessionId: string; readonly done: boolean }): HookText {
       // Compaction drops turns, so they are summarized first. Its summary begins a lineage in which nothing was shown.
       log.info(done ? 'the client has compacted; a new lineage begins' : 'the client compacts', { sessionId });
       if (done) shown.delete(sessionId);
       return runLater(memory.capture.summarizeSession(sessionId), 'a compacted session was not summarized', sessionId);
     },
-    sessionEnd: ({ sessionId }) =>
+    sessionEnd: ({ sessionId }: { readonly sessionId: string }): HookText =>
       runLater(memory.capture.closeSession(sessionId), 'a session that ended was not closed', sessionId),
   };
 }

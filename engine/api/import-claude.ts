@@ -1,17 +1,23 @@
 import { createHash } from 'node:crypto';
+import { createReadStream } from 'node:fs';
+import { open, readdir, stat } from 'node:fs/promises';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
 import { z } from 'zod';
 import { CometError } from '../../common/errors.ts';
-import type { IdSetFile, Import, ImportProgress, ImportTurnsReport, Skipped } from '../../memory/index.ts';
-import { createProjectOf, type ImportedTurn, isComplete, sessionProjects } from '../../memory/index.ts';
-import { absolutePath, importFile, projectPath } from './import-file.ts';
 import {
-  claudeMemoryFiles,
-  MOST_BYTES,
-  readTranscript,
-  type Transcript,
-  type TranscriptFile,
-  transcriptFiles,
-} from './transcript-files.ts';
+  createProjectOf,
+  createTranscriptReader,
+  type IdSetFile,
+  type Import,
+  type ImportedTurn,
+  type ImportProgress,
+  type ImportTurnsReport,
+  isComplete,
+  type Skipped,
+  sessionProjects,
+} from '../../memory/index.ts';
+import { absolutePath, importFile, projectPath } from './import-file.ts';
 
 /** A turn without an answer for this long gets none. */
 const RUNNING_MS = 86_400_000;
@@ -258,4 +264,129 @@ function hasResult(message: ImportedTurn['messages'][number] | undefined): boole
 function noCounts(): Counts {
   const turns = { turns: 0, added: 0, known: 0, skipped: 0, agents: 0, tokens: 0 };
   return { ...turns, modelTokens: 0, modelDone: 0, modelLeft: 0, sessions: 0, files_read: 0 };
+}
+
+export interface TranscriptFile {
+  readonly file: string;
+  readonly bytes: number;
+  /** Changes when the file does. */
+  readonly version: string;
+  readonly changedAtMs: number;
+  /** Files of the subagents that the session started. */
+  readonly agents: readonly string[];
+}
+
+export interface Transcript {
+  readonly turns: readonly ImportedTurn[];
+  readonly skipped: Skipped;
+}
+
+/** Counts the readers: a later one finds more, so that it reads again what an earlier one has read. */
+const READER = 2;
+
+const START_BYTES = 4_096;
+
+/** A session is read whole; a larger file is no conversation. */
+export const MOST_BYTES = 256 * 1024 * 1024;
+
+/** Claude Code's transcripts, the oldest first: forks repeat what they were forked from. */
+export async function transcriptFiles(claudeDir: string): Promise<TranscriptFile[]> {
+  const projects = path.join(claudeDir, 'projects');
+  const folders = await readdir(projects, { withFileTypes: true }).catch(() => []);
+  const found: TranscriptFile[] = [];
+  for (const folder of folders) {
+    if (!folder.isDirectory()) continue;
+    const dir = path.join(projects, folder.name);
+    const names = (await readdir(dir).catch(() => [])).filter((name) => name.endsWith('.jsonl'));
+    const besides = await agentsBeside(dir, names.filter(isAgentFile));
+    for (const name of names) {
+      if (isAgentFile(name)) continue;
+      const sessionId = path.basename(name, '.jsonl');
+      const agents = [
+        ...(besides.get(sessionId) ?? []),
+        ...(await agentsBelow(path.join(dir, sessionId, 'subagents'))),
+      ];
+      const files = [path.join(dir, name), ...agents];
+      const states = await Promise.all(files.map((file) => stat(file).catch(() => null)));
+      if (states[0]?.isFile() !== true) continue;
+      const bytes = states.reduce((sum, state) => sum + (state?.size ?? 0), 0);
+      const seen = states.map((state, at) => `${files[at]}\n${state?.size}\n${state?.mtimeMs}`);
+      const version = createHash('sha256')
+        .update([READER, ...seen].join('\n'))
+        .digest('hex');
+      found.push({ file: path.join(dir, name), bytes, version, changedAtMs: states[0].mtimeMs, agents });
+    }
+  }
+  return found.sort((a, b) => a.changedAtMs - b.changedAtMs || (a.file < b.file ? -1 : 1));
+}
+
+function isAgentFile(name: string): boolean {
+  return /^agent-.*\.jsonl$/.test(name);
+}
+
+/** Newer versions keep subagents in a folder of the session, also in folders below it. */
+async function agentsBelow(dir: string): Promise<string[]> {
+  const entries = await readdir(dir, { withFileTypes: true, recursive: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile() && isAgentFile(entry.name));
+  return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
+}
+
+/** Older versions keep them beside the sessions, which their lines name. */
+async function agentsBeside(dir: string, names: readonly string[]): Promise<Map<string, string[]>> {
+  const bySession = new Map<string, string[]>();
+  for (const name of names.toSorted()) {
+    const file = path.join(dir, name);
+    const sessionId = /"sessionId"\s*:\s*"([^"\\]+)"/.exec(await startOf(file))?.[1];
+    if (sessionId !== undefined) bySession.set(sessionId, [...(bySession.get(sessionId) ?? []), file]);
+  }
+  return bySession;
+}
+
+async function startOf(file: string): Promise<string> {
+  const handle = await open(file, 'r').catch(() => null);
+  if (handle === null) return '';
+  try {
+    const { buffer, bytesRead } = await handle.read({ buffer: Buffer.alloc(START_BYTES), position: 0 });
+    return buffer.toString('utf8', 0, bytesRead);
+  } catch {
+    return ''; // Not readable: the subagent is left out, its session is not.
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Claude Code's own memory files: the user's, and those of the project directories. */
+export async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string[]): Promise<MemoryFile[]> {
+  const wanted: MemoryFile[] = [{ file: path.join(claudeDir, 'CLAUDE.md'), projectDir: claudeDir }];
+  for (const projectDir of projectDirs) {
+    const own = path.join(claudeDir, 'projects', projectDir.replace(/[^A-Za-z0-9]/g, '-'), 'memory');
+    const notes = (await readdir(own).catch(() => [])).filter((name) => name.endsWith('.md')).sort();
+    const names = path.isAbsolute(projectDir) ? ['CLAUDE.md', 'CLAUDE.local.md', '.claude/CLAUDE.md'] : [];
+    const files = [...names.map((name) => path.join(projectDir, name)), ...notes.map((name) => path.join(own, name))];
+    wanted.push(...files.map((file) => ({ file, projectDir })));
+  }
+  const there = await Promise.all(
+    wanted.map(({ file }) =>
+      stat(file)
+        .then((state) => state.isFile())
+        .catch(() => false),
+    ),
+  );
+  return wanted.filter((_, at) => there[at]);
+}
+
+export interface MemoryFile {
+  readonly file: string;
+  readonly projectDir: string;
+}
+
+/** @throws what reading the file throws */
+export async function readTranscript({ file, agents }: Pick<TranscriptFile, 'file' | 'agents'>): Promise<Transcript> {
+  const reader = createTranscriptReader(path.basename(file, '.jsonl'), Math.floor((await stat(file)).mtimeMs));
+  for (const one of [file, ...agents]) {
+    const agentId = one === file ? '' : path.basename(one, '.jsonl').replace(/^agent-/, '');
+    const lines = createInterface({ input: createReadStream(one, 'utf8'), crlfDelay: Number.POSITIVE_INFINITY });
+    for await (const line of lines) reader.line(line, agentId);
+  }
+  return { turns: reader.turns(), skipped: reader.skipped() };
 }

@@ -20,7 +20,7 @@ export const fileImportInput = z.strictObject({
 });
 
 /** Import of a file with turns, one message a line. */
-export interface TurnsReport extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped'> {
+interface TurnsReport extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped'> {
   readonly kind: 'turns';
   readonly sessions: number;
 }

@@ -1,6 +1,6 @@
 export { type EngineClient, engineClient, engineOf, sessionId } from './client.ts';
 export type { EngineStatus, OperationInput, OperationResults, StatuslineView } from './contract.ts';
-export { type Costs, savedLine } from './costs.ts';
+export { type Costs, savedLine } from './cost.ts';
 export type { ClaudeReport } from './import-claude.ts';
 export * from './render.ts';
 export { pauseLines, type StatusReport, statusReport } from './status-report.ts';

@@ -1,5 +1,6 @@
-import type { Stats } from 'node:fs';
+import { createHash, timingSafeEqual } from 'node:crypto';
 import { chmod, lstat, unlink } from 'node:fs/promises';
+import type { IncomingHttpHeaders } from 'node:http';
 import http from 'node:http';
 import net from 'node:net';
 import type { z } from 'zod';
@@ -7,21 +8,13 @@ import { CometError } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { isPipe } from '../../common/paths.ts';
 import { socketPresent } from '../lifecycle/control.ts';
-import { type AdmissionRule, refusal, SOCKET_RULE } from './auth.ts';
 import { type EngineServices, type Operation, type OperationOf, operations } from './contract.ts';
 
 const MAX_BODY_BYTES = 1024 * 1024;
 const LEAVING_MS = 10_000;
 const STATUS_OF: Readonly<Record<string, number>> = { not_found: 404, ambiguous_id: 409, usage: 400 };
 
-export interface ApiServer {
-  /** Before this every operation fails with `daemon_unhealthy`. */
-  serve(services: EngineServices): void;
-  /** Whether the path still is the socket bound here. */
-  ownsPath(): Promise<boolean>;
-  /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
-  close(): Promise<void>;
-}
+export type ApiServer = Awaited<ReturnType<typeof openApiServer>>;
 
 /**
  * The engine's API: `POST /v1/<operation>` with a JSON body over a Unix socket, 0600. The engine that holds it is the
@@ -29,13 +22,13 @@ export interface ApiServer {
  *
  * @throws CometError `unsafe_file` when something else is at `socket`, `daemon_unhealthy` when another engine runs
  */
-export async function openApiServer(socket: string, log: Log): Promise<ApiServer> {
+export async function openApiServer(socket: string, log: Log) {
   await clearStale(socket);
   let services: EngineServices | null = null;
   const server = http.createServer(apiListener(SOCKET_RULE, () => services, log));
   server.headersTimeout = 5_000;
   await listen(server, socket);
-  const bound = isPipe(socket) ? null : await kept(socket);
+  const bound = isPipe(socket) ? null : await chmod(socket, 0o600).then(() => lstat(socket));
   const ownsPath = async (): Promise<boolean> => {
     if (bound === null) return true;
     const now = await lstat(socket).catch(() => null);
@@ -43,20 +36,18 @@ export async function openApiServer(socket: string, log: Log): Promise<ApiServer
   };
   let closing: Promise<void> | null = null;
   return {
-    serve: (ready) => {
+    /** Before this every operation fails with `daemon_unhealthy`. */
+    serve: (ready: EngineServices): void => {
       services = ready;
     },
+    /** Whether the path still is the socket bound here. */
     ownsPath,
-    close: () => {
+    /** Ends idle connections, lets running operations finish for a second, removes the socket. Idempotent. */
+    close: (): Promise<void> => {
       closing ??= closeServer(server);
       return closing;
     },
   };
-}
-
-async function kept(socket: string): Promise<Stats> {
-  await chmod(socket, 0o600);
-  return await lstat(socket);
 }
 
 /** Answers requests that `rule` admits; `services` gives null while the engine starts. */
@@ -186,4 +177,54 @@ function closeServer(server: http.Server): Promise<void> {
     });
     server.closeIdleConnections();
   });
+}
+
+/** Who may call a listener. Another origin is never allowed: there are no CORS headers. */
+interface AdmissionRule {
+  /** Allowed `Host` values, port included: protects against DNS rebinding. */
+  readonly hosts: readonly string[];
+  /** `Origin` of our own pages; empty where no browser may call. */
+  readonly origins: readonly string[];
+  /** The bearer token; null where file permissions decide who may connect. */
+  readonly token: string | null;
+}
+
+/** For the socket, which only this user can open and no browser uses. */
+const SOCKET_RULE: AdmissionRule = { hosts: ['localhost'], origins: [], token: null };
+
+/** For a listener on a loopback port, which any program and any web page of this machine can reach. */
+export function portRule(port: number, token: string): AdmissionRule {
+  const hosts = [`127.0.0.1:${port}`, `localhost:${port}`];
+  return { hosts, origins: hosts.map((host) => `http://${host}`), token };
+}
+
+export interface Refused {
+  readonly status: 401 | 403 | 405 | 415;
+  readonly message: string;
+}
+
+/** Null where the request is allowed. It must have a form that no page of another origin can send without preflight. */
+export function refusal(
+  rule: AdmissionRule,
+  { method, headers }: { readonly method: string; readonly headers: IncomingHttpHeaders },
+): Refused | null {
+  const { host, origin, authorization } = headers;
+  if (!rule.hosts.includes(host ?? '')) return { status: 403, message: 'not a name of this listener' };
+  if (origin !== undefined && !rule.origins.includes(origin)) return { status: 403, message: 'another origin' };
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined && (rule.origins.length === 0 || site !== 'same-origin')) {
+    return { status: 403, message: 'another site' };
+  }
+  if (rule.token !== null && !isSame(authorization ?? '', `Bearer ${rule.token}`)) {
+    return { status: 401, message: 'the token is missing or wrong' };
+  }
+  if (method !== 'POST') return { status: 405, message: 'POST with a JSON body' };
+  const type = (headers['content-type'] ?? '').split(';')[0]?.trim().toLowerCase();
+  return type === 'application/json' ? null : { status: 415, message: 'POST with a JSON body' };
+}
+
+/** Compares in constant time. */
+function isSame(given: string, wanted: string): boolean {
+  const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
+  return timingSafeEqual(digest(given), digest(wanted));
 }

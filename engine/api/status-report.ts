@@ -1,16 +1,15 @@
 import { VERSION } from '../../common/paths.ts';
 import { oneLine } from '../../common/text.ts';
 import { idleModel } from '../deferred.ts';
-import type { EngineState, GuardStatus } from '../lifecycle/control.ts';
-import type { Context } from '../lifecycle/prepare.ts';
-import { otherBuild } from '../lifecycle/version-skew.ts';
-import type { Pause, Pauses } from '../policy/pauses.ts';
+import { type GuardStatus, otherBuild } from '../lifecycle/control.ts';
+import type { Context } from '../lifecycle/daemon.ts';
+import type { Pause, Pauses } from '../policy/pause.ts';
 import { engineClient } from './client.ts';
 import type { EngineStatus } from './contract.ts';
-import { type Costs, EMPTY_COSTS } from './costs.ts';
+import { type Costs, EMPTY_COSTS } from './cost.ts';
 
 export { guardStatus } from '../lifecycle/control.ts';
-export { savedLine } from './costs.ts';
+export { savedLine } from './cost.ts';
 
 /** The document of `start --json` and `status --json`. */
 export interface StatusReport
@@ -22,10 +21,10 @@ export interface StatusReport
   readonly running: boolean;
   readonly pid: number | null;
   readonly proxy: { readonly url: string; readonly port: number };
-  readonly engine: { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
+  readonly engine: GuardStatus['engine'];
   readonly upstream: string;
   readonly uptime_ms: number;
-  readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };
+  readonly tunnels: GuardStatus['tunnels'];
   /** Why the daemon runs other code than this process, '' when it does not. */
   readonly other_build: string;
 }
@@ -42,6 +41,7 @@ const EMPTY_STATUS = {
   paused: { past: [], everywhere: null, projects: {} },
   problems: [],
 };
+const FIELDS = [...(Object.keys(EMPTY_STATUS) as (keyof typeof EMPTY_STATUS)[]), 'llm'] as const;
 const SILENT = { file: 'engine', message: 'no answer in time, so its counts are unknown; ask again' };
 
 /** The status of guard and engine; zeros where only a healthy engine could tell. */
@@ -60,17 +60,7 @@ export async function statusReport(context: Context, guard: GuardStatus | null):
     engine: guard.engine,
     upstream: guard.upstream,
     uptime_ms: guard.uptime_ms,
-    requests: known.requests,
-    tokens: known.tokens,
-    savings: known.savings,
-    trimming_off: known.trimming_off,
-    healed: known.healed,
-    queue: known.queue,
-    llm: known.llm,
-    nodes: known.nodes,
-    reindex: known.reindex,
-    dream: known.dream,
-    paused: known.paused,
+    ...(Object.fromEntries(FIELDS.map((name) => [name, known[name]])) as Pick<typeof known, (typeof FIELDS)[number]>),
     problems: silent ? [SILENT, ...known.problems] : known.problems,
     tunnels: guard.tunnels,
     other_build: otherBuild(guard, Date.now()),

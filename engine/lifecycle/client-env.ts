@@ -20,7 +20,7 @@ export interface ProxyAccess {
 
 /** The environment that leads Claude Code through the proxy; with lower-case names where the user sets them. */
 export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv): Record<string, string> {
-  const url = proxyUrl(access);
+  const url = `http://${PROXY_USER}:${access.token}@127.0.0.1:${access.port}`;
   return {
     HTTPS_PROXY: url,
     // Claude Code prefers the lower-case name, so one that is set would win over ours.
@@ -28,10 +28,6 @@ export function clientEnvironment(access: ProxyAccess, user: NodeJS.ProcessEnv):
     NODE_EXTRA_CA_CERTS: access.bundle,
     CLAUDE_CODE_GATEWAY_HINT_HEADERS: '1',
   };
-}
-
-function proxyUrl(access: Pick<ProxyAccess, 'port' | 'token'>): string {
-  return `http://${PROXY_USER}:${access.token}@127.0.0.1:${access.port}`;
 }
 
 /** Whether a proxy URL is ours, of this home or another. */

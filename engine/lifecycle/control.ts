@@ -1,28 +1,16 @@
+import { statSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import net from 'node:net';
 import { CometError } from '../../common/errors.ts';
-import { isPipe } from '../../common/paths.ts';
+import { isPipe, VERSION } from '../../common/paths.ts';
+import type { Guard } from '../../proxy/guard/index.ts';
 
-export type EngineState = 'starting' | 'healthy' | 'late' | 'backoff' | 'crash_loop' | 'stopped';
+/** The guard's answer over its control socket; one of another build may lack some fields. */
+export type GuardStatus = Omit<Status, 'upstream_proxy' | 'upstream_proxy_trouble'> &
+  Partial<Pick<Status, 'upstream_proxy' | 'upstream_proxy_trouble'>>;
+type Status = ReturnType<Guard['status']>;
 
-/** The guard's answer over its control socket. */
-export interface GuardStatus {
-  readonly nonce: string;
-  readonly pid: number;
-  readonly version: string;
-  readonly port: number;
-  readonly upstream: string;
-  readonly target: string;
-  /** The user's own proxy, without credentials. */
-  readonly upstream_proxy?: string | null;
-  /** Its last refusal of a connection, as text. */
-  readonly upstream_proxy_trouble?: string;
-  readonly uptime_ms: number;
-  readonly engine: { readonly state: EngineState; readonly pid: number | null; readonly restarts: number };
-  readonly tunnels: { readonly open: number; readonly total: number; readonly failed_open: number };
-}
-
-export type GuardRequest =
+type GuardRequest =
   | { readonly op: 'status' }
   | { readonly op: 'wait_healthy'; readonly timeout_ms: number }
   | { readonly op: 'stop' }
@@ -155,4 +143,24 @@ export async function portNonce(port: number, token: string, timeoutMs = 2_000):
       response.on('error', () => resolve(null));
     });
   });
+}
+
+/** Every build rewrites this file. */
+const BUILT = import.meta.filename;
+/** Clocks of a file system and of a process differ by less. */
+const APART_MS = 2_000;
+
+/** Why the daemon runs other code than this command, '' when it does not. */
+export function otherBuild(guard: Pick<GuardStatus, 'version' | 'uptime_ms'>, nowMs: number): string {
+  return difference(guard, { version: VERSION, builtAtMs: statSync(BUILT).mtimeMs, nowMs });
+}
+
+export function difference(
+  guard: Pick<GuardStatus, 'version' | 'uptime_ms'>,
+  own: { readonly version: string; readonly builtAtMs: number; readonly nowMs: number },
+): string {
+  if (guard.version !== own.version) return `the daemon is comet-cc ${guard.version}, this command is ${own.version}`;
+  const startedAtMs = own.nowMs - guard.uptime_ms;
+  const isOlder = own.builtAtMs <= own.nowMs && own.builtAtMs > startedAtMs + APART_MS;
+  return isOlder ? 'the daemon was started before this comet-cc was built' : '';
 }

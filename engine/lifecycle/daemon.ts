@@ -1,10 +1,82 @@
-import type { ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
+import { closeSync, openSync } from 'node:fs';
+import net from 'node:net';
+import path from 'node:path';
 import { setTimeout as after } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { ensureCerts, userCaFile } from '../../certs/index.ts';
+import type { Config } from '../../common/config.ts';
 import { CometError } from '../../common/errors.ts';
-import type { HomePaths } from '../../common/paths.ts';
-import { PLATFORM, type Platform } from '../../common/paths.ts';
-import { askGuard, type GuardStatus, guardStatus, waitHealthy } from './control.ts';
-import { type Spawned, spawnGuard } from './spawn-guard.ts';
+import { ensureDir, readOrCreateSecret } from '../../common/files.ts';
+import { rotateLarge } from '../../common/log.ts';
+import { type HomePaths, PLATFORM, type Platform } from '../../common/paths.ts';
+import { type ProxyAccess, withoutOurs } from './client-env.ts';
+import { askGuard, type GuardStatus, guardStatus, socketPresent, waitHealthy } from './control.ts';
+import { STRAIGHT, userProxy } from './user-proxy.ts';
+
+/** The environment of a command. Nothing is read or created before it is needed. */
+export interface Context {
+  readonly env: NodeJS.ProcessEnv;
+  readonly paths: HomePaths;
+  /** For messages to the user. */
+  readonly term: { say(text: string): void };
+  /** Validated configuration; a flag overrides the environment. @throws CometError `config_invalid` */
+  config(flags?: Partial<Config>): Promise<Config>;
+}
+
+/** Creates certificates, bundle and token where they are missing. */
+export async function prepareAccess(context: Context): Promise<Omit<ProxyAccess, 'port'>> {
+  const { paths, env, term } = context;
+  const certs = await ensureCerts(paths, {
+    nowMs: Date.now(),
+    userExtraCaFile: env['NODE_EXTRA_CA_CERTS'] || null,
+  });
+  for (const problem of certs.bundle.problems) term.say(`comet-cc: ${problem}`);
+  await ensureDir(paths.runDir);
+  return { token: await proxyToken(paths), bundle: certs.bundle.file };
+}
+
+/**
+ * The token that the proxy requires of its clients: 256 bits as base64url, created on first use.
+ *
+ * @throws CometError `unsafe_file` when its file is not private
+ */
+export async function proxyToken(paths: HomePaths): Promise<string> {
+  return readOrCreateSecret(paths.proxyTokenFile, () => randomBytes(32).toString('base64url'));
+}
+
+/** Prepares a start: configuration, folders, certificates, and the daemon's environment. */
+export async function prepareDaemon(context: Context, flags: Partial<Config>): Promise<DaemonSetup> {
+  const { paths } = context;
+  const config = await context.config(flags);
+  const { token, bundle } = await prepareAccess(context);
+  await ensureDir(paths.logsDir);
+  // A daemon that inherits our proxy variables would connect to itself.
+  const userCa = await userCaFile(paths);
+  const env = withoutOurs(context.env, bundle, userCa);
+  const { url, noProxy, problem } = await userProxy(paths, config, context.env);
+  if (problem !== '') context.term.say(`comet-cc: ${problem}`);
+  return {
+    paths,
+    port: config.port,
+    startMs: config.startMs,
+    token,
+    bundle,
+    env: {
+      ...env,
+      // Also for the claude -p children, which use the user's own proxy.
+      ...(url === '' ? {} : { HTTPS_PROXY: url, NO_PROXY: noProxy, no_proxy: noProxy }),
+      ...(userCa === null || env['NODE_EXTRA_CA_CERTS'] ? {} : { NODE_EXTRA_CA_CERTS: userCa }),
+      COMET_CC_HOME: paths.home,
+      COMET_CC_PORT: String(config.port),
+      COMET_CC_HOLD_MS: String(config.holdMs),
+      COMET_CC_UPSTREAM: config.upstream,
+      COMET_CC_UPSTREAM_CA: config.upstreamCa,
+      COMET_CC_UPSTREAM_PROXY: url === '' ? STRAIGHT : url,
+    },
+  };
+}
 
 /** How long a competing daemon that took the port may need until its control socket answers. */
 const RIVAL_MS = 2_000;
@@ -149,4 +221,134 @@ export function socketTooLong(
     detail: `COMET_CC_HOME is too long for a Unix socket (${longest} of ${most} bytes)`,
     fix: `choose a folder whose path has at most ${room} bytes and set COMET_CC_HOME to it`,
   };
+}
+
+type Spawned =
+  | { readonly kind: 'listening'; readonly port: number; readonly child: ChildProcess }
+  | { readonly kind: 'port_in_use'; readonly port: number; readonly message: string }
+  | { readonly kind: 'failed'; readonly message: string };
+
+/** Messages of the guard to its parent. */
+type GuardMessage =
+  | { readonly type: 'listening' | 'healthy'; readonly port: number }
+  | { readonly type: 'port_in_use'; readonly port: number; readonly message?: string }
+  | { readonly type: 'failed'; readonly message: string };
+
+interface SpawnOptions {
+  readonly paths: HomePaths;
+  readonly env: NodeJS.ProcessEnv;
+  /** Stays a child of this process and writes to its terminal, instead of running in the background. */
+  readonly foreground: boolean;
+  readonly timeoutMs: number;
+}
+
+/** The guard holds little but sockets, and by default V8 collects their garbage only after tens of megabytes. */
+const FLAGS = ['--max-semi-space-size=2', '--optimize-for-size'];
+const GUARD = fileURLToPath(new URL('../../bin/guard.js', import.meta.url));
+
+function guardLogFile(paths: HomePaths): string {
+  return path.join(paths.logsDir, 'guard.log');
+}
+
+/** Resolves as soon as it is known whether the new guard owns its port. */
+async function spawnGuard(options: SpawnOptions): Promise<Spawned> {
+  const child = launch(options);
+  const spawned = await firstWord(child, options);
+  if (!options.foreground && child.connected) child.disconnect();
+  if (!options.foreground) child.unref();
+  return spawned;
+}
+
+function launch({ paths, env, foreground }: SpawnOptions): ChildProcess {
+  if (foreground) return fork(GUARD, [], { env, execArgv: FLAGS, stdio: ['ignore', 'inherit', 'inherit', 'ipc'] });
+  const file = guardLogFile(paths);
+  rotateLarge(file);
+  const log = openSync(file, 'a', 0o600);
+  try {
+    return fork(GUARD, [], {
+      env: { ...env, COMET_CC_GUARD_LOG: file },
+      execArgv: FLAGS,
+      // The daemon outlives the directory that it was started from.
+      cwd: paths.home,
+      detached: true,
+      stdio: ['ignore', log, log, 'ipc'],
+    });
+  } finally {
+    closeSync(log);
+  }
+}
+
+function firstWord(child: ChildProcess, options: SpawnOptions): Promise<Spawned> {
+  return new Promise((resolve, reject) => {
+    const where = options.foreground ? 'see above' : `see ${guardLogFile(options.paths)}`;
+    const settle = (spawned: Spawned): void => {
+      clearTimeout(timer);
+      child.removeAllListeners('message');
+      child.off('exit', onExit);
+      resolve(spawned);
+    };
+    const onExit = (code: number | null): void =>
+      settle({ kind: 'failed', message: `the guard ended with code ${code ?? 'none'} as it started; ${where}` });
+    const timer = setTimeout(() => {
+      settle({ kind: 'failed', message: `the guard did not listen within ${options.timeoutMs} ms; ${where}` });
+    }, options.timeoutMs);
+    child.once('exit', onExit);
+    child.once('error', (error) => {
+      reject(new CometError('daemon_unhealthy', `the guard could not be started; ${where}`, { cause: error }));
+    });
+    child.on('message', (message) => {
+      const word = message as GuardMessage;
+      if (word.type === 'listening' || word.type === 'healthy') settle({ kind: 'listening', port: word.port, child });
+      else if (word.type === 'port_in_use') settle({ ...word, kind: 'port_in_use', message: word.message ?? '' });
+      else if (word.type === 'failed') settle({ kind: 'failed', message: word.message });
+    });
+  });
+}
+
+const PAUSE_MS = 1_000;
+
+/**
+ * Calls `revive` when the guard crashes: its socket then remains without a listener, while a stopped guard removes it.
+ *
+ * @returns when `signal` is aborted
+ */
+export async function watchGuard(socket: string, revive: () => Promise<void>, signal: AbortSignal): Promise<void> {
+  while (!signal.aborted) {
+    if (await heldOpen(socket, signal)) continue;
+    if (signal.aborted) return;
+    const crashed = await socketPresent(socket).catch(() => false);
+    // A failed attempt is repeated after a pause.
+    if (
+      crashed &&
+      (await revive().then(
+        () => true,
+        () => false,
+      ))
+    )
+      continue;
+    await after(PAUSE_MS, undefined, { signal, ref: false }).catch(() => undefined);
+  }
+}
+
+/**
+ * Stays connected until the other side closes, which a running guard does after some seconds and a dying one at once.
+ * False when nothing listened.
+ */
+function heldOpen(socket: string, signal: AbortSignal): Promise<boolean> {
+  return new Promise((resolve) => {
+    let connected = false;
+    const connection = net.connect({ path: socket });
+    connection.unref();
+    const leave = (): void => void connection.destroy();
+    signal.addEventListener('abort', leave, { once: true });
+    connection.once('connect', () => {
+      connected = true;
+    });
+    connection.on('error', leave);
+    connection.once('close', () => {
+      signal.removeEventListener('abort', leave);
+      resolve(connected);
+    });
+    connection.resume();
+  });
 }

@@ -9,23 +9,16 @@ import { isOurProxy } from './client-env.ts';
 /** Tells the daemon to use no proxy, even if its environment names one. */
 export const STRAIGHT = 'off';
 /** Set by the service manager's unit, whose environment lacks the variables of the user's shell. */
-export const SERVICE_MARK = 'COMET_CC_SERVICE';
+const SERVICE_MARK = 'COMET_CC_SERVICE';
 
 const NAMES = ['https_proxy', 'HTTPS_PROXY'] as const;
 
-export interface UserProxy {
-  /** With the credentials that the user gave it; '' without a proxy. Never in arguments or logs. */
-  readonly url: string;
-  readonly noProxy: string;
-  /** Why the named proxy is not used, '' where it is. */
-  readonly problem: string;
-}
-
 /**
  * The proxy towards upstream: `upstreamProxy`, else the one of the environment. Where the environment names our proxy,
- * the one it named before, which a private file in `run/` keeps.
+ * the one it named before, which a private file in `run/` keeps. `url` has the credentials that the user gave it, so it is
+ * never in arguments or logs; '' without a proxy. `problem` is why the named proxy is not used, '' where it is.
  */
-export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.ProcessEnv): Promise<UserProxy> {
+export async function userProxy(paths: HomePaths, config: Config, env: NodeJS.ProcessEnv) {
   const noProxy = env['no_proxy'] ?? env['NO_PROXY'] ?? '';
   if (config.upstreamProxy === STRAIGHT) return { url: '', noProxy, problem: '' };
   if (config.upstreamProxy !== '') return { url: config.upstreamProxy, noProxy, problem: '' };

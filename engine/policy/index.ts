@@ -12,9 +12,9 @@ import {
   type Scope,
 } from '../../common/policy.ts';
 import { createIdSetFile, createProjectOf } from '../../memory/index.ts';
-import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pauses.ts';
+import { activePauses, NO_PAUSES, type Pauses, parsePauses, wasPaused } from './pause.ts';
 
-export { NO_PAUSES, type Pauses, paused, readPauses, resumed, writePauses } from './pauses.ts';
+export { NO_PAUSES, type Pauses, paused, readPauses, resumed, writePauses } from './pause.ts';
 
 /** The longest that a change of a project's file goes unseen; a pause holds from the next request on. */
 const FRESH_MS = 1_000;
@@ -27,16 +27,7 @@ const PROJECT_FILE = '.comet-cc.json';
 const projectFile = z.strictObject({ memory: z.enum(MODES).default('on'), scope: z.enum(SCOPES).default('all') });
 
 /** What the user allows where: `comet-cc pause`, and the `.comet-cc.json` of a project and of its parent folders. */
-export interface Policy {
-  of(projectDir: string | null): EffectivePolicy;
-  /** The turn with this key is never captured. */
-  withhold(key: string): void;
-  isWithheld(key: string): boolean;
-  /** Whether a turn of that place and time may be imported later. */
-  allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean;
-  pauses(): Pauses;
-  problems(): readonly Problem[];
-}
+export type Policy = Awaited<ReturnType<typeof openPolicy>>;
 
 interface PolicyOptions {
   readonly paths: Pick<HomePaths, 'journalDir' | 'pausesFile'>;
@@ -46,7 +37,7 @@ interface PolicyOptions {
   readonly report: (message: string, error: unknown) => void;
 }
 
-export async function openPolicy({ paths, scope, now, report }: PolicyOptions): Promise<Policy> {
+export async function openPolicy({ paths, scope, now, report }: PolicyOptions) {
   const file = createIdSetFile(path.join(paths.journalDir, 'withheld'));
   const withheld = new Set(await file.load());
   const projectOf = createProjectOf(now);
@@ -90,7 +81,7 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions): 
   }
 
   return {
-    of(projectDir) {
+    of(projectDir: string | null): EffectivePolicy {
       const { everywhere, projects } = pauses();
       const active = [everywhere, projects[projectOf(projectDir)]].flatMap((pause) => (pause ? [pause] : []));
       return effectivePolicy([
@@ -99,17 +90,19 @@ export async function openPolicy({ paths, scope, now, report }: PolicyOptions): 
         ...(projectDir !== null && path.isAbsolute(projectDir) ? rulesOfFiles(projectDir) : []),
       ]);
     },
-    withhold(key) {
+    /** The turn with this key is never captured. */
+    withhold(key: string): void {
       if (withheld.has(key)) return;
       withheld.add(key);
       file.add([key]).catch((error: unknown) => report('a withheld turn could not be recorded', error));
     },
-    isWithheld: (key) => withheld.has(key),
-    allowsImport(projectDir, fromMs, toMs) {
+    isWithheld: (key: string): boolean => withheld.has(key),
+    /** Whether a turn of that place and time may be imported later. */
+    allowsImport(projectDir: string | null, fromMs: number, toMs: number): boolean {
       return filesAllow(projectDir) && !wasPaused(pauses(), projectOf(projectDir), fromMs, toMs);
     },
     pauses,
-    problems: () => [...problems.values()],
+    problems: (): readonly Problem[] => [...problems.values()],
   };
 }
 

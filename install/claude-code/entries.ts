@@ -1,7 +1,6 @@
 import { findNodeAtLocation, type JSONPath, type Node } from 'jsonc-parser';
 import { CometError } from '../../common/errors.ts';
-import type { EditKind, Values } from '../edit-kind.ts';
-import { parseWith, pruneAt, removeAt, restoreAt, setAt, valueAt } from '../json-text.ts';
+import { type EditKind, parseWith, pruneAt, removeAt, restoreAt, setAt, type Values, valueAt } from '../json-text.ts';
 
 /** Variables under `env` of Claude Code's settings. */
 export const envEntries: EditKind = {

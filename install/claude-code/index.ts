@@ -1,3 +1,168 @@
+import { stat } from 'node:fs/promises';
+import { CometError } from '../../common/errors.ts';
+import { readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { applyEdit, type EditPlan, findEdits, planEdit, resolveFile, undoEdit } from '../edit-file.ts';
+import { type Values, valueAt } from '../json-text.ts';
+import { HOOKS, type HookCommands, type HookEvent, ownHooks, removeHooks } from './entries.ts';
+
 export { hookCommands } from './entries.ts';
-export { findHookedFiles, inspectHooks, installHooks, uninstallHooks } from './hooks.ts';
-export { editSettings, findEditedSettings, inspectSettings, planSettings, revertSettings } from './settings.ts';
+
+interface SettingsPlan extends EditPlan {
+  readonly changes: readonly { readonly name: string; readonly from: unknown; readonly to: string }[];
+}
+
+/**
+ * What `editSettings` would change in Claude Code's settings file; changes nothing.
+ *
+ * @param values  variables to set under the file's `env`
+ * @throws CometError `config_invalid` when the file is not plain JSON of the expected shape; it stays as it is
+ */
+export async function planSettings(file: string, values: Values): Promise<SettingsPlan> {
+  const plan = await planEdit('env', file, values);
+  if (plan.before !== null) rejectComments(plan.before, plan.file);
+  const changes = Object.entries(values).map(([name, to]) => ({
+    name,
+    from: valueAt(plan.before ?? '', ['env', name]),
+    to,
+  }));
+  return { ...plan, changes };
+}
+
+/**
+ * Carries out a plan that the user agreed to. A copy of the file is kept beside it.
+ *
+ * @throws CometError `config_invalid` when the file changed since it was planned, or another one is edited
+ */
+export async function editSettings(paths: HomePaths, plan: SettingsPlan): Promise<{ readonly backup: string | null }> {
+  const earlier = await findEditedSettings(paths);
+  if (earlier !== null && earlier !== plan.file) {
+    throw new CometError('config_invalid', `${earlier} is edited already; undo that first: comet-cc uninstall-ca`);
+  }
+  return applyEdit(paths, plan);
+}
+
+/**
+ * Which of the variables that were set the file no longer holds as `wanted`.
+ *
+ * @returns null when no file is edited
+ * @throws CometError `config_invalid` when the file no longer parses
+ */
+export async function inspectSettings(
+  paths: HomePaths,
+  wanted: Values,
+): Promise<{ readonly file: string; readonly astray: readonly string[] } | null> {
+  const [edit] = await findEdits(paths, 'env');
+  if (edit === undefined) return null;
+  const { file, values } = edit;
+  const text = await readFileIfPresent(file);
+  if (text !== null) rejectComments(text, file);
+  const isAstray = (name: string): boolean => valueAt(text ?? '', ['env', name]) !== (wanted[name] ?? values[name]);
+  return { file, astray: Object.keys(values).filter(isAstray) };
+}
+
+/** The settings file with variables of comet-cc; null when there is none. @throws CometError `config_invalid` */
+export async function findEditedSettings(paths: HomePaths): Promise<string | null> {
+  const [edit] = await findEdits(paths, 'env');
+  return edit?.file ?? null;
+}
+
+/**
+ * Undoes `editSettings`. A variable that the user has set to another value stays.
+ *
+ * @returns the file, null when none was edited
+ * @throws CometError `config_invalid` when the file no longer parses; it stays as it is
+ */
+export async function revertSettings(paths: HomePaths): Promise<string | null> {
+  const file = await findEditedSettings(paths);
+  if (file !== null) await undoEdit(paths, 'env', file);
+  return file;
+}
+
+/** Claude Code ignores settings with comments, so what is written there would have no effect. */
+function rejectComments(text: string, file: string): void {
+  try {
+    JSON.parse(text);
+  } catch (error) {
+    const effect = 'Claude Code ignores it; it was left unchanged';
+    throw new CometError('config_invalid', `${file} is not plain JSON, so ${effect}`, { cause: error });
+  }
+}
+
+interface HookState {
+  readonly file: string;
+  /** False where it has comments or the like: Claude Code then ignores it. */
+  readonly plain: boolean;
+  /** `other`: of another folder or Node than the commands that were asked for. */
+  readonly events: Readonly<Record<HookEvent, 'installed' | 'other' | 'missing'>>;
+}
+
+/**
+ * Adds the hooks to a settings file of Claude Code, with a copy of the file beside it.
+ *
+ * @returns `backup` null where nothing had to be changed, or there was no file
+ * @throws CometError `config_invalid` when the file is not a settings file; it stays as it is
+ */
+export async function installHooks(
+  paths: HomePaths,
+  settings: string,
+  commands: HookCommands,
+): Promise<Pick<HookState, 'file' | 'plain'> & { readonly changed: boolean; readonly backup: string | null }> {
+  const plan = await planEdit('hooks', settings, commands);
+  const { changed, backup } = await applyEdit(paths, plan);
+  return { file: plan.file, plain: isPlain(plan.after), changed, backup };
+}
+
+/**
+ * Removes the hooks from every file that is recorded, and from `settings`.
+ *
+ * @returns the files that were changed
+ * @throws as `installHooks`
+ */
+export async function uninstallHooks(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
+  const recorded = (await findEdits(paths, 'hooks')).map(({ file }) => file);
+  const changed: string[] = [];
+  for (const file of recorded) if (await undoEdit(paths, 'hooks', file)) changed.push(file);
+  for (const file of await Promise.all(settings.map(resolveFile))) {
+    const text = await readFileIfPresent(file);
+    const rest = text === null ? null : removeHooks(text, file);
+    if (rest === null || rest === text) continue;
+    await writeFileAtomic(file, rest, { mode: (await stat(file)).mode & 0o777 });
+    changed.push(file);
+  }
+  return changed;
+}
+
+/** The settings files that have hooks of comet-cc or are recorded to have some. @throws as `installHooks` */
+export async function findHookedFiles(paths: HomePaths, settings: readonly string[]): Promise<readonly string[]> {
+  const recorded = (await findEdits(paths, 'hooks')).map(({ file }) => file);
+  const texts = await Promise.all(settings.map((file) => readFileIfPresent(file)));
+  const found = settings.filter((file, at) => Object.keys(ownHooks(texts[at] ?? '{}', file)).length > 0);
+  return [...new Set([...recorded, ...found])];
+}
+
+/** @throws as `installHooks` */
+export async function inspectHooks(settings: string, commands: HookCommands): Promise<HookState> {
+  const text = await readFileIfPresent(settings);
+  const own = text === null ? {} : ownHooks(text, settings);
+  const stateOf = (event: HookEvent): HookState['events'][HookEvent] => {
+    const found = own[event] ?? [];
+    if (found.includes(commands[event])) return 'installed';
+    return found.length === 0 ? 'missing' : 'other';
+  };
+  const events = Object.keys(HOOKS).map((event) => [event, stateOf(event as HookEvent)]);
+  return {
+    file: settings,
+    plain: text === null || isPlain(text),
+    events: Object.fromEntries(events) as HookState['events'],
+  };
+}
+
+function isPlain(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -4,10 +4,6 @@ import type { Command } from 'commander';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
-import { bashCompletion } from './bash.ts';
-import { listCommands } from './command-tree.ts';
-import { fishCompletion } from './fish.ts';
-import { zshCompletion } from './zsh.ts';
 
 /** A name in every completion script, which tells it from a file of the user. */
 const MARK = '_comet_cc';
@@ -60,4 +56,179 @@ export async function findCompletionFiles(env: NodeJS.ProcessEnv): Promise<strin
 
 export async function removeCompletion(paths: HomePaths, env: NodeJS.ProcessEnv): Promise<void> {
   for (const file of await findCompletionFiles(env)) await removeOwnFile(paths, file);
+}
+
+interface FlagHelp {
+  readonly short: string | null;
+  readonly long: string;
+  readonly description: string;
+  readonly takesValue: boolean;
+  /** Empty where any value is allowed. */
+  readonly values: readonly string[];
+}
+
+interface CommandHelp {
+  /** Names from below the program down to it; empty for the program itself. */
+  readonly path: readonly string[];
+  readonly flags: readonly FlagHelp[];
+  /** Its subcommands, or what its first argument may be. */
+  readonly words: readonly { readonly name: string; readonly description: string }[];
+}
+
+/** The program and every command below it, as `--help` shows them. */
+export function listCommands(command: Command, path: readonly string[] = []): CommandHelp[] {
+  const help = command.createHelp();
+  const flags = help.visibleOptions(command).flatMap((option): FlagHelp[] => {
+    const { short, long, description, argChoices } = option;
+    if (long === undefined) return [];
+    const takesValue = option.required || option.optional;
+    return [{ short: short ?? null, long, description, takesValue, values: argChoices ?? [] }];
+  });
+  const below = help.visibleCommands(command);
+  const choices = command.registeredArguments[0]?.argChoices ?? [];
+  const words = [
+    ...below.map((each) => ({ name: each.name(), description: each.description() })),
+    ...choices.map((name) => ({ name, description: '' })),
+  ];
+  return [{ path, flags, words }, ...below.flatMap((each) => listCommands(each, [...path, each.name()]))];
+}
+
+/** Each flag with a value, by the words that precede that value. */
+function valueFlags(command: CommandHelp): { readonly after: string[]; readonly values: readonly string[] }[] {
+  return command.flags
+    .filter((flag) => flag.takesValue)
+    .map(({ short, long, values }) => ({
+      after: [short, long].flatMap((name) => (name === null ? [] : `'${commandPath(command)} ${name}'`)),
+      values,
+    }));
+}
+
+/** Names joined by slashes, as '/memory/ls'; '' for the program itself. */
+function commandPath({ path }: Pick<CommandHelp, 'path'>): string {
+  return path.map((name) => `/${name}`).join('');
+}
+
+/** A function and its registration; also for bash 3.2, which has neither maps nor `mapfile`. */
+export function bashCompletion(commands: readonly CommandHelp[]): string {
+  return [
+    '_comet_cc() {',
+    `  local IFS=$' \\t\\n' current="\${COMP_WORDS[COMP_CWORD]}" place='' words='' flags='' at`,
+    '  for ((at = 1; at < COMP_CWORD; at++)); do',
+    `    case "$place/\${COMP_WORDS[at]}" in`,
+    `      ${commands.slice(1).map(commandPath).join(' | ')}) place="$place/\${COMP_WORDS[at]}" ;;`,
+    '    esac',
+    '  done',
+    `  case "$place \${COMP_WORDS[COMP_CWORD - 1]}" in`,
+    ...commands.flatMap(bashValueCases),
+    '  esac',
+    '  case "$place" in',
+    ...commands.map(bashPlaceCase),
+    '  esac',
+    '  if [[ $current == -* ]]; then words=$flags; fi',
+    '  COMPREPLY=($(compgen -W "$words" -- "$current"))',
+    '}',
+    'complete -o default -F _comet_cc comet-cc',
+  ].join('\n');
+}
+
+/** Completes the value of the flag before the cursor. */
+function bashValueCases(command: CommandHelp): string[] {
+  return valueFlags(command).map(({ after, values }) => {
+    const words = values.length === 0 ? '' : `$(compgen -W '${values.join(' ')}' -- "$current")`;
+    return `    ${after.join(' | ')}) COMPREPLY=(${words}); return ;;`;
+  });
+}
+
+function bashPlaceCase(command: CommandHelp): string {
+  const words = command.words.map(({ name }) => name).join(' ');
+  const flags = command.flags.flatMap(({ short, long }) => (short === null ? long : [short, long])).join(' ');
+  return `    '${commandPath(command)}') words='${words}' flags='${flags}' ;;`;
+}
+
+/** For a zsh whose `compinit` has run. */
+export function zshCompletion(commands: readonly CommandHelp[]): string {
+  return [
+    '#compdef comet-cc',
+    '_comet_cc() {',
+    "  local place='' word",
+    '  local -a names flags',
+    `  for word in "\${(@)words[2,CURRENT-1]}"; do`,
+    '    case "$place/$word" in',
+    `      (${commands.slice(1).map(commandPath).join('|')}) place="$place/$word" ;;`,
+    '    esac',
+    '  done',
+    `  case "$place \${words[CURRENT-1]}" in`,
+    ...commands.flatMap(zshValueCases),
+    '  esac',
+    '  case "$place" in',
+    ...commands.map(zshPlaceCase),
+    '  esac',
+    `  if [[ "\${words[CURRENT]}" == -* ]]; then _describe -o option flags`,
+    `  elif (( $#names )); then _describe command names`,
+    '  else _files; fi',
+    '}',
+    'compdef _comet_cc comet-cc',
+  ].join('\n');
+}
+
+function zshValueCases(command: CommandHelp): string[] {
+  return valueFlags(command).map(
+    ({ after, values }) =>
+      `    (${after.join('|')}) ${values.length === 0 ? '_files' : `compadd -- ${values.join(' ')}`}; return ;;`,
+  );
+}
+
+function zshPlaceCase(command: CommandHelp): string {
+  const names = command.words.map(({ name, description }) => described(name, description));
+  const flags = command.flags.flatMap(({ short, long, description }: FlagHelp) =>
+    (short === null ? [long] : [short, long]).map((name) => described(name, description)),
+  );
+  return `    ('${commandPath(command)}') names=(${names.join(' ')}) flags=(${flags.join(' ')}) ;;`;
+}
+
+function described(name: string, description: string): string {
+  const text = description === '' ? name : `${name}:${description}`;
+  return `'${text.replaceAll("'", "'\\''")}'`;
+}
+
+/** Conditions compare the words before the cursor without flags: no group of commands has a flag with a value. */
+export function fishCompletion(commands: readonly CommandHelp[]): string {
+  return [
+    'function __comet_cc_words',
+    '    set -l tokens (commandline -opc)',
+    '    set -e tokens[1]',
+    "    string match -v -- '-*' $tokens",
+    'end',
+    'function __comet_cc_at',
+    '    set -l words (__comet_cc_words)',
+    '    test "$words" = "$argv"',
+    'end',
+    'function __comet_cc_in',
+    '    set -l words (__comet_cc_words)',
+    '    set -l last (count $argv)',
+    '    test (count $words) -ge $last; and test "$words[1..$last]" = "$argv"',
+    'end',
+    'complete -c comet-cc -e',
+    ...commands.flatMap((command) => [...wordLines(command), ...command.flags.map((flag) => flagLine(command, flag))]),
+  ].join('\n');
+}
+
+function wordLines({ path, words }: CommandHelp): string[] {
+  const at = quoted(['__comet_cc_at', ...path].join(' '));
+  return words.map(({ name, description }) => `complete -c comet-cc -n ${at} -f -a ${name}${detail(description)}`);
+}
+
+function flagLine({ path }: CommandHelp, { short, long, description, takesValue, values }: FlagHelp): string {
+  const where = quoted(path.length === 0 ? '__comet_cc_at' : ['__comet_cc_in', ...path].join(' '));
+  const names = `${short === null ? '' : ` -s ${short.slice(1)}`} -l ${long.slice(2)}`;
+  const value = values.length > 0 ? ` -x -a ${quoted(values.join(' '))}` : takesValue ? ' -r' : '';
+  return `complete -c comet-cc -n ${where}${names}${value}${detail(description)}`;
+}
+
+function detail(description: string): string {
+  return description === '' ? '' : ` -d ${quoted(description)}`;
+}
+
+function quoted(text: string): string {
+  return `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`;
 }

@@ -1,5 +1,4 @@
-import type { EditKind, Values } from '../edit-kind.ts';
-import { parseWith, pruneAt, removeAt, restoreAt, setAt, valueAt } from '../json-text.ts';
+import { type EditKind, parseWith, pruneAt, removeAt, restoreAt, setAt, type Values, valueAt } from '../json-text.ts';
 
 /** Where Claude Code's extension takes variables from: a list of `{ name, value }`. */
 export const VARIABLES_KEY = 'claudeCode.environmentVariables';

@@ -1,7 +1,7 @@
 import { readFileIfPresent } from '../../common/files.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { applyEdit, findEdits, planEdit, undoEdit } from '../edit-file.ts';
-import type { Values } from '../edit-kind.ts';
+import type { Values } from '../json-text.ts';
 import { EDITORS, type EditorName } from './editors.ts';
 import { missingVariables } from './entries.ts';
 
@@ -29,7 +29,7 @@ export async function revertEditor(paths: HomePaths, editor: EditorName): Promis
   return edits[0]?.file ?? null;
 }
 
-export interface EditorState {
+interface EditorState {
   readonly editor: EditorName;
   readonly file: string;
   /** Variables that are no longer as they were set. */

@@ -1,27 +1,17 @@
+import { realpath } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
 import { CometError } from '../../common/errors.ts';
 import type { HomePaths } from '../../common/paths.ts';
 import { runCommand } from '../../common/run-process.ts';
 import { readOwnFile, removeOwnFile, writeOwnFile } from '../edit-file.ts';
-import type { CommandLine, ServicePlan } from './plan.ts';
-import { MARK } from './render.ts';
-
-export { currentServicePlan } from './plan.ts';
 
 const COMMAND_MS = 60_000;
 
 /** Called with each action. */
 type Log = (line: string) => void;
 
-export interface ServiceState {
-  readonly manager: string;
-  readonly file: string;
-  readonly installed: boolean;
-  readonly running: boolean;
-  /** What this machine lacks; '' when nothing. */
-  readonly missing: string;
-}
-
-export async function inspectService(plan: ServicePlan): Promise<ServiceState> {
+export async function inspectService(plan: ServicePlan) {
   const { manager, file } = plan;
   const missing = (await succeeds(plan.probe)) ? '' : plan.missing;
   const installed = (await readOwnFile(file, MARK)) !== null;
@@ -78,4 +68,226 @@ async function succeeds(command: CommandLine): Promise<boolean> {
     () => true,
     () => false,
   );
+}
+
+type CommandLine = readonly [program: string, ...args: string[]];
+
+export interface ServicePlan {
+  readonly manager: string;
+  /** The only file that is written. */
+  readonly file: string;
+  readonly content: Buffer;
+  /** Exits with 0 where the manager can be used. */
+  readonly probe: CommandLine;
+  /** Message where it cannot. */
+  readonly missing: string;
+  readonly install: readonly CommandLine[];
+  /** Run before the file is removed. */
+  readonly remove: readonly CommandLine[];
+  /** Run after the file is removed. */
+  readonly afterwards: readonly CommandLine[];
+  /** Exits with 0 while the service runs. */
+  readonly running: CommandLine;
+}
+
+/** The service of this user, machine and home; null where no manager is known. */
+export async function currentServicePlan(env: NodeJS.ProcessEnv, home: string): Promise<ServicePlan | null> {
+  const userHome = os.homedir();
+  return planService({
+    platform: process.platform,
+    node: process.execPath,
+    script: await realpath(process.argv[1] as string),
+    home,
+    userHome,
+    configHome: env['XDG_CONFIG_HOME'] || path.join(userHome, '.config'),
+    uid: process.getuid?.() ?? -1,
+    searchPath: env['PATH'] ?? '',
+  });
+}
+
+/** How this platform starts the daemon at login and after a crash; null where no manager is known. */
+export function planService(facts: ServiceFacts): ServicePlan | null {
+  if (facts.platform === 'linux') return systemd(facts);
+  if (facts.platform === 'darwin') return launchd(facts);
+  return facts.platform === 'win32' ? taskScheduler(facts) : null;
+}
+
+function systemd(facts: ServiceFacts): ServicePlan {
+  const unit = 'comet-cc.service';
+  const systemctl = (...args: string[]): CommandLine => ['systemctl', '--user', ...args];
+  return {
+    manager: 'systemd',
+    file: path.posix.join(facts.configHome, 'systemd', 'user', unit),
+    content: Buffer.from(systemdUnit(facts)),
+    probe: systemctl('show-environment'),
+    missing: 'no systemd session of this user (systemctl --user); comet-cc start works without one',
+    install: [systemctl('daemon-reload'), systemctl('enable', '--now', unit)],
+    remove: [systemctl('disable', '--now', unit)],
+    afterwards: [systemctl('daemon-reload')],
+    running: systemctl('is-active', '--quiet', unit),
+  };
+}
+
+export const LABEL = 'comet-cc.daemon';
+
+function launchd(facts: ServiceFacts): ServicePlan {
+  const domain = `gui/${facts.uid}`;
+  const file = path.posix.join(facts.userHome, 'Library', 'LaunchAgents', `${LABEL}.plist`);
+  return {
+    manager: 'launchd',
+    file,
+    content: Buffer.from(plistText(facts, LABEL)),
+    probe: ['launchctl', 'print', domain],
+    missing: 'no desktop session of this user (launchctl print); comet-cc start works without one',
+    install: [['launchctl', 'bootstrap', domain, file]],
+    remove: [['launchctl', 'bootout', `${domain}/${LABEL}`]],
+    afterwards: [],
+    running: ['launchctl', 'print', `${domain}/${LABEL}`],
+  };
+}
+
+function taskScheduler(facts: ServiceFacts): ServicePlan {
+  const file = path.win32.join(facts.home, 'service.xml');
+  const task = (...args: string[]): CommandLine => ['schtasks.exe', ...args, '/TN', 'comet-cc'];
+  return {
+    manager: 'Windows Task Scheduler',
+    file,
+    // The only encoding that the scheduler reads reliably.
+    content: Buffer.from(`\ufeff${taskXml(facts)}`, 'utf16le'),
+    probe: ['schtasks.exe', '/Query'],
+    missing: 'the task scheduler does not answer (schtasks.exe /Query); comet-cc start works without it',
+    install: [task('/Create', '/XML', file, '/F'), task('/Run')],
+    remove: [task('/End'), task('/Delete', '/F')],
+    afterwards: [],
+    running: task('/Query'),
+  };
+}
+
+/** Identifies a file of comet-cc before it is replaced or removed. */
+export const MARK = 'Made by comet-cc service install';
+
+const DESCRIPTION = 'comet-cc: memory for Claude Code';
+const ARGS = ['start', '--foreground'] as const;
+
+/** The machine and user that a service is for. */
+export interface ServiceFacts {
+  readonly platform: NodeJS.Platform;
+  /** Node's executable. */
+  readonly node: string;
+  /** The built `comet-cc.js`. */
+  readonly script: string;
+  /** `COMET_CC_HOME`. */
+  readonly home: string;
+  readonly userHome: string;
+  /** `XDG_CONFIG_HOME`, else `~/.config`. */
+  readonly configHome: string;
+  /** -1 where users have no id. */
+  readonly uid: number;
+  /** `PATH` of the shell, where Claude Code is found. */
+  readonly searchPath: string;
+}
+
+type Facts = Pick<ServiceFacts, 'node' | 'script' | 'home' | 'searchPath'>;
+
+/**
+ * A unit for the user's manager. A stopped daemon (exit code 0) stays stopped; a crashed one restarts at once.
+ *
+ * Source: systemd.service(5), systemd.syntax(7), "Specifiers" of systemd.unit(5).
+ */
+function systemdUnit(facts: Facts): string {
+  const environment = Object.entries(variables(facts)).map(
+    ([name, value]) => `Environment=${quoteWord(`${name}=${value}`)}`,
+  );
+  // systemd expands a dollar sign in a command line, not in an assignment.
+  const command = [facts.node, facts.script, ...ARGS].map((part) => quoteWord(part).replaceAll('$', '$$$$'));
+  return [
+    `# ${MARK}; comet-cc service uninstall removes it.`,
+    '[Unit]',
+    `Description=${DESCRIPTION}`,
+    'StartLimitIntervalSec=60',
+    'StartLimitBurst=10',
+    '',
+    '[Service]',
+    `ExecStart=${command.join(' ')}`,
+    ...environment,
+    'UMask=0077',
+    'Restart=on-failure',
+    'RestartSec=200ms',
+    'KillMode=mixed',
+    'TimeoutStopSec=40',
+    '',
+    '[Install]',
+    'WantedBy=default.target',
+    '',
+  ].join('\n');
+}
+
+/** Source: launchd.plist(5). */
+function plistText(facts: Facts, label: string): string {
+  const strings = [facts.node, facts.script, ...ARGS].map((part) => `    <string>${escapeXml(part)}</string>`);
+  const environment = Object.entries(variables(facts)).map(
+    ([name, value]) => `    <key>${name}</key><string>${escapeXml(value)}</string>`,
+  );
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>',
+    '<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">',
+    `<!-- ${MARK} -->`,
+    '<plist version="1.0"><dict>',
+    `  <key>Label</key><string>${escapeXml(label)}</string>`,
+    '  <key>ProgramArguments</key><array>',
+    ...strings,
+    '  </array>',
+    '  <key>EnvironmentVariables</key><dict>',
+    ...environment,
+    '  </dict>',
+    '  <key>RunAtLoad</key><true/>',
+    '  <key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>',
+    '  <key>ThrottleInterval</key><integer>1</integer>',
+    '  <key>ExitTimeOut</key><integer>40</integer>',
+    // Octal 077, which launchd reads as a decimal number.
+    '  <key>Umask</key><integer>63</integer>',
+    '</dict></plist>',
+    '',
+  ].join('\n');
+}
+
+/**
+ * A task has no environment of its own; home, proxy and PATH come from the user's settings.
+ *
+ * Source: Task Scheduler schema 1.2; one minute is the shortest delay before a restart.
+ */
+function taskXml({ node, script }: Facts): string {
+  const args = [script, ...ARGS].map((part) => `"${part}"`).join(' ');
+  return [
+    '<?xml version="1.0" encoding="UTF-16"?>',
+    `<!-- ${MARK} -->`,
+    '<Task version="1.2" xmlns="http://schemas.microsoft.com/windows/2004/02/mit/task">',
+    `  <RegistrationInfo><Description>${DESCRIPTION}</Description></RegistrationInfo>`,
+    '  <Triggers><LogonTrigger><Enabled>true</Enabled></LogonTrigger></Triggers>',
+    '  <Principals><Principal id="Author"><LogonType>InteractiveToken</LogonType><RunLevel>LeastPrivilege</RunLevel></Principal></Principals>',
+    '  <Settings>',
+    '    <MultipleInstancesPolicy>IgnoreNew</MultipleInstancesPolicy>',
+    '    <DisallowStartIfOnBatteries>false</DisallowStartIfOnBatteries>',
+    '    <StopIfGoingOnBatteries>false</StopIfGoingOnBatteries>',
+    '    <ExecutionTimeLimit>PT0S</ExecutionTimeLimit>',
+    '    <RestartOnFailure><Interval>PT1M</Interval><Count>255</Count></RestartOnFailure>',
+    '  </Settings>',
+    `  <Actions Context="Author"><Exec><Command>${escapeXml(node)}</Command><Arguments>${escapeXml(args)}</Arguments></Exec></Actions>`,
+    '</Task>',
+    '',
+  ].join('\r\n');
+}
+
+function variables({ home, searchPath }: Facts): Record<string, string> {
+  return { COMET_CC_HOME: home, COMET_CC_SERVICE: '1', PATH: searchPath };
+}
+
+/** One word of a systemd file, where quotes, backslashes and percent signs are special. */
+function quoteWord(text: string): string {
+  const safe = text.replaceAll('\\', '\\\\').replaceAll('"', '\\"').replaceAll('%', '%%').replaceAll('\n', '\\n');
+  return `"${safe}"`;
+}
+
+function escapeXml(text: string): string {
+  return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
 }

@@ -6,12 +6,10 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CometError } from '../../common/errors.ts';
 import { PLATFORM } from '../../common/paths.ts';
-import { type Authority, parseAuthority } from './authority.ts';
-import { connectViaProxy } from './connect-via-proxy.ts';
-import { openControlSocket } from './control-socket.ts';
+import { openControlSocket } from './control.ts';
 import { EngineProcess } from './engine-process.ts';
-import { connectTcp, connectToEngine, http, pipeBothWays } from './tunnel.ts';
-import { formatProxy, type Route } from './upstream-proxy.ts';
+import { type Authority, connectTcp, connectToEngine, http, parseAuthority, pipeBothWays } from './tunnel.ts';
+import { connectViaProxy, formatProxy, type Route } from './upstream-proxy.ts';
 
 export { bypassesProxy, createRoute, parseUpstreamProxy } from './upstream-proxy.ts';
 
@@ -50,10 +48,6 @@ const CHALLENGE = 'Basic realm="comet-cc"';
 /** Time for the last output of the engine to arrive before the guard exits. */
 const OUTPUT_MS = 250;
 const RETRY_MS = 50;
-
-export function createGuard(options: GuardOptions): Guard {
-  return new Guard(options);
-}
 
 /** The front process: owns the port, hands connections for the target host to the engine, tunnels everything else. */
 export class Guard {
@@ -232,6 +226,7 @@ export class Guard {
       version: this.#options.version,
       port: this.#port,
       upstream: this.#options.upstream,
+      /** The user's own proxy, without credentials, and its last refusal of a connection, as text. */
       upstream_proxy: proxy === null ? null : formatProxy(proxy),
       upstream_proxy_trouble: this.#proxyTrouble,
       target: this.#authority,

@@ -8,15 +8,18 @@ import {
   CHILD_HEADER,
   endToEndHeaders,
   headerValues,
+  inspectRequest,
   type RawHeaders,
+  type RequestFacts,
+  readBody,
   selectResponseHeaders,
+  streamBody,
   stripCredentials,
-} from './headers.ts';
-import { inspectRequest, type RequestFacts, readBody, streamBody } from './request-body.ts';
-import { createTee, type Tee } from './tee.ts';
+} from './request.ts';
+import { createTee, type Tee } from './response.ts';
 import type { Upstream } from './upstream.ts';
 
-export interface ExchangeDeps {
+interface ExchangeDeps {
   readonly rewriter: Rewriter;
   readonly quota?: QuotaObserver;
   readonly upstream: Upstream;

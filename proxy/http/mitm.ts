@@ -16,7 +16,7 @@ import { CLIENT_HEADER, SECRET_HEADER } from '../guard/tunnel.ts';
 import type { CertSource, ProxyLog } from '../ports.ts';
 import type { Incoming } from './exchange.ts';
 
-export interface MitmOptions {
+interface MitmOptions {
   /** `host:port`, the only accepted CONNECT target. */
   readonly authority: string;
   /** The value that a CONNECT must carry in the guard's header. */

@@ -4,9 +4,8 @@ import type { Readable } from 'node:stream';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { buildConnector, type Dispatcher, Pool } from 'undici';
 import { CometError } from '../../common/errors.ts';
-import { connectViaProxy } from '../guard/connect-via-proxy.ts';
-import type { Route } from '../guard/upstream-proxy.ts';
-import type { RawHeaders } from './headers.ts';
+import { connectViaProxy, type Route } from '../guard/upstream-proxy.ts';
+import type { RawHeaders } from './request.ts';
 
 interface UpstreamRequest {
   readonly method: string;
@@ -31,10 +30,7 @@ interface Forwarding {
   abort(): void;
 }
 
-export interface Upstream {
-  forward(request: UpstreamRequest, handler: UpstreamHandler): Forwarding;
-  close(): Promise<void>;
-}
+export type Upstream = ReturnType<typeof createUpstream>;
 
 export interface UpstreamOptions {
   readonly origin: string;
@@ -60,7 +56,7 @@ const CONNECT_MS = 15_000;
  *
  * @throws CometError `ca_unreadable`
  */
-export function createUpstream(options: UpstreamOptions): Upstream {
+export function createUpstream(options: UpstreamOptions) {
   const { protocol, hostname, port } = new URL(options.origin);
   const { connectMs = CONNECT_MS } = options;
   const host = hostname.replace(/^\[(.*)\]$/, '$1');
@@ -92,8 +88,9 @@ export function createUpstream(options: UpstreamOptions): Upstream {
     });
   const current = createRenewedPool(openPool, options.now ?? Date.now);
   return {
-    forward: (request, handler) => forward(current.pool(), request, handler),
-    close: () => current.close(),
+    forward: (request: UpstreamRequest, handler: UpstreamHandler): Forwarding =>
+      forward(current.pool(), request, handler),
+    close: (): Promise<void> => current.close(),
   };
 }
 

@@ -1,27 +1,22 @@
+import { createHash } from 'node:crypto';
+import { LruMap } from '../../common/map.ts';
+import { isRecord } from '../../common/text.ts';
+import type { ConversationView, MessageInfo } from '../wire/conversation.ts';
+import { parseSlice, type Slice } from '../wire/json.ts';
 import { findModelTraits } from '../wire/models.ts';
-import type { Bill, PrefixCache, PrefixEntry } from './prefix-cache.ts';
-import { type Prompt, sumPromptTokens } from './prompt-usage.ts';
+import { sumTokens } from '../wire/turns.ts';
+import type { Bill, PrefixEntry } from './store.ts';
 
 /** What a request would have cost untouched. */
-export interface CostComparison {
-  readonly untouched: Bill;
-  /** What upstream's cache would hold of the untouched conversation. */
-  readonly touched: readonly PrefixEntry[];
-}
+export type CostComparison = ReturnType<typeof compareCosts>;
 
-export interface CostInput {
+interface CostInput {
   readonly model: string;
   readonly atMs: number;
   readonly received: Prompt;
   /** Null when the received bytes went upstream. */
   readonly sent: Prompt | null;
   readonly billed: Bill;
-}
-
-/** Models upstream's cache for the untouched and the rewritten conversation. */
-export interface PrefixCaches {
-  readonly untouched: PrefixCache;
-  readonly sent: PrefixCache;
 }
 
 export function sumBill({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): number {
@@ -48,9 +43,13 @@ export function costUsd(model: string, bill: Bill, outputTokens: number): number
  * bill. When upstream read less from its cache than the model predicts (or the model has no history yet), the cache reads
  * of the untouched conversation are corrected alike.
  */
-export function compareCosts(caches: PrefixCaches, { model, atMs, received, sent, billed }: CostInput): CostComparison {
+export function compareCosts(
+  caches: { readonly [kind in 'untouched' | 'sent']: PrefixCache },
+  { model, atMs, received, sent, billed }: CostInput,
+) {
   const total = sumBill(billed);
-  const estimate = sumPromptTokens(sent ?? received);
+  const { head, messages } = sent ?? received;
+  const estimate = sumTokens([...head, ...messages]);
   const scale = estimate === 0 ? 0 : total / estimate;
   const request = { atMs, scale, minTokens: findModelTraits(model).minCacheTokens };
   const expected = caches.sent.bill(sent ?? received, request).bill;
@@ -61,7 +60,10 @@ export function compareCosts(caches: PrefixCaches, { model, atMs, received, sent
 
 /** Upstream's cache is not observable: reads of the sent prompt indicate what the untouched one would have read. */
 function correctBill(untouched: Bill, expected: Bill, billed: Bill): Bill {
-  if (sumBill(billed) === billed.input) return billUncached(untouched);
+  if (sumBill(billed) === billed.input) {
+    // A request without cache reads and writes would not have used the cache untouched either.
+    return { input: sumBill(untouched), cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
+  }
   return billWithReads(untouched, Math.round(estimateReads(untouched, expected, billed)));
 }
 
@@ -79,11 +81,6 @@ function estimateReads(untouched: Bill, expected: Bill, billed: Bill): number {
   return total - Math.min(total, ((total - untouched.cacheRead) * unread) / unreadExpected);
 }
 
-/** A request without cache reads and writes would not have used the cache untouched either. */
-function billUncached(bill: Bill): Bill {
-  return { input: sumBill(bill), cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 };
-}
-
 /** The same prompt with `cacheRead` tokens read; the difference moves to the larger kind of cache write. */
 function billWithReads(bill: Bill, cacheRead: number): Bill {
   const more = Math.min(cacheRead, sumBill(bill)) - bill.cacheRead;
@@ -95,11 +92,276 @@ function billWithReads(bill: Bill, cacheRead: number): Bill {
   return { ...bill, [field]: written, cacheRead: read };
 }
 
-function roundBill({ input, cacheRead, cacheWrite5m, cacheWrite1h }: Bill): Bill {
-  return {
-    input: Math.round(input),
-    cacheRead: Math.round(cacheRead),
-    cacheWrite5m: Math.round(cacheWrite5m),
-    cacheWrite1h: Math.round(cacheWrite1h),
+function roundBill(bill: Bill): Bill {
+  return Object.fromEntries(Object.entries(bill).map(([name, tokens]) => [name, Math.round(tokens)])) as Bill;
+}
+
+interface BillRequest {
+  /** Start of the request, from which TTLs run. */
+  readonly atMs: number;
+  /** Billed tokens per estimated token. */
+  readonly scale: number;
+  /** Shorter prefixes are not cached. */
+  readonly minTokens: number;
+}
+
+const LOOKBACK = 20;
+const TTL_MS: Readonly<Record<string, number>> = { '5m': 300_000, '1h': 3_600_000 };
+const MAX_ENTRIES = 20_000;
+
+interface Position {
+  readonly key: string;
+  /** Cumulative. */
+  readonly tokens: number;
+  readonly blocks: number;
+  readonly ttl: string | null;
+}
+
+type PrefixCache = ReturnType<typeof createPrefixCache>;
+
+/**
+ * Models the API's prompt cache: exact prefixes, written at breakpoints, found by looking back at most 20 blocks from a
+ * breakpoint, and valid for their TTL from the start of the request that last used them.
+ *
+ * Source: platform.claude.com build-with-claude/prompt-caching, Aug 2026.
+ */
+export function createPrefixCache() {
+  const entries = new LruMap<string, PrefixEntry>(MAX_ENTRIES);
+  const put = (entry: PrefixEntry): PrefixEntry => {
+    entries.set(entry.key, entry);
+    return entry;
   };
+  return {
+    restore: put,
+    bill(prompt: Prompt, { atMs, scale, minTokens }: BillRequest) {
+      const positions = listPositions(prompt);
+      const live = (at: number): PrefixEntry | undefined => {
+        const entry = entries.peek(positions[at]?.key ?? '');
+        return entry !== undefined && entry.expiresAtMs > atMs ? entry : undefined;
+      };
+      const breakpoints = positions.flatMap(({ ttl }, at) => (ttl === null ? [] : [at]));
+      const read = findLongestRead(positions, breakpoints, (at) => live(at) !== undefined);
+      const tokensAt = (at: number): number => scale * (positions[at]?.tokens ?? 0);
+      const touched: PrefixEntry[] = [];
+      const written = { '5m': 0, '1h': 0 };
+      let done = tokensAt(read);
+      for (const at of new Set([...(read < 0 ? [] : [read]), ...breakpoints])) {
+        const { key, ttl } = positions[at] as Position;
+        const known = live(at);
+        const lives = known?.ttl ?? ttl ?? '5m';
+        if (tokensAt(at) < minTokens) continue;
+        touched.push(put({ key, ttl: lives, expiresAtMs: atMs + (TTL_MS[lives] ?? 300_000) }));
+        if (at <= read) continue;
+        written[ttl === '1h' ? '1h' : '5m'] += tokensAt(at) - done;
+        done = tokensAt(at);
+      }
+      const input = tokensAt(positions.length - 1) - done;
+      const bill = { input, cacheRead: tokensAt(read), cacheWrite5m: written['5m'], cacheWrite1h: written['1h'] };
+      return { bill, touched };
+    },
+  };
+}
+
+function listPositions({ seed, settings, head, messages, autoTtl }: Prompt): Position[] {
+  const positions: Position[] = [];
+  const hasImage = messages.some((message) => message.hasImage);
+  let key = seed;
+  let tokens = 0;
+  let blocks = 0;
+  for (const [at, one] of [...head, ...messages].entries()) {
+    if (at === head.length) key = `${key}\n${settings}\n${hasImage}`;
+    key = createHash('sha256').update(key).update(one.digest).digest('base64');
+    tokens += one.tokens;
+    blocks += one.blocks;
+    const isLast = at === head.length + messages.length - 1;
+    positions.push({ key, tokens, blocks, ttl: one.ttl ?? (isLast ? autoTtl : null) });
+  }
+  return positions;
+}
+
+/** Index of the longest cached prefix; -1 without one. */
+function findLongestRead(
+  positions: readonly Position[],
+  breakpoints: readonly number[],
+  isLive: (at: number) => boolean,
+): number {
+  for (const from of breakpoints.toReversed()) {
+    const end = positions[from]?.blocks ?? 0;
+    for (let at = from; at >= 0 && end - (positions[at]?.blocks ?? 0) < LOOKBACK; at -= 1) {
+      if (isLive(at)) return at;
+    }
+  }
+  return -1;
+}
+
+/** A prompt as the prompt cache sees it: tools, system and messages, in this order. */
+export interface Prompt {
+  /** Keys cache entries in addition to the prefix. */
+  readonly seed: string;
+  /** A change invalidates cached messages, but not tools and system. */
+  readonly settings: string;
+  readonly head: readonly TokenEstimate[];
+  readonly messages: readonly TokenEstimate[];
+  /** TTL of the automatic breakpoint at the end. */
+  readonly autoTtl: string | null;
+}
+
+/** What a rewritten request sends. */
+export interface SentPrompt {
+  /** The added system block. */
+  readonly systemBlock: string | null;
+  /** The index of a received message, or the bytes of a new or changed one. */
+  readonly messages: readonly (number | Buffer)[];
+}
+
+const MAX_HEADS = 64;
+const ATTRIBUTION = 'x-anthropic-billing-header:';
+
+/** Estimates each message once, because every request repeats the transcript. */
+export function createPromptEstimator() {
+  const messages = new WeakMap<MessageInfo, TokenEstimate>();
+  const heads = new LruMap<string, TokenEstimate>(MAX_HEADS);
+
+  /** Cached: tools and system blocks are long and rarely change. */
+  function estimateHead(role: string, bytes: Buffer): TokenEstimate {
+    const key = createHash('sha256').update(role).update(bytes).digest('base64');
+    return heads.getOrCreate(key, () => estimateBlocks(role, readBlocks(JSON.parse(bytes.toString('utf8')))));
+  }
+
+  function estimateHeads({ body, scan }: ConversationView): TokenEstimate[] {
+    const tools = scan.fields.get('tools');
+    const system = scan.system ?? [scan.fields.get('system')].filter((at) => at !== undefined);
+    const bytes = (at: Slice): Buffer => body.subarray(at.start, at.end);
+    const blocks = system.map(bytes);
+    // The attribution block differs in every request; upstream removes it first.
+    if (blocks[0]?.includes(ATTRIBUTION) && blocks[0].indexOf(ATTRIBUTION) < 64) blocks.shift();
+    return [
+      ...(tools === undefined ? [] : [estimateHead('tools', bytes(tools))]),
+      ...blocks.map((block) => estimateHead('system', block)),
+    ];
+  }
+
+  function estimateAt(view: ConversationView, index: number): TokenEstimate {
+    const info = view.infos[index] as MessageInfo;
+    const found = messages.get(info) ?? estimateMessage(parseSlice(view.body, view.scan.messages[index] as Slice));
+    messages.set(info, found);
+    return found;
+  }
+
+  return {
+    received(view: ConversationView): Prompt {
+      const { body, scan } = view;
+      const field = (name: string): string => {
+        const at = scan.fields.get(name);
+        return at === undefined ? '' : body.toString('utf8', at.start, at.end);
+      };
+      const auto = field('cache_control');
+      return {
+        seed: `${view.model}\n${field('speed')}`,
+        settings: [field('thinking'), field('tool_choice'), view.effort].join('\n'),
+        head: estimateHeads(view),
+        messages: view.infos.map((_, index) => estimateAt(view, index)),
+        autoTtl: auto === '' ? null : readTtl({ cache_control: JSON.parse(auto) as unknown }),
+      };
+    },
+    sent(received: Prompt, { systemBlock: block, messages: sent }: SentPrompt): Prompt {
+      const added = block === null ? [] : [estimateBlocks('system', [{ type: 'text', text: block }])];
+      return {
+        ...received,
+        head: [...received.head, ...added],
+        messages: sent.map((message) =>
+          typeof message === 'number'
+            ? (received.messages[message] as TokenEstimate)
+            : estimateMessage(JSON.parse(message.toString('utf8'))),
+        ),
+      };
+    },
+  };
+}
+
+/** Without deferred tools, which are not part of the prompt. */
+function readBlocks(value: unknown): unknown[] {
+  if (typeof value === 'string') return [{ type: 'text', text: value }];
+  const blocks = Array.isArray(value) ? (value as unknown[]) : [value];
+  return blocks.filter((block) => (block as { defer_loading?: unknown } | null)?.defer_loading !== true);
+}
+
+type Json = Readonly<Record<string, unknown>>;
+
+/** An element of the prompt: one message, one system block, or the tools. */
+interface TokenEstimate {
+  /** Independent of the content's form and of cache breakpoints. */
+  readonly digest: string;
+  /** An estimate; the bill corrects it. */
+  readonly tokens: number;
+  /** Blocks that count for the cache's lookback. */
+  readonly blocks: number;
+  /** TTL of the last breakpoint; null without one. */
+  readonly ttl: string | null;
+  readonly hasImage: boolean;
+}
+
+/** Roughly a screenshot; the bytes of an image do not indicate its tokens. */
+const IMAGE_TOKENS = 1_500;
+
+function estimateMessage(message: unknown): TokenEstimate {
+  const { role, content } = toRecord(message);
+  return estimateBlocks(String(role ?? ''), typeof content === 'string' ? [{ type: 'text', text: content }] : content);
+}
+
+function estimateBlocks(role: string, content: unknown): TokenEstimate {
+  const blocks = Array.isArray(content) ? content.map(toRecord) : [];
+  return {
+    digest: createHash('sha256').update(role).update(JSON.stringify(blocks, withoutBreakpoints)).digest('base64'),
+    tokens: blocks.reduce((sum, block) => sum + estimateBlock(block), 0),
+    blocks: blocks.length,
+    ttl:
+      blocks
+        .flatMap((block) => [...nestedBlocks(block).map(readTtl), readTtl(block)])
+        .findLast((ttl) => ttl !== null) ?? null,
+    hasImage: blocks.some((block) => [block, ...nestedBlocks(block)].some(({ type }) => type === 'image')),
+  };
+}
+
+/** A quarter of the bytes that the model reads, without signatures and JSON syntax. */
+function estimateBlock(block: Json): number {
+  switch (block['type']) {
+    case 'text':
+      return quarterOfBytes(block['text']);
+    case 'thinking':
+      return quarterOfBytes(block['thinking']);
+    case 'redacted_thinking':
+      return 0;
+    case 'image':
+    case 'document':
+      return IMAGE_TOKENS;
+    case 'tool_result':
+      if (!Array.isArray(block['content'])) return quarterOfBytes(block['content']);
+      return nestedBlocks(block).reduce((sum, part) => sum + estimateBlock(part), 0);
+    default:
+      return quarterOfBytes(JSON.stringify(block, withoutBreakpoints));
+  }
+}
+
+function quarterOfBytes(text: unknown): number {
+  return typeof text === 'string' ? Math.ceil(Buffer.byteLength(text) / 4) : 0;
+}
+
+function nestedBlocks(block: Json): Json[] {
+  return block['type'] === 'tool_result' && Array.isArray(block['content']) ? block['content'].map(toRecord) : [];
+}
+
+export function readTtl(holder: Json): string | null {
+  const control = holder['cache_control'];
+  if (!isRecord(control)) return null;
+  const { ttl } = control;
+  return typeof ttl === 'string' ? ttl : '5m';
+}
+
+function withoutBreakpoints(key: string, value: unknown): unknown {
+  return key === 'cache_control' ? undefined : value;
+}
+
+function toRecord(value: unknown): Json {
+  return isRecord(value) ? value : {};
 }

@@ -1,16 +1,32 @@
 import type { Clock } from '../../common/async.ts';
 import type { AssistantMessage, ProxyLog } from '../ports.ts';
 import type { ConversationView } from '../wire/conversation.ts';
-import { type CostComparison, compareCosts, costUsd, inputEquivalents } from './cost.ts';
-import type { Conversation, LedgerRecord, RequestRecord, Totals } from './entry.ts';
-import type { LossRule } from './loss-detector.ts';
-import { type Bill, createPrefixCache, type PrefixEntry } from './prefix-cache.ts';
-import { createPromptEstimator, type SentPrompt } from './prompt-usage.ts';
-import { LedgerState } from './state.ts';
-import type { LedgerStore } from './store.ts';
+import {
+  type CostComparison,
+  compareCosts,
+  costUsd,
+  createPrefixCache,
+  createPromptEstimator,
+  inputEquivalents,
+  type SentPrompt,
+  sumBill,
+} from './cost.ts';
+import {
+  addTotals,
+  type Balance,
+  type Bill,
+  type Conversation,
+  EMPTY_TOTALS,
+  type Investment,
+  type LedgerRecord,
+  type LedgerStore,
+  type PrefixEntry,
+  type RequestRecord,
+  type Totals,
+} from './store.ts';
 
 /** A request that upstream answered. */
-export interface BilledRequest {
+interface BilledRequest {
   readonly requestId: string;
   readonly atMs: number;
   readonly conversation: string;
@@ -27,40 +43,12 @@ export interface BilledRequest {
 }
 
 /** What a request cost. Tokens are prompt tokens. */
-export interface RequestCost {
-  readonly billed: Bill;
-  readonly untouched: Bill;
-  readonly output: number;
-  readonly savedEquivalents: number;
-  readonly savedUsd: number;
-  /** Of the conversation so far. */
-  readonly conversationSavedUsd: number;
-  /** Why trimming is off in the conversation; null while it is on. */
-  readonly off: string | null;
-}
+export type RequestCost = ReturnType<CostLedger['recordRequest']>;
 
 /** Records what each request cost and what it would have cost untouched. Never on the request path. */
-export interface CostLedger {
-  recordRequest(request: BilledRequest): RequestCost;
-  recordRefusal(conversation: string): void;
-  /** Records model calls made by comet-cc itself; `conversation` is '' when unknown. */
-  recordOwnCall(call: {
-    readonly conversation: string;
-    readonly calls: number;
-    readonly tokens: number;
-    readonly usd: number;
-  }): void;
-  /** Why nothing new is trimmed or added in this conversation; null while trimming is on. */
-  disabledReason(conversation: string): string | null;
-  /** Also true for a fork of a rewritten conversation. */
-  wasRewritten(conversation: string, root: string): boolean;
-  conversation(id: string): Conversation | null;
-  totals(sinceMs: number): Totals;
-  disabledConversations(): readonly Conversation[];
-  close(): Promise<void>;
-}
+export type CostLedger = Awaited<ReturnType<typeof openCostLedger>>;
 
-export interface CostLedgerDeps {
+interface CostLedgerDeps {
   readonly store: LedgerStore;
   readonly rule: LossRule;
   readonly clock: Clock;
@@ -70,7 +58,7 @@ export interface CostLedgerDeps {
 /** Records after which the file is compacted. */
 const MAX_RECORDS = 2_000;
 
-export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps): Promise<CostLedger> {
+export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps) {
   const state = new LedgerState(rule);
   const estimator = createPromptEstimator();
   const caches = { untouched: createPrefixCache(), sent: createPrefixCache() };
@@ -117,7 +105,7 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
   }
 
   return {
-    recordRequest(request) {
+    recordRequest(request: BilledRequest) {
       const { model, usage } = request;
       const { output, ...billed } = usage;
       const { untouched, touched } = compareRequest(request, billed);
@@ -130,18 +118,28 @@ export async function openCostLedger({ store, rule, clock, log }: CostLedgerDeps
         output,
         savedEquivalents: inputEquivalents(model, untouched) - inputEquivalents(model, billed),
         savedUsd: costUsd(model, untouched, 0) - costUsd(model, billed, 0),
+        /** Of the conversation so far. */
         conversationSavedUsd: conversation?.balance.savedUsd ?? 0,
+        /** Why trimming is off in the conversation; null while it is on. */
         off: conversation?.off?.because ?? null,
       };
     },
-    recordRefusal: (conversation) => add({ kind: 'refused', atMs: clock.now(), conversation }),
-    recordOwnCall: (call) => add({ kind: 'own', atMs: clock.now(), ...call }),
-    disabledReason: (conversation) => state.conversation(conversation)?.off?.because ?? null,
-    wasRewritten: (conversation, root) => state.wasRewritten(conversation, root),
-    conversation: (id) => state.conversation(id),
-    totals: (sinceMs) => state.since(sinceMs),
-    disabledConversations: () => state.off(),
-    close: () => store.close(),
+    recordRefusal: (conversation: string): void => add({ kind: 'refused', atMs: clock.now(), conversation }),
+    /** Records model calls made by comet-cc itself; `conversation` is '' when unknown. */
+    recordOwnCall: (call: {
+      readonly conversation: string;
+      readonly calls: number;
+      readonly tokens: number;
+      readonly usd: number;
+    }): void => add({ kind: 'own', atMs: clock.now(), ...call }),
+    /** Why nothing new is trimmed or added in this conversation; null while trimming is on. */
+    disabledReason: (conversation: string): string | null => state.conversation(conversation)?.off?.because ?? null,
+    /** Also true for a fork of a rewritten conversation. */
+    wasRewritten: (conversation: string, root: string): boolean => state.wasRewritten(conversation, root),
+    conversation: (id: string): Conversation | null => state.conversation(id),
+    totals: (sinceMs: number): Totals => state.since(sinceMs),
+    disabledConversations: (): readonly Conversation[] => state.off(),
+    close: (): Promise<void> => store.close(),
   };
 }
 
@@ -158,4 +156,196 @@ function createRecord(
 /** Lineage hash up to the first answer; two conversations share it only when one was forked from the other. */
 export function findConversationRoot({ infos, lineage }: Pick<ConversationView, 'infos' | 'lineage'>): string {
   return lineage[infos.findIndex((info) => info.role === 'assistant')] ?? '';
+}
+
+const MAX_DAYS = 400;
+const MAX_CONVERSATIONS = 2_000;
+
+/** The sums of all records. Applying records or their summary in order gives the same state. */
+export const NEW_BALANCE: Balance = { untouchedUsd: 0, savedUsd: 0, investments: [], streak: 0 };
+const NEW_CONVERSATION = {
+  ...{ lastAtMs: 0, root: '', rewritten: false, off: null },
+  totals: EMPTY_TOTALS,
+  balance: NEW_BALANCE,
+};
+
+export class LedgerState {
+  readonly #days = new Map<string, Totals>();
+  readonly #conversations = new Map<string, Conversation>();
+  readonly #roots = new Set<string>();
+  readonly #rule: LossRule;
+
+  constructor(rule: LossRule) {
+    this.#rule = rule;
+  }
+
+  /** @returns the conversation for which this record turned trimming off */
+  apply(record: LedgerRecord): Conversation | null {
+    switch (record.kind) {
+      case 'request':
+        return this.#request(record);
+      case 'refused':
+        this.#add(record.atMs, record.conversation, { refused: 1 });
+        return null;
+      case 'own': {
+        const { calls: ownCalls, tokens: ownTokens, usd: ownUsd } = record;
+        this.#add(record.atMs, record.conversation, { ownCalls, ownTokens, ownUsd });
+        return null;
+      }
+      case 'day':
+        this.#days.set(record.day, addTotals(EMPTY_TOTALS, record.totals));
+        return null;
+      case 'conversation':
+        this.#keep(record.conversation);
+        return null;
+      case 'prefixes':
+        return null;
+    }
+  }
+
+  conversation(id: string): Conversation | null {
+    return this.#conversations.get(id) ?? null;
+  }
+
+  /** Whether a rewritten request was sent in this conversation or in the one it was forked from. */
+  wasRewritten(id: string, root: string): boolean {
+    return this.#conversations.get(id)?.rewritten === true || (root !== '' && this.#roots.has(root));
+  }
+
+  /** Conversations with trimming off, newest first. */
+  off(): readonly Conversation[] {
+    return [...this.#conversations.values()].filter((one) => one.off !== null).reverse();
+  }
+
+  /** Sums of the days since `sinceMs`. */
+  since(sinceMs: number): Totals {
+    const first = formatDay(sinceMs);
+    const days = [...this.#days].filter(([day]) => day >= first);
+    return days.reduce((sum, [, totals]) => addTotals(sum, totals), EMPTY_TOTALS);
+  }
+
+  /** Records that replace all others; `live` are the unexpired prefixes. */
+  summary(live: readonly PrefixEntry[]): LedgerRecord[] {
+    return [
+      ...[...this.#days].map(([day, totals]) => ({ kind: 'day', day, totals }) as const),
+      ...[...this.#conversations.values()].map((conversation) => ({ kind: 'conversation', conversation }) as const),
+      { kind: 'prefixes', touched: live },
+    ];
+  }
+
+  #request(record: RequestRecord): Conversation | null {
+    const { model, billed, untouched, output } = record;
+    const untouchedUsd = costUsd(model, untouched, 0);
+    const savedUsd = untouchedUsd - costUsd(model, billed, 0);
+    this.#add(record.atMs, record.conversation, {
+      requests: 1,
+      original: sumBill(untouched),
+      sent: sumBill(billed),
+      cacheRead: billed.cacheRead,
+      cacheWrite5m: billed.cacheWrite5m,
+      cacheWrite1h: billed.cacheWrite1h,
+      output,
+      untouchedEquivalents: inputEquivalents(model, untouched),
+      sentEquivalents: inputEquivalents(model, billed),
+      untouchedUsd: costUsd(model, untouched, output),
+      sentUsd: costUsd(model, billed, output),
+    });
+    const known = this.#conversations.get(record.conversation);
+    if (known === undefined || !record.counts) return null;
+    const fewer = sumBill(untouched) - sumBill(billed);
+    const returnUsd = record.cut
+      ? costUsd(model, { input: 0, cacheRead: fewer, cacheWrite5m: 0, cacheWrite1h: 0 }, 0)
+      : null;
+    const tokenUsd = costUsd(model, { input: 1, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0 }, 0);
+    const balance = updateBalance(known.balance, { untouchedUsd, savedUsd, tokenUsd, returnUsd }, this.#rule);
+    const ends = known.off === null && balance.streak >= LOSS_LIMIT;
+    const off = ends ? { atMs: record.atMs, because: describeLoss(balance) } : known.off;
+    const rewritten = known.rewritten || record.rewritten;
+    const next = { ...known, root: record.root || known.root, rewritten, balance, off };
+    this.#keep(next);
+    return ends ? next : null;
+  }
+
+  #add(atMs: number, id: string, amount: Partial<Totals>): void {
+    const day = formatDay(atMs);
+    this.#days.set(day, addTotals(this.#days.get(day) ?? EMPTY_TOTALS, amount));
+    if (this.#days.size > MAX_DAYS) this.#days.delete([...this.#days.keys()].sort()[0] as string);
+    if (id === '') return;
+    const known = this.#conversations.get(id) ?? { id, ...NEW_CONVERSATION };
+    const lastAtMs = Math.max(known.lastAtMs, atMs);
+    this.#keep({ ...known, lastAtMs, totals: addTotals(known.totals, amount) });
+  }
+
+  #keep(conversation: Conversation): void {
+    this.#conversations.delete(conversation.id);
+    this.#conversations.set(conversation.id, conversation);
+    if (conversation.rewritten && conversation.root !== '') this.#root(conversation.root);
+    if (this.#conversations.size <= MAX_CONVERSATIONS) return;
+    const [oldest] = this.#conversations.values();
+    if (oldest === undefined) return;
+    this.#conversations.delete(oldest.id);
+    this.#roots.delete(oldest.root);
+  }
+
+  /** A conversation gets a new root with each compaction by Claude Code. */
+  #root(root: string): void {
+    this.#roots.delete(root);
+    this.#roots.add(root);
+    const [oldest] = this.#roots;
+    if (this.#roots.size > 2 * MAX_CONVERSATIONS && oldest !== undefined) this.#roots.delete(oldest);
+  }
+}
+
+function describeLoss({ savedUsd, untouchedUsd }: Conversation['balance']): string {
+  const percent = ((100 * -savedUsd) / untouchedUsd).toFixed(1);
+  return `${LOSS_LIMIT} requests in a row ended with a net loss: $${(-savedUsd).toFixed(4)} (${percent} %) more than untouched`;
+}
+
+/** `YYYY-MM-DD`, UTC. */
+function formatDay(atMs: number): string {
+  return new Date(atMs).toISOString().slice(0, 10);
+}
+
+export interface BalanceChange {
+  readonly untouchedUsd: number;
+  readonly savedUsd: number;
+  /** Price of one token of uncached input. */
+  readonly tokenUsd: number;
+  /** For the first request with a cut: the minimum that each later request saves; null otherwise. */
+  readonly returnUsd: number | null;
+}
+
+export interface LossRule {
+  /** Share of the untouched cost that memory may cost without being a loss. */
+  readonly tolerance: number;
+  /** Tolerated in any case, in tokens of uncached input: a young conversation has nothing to save yet. */
+  readonly credit: number;
+  /** Maximum number of requests for a cut to pay off. */
+  readonly longestHorizon: number;
+}
+
+/** Trimming ends after this many consecutive requests with a net loss. */
+export const LOSS_LIMIT = 3;
+
+/**
+ * A net loss: the conversation has cost more than untouched, beyond what its cuts may still pay back and what memory may
+ * cost. The outstanding cost of a cut falls linearly to zero over its horizon.
+ */
+export function updateBalance(balance: Balance, movement: BalanceChange, rule: LossRule): Balance {
+  const untouchedUsd = balance.untouchedUsd + movement.untouchedUsd;
+  const savedUsd = balance.savedUsd + movement.savedUsd;
+  const running = balance.investments.map((one) => ({ ...one, left: one.left - 1 })).filter(({ left }) => left > 0);
+  const made = toInvestment(movement, rule);
+  const investments = made === null ? running : [...running, made];
+  const tolerated = Math.max(rule.tolerance * untouchedUsd, rule.credit * movement.tokenUsd);
+  // What cuts cost and may still pay back.
+  const outstanding = investments.reduce((sum, { usd, horizon, left }) => sum + (usd * left) / horizon, 0);
+  const isLoss = savedUsd + outstanding < -tolerated;
+  return { untouchedUsd, savedUsd, investments, streak: isLoss ? balance.streak + 1 : 0 };
+}
+
+function toInvestment({ savedUsd, returnUsd }: BalanceChange, { longestHorizon }: LossRule): Investment | null {
+  if (returnUsd === null || returnUsd <= 0 || savedUsd >= 0) return null;
+  const horizon = Math.min(longestHorizon, Math.ceil(-savedUsd / returnUsd));
+  return { usd: -savedUsd, horizon, left: horizon };
 }

@@ -1,7 +1,113 @@
-import { readFile } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
+import path from 'node:path';
 import { z } from 'zod';
-import type { LedgerRecord } from './entry.ts';
-import { openJsonlFile } from './jsonl-file.ts';
+import { createMutex } from '../../common/async.ts';
+import { ensureDir, writeFileAtomic } from '../../common/files.ts';
+
+/** Sums over requests. Tokens are prompt tokens unless named otherwise. */
+export const EMPTY_TOTALS = {
+  requests: 0,
+  /** Refused by upstream although the untouched request was valid. */
+  refused: 0,
+  /** Tokens of the untouched and of the billed prompts. */
+  original: 0,
+  sent: 0,
+  cacheRead: 0,
+  cacheWrite5m: 0,
+  cacheWrite1h: 0,
+  output: 0,
+  /** In tokens of uncached input. */
+  untouchedEquivalents: 0,
+  sentEquivalents: 0,
+  /** Including output. */
+  untouchedUsd: 0,
+  sentUsd: 0,
+  /** Model calls made by comet-cc itself. */
+  ownCalls: 0,
+  ownTokens: 0,
+  ownUsd: 0,
+};
+export type Totals = Readonly<typeof EMPTY_TOTALS>;
+
+export function addTotals(a: Totals, b: Partial<Totals>): Totals {
+  const sum: Record<string, number> = {};
+  for (const [name, value] of Object.entries(a)) sum[name] = value + (b[name as keyof Totals] ?? 0);
+  return sum as unknown as Totals;
+}
+
+const amount = z.number();
+const text = z.string();
+/** Prompt tokens by price. */
+const Bill = z.object({ input: amount, cacheRead: amount, cacheWrite5m: amount, cacheWrite1h: amount }).readonly();
+/** A cached prefix. */
+const PrefixEntry = z.object({ key: text, ttl: text, expiresAtMs: amount }).readonly();
+const Prefixes = z.array(PrefixEntry).readonly();
+const AnyTotals = z.record(text, amount).transform((totals) => addTotals(EMPTY_TOTALS, totals));
+/**
+ * A cut that has not paid off yet: its immediate cost in USD, the requests within which it should pay off, and how many
+ * of them are left.
+ */
+const Investment = z.object({ usd: amount, horizon: amount, left: amount }).readonly();
+/** The cost of a conversation compared with its untouched cost. */
+const Balance = z
+  .object({
+    untouchedUsd: amount,
+    /** Negative when the conversation cost more. */
+    savedUsd: amount,
+    investments: z.array(Investment).readonly(),
+    /** Consecutive requests that ended with a net loss. */
+    streak: amount,
+  })
+  .readonly();
+const Conversation = z
+  .object({
+    id: text,
+    lastAtMs: amount,
+    /** Lineage hash up to the first answer, shared by forks; '' before it. */
+    root: text,
+    /** A rewritten request was sent. */
+    rewritten: z.boolean(),
+    totals: AnyTotals,
+    balance: Balance,
+    /** Why trimming is off; null while it is on. */
+    off: z.object({ atMs: amount, because: text }).readonly().nullable(),
+  })
+  .readonly();
+/** `conversation` is '' when unknown. */
+const about = { atMs: amount, conversation: text };
+/** A request that upstream answered. */
+const RequestRecord = z.object({
+  kind: z.literal('request'),
+  ...about,
+  requestId: text,
+  root: text,
+  model: text,
+  rewritten: z.boolean(),
+  /** Counts in the conversation's balance. */
+  counts: z.boolean(),
+  cut: z.boolean(),
+  billed: Bill,
+  untouched: Bill,
+  output: amount,
+  touched: Prefixes,
+});
+const LedgerRecord = z.discriminatedUnion('kind', [
+  RequestRecord,
+  z.object({ kind: z.literal('refused'), ...about }),
+  z.object({ kind: z.literal('own'), ...about, calls: amount, tokens: amount, usd: amount }),
+  // Summaries written by compaction.
+  z.object({ kind: z.literal('day'), day: text.regex(/^\d{4}-\d\d-\d\d$/), totals: AnyTotals }),
+  z.object({ kind: z.literal('conversation'), conversation: Conversation }),
+  z.object({ kind: z.literal('prefixes'), touched: Prefixes }),
+]);
+
+export type Bill = z.infer<typeof Bill>;
+export type PrefixEntry = z.infer<typeof PrefixEntry>;
+export type Investment = z.infer<typeof Investment>;
+export type Balance = z.infer<typeof Balance>;
+export type Conversation = z.infer<typeof Conversation>;
+export type RequestRecord = Readonly<z.infer<typeof RequestRecord>>;
+export type LedgerRecord = Readonly<z.infer<typeof LedgerRecord>>;
 
 /** Persists the ledger. */
 export interface LedgerStore {
@@ -40,6 +146,14 @@ export function openLedgerFile(file: string, report: (message: string) => void):
   };
 }
 
+function parseLine(line: string): LedgerRecord[] {
+  try {
+    return [LedgerRecord.parse(JSON.parse(line))];
+  } catch {
+    return []; // a torn or damaged line
+  }
+}
+
 /** Persists nothing. */
 export function createMemoryLedger(records: LedgerRecord[] = []): LedgerStore {
   return {
@@ -50,52 +164,41 @@ export function createMemoryLedger(records: LedgerRecord[] = []): LedgerStore {
   };
 }
 
-const amount = z.number();
-const text = z.string();
-const Bill = z.object({ input: amount, cacheRead: amount, cacheWrite5m: amount, cacheWrite1h: amount });
-const Prefixes = z.array(z.object({ key: text, ttl: text, expiresAtMs: amount }));
-const Totals = z.record(text, amount);
-const Investments = z.array(z.object({ usd: amount, horizon: amount, left: amount }));
-const Balance = z.object({ untouchedUsd: amount, savedUsd: amount, investments: Investments, streak: amount });
-const about = { atMs: amount, conversation: text };
-const RecordSchema = z.discriminatedUnion('kind', [
-  z.object({
-    kind: z.literal('request'),
-    ...about,
-    requestId: text,
-    root: text,
-    model: text,
-    rewritten: z.boolean(),
-    counts: z.boolean(),
-    cut: z.boolean(),
-    billed: Bill,
-    untouched: Bill,
-    output: amount,
-    touched: Prefixes,
-  }),
-  z.object({ kind: z.literal('refused'), ...about }),
-  z.object({ kind: z.literal('own'), ...about, calls: amount, tokens: amount, usd: amount }),
-  z.object({ kind: z.literal('day'), day: text.regex(/^\d{4}-\d\d-\d\d$/), totals: Totals }),
-  z.object({
-    kind: z.literal('conversation'),
-    conversation: z.object({
-      id: text,
-      lastAtMs: amount,
-      root: text,
-      rewritten: z.boolean(),
-      totals: Totals,
-      balance: Balance,
-      off: z.object({ atMs: amount, because: text }).nullable(),
-    }),
-  }),
-  z.object({ kind: z.literal('prefixes'), touched: Prefixes }),
-]);
+/**
+ * An append-only file of lines with mode 0600. Operations run one at a time, in the order of the calls. Creates the file
+ * and its directory on the first write. Not synced: a power cut may lose the last lines.
+ */
+export function openJsonlFile(file: string) {
+  const lock = createMutex();
+  return {
+    /** @param linesFor  `isEmpty` is true for a new file and after the file was deleted */
+    append: (linesFor: (isEmpty: boolean) => readonly string[]): Promise<void> =>
+      lock(async () => {
+        const handle = await openForAppend(file);
+        try {
+          const lines = linesFor((await handle.stat()).size === 0);
+          // The leading newline separates the line from a torn line before it.
+          await handle.appendFile(lines.map((line) => `\n${line}`).join(''));
+        } finally {
+          await handle.close();
+        }
+      }),
+    replace: (linesFor: () => readonly string[]): Promise<void> =>
+      lock(async () => {
+        await ensureDir(path.dirname(file));
+        await writeFileAtomic(file, linesFor().join('\n'));
+      }),
+    /** Resolves once everything is written. */
+    close: (): Promise<void> => lock(async () => {}),
+  };
+}
 
-function parseLine(line: string): LedgerRecord[] {
+async function openForAppend(file: string) {
   try {
-    const record = RecordSchema.safeParse(JSON.parse(line));
-    return record.success ? [record.data as unknown as LedgerRecord] : [];
-  } catch {
-    return []; // a torn or damaged line
+    return await open(file, 'a', 0o600);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    await ensureDir(path.dirname(file));
+    return open(file, 'a', 0o600);
   }
 }

@@ -1,6 +1,13 @@
-import type { TurnSpan } from '../wire/split-turns.ts';
-import { type CachePrices, cutCost } from './cut-cost.ts';
-import { countEligibleTurns, type RetentionRule } from './retention.ts';
+import { type ConversationView, estimateTokens, type MessageInfo } from '../wire/conversation.ts';
+import { findModelTraits } from '../wire/models.ts';
+import { findHeadEnd, type PartSpan, splitParts, splitRounds, sumTokens, type TurnSpan } from '../wire/turns.ts';
+import type { Match, PlanLocation } from './plan.ts';
+
+/** How much of the newest part of a conversation always stays. */
+interface RetentionRule {
+  readonly keepTurns: number;
+  readonly keepTokens: number;
+}
 
 export interface CutRule extends RetentionRule {
   /** Minimum tokens of history for a cut. */
@@ -21,9 +28,10 @@ export interface CutRule extends RetentionRule {
 }
 
 /** The state of the prompt cache and the size of everything around the turns. */
-export interface CutContext {
+interface CutContext {
   readonly cold: boolean;
-  readonly prices: CachePrices;
+  /** Of a cached token, relative to an uncached one. */
+  readonly prices: { readonly read: number; readonly write: number };
   /** Tokens that a cut writes again in addition to the kept turns: head, preamble, system block. */
   readonly aroundTokens: number;
   /** Tokens of the whole request without a cut, and of the model's context window. */
@@ -31,9 +39,9 @@ export interface CutContext {
   readonly contextTokens: number;
 }
 
-export type CutReason = 'cold' | 'paid' | 'pressure' | 'target';
+type CutReason = 'cold' | 'paid' | 'pressure' | 'target';
 
-export type KeepReason = 'small' | 'too_few_turns' | 'not_durable' | 'too_much_state' | 'too_little' | 'not_paid';
+type KeepReason = 'small' | 'too_few_turns' | 'not_durable' | 'too_much_state' | 'too_little' | 'not_paid';
 
 export type CutDecision =
   | { readonly kind: 'keep'; readonly because: KeepReason }
@@ -53,13 +61,8 @@ export interface CutInput {
   readonly absorbed: number;
   readonly isDurable: (turn: TurnSpan) => boolean;
   /** Of these leading turns, those whose state a preamble can hold, and its tokens beyond the preamble's budget. */
-  readonly countHeld: (turns: readonly TurnSpan[]) => HeldTurns;
+  readonly countHeld: (turns: readonly TurnSpan[]) => { readonly turns: number; readonly extraTokens: number };
   readonly context: CutContext;
-}
-
-export interface HeldTurns {
-  readonly turns: number;
-  readonly extraTokens: number;
 }
 
 /**
@@ -93,19 +96,21 @@ function decideRange(
   const droppedTokens = sumTokens(turns.slice(absorbed, through));
   const keptTokens = history - droppedTokens;
   if (droppedTokens < rule.minDropShare * history) return { kind: 'keep', because: tooFew };
-  const because = findReason({ turns, absorbed, context, keptTokens }, rule);
+  const because = findReason({ turns, absorbed, context }, keptTokens, rule);
   if (because === null) return { kind: 'keep', because: 'not_paid' };
   return { kind: 'cut', because, through, droppedTokens, keptTokens };
 }
 
-type ReasonInput = Omit<CutInput, 'isDurable' | 'countHeld'> & { readonly keptTokens: number };
-
-function findReason({ turns, absorbed, context: scene, keptTokens }: ReasonInput, rule: CutRule): CutReason | null {
+function findReason(
+  input: Omit<CutInput, 'isDurable' | 'countHeld'>,
+  keptTokens: number,
+  rule: CutRule,
+): CutReason | null {
+  const { context: scene } = input;
   if (scene.cold) return 'cold';
   if (isOverTarget(scene, rule)) return 'target';
   if (scene.requestTokens > rule.pressureShare * scene.contextTokens) return 'pressure';
-  const rewrittenTokens = scene.aroundTokens + keptTokens;
-  const cost = cutCost({ turns, absorbed, rewrittenTokens, prices: scene.prices }, rule);
+  const cost = cutCost(input, { rewrittenTokens: scene.aroundTokens + keptTokens, prices: scene.prices }, rule);
   return cost.carried >= rule.margin * cost.once ? 'paid' : null;
 }
 
@@ -113,6 +118,158 @@ function isOverTarget(scene: CutContext, rule: CutRule): boolean {
   return rule.targetTokens > 0 && scene.requestTokens > rule.targetTokens;
 }
 
-function sumTokens(turns: readonly TurnSpan[]): number {
-  return turns.reduce((total, turn) => total + turn.tokens, 0);
+export interface CutRequest {
+  readonly view: ConversationView;
+  readonly match: Match | null;
+  readonly nowMs: number;
+  /** Token budget of preamble and system block. */
+  readonly ownTokens: number;
+}
+
+const TTL_MS = { '5m': 300_000, '1h': 3_600_000 } as const;
+
+/**
+ * Cache state, prices and sizes for a cut decision.
+ *
+ * @param dropped  messages that the current plan drops
+ */
+export function buildCutContext(
+  { view, match, nowMs, ownTokens }: CutRequest,
+  dropped: readonly MessageInfo[],
+): CutContext {
+  const traits = findModelTraits(view.model);
+  const ttl = findTtl(view.infos);
+  const use = match?.lastUse;
+  const head = sumTokens(view.infos.slice(0, findHeadEnd(view)));
+  return {
+    // A cache entry's lifetime starts with the request that last read it; another model or effort misses it.
+    cold:
+      use !== undefined && (use.atMs < nowMs - TTL_MS[ttl] || use.model !== view.model || use.effort !== view.effort),
+    prices: { read: traits.cacheRead, write: ttl === '1h' ? traits.cacheWrite1h : traits.cacheWrite5m },
+    aroundTokens: head + ownTokens,
+    requestTokens: estimateTokens(view.body.length) - sumTokens(dropped) + ownTokens,
+    contextTokens: traits.contextTokens,
+  };
+}
+
+/** The newest messages carry the cache breakpoint that the next request reads. */
+function findTtl(infos: readonly MessageInfo[]): '5m' | '1h' {
+  const newest = infos.slice(-4).flatMap((info) => info.shape.blocks.flatMap((block) => block.ttls ?? []));
+  return newest.includes('1h') ? '1h' : '5m';
+}
+
+/**
+ * What a cut costs, `once`: writing the kept prompt to the cache again instead of reading it; and what reading the
+ * droppable turns has cost since the last cut, `carried`. In tokens of uncached input.
+ *
+ * The remaining length of a conversation is unknown. Cutting once the carried cost reaches the price of a cut costs at
+ * most twice the optimum in hindsight, and for a history that grows steadily it is the optimal period: with growth g
+ * per request and price C, C/m + r·g·m/2 per request is minimal where r·g·m²/2 = C.
+ * Source: ski rental, Karlin, Manasse, Rudolph, Sleator 1988; economic order quantity, Harris 1913.
+ */
+export function cutCost(
+  { turns, absorbed }: Pick<CutInput, 'turns' | 'absorbed'>,
+  { rewrittenTokens, prices }: { readonly rewrittenTokens: number; readonly prices: CutContext['prices'] },
+  rule: RetentionRule,
+): { readonly once: number; readonly carried: number } {
+  const upTo: number[] = [0];
+  for (const turn of turns) upTo.push((upTo.at(-1) as number) + turn.tokens);
+  let carried = 0;
+  for (let index = absorbed; index < turns.length; index += 1) {
+    const through = Math.max(absorbed, countEligibleTurns(turns, rule, index + 1));
+    const droppable = (upTo[through] as number) - (upTo[absorbed] as number);
+    carried += prices.read * droppable * (turns[index] as TurnSpan).requests;
+  }
+  return { once: (prices.write - prices.read) * rewrittenTokens, carried };
+}
+
+/**
+ * How many of the first `count` turns may be cut: all but the running turn, the newest `keepTurns` complete turns, and
+ * as many more as `keepTokens` needs.
+ */
+export function countEligibleTurns(turns: readonly TurnSpan[], rule: RetentionRule, count = turns.length): number {
+  let kept = 0;
+  let tokens = 0;
+  let through = Math.max(0, count - 1);
+  while (through > 0 && (kept < rule.keepTurns || tokens < rule.keepTokens)) {
+    through -= 1;
+    kept += 1;
+    tokens += turns[through]?.tokens ?? 0;
+  }
+  return through;
+}
+
+/** Turns with the token counts that a plan sends: a preamble counts in place of the rounds it replaces. */
+export function measureSentTurns(
+  { infos }: Pick<ConversationView, 'infos'>,
+  turns: readonly TurnSpan[],
+  location: PlanLocation | null,
+): readonly TurnSpan[] {
+  if (location === null || location.rounds.length === 0) return turns;
+  return turns.map((turn) => {
+    const rounds = location.rounds.find(({ start }) => start > turn.start && start < turn.end);
+    if (rounds === undefined) return turn;
+    const dropped = sumTokens(infos.slice(rounds.start, rounds.end));
+    return { ...turn, tokens: turn.tokens - dropped + estimateTokens(Buffer.byteLength(rounds.cut.preamble)) };
+  });
+}
+
+/** Tool rounds of the running turn to drop, including those already dropped. */
+export interface RoundsToCut {
+  readonly because: CutReason;
+  /** Messages `[start, end)`. */
+  readonly start: number;
+  readonly end: number;
+  /** Parts that replace them, oldest first; the last part may cover rounds that stay, too. */
+  readonly parts: readonly PartSpan[];
+}
+
+export interface RoundCutInput {
+  readonly view: ConversationView;
+  readonly turn: TurnSpan;
+  /** End of the rounds of this turn that the current plan drops; 0 when it drops none. */
+  readonly absorbedEnd: number;
+  readonly isDurable: (part: TurnSpan) => boolean;
+  /** The context of a cut between turns; `decideRoundCut` adds what surrounds the rounds. */
+  readonly context: CutContext;
+  /** Tokens of the kept turns before this one. */
+  readonly earlierTokens: number;
+}
+
+/** Applies the rule for whole turns to the tool rounds of the running turn. */
+export function decideRoundCut(input: RoundCutInput, rule: CutRule): RoundsToCut | null {
+  const { view, turn, absorbedEnd, isDurable, context: scene } = input;
+  const rounds = splitRounds(view, turn);
+  const first = rounds[0];
+  if (first === undefined) return null;
+  // The requested answer: `decideCut` treats the last unit as the running one.
+  const running = { ...turn, start: view.infos.length, end: view.infos.length, tokens: 0, requests: 0 };
+  // A part can be dropped only when all parts before it are durable.
+  const all = splitParts(view, rounds);
+  const missing = all.findIndex((part) => !isDurable(part));
+  const parts = missing < 0 ? all : all.slice(0, missing);
+  const durableEnd = parts.at(-1)?.end ?? 0;
+  const instructionTokens = sumTokens(view.infos.slice(turn.start, first.start));
+  const cut = decideCut(
+    {
+      turns: [...rounds, running],
+      absorbed: rounds.filter((round) => round.end <= absorbedEnd).length,
+      isDurable: (round) => round.end <= durableEnd,
+      // The state of rounds always stands in their preamble.
+      countHeld: (held) => ({ turns: held.length, extraTokens: 0 }),
+      context: { ...scene, aroundTokens: scene.aroundTokens + input.earlierTokens + instructionTokens },
+    },
+    { ...rule, keepTurns: rule.keepRounds, keepTokens: rule.keepRoundTokens, margin: rule.roundMargin },
+  );
+  if (cut.kind === 'keep') return null;
+  const end = rounds[cut.through - 1]?.end as number;
+  return { because: cut.because, start: first.start, end, parts: parts.filter((part) => part.start < end) };
+}
+
+/** Parts of the running turn that a cut could need; empty while the rounds are far from the trigger. */
+export function selectParts({ view, turn, absorbedEnd, isDurable }: RoundCutInput, rule: CutRule): PartSpan[] {
+  const rounds = splitRounds(view, turn);
+  const carried = sumTokens(rounds.filter((round) => round.end > absorbedEnd));
+  if (carried < rule.triggerTokens * 0.75) return [];
+  return splitParts(view, rounds).filter((part) => !isDurable(part));
 }

@@ -1,4 +1,310 @@
+import { type Clock, createKeyedMutex } from '../../common/async.ts';
+import { type CostLedger, findConversationRoot, type Receipt, type Receipts } from '../ledger/index.ts';
+import type { MemorySource, MessagesRequest, PolicySource, ProxyLog, RewriteOutcome, Rewriter } from '../ports.ts';
+import {
+  ConversationCache,
+  type ConversationView,
+  isStandalone,
+  mayBeStandalone,
+  parseRequest,
+  type RequestContext,
+} from '../wire/conversation.ts';
+import { scanBody } from '../wire/json.ts';
+import { findFreshPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
+import {
+  buildPlan,
+  chooseReplayPlan,
+  decideStep,
+  type PlanConfig,
+  roundsBudget,
+  type Step,
+  type StepInput,
+  selectPartsToPrepare,
+  selectTurnsToPrepare,
+  stripThinkingPlan,
+  toLine,
+} from './build-plan.ts';
+import { captureParts, captureTurns, createResponseRecorder, type ResponseRecorder } from './capture.ts';
+import type { CutRule } from './cut.ts';
+import {
+  applyPlan,
+  changesNoBytes,
+  createPlanRecord,
+  describeUse,
+  type EpochPlan,
+  type Match,
+  type RewriteResult,
+  type Spliced,
+  validateReceived,
+  validateRewrite,
+} from './plan.ts';
+import { openPlanCache, type PlanCache, type PlanStore } from './plan-store.ts';
+import { EMPTY, lookUpMemory } from './recall.ts';
+import { countHeldTurns } from './render.ts';
+
 export type { CutRule } from './cut.ts';
-export { fenceLines, type Line, renderRetrieval, renderSystemBlock } from './injected-text.ts';
 export { openPlanStore, type PlanStore } from './plan-store.ts';
-export { createRewriter, type RewriterConfig } from './rewriter.ts';
+export { fenceLines, type Line, renderRetrieval, renderSystemBlock } from './render.ts';
+
+export interface RewriterConfig extends PlanConfig {
+  /** Null: nothing is ever trimmed. */
+  readonly cut: CutRule | null;
+}
+
+export interface RewriterDeps {
+  readonly memory: MemorySource;
+  readonly plans: PlanStore;
+  /** Sessions whose plans stay in memory. */
+  readonly heldSessions?: number;
+  readonly policy: PolicySource;
+  readonly ledger: CostLedger;
+  readonly receipts: Receipts;
+  readonly config: RewriterConfig;
+  readonly clock: Clock;
+  /** `bytes` random bytes in hex. */
+  readonly randomHex: (bytes: number) => string;
+  readonly log: ProxyLog;
+}
+
+export interface RunningRewriter extends Rewriter {
+  /** Newest first. */
+  receipts(): readonly Receipt[];
+  close(): Promise<void>;
+}
+
+/** @throws what the plan store throws while loading */
+export async function createRewriter(deps: RewriterDeps): Promise<RunningRewriter> {
+  const plans = await openPlanCache(deps.plans, deps.log, deps.heldSessions);
+  const pipeline = new RewritePipeline(deps, plans);
+  return {
+    rewrite: (request, signal) => pipeline.rewrite(request, signal),
+    replay: (request) => pipeline.replay(request),
+    receipts: () => deps.receipts.list(),
+    async close() {
+      await Promise.all([deps.plans.close(), deps.ledger.close(), deps.receipts.close()]);
+    },
+  };
+}
+
+/**
+ * One request goes through these stages: parse → decide → recall → plan → splice → validate → record.
+ *
+ * A stage that fails ends the pipeline: the current plan is replayed with nothing new added, or the received bytes go
+ * upstream when there is no plan.
+ */
+class RewritePipeline implements Rewriter {
+  readonly #deps: RewriterDeps;
+  readonly #plans: PlanCache;
+  readonly #cache = new ConversationCache();
+  readonly #lockSession = createKeyedMutex();
+  readonly #recorder: ResponseRecorder;
+
+  constructor(deps: RewriterDeps, plans: PlanCache) {
+    this.#deps = deps;
+    this.#plans = plans;
+    this.#recorder = createResponseRecorder({
+      ...deps,
+      cache: this.#cache,
+      markBroken: ({ sessionId }, plan, broken) =>
+        plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken }),
+    });
+  }
+
+  async rewrite(request: MessagesRequest, signal: AbortSignal): Promise<RewriteOutcome> {
+    const scan = mayBeStandalone(request.body, request.headers) ? scanBody(request.body) : null;
+    if (scan !== null && isStandalone(scan, request.headers)) return this.#passStandalone(request);
+    const context = parseRequest(request, this.#cache);
+    if (context === null) return this.#recorder.passThrough(request);
+    this.#withholdTurnWhilePaused(context);
+    return this.#lockSession(context.sessionId, async () => {
+      let result: RewriteResult;
+      try {
+        await this.#plans.load(context.view.lineage, context.sessionId);
+        result = await this.#advance(context, signal);
+      } catch (error) {
+        this.#deps.log.warn('memory skipped; the current plan is replayed', { requestId: request.requestId, error });
+        result = this.#replayPlan(context);
+      }
+      return this.#recorder.toOutcome(result, !signal.aborted);
+    });
+  }
+
+  replay(request: MessagesRequest): RewriteOutcome {
+    try {
+      const context = parseRequest(request, this.#cache);
+      if (context === null) return this.#recorder.passThrough(request);
+      return this.#recorder.toOutcome(this.#replayPlan(context), true);
+    } catch (error) {
+      this.#deps.log.error('replay failed; the original is sent', { requestId: request.requestId, error });
+      return this.#recorder.passThrough(request);
+    }
+  }
+
+  /** The stages after parsing, in order. */
+  async #advance(context: RequestContext, signal: AbortSignal): Promise<RewriteResult> {
+    if (context.kind !== 'main' || context.request.path === 'count_tokens') return this.#replayPlan(context);
+    const { memory, config, clock, log, randomHex } = this.#deps;
+    const { view, sessionId } = context;
+
+    const turns = splitTurns(view);
+    const input = this.#createStepInput(context, turns);
+    const completeTurns = findFreshPrompt(view) >= 0 ? turns.slice(0, -1) : [];
+    setImmediate(() => this.#captureHistory(context, completeTurns, input));
+    const step = decideStep(input);
+    if (step.kind === 'replay') return this.#replayPlan(context);
+
+    const planInput = { view, sessionId, step };
+    const recalled = this.#isDisabled(context) ? EMPTY : await lookUpMemory(memory, planInput, config, log);
+
+    const seed = { createdAtMs: clock.now(), id: randomHex(16), fence: randomHex(6) };
+    const plan = buildPlan(memory, { ...planInput, ...seed }, recalled, config);
+
+    const spliced = applyPlan(view, plan);
+    if (spliced === null || !this.#isValid(context, plan, spliced)) return this.#replayPlan(context);
+
+    await this.#recordPlan(context, step, plan, signal);
+    const cut = step.kind === 'epoch' && (step.cut !== null || step.rounds !== null);
+    return { context, plan, spliced, decision: describeStep(step), cut };
+  }
+
+  /** A plan that changes bytes is durable before its first use. Throws when a replay was sent in the meantime. */
+  async #recordPlan(context: RequestContext, step: Step, plan: EpochPlan, signal: AbortSignal): Promise<void> {
+    const { view, sessionId } = context;
+    const { clock, log } = this.#deps;
+    const extended = step.kind === 'extend' && step.plan.id === plan.id ? step.plan : null;
+    const record = createPlanRecord(extended, plan, describeUse(view, clock.now()));
+    if (changesNoBytes(record)) return this.#plans.saveLater(sessionId, record);
+    signal.throwIfAborted();
+    await this.#plans.save(sessionId, record);
+    // A replay was sent in the meantime. When the client left instead, nothing was sent.
+    if (signal.aborted && (signal.reason as Error | undefined)?.name === 'TimeoutError') {
+      this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'thinking' });
+      throw signal.reason;
+    }
+    if (record.kind !== 'plan') return;
+    const nodes = [plan.cut, ...plan.rounds].reduce((sum, cut) => sum + (cut?.nodeIds.length ?? 0), 0);
+    log.info('epoch', { sessionId, epoch: plan.epoch, nodes });
+  }
+
+  /** The current plan; when it is lost or invalid, only the thinking is stripped that is bound to it. */
+  #replayPlan(context: RequestContext): RewriteResult {
+    const { view, sessionId, kind, request } = context;
+    const match =
+      kind === 'other' ? this.#plans.index.match(view, sessionId, 'answered') : this.#matchOwnPlan(view, sessionId);
+    const plan = chooseReplayPlan(view, match, kind !== 'other' && this.#isKnown(view, sessionId));
+    if (plan === null) return { context, plan, spliced: null, decision: 'replay', cut: false };
+    const isCurrent = plan === match?.plan;
+    const spliced = applyPlan(view, plan);
+    if (spliced !== null && this.#isValid(context, plan, spliced)) {
+      if (isCurrent && kind === 'main' && request.path === 'messages') {
+        const use = describeUse(view, this.#deps.clock.now());
+        this.#plans.saveLater(sessionId, { kind: 'served', planId: plan.id, ...use });
+      }
+      return { context, plan, spliced, decision: isCurrent ? 'replay' : 'healing', cut: false };
+    }
+    if (isCurrent) this.#plans.saveLater(sessionId, { kind: 'broken', planId: plan.id, broken: 'structure' });
+    return this.#stripThinking(context, plan);
+  }
+
+  #stripThinking(context: RequestContext, lost: EpochPlan): RewriteResult {
+    const plan = stripThinkingPlan(context.view, lost);
+    const spliced = plan === null ? null : applyPlan(context.view, plan);
+    const isValid = plan !== null && spliced !== null && this.#isValid(context, plan, spliced);
+    const result = isValid ? { plan, spliced } : { plan: null, spliced: null };
+    return { context, ...result, decision: 'healing', cut: false };
+  }
+
+  /** A fork continues with a copy of its parent's plan, so that additions belong to the fork. */
+  #matchOwnPlan(view: ConversationView, sessionId: string): Match | null {
+    const match = this.#plans.index.match(view, sessionId);
+    if (match === null || match.plan.sessionId === sessionId) return match;
+    const plan = { ...match.plan, id: this.#deps.randomHex(16), sessionId };
+    const served = view.lineage[match.servedAt] as string;
+    this.#plans.saveLater(sessionId, { kind: 'plan', plan, served, use: match.lastUse });
+    return { ...match, plan };
+  }
+
+  #createStepInput(context: RequestContext, turns: readonly TurnSpan[]): StepInput {
+    const { view, sessionId } = context;
+    const { memory, config, clock } = this.#deps;
+    const match = this.#matchOwnPlan(view, sessionId);
+    const running = turns.at(-1);
+    const parts = running === undefined ? [] : splitParts(view, splitRounds(view, running));
+    const durable = memory.nodesCovering([...turns, ...parts].map((span) => span.endHash));
+    return {
+      view,
+      match,
+      knownSession: this.#isKnown(view, sessionId),
+      isDurable: (turn) => durable.has(turn.endHash),
+      countHeld: (span) => {
+        const lines = (turn: TurnSpan) => memory.lines(durable.get(turn.endHash) ?? []).map(toLine);
+        const held = span.map((turn) => ({ tokens: turn.tokens, lines: lines(turn) }));
+        const { turns, stateTokens } = countHeldTurns(held, config.preambleTokens);
+        return { turns, extraTokens: Math.max(0, stateTokens - config.preambleTokens) };
+      },
+      rule: this.#isDisabled(context) ? null : config.cut,
+      nowMs: clock.now(),
+      ownTokens: config.preambleTokens + config.systemTokens,
+      roundsTokens: roundsBudget(config),
+    };
+  }
+
+  /** The session was rewritten before, so its thinking may be bound to our prefix. The ledger outlives the plans. */
+  #isKnown(view: ConversationView, sessionId: string): boolean {
+    return (
+      this.#plans.index.wasRewritten(sessionId) || this.#deps.ledger.wasRewritten(sessionId, findConversationRoot(view))
+    );
+  }
+
+  /** The user opted out here, or trimming lost money: plans are replayed and nothing new is added. */
+  #isDisabled({ view, sessionId }: RequestContext): boolean {
+    const { policy, ledger } = this.#deps;
+    return !policy.of(view.system.workingDirectory).adds || ledger.disabledReason(sessionId) !== null;
+  }
+
+  /** A turn that starts while capture is paused is never captured, even after the pause. */
+  #withholdTurnWhilePaused({ view, kind }: RequestContext): void {
+    const { policy } = this.#deps;
+    if (kind !== 'main' || policy.of(view.system.workingDirectory).captures) return;
+    const turn = splitTurns(view).at(-1);
+    if (turn !== undefined) policy.withhold(turn.key);
+  }
+
+  /** An error that the received request has as well is not caused by the plan. */
+  #isValid(context: RequestContext, plan: EpochPlan, spliced: Spliced): boolean {
+    const error = validateRewrite(context, plan, spliced, this.#cache);
+    if (error === null) return true;
+    if (validateReceived(context, this.#cache) !== null) return true;
+    this.#deps.log.error('rewritten request is invalid; the plan is left out', { refusal: error.message });
+    return false;
+  }
+
+  /** Parses a standalone request only when its response arrives, so that upstream does not wait for it. */
+  #passStandalone(request: MessagesRequest): RewriteOutcome {
+    const onResponse: RewriteOutcome['onResponse'] = (response) => this.replay(request).onResponse(response);
+    return { body: request.body, rewritten: false, onResponse };
+  }
+
+  /** Off the request path: sends complete turns to memory, repeatedly until a node represents each of them. */
+  #captureHistory({ view, sessionId }: RequestContext, turns: readonly TurnSpan[], input: StepInput): void {
+    const { policy, memory, clock } = this.#deps;
+    if (!policy.of(view.system.workingDirectory).captures) return;
+    const context = { sessionId, atMs: clock.now() };
+    const missing = turns.filter((turn) => !input.isDurable(turn));
+    memory.captureTurns(captureTurns(view, missing, context));
+    const parts = selectPartsToPrepare(input);
+    memory.captureTurns(captureParts(view, parts, context));
+    const needed = [...(turns.length === 0 ? [] : selectTurnsToPrepare(input)), ...parts];
+    if (needed.length === 0) return;
+    memory.prepareNodes(
+      sessionId,
+      needed.map((turn) => turn.endHash),
+    );
+  }
+}
+
+function describeStep(step: Step): string {
+  if (step.kind !== 'epoch') return step.kind === 'extend' ? 'recall' : 'replay';
+  if (step.rounds !== null) return `cut in a tool loop: ${step.rounds.because}`;
+  return step.cut === null ? `epoch: ${step.because}` : `cut: ${step.cut.because}`;
+}

@@ -1,5 +1,17 @@
 import type { Finding } from '../ports.ts';
-import type { ConversationView } from '../wire/conversation.ts';
+import type { ConversationCache, ConversationView, MessageInfo, RequestContext } from '../wire/conversation.ts';
+import {
+  appendSystemBlock,
+  applyEdits,
+  changeMessage,
+  type Edit,
+  encodeSystemMessage,
+  prefixWithCommas,
+  type Slice,
+} from '../wire/json.ts';
+import { type MessageShape, shapeMessage } from '../wire/message.ts';
+import { findHeadEnd } from '../wire/turns.ts';
+import { type ApiError, checkRequest } from '../wire/validate.ts';
 
 /** Memory recalled for one prompt. It keeps its position for the lifetime of the plan. */
 export interface Injection {
@@ -117,21 +129,10 @@ export function isEmptyPlan(plan: EpochPlan): boolean {
 }
 
 /** Where a plan applies in a request, as message indices. */
-export interface PlanLocation {
-  readonly cutEnd: number;
-  readonly stripEnd: number;
-  readonly rounds: readonly LocatedRoundCut[];
-}
+export type PlanLocation = NonNullable<ReturnType<typeof locatePlan>>;
 
-export interface LocatedRoundCut {
-  readonly cut: RoundCut;
-  /** Messages `[start, end)` are absorbed. */
-  readonly start: number;
-  readonly end: number;
-}
-
-/** Null when the request does not have the plan's prefix. */
-export function locatePlan(plan: EpochPlan, lineage: readonly string[]): PlanLocation | null {
+/** Message indices; rounds `[start, end)` are absorbed. Null when the request does not have the plan's prefix. */
+export function locatePlan(plan: EpochPlan, lineage: readonly string[]) {
   const indexAfter = (hash: string | null): number => (hash === null ? 0 : lineage.indexOf(hash) + 1);
   const cutEnd = indexAfter(plan.cut?.through ?? null);
   const stripEnd = indexAfter(plan.strippedThrough);
@@ -139,4 +140,112 @@ export function locatePlan(plan: EpochPlan, lineage: readonly string[]): PlanLoc
   const rounds = plan.rounds.map((cut) => ({ cut, start: indexAfter(cut.after), end: indexAfter(cut.through) }));
   if (rounds.some(({ start, end }) => start === 0 || end === 0)) return null;
   return { cutEnd, stripEnd, rounds };
+}
+
+export type Spliced = NonNullable<ReturnType<typeof applyPlan>>;
+
+/** Takes the place of absorbed turns, so that the first prompt has an answer and roles alternate. */
+export const BRIDGE =
+  '{"role":"assistant","content":[{"type":"text","text":"(The turns after this one are kept in memory; see the next message.)"}]}';
+
+/** Null when the request does not have the plan's prefix. */
+export function applyPlan(view: ConversationView, plan: EpochPlan) {
+  const location = locatePlan(plan, view.lineage);
+  if (location === null) return null;
+  const head = findHeadEnd(view);
+  const edits: Edit[] = [];
+  /** Outgoing messages in order: the index of a received message, or the bytes of a new or changed one. */
+  const messages: (number | Buffer)[] = [];
+  let thinkingStripped = 0;
+  let systemMessages: Buffer[] = [];
+  const roundCuts = new Map(location.rounds.map(({ start, cut }) => [findInstruction(view, start), cut]));
+  const removeBefore = (slice: Slice, firstDropped: number, bytes: Buffer): void => {
+    edits.push({ start: (view.scan.messages[firstDropped] as Slice).start, end: slice.start, bytes });
+  };
+
+  view.scan.messages.forEach((slice, index) => {
+    if (plan.cut !== null && index >= head && index < location.cutEnd) return;
+    if (location.rounds.some(({ start, end }) => index >= start && index < end)) return;
+    const endedRounds = location.rounds.find(({ end }) => index === end);
+    if (endedRounds !== undefined) removeBefore(slice, endedRounds.start, Buffer.alloc(0));
+    const cut = index === location.cutEnd ? plan.cut : null;
+    if (cut !== null) {
+      messages.push(Buffer.from(BRIDGE));
+      removeBefore(slice, head, Buffer.from(`${BRIDGE},`));
+    }
+    const injections = plan.injections.filter(({ anchor }) => anchor === view.lineage[index]);
+    const asSystem = injections.filter((injection) => isSystemMessage(injection, view, index));
+    const asBlock = injections.filter((injection) => !asSystem.includes(injection));
+    const roundCut = roundCuts.get(index);
+    const change = changeMessage(view.body, slice, {
+      before: cut?.preamble ?? null,
+      after: [...asBlock.map(({ text }) => text), ...(roundCut === undefined ? [] : [roundCut.preamble])],
+      stripThinking: (view.infos[index] as MessageInfo).hasThinking && index < location.stripEnd,
+    });
+    thinkingStripped += change?.thinkingStripped ?? 0;
+    if (change !== null) edits.push({ ...slice, bytes: change.bytes });
+    messages.push(change === null ? index : change.bytes);
+    systemMessages.push(...asSystem.map(({ text }) => encodeSystemMessage(text)));
+    if (systemMessages.length > 0 && view.infos[index + 1]?.role !== 'system') {
+      messages.push(...systemMessages);
+      edits.push({ start: slice.end, end: slice.end, bytes: prefixWithCommas(systemMessages) });
+      systemMessages = [];
+    }
+  });
+  if (plan.systemBlock !== null) edits.push(...appendSystemBlock(view, plan.systemBlock));
+  return { body: applyEdits(view.body, edits), edits, messages, thinkingStripped };
+}
+
+/** Index of the user message that the rounds starting at `start` answer; system messages may stand between. */
+function findInstruction({ infos }: ConversationView, start: number): number {
+  let index = start - 1;
+  while (index > 0 && infos[index]?.role === 'system') index -= 1;
+  return index;
+}
+
+/**
+ * A `role: "system"` message is only valid before an assistant message or at the end, and only for models that accept
+ * one. Otherwise the same text becomes a block of the prompt.
+ */
+function isSystemMessage(injection: Injection, view: ConversationView, index: number): boolean {
+  if (injection.channel === 'block' || !view.takesSystemMessages) return false;
+  let next = index + 1;
+  while (view.infos[next]?.role === 'system') next += 1;
+  const role = view.infos[next]?.role;
+  return role === undefined || role === 'assistant';
+}
+
+/** The error that the API would return for the rewritten request; null when it is valid. */
+export function validateRewrite(
+  { view }: RequestContext,
+  plan: EpochPlan,
+  spliced: Spliced,
+  cache: ConversationCache,
+): ApiError | null {
+  const head = cache.head(view);
+  const system = plan.systemBlock === null ? head.system : [...head.system, { type: 'text' }];
+  const messages = spliced.messages.map((message) =>
+    typeof message === 'number'
+      ? (view.infos[message]?.shape as MessageShape)
+      : shapeMessage(JSON.parse(message.toString('utf8'))),
+  );
+  return checkRequest({ ...head, system, bytes: spliced.body.length, messages });
+}
+
+/** The error that the API would return for the request as received. */
+export function validateReceived({ view }: RequestContext, cache: ConversationCache): ApiError | null {
+  const messages = view.infos.map((info) => info.shape);
+  return checkRequest({ ...cache.head(view), bytes: view.body.length, messages });
+}
+
+/** The outcome of the pipeline for one request. */
+export interface RewriteResult {
+  readonly context: RequestContext;
+  readonly plan: EpochPlan | null;
+  /** Null when the received bytes go upstream. */
+  readonly spliced: Spliced | null;
+  /** For the receipt. */
+  readonly decision: string;
+  /** The request is the first one with a new cut. */
+  readonly cut: boolean;
 }

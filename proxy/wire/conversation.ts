@@ -1,8 +1,16 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import { type BodyScan, type PreviousScan, type Slice, scanBody } from './json-scanner.ts';
-import { extendLineage, hashMessage, isThinking } from './message-hashes.ts';
-import { type HeadShape, type MessageShape, shapeHead, shapeMessage } from './request-shape.ts';
+import type { MessagesRequest } from '../ports.ts';
+import { type BodyScan, type PreviousScan, parseSlice, type Slice, scanBody } from './json.ts';
+import {
+  extendLineage,
+  type HeadShape,
+  hashMessage,
+  isThinking,
+  type MessageShape,
+  shapeHead,
+  shapeMessage,
+} from './message.ts';
 
 /** What the rewriter needs of one message, without its text, so that thousands can be cached. */
 export interface MessageInfo {
@@ -15,11 +23,7 @@ export interface MessageInfo {
   readonly shape: MessageShape;
 }
 
-export interface SystemFacts {
-  /** From Claude Code's "Primary working directory:"; null without one. */
-  readonly workingDirectory: string | null;
-  readonly isSubagent: boolean;
-}
+type SystemFacts = ReturnType<typeof describeSystem>;
 
 /** What the rewriter needs of one request. */
 export interface ConversationView {
@@ -168,12 +172,8 @@ function describe(
 }
 
 /** Whether this `tools` field is a non-empty array. */
-export function hasTools(at: Slice | undefined): boolean {
+function hasTools(at: Slice | undefined): boolean {
   return at !== undefined && at.end - at.start > 2;
-}
-
-export function parseSlice(body: Buffer, at: Slice): unknown {
-  return JSON.parse(body.toString('utf8', at.start, at.end));
 }
 
 /** A deterministic estimate: JSON bytes over four. */
@@ -198,10 +198,167 @@ function describeMessage(message: unknown, at: Slice): MessageInfo {
 
 const DIRECTORY = /Primary working directory: ([^\n]+)/;
 
-function describeSystem(system: unknown): SystemFacts {
+/** `workingDirectory` is from Claude Code's "Primary working directory:"; null without one. */
+function describeSystem(system: unknown) {
   const blocks = Array.isArray(system) ? system : [{ text: system }];
   const texts = blocks.map((block) => String((block as { text?: unknown } | null)?.text ?? ''));
   const directory = texts.map((text) => DIRECTORY.exec(text)?.[1]?.trim()).find((found) => found !== undefined);
   const attribution = texts[0]?.startsWith('x-anthropic-billing-header:') ? texts[0] : '';
   return { workingDirectory: directory ?? null, isSubagent: attribution.includes('cc_is_subagent=true') };
+}
+
+/** The text of a message without Claude Code's reminders; '' without any. */
+export function readMessageText(view: ConversationView, index: number): string {
+  const slice = view.scan.messages[index];
+  if (slice === undefined) return '';
+  const { content } = parseSlice(view.body, slice) as { content?: unknown };
+  const blocks =
+    typeof content === 'string' ? [{ type: 'text', text: content }] : Array.isArray(content) ? content : [];
+  return blocks
+    .filter((block) => block?.type === 'text' && typeof block.text === 'string')
+    .map((block) => String(block.text))
+    .filter((text) => !text.trimStart().startsWith('<system-reminder>'))
+    .join('\n')
+    .trim();
+}
+
+/** The texts of the messages before `index` that have one, oldest first. */
+export function readRecentTexts(view: ConversationView, index: number, most: number): string[] {
+  const texts: string[] = [];
+  for (let at = index - 1; at >= 0 && texts.length < most; at -= 1) {
+    if (view.infos[at]?.role === 'system') continue;
+    const text = readMessageText(view, at);
+    if (text !== '') texts.unshift(text);
+  }
+  return texts;
+}
+
+/**
+ * - `main`: the user's conversation
+ * - `side`: on the main prefix, but not a turn of it (compaction, prompt suggestion): plans are replayed, never extended
+ * - `other`: subagents, titles, probes, comet-cc's own children, and unknown requests
+ */
+export type RequestClass = 'main' | 'side' | 'other';
+
+interface Classified {
+  readonly kind: RequestClass;
+  readonly because: string;
+}
+
+/** First words of requests that Claude Code makes for itself on the main prefix, in 2.1.x. */
+const SIDE_PROMPTS = [
+  'CRITICAL: Respond with TEXT ONLY',
+  '[SUGGESTION MODE:',
+  '<system-reminder>This is a side question from the user.',
+  'The user stepped away and is coming back. Recap',
+];
+
+const HINT_CLASSES: Readonly<Record<string, RequestClass>> = {
+  main: 'main',
+  compaction: 'side',
+  subagent: 'other',
+  workflow: 'other',
+  auxiliary: 'side',
+};
+
+const HINT = 'x-claude-code-request-class';
+
+/**
+ * One message, no tools, no hint: it neither continues nor starts a conversation, so no plan can apply. Decided without
+ * parsing the message.
+ */
+export function isStandalone({ messages, fields }: BodyScan, headers: Readonly<Record<string, string>>): boolean {
+  return messages.length === 1 && !hasTools(fields.get('tools')) && headers[HINT] === undefined;
+}
+
+/** A cheap check that avoids scanning most bodies. */
+export function mayBeStandalone(body: Buffer, headers: Readonly<Record<string, string>>): boolean {
+  return headers[HINT] === undefined && !body.includes('"tools":[{');
+}
+
+/** Uses the hint header, and for older clients what is known of their requests. */
+export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): Classified {
+  if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
+  const hint = HINT_CLASSES[headers[HINT] ?? ''];
+  if (hint !== undefined) return { kind: hint, because: 'hint header' };
+  if (headers['x-claude-code-agent-id'] !== undefined) return { kind: 'other', because: 'agent id' };
+  if (view.system.isSubagent || view.userId.includes('parent_session_id'))
+    return { kind: 'other', because: 'subagent' };
+  if (view.maxTokens === 1) return { kind: 'other', because: 'quota probe' };
+  if (!view.hasTools) return { kind: 'other', because: 'no tools' };
+  if (startsSidePrompt(view)) return { kind: 'side', because: 'side prompt' };
+  if (leavesNewestUncached(view)) return { kind: 'side', because: 'no cache write' };
+  return { kind: 'main', because: 'main loop' };
+}
+
+/** A side prompt may be in the message that answers the last tool call. Decodes only candidates. */
+function startsSidePrompt(view: ConversationView): boolean {
+  const at = view.scan.messages[view.infos.findLastIndex((info) => info.role === 'user')];
+  if (at === undefined) return false;
+  const bytes = view.body.subarray(at.start, at.end);
+  if (!SIDE_PROMPTS.some((text) => bytes.includes(text))) return false;
+  const { content } = parseSlice(view.body, at) as { content?: unknown };
+  const blocks = typeof content === 'string' ? [{ type: 'text', text: content }] : (content as TextBlock[]);
+  return blocks.some(
+    ({ type, text }) => type === 'text' && SIDE_PROMPTS.some((opening) => text?.trimStart().startsWith(opening)),
+  );
+}
+
+interface TextBlock {
+  readonly type?: string;
+  readonly text?: string;
+}
+
+/**
+ * In its main loop, Claude Code sets a cache breakpoint on the newest message. A request that branches off the main
+ * prefix (side question, recap, suggestion) sets it on the message before, because nothing follows. Seen in 2.1.197.
+ */
+function leavesNewestUncached({ infos }: ConversationView): boolean {
+  const newest = infos.findLastIndex((info) => info.role !== 'system');
+  const isMarked = (info: MessageInfo): boolean => info.shape.blocks.some((block) => block.ttls !== undefined);
+  if (infos[newest]?.role !== 'user' || infos.slice(newest).some(isMarked)) return false;
+  return infos.slice(0, newest).some(isMarked);
+}
+
+/**
+ * The session id from the header or from either form of `metadata.user_id`. Without one, working directory and first
+ * message identify the session.
+ */
+export function findSessionId(view: Identity, headers: Readonly<Record<string, string>>): string {
+  const header = headers['x-claude-code-session-id'];
+  if (header !== undefined && header !== '') return header;
+  const old = /_session_([0-9a-fA-F-]{36})$/.exec(view.userId)?.[1];
+  return old ?? parseSessionId(view.userId) ?? hashIdentity(view);
+}
+
+type Identity = Pick<ConversationView, 'userId' | 'lineage'> & { readonly system: { workingDirectory: string | null } };
+
+function parseSessionId(userId: string): string | null {
+  try {
+    const { session_id: id } = (JSON.parse(userId) ?? {}) as { session_id?: unknown };
+    return typeof id === 'string' && id !== '' ? id : null;
+  } catch {
+    return null; // an unknown form of user_id
+  }
+}
+
+function hashIdentity({ userId, system, lineage }: Identity): string {
+  const identity = [userId, system.workingDirectory ?? '', lineage[0] ?? ''].join('\n');
+  return `nameless-${createHash('sha256').update(identity).digest('hex').slice(0, 24)}`;
+}
+
+/** A parsed request. */
+export interface RequestContext {
+  readonly request: MessagesRequest;
+  readonly view: ConversationView;
+  readonly sessionId: string;
+  readonly kind: RequestClass;
+}
+
+/** Null when the body is not a request that may be rewritten. */
+export function parseRequest(request: MessagesRequest, cache: ConversationCache): RequestContext | null {
+  const view = parseConversation(request.body, cache);
+  if (view === null) return null;
+  const { kind } = classify(view, request.headers);
+  return { request, view, sessionId: findSessionId(view, request.headers), kind };
 }

@@ -1,7 +1,5 @@
-import { findPrices, type ModelPrices } from './prices.ts';
-
-/** What a model family accepts and costs. */
-export interface ModelTraits extends ModelPrices {
+/** What a model family accepts and costs: USD per million tokens, cache prices relative to `inputPrice`. */
+interface ModelTraits {
   readonly family: string;
   /** Accepts `role: "system"` inside `messages`. */
   readonly systemMessages: boolean;
@@ -12,9 +10,33 @@ export interface ModelTraits extends ModelPrices {
   readonly keepsThinking: boolean;
   /** Continues a trailing assistant message instead of refusing it. */
   readonly prefill: boolean;
+  readonly inputPrice: number;
+  readonly outputPrice: number;
+  readonly cacheRead: number;
+  readonly cacheWrite5m: number;
+  readonly cacheWrite1h: number;
+  /** Shorter prefixes are silently not cached. */
+  readonly minCacheTokens: number;
+  readonly contextTokens: number;
+  /** Source and date of the prices. */
+  readonly source: string;
 }
 
-type Row = readonly [family: string, match: RegExp, flags: string, thinking: ModelTraits['thinking']];
+type Row = readonly [
+  family: string,
+  match: RegExp,
+  flags: string,
+  thinking: ModelTraits['thinking'],
+  inputPrice: number,
+  outputPrice: number,
+  cacheRead: number,
+  minCacheTokens: number,
+  contextTokens: number,
+  source: string,
+];
+
+const M = 1_000_000;
+const K200 = 200_000;
 
 /**
  * Flags: `s` system messages, `b` binds thinking, `k` keeps thinking, `p` prefill.
@@ -25,44 +47,167 @@ type Row = readonly [family: string, match: RegExp, flags: string, thinking: Mod
  */
 const ROWS: readonly Row[] = [
   // 5.2 as 5.1: the prefix-checks page lists it, Oct 2026.
-  ['fable-5.1', /\b(?:fable|mythos)-5[-.][1-9]\b/, 'sbk', 'adaptive'],
-  ['fable-5', /\b(?:fable|mythos)-5\b/, 'sk', 'adaptive'],
-  ['opus-5.5', /\bopus-5[-.]5\b/, 'sbk', 'adaptive'],
-  ['opus-5', /\bopus-5\b/, 'sk', 'adaptive'],
-  ['sonnet-5.5', /\bsonnet-5[-.]5\b/, 'sbk', 'adaptive'],
+  [
+    'fable-5.1',
+    /\b(?:fable|mythos)-5[-.][1-9]\b/,
+    'sbk',
+    'adaptive',
+    10,
+    50,
+    0.025,
+    512,
+    M,
+    'price trackers, Sep 2026, not confirmed; 5.2 assumed alike',
+  ],
+  [
+    'fable-5',
+    /\b(?:fable|mythos)-5\b/,
+    'sk',
+    'adaptive',
+    10,
+    50,
+    0.1,
+    512,
+    M,
+    'models overview and prompt-caching page, Aug 2026',
+  ],
+  ['opus-5.5', /\bopus-5[-.]5\b/, 'sbk', 'adaptive', 4, 20, 0.05, 512, M, 'model page, Sep 2026'],
+  ['opus-5', /\bopus-5\b/, 'sk', 'adaptive', 5, 25, 0.1, 512, M, 'model page, Jul 2026'],
+  [
+    'sonnet-5.5',
+    /\bsonnet-5[-.]5\b/,
+    'sbk',
+    'adaptive',
+    2,
+    10,
+    0.05,
+    512,
+    M,
+    'models overview and prompt-caching page, Sep 2026',
+  ],
   // The docs leave it out of the system-message list, Claude Code 2.1.197 sends them (Nov 2026).
-  ['sonnet-5', /\bsonnet-5\b/, 'sk', 'adaptive'],
-  ['haiku-5.5', /\bhaiku-5[-.]5\b/, 'sbk', 'adaptive'],
-  ['opus-4.8', /\bopus-4[-.]8\b/, 'sk', 'adaptive'],
+  ['sonnet-5', /\bsonnet-5\b/, 'sk', 'adaptive', 2, 10, 0.1, 1024, M, 'models overview, Aug 2026'],
+  [
+    'haiku-5.5',
+    /\bhaiku-5[-.]5\b/,
+    'sbk',
+    'adaptive',
+    0.1,
+    0.5,
+    0.1,
+    4096,
+    M,
+    'models overview, Oct 2026; minimum not published, the other Haiku’s taken',
+  ],
+  [
+    'opus-4.8',
+    /\bopus-4[-.]8\b/,
+    'sk',
+    'adaptive',
+    5,
+    25,
+    0.1,
+    1024,
+    M,
+    'prompt-caching page, Aug 2026; window as in Claude Code 2.1.197, Nov 2026',
+  ],
   // Manual thinking refused from 4.7 on.
-  ['opus-4.7', /\bopus-4[-.]7\b/, 'k', 'adaptive'],
+  ['opus-4.7', /\bopus-4[-.]7\b/, 'k', 'adaptive', 5, 25, 0.1, 2048, M, 'prompt-caching page, Aug 2026'],
   // Both thinking modes, no prefill from 4.6 on: platform errors page, Aug 2026.
-  ['opus-4.6', /\bopus-4[-.]6\b/, 'k', 'both'],
-  ['sonnet-4.6', /\bsonnet-4[-.]6\b/, 'k', 'both'],
+  [
+    'opus-4.6',
+    /\bopus-4[-.]6\b/,
+    'k',
+    'both',
+    5,
+    25,
+    0.1,
+    4096,
+    M,
+    'models overview and prompt-caching page, Aug 2026',
+  ],
+  [
+    'sonnet-4.6',
+    /\bsonnet-4[-.]6\b/,
+    'k',
+    'both',
+    3,
+    15,
+    0.1,
+    1024,
+    M,
+    'models overview and prompt-caching page, Aug 2026',
+  ],
   // Keeps thinking from Opus 4.5 on: thinking page, Aug 2026.
-  ['opus-4.5', /\bopus-4[-.]5\b/, 'kp', 'manual'],
-  ['sonnet-4.5', /\bsonnet-4[-.]5\b/, 'p', 'manual'],
-  ['haiku-4.5', /\bhaiku-4[-.]5\b/, 'p', 'manual'],
-  ['opus-4', /\bopus-4\b/, 'p', 'manual'],
-  ['sonnet-4', /\bsonnet-4\b/, 'p', 'manual'],
+  [
+    'opus-4.5',
+    /\bopus-4[-.]5\b/,
+    'kp',
+    'manual',
+    5,
+    25,
+    0.1,
+    4096,
+    K200,
+    'models overview and prompt-caching page, Aug 2026',
+  ],
+  [
+    'sonnet-4.5',
+    /\bsonnet-4[-.]5\b/,
+    'p',
+    'manual',
+    3,
+    15,
+    0.1,
+    1024,
+    K200,
+    'models overview and prompt-caching page, Aug 2026',
+  ],
+  [
+    'haiku-4.5',
+    /\bhaiku-4[-.]5\b/,
+    'p',
+    'manual',
+    1,
+    5,
+    0.1,
+    4096,
+    K200,
+    'models overview and prompt-caching page, Aug 2026',
+  ],
+  ['opus-4', /\bopus-4\b/, 'p', 'manual', 15, 75, 0.1, 1024, K200, 'prices page, 2025; Opus 4 and 4.1'],
+  ['sonnet-4', /\bsonnet-4\b/, 'p', 'manual', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
   // Claude 3.7: manual thinking; the other 3.x: none.
-  ['claude-3.7', /\b3[-.]7\b/, 'p', 'manual'],
-  ['claude-3-haiku', /\b3(?:[-.]5)?-haiku\b/, 'p', 'none'],
-  ['claude-3', /\bclaude-3\b/, 'p', 'none'],
+  ['claude-3.7', /\b3[-.]7\b/, 'p', 'manual', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
+  ['claude-3-haiku', /\b3(?:[-.]5)?-haiku\b/, 'p', 'none', 0.8, 4, 0.1, 2048, K200, 'prices page, 2025'],
+  ['claude-3', /\bclaude-3\b/, 'p', 'none', 3, 15, 0.1, 1024, K200, 'prices page, 2025'],
 ];
 
-/** For unknown models, the most restrictive assumptions for a rewrite. */
-const UNKNOWN = build(['unknown', /$^/, 'sbk', 'both']);
+/** For unknown models, the most restrictive assumptions for a rewrite, and common prices. */
+const UNKNOWN: Row = [
+  'unknown',
+  /$^/,
+  'sbk',
+  'both',
+  5,
+  25,
+  0.1,
+  4096,
+  K200,
+  'assumed: the commonest prices, the smallest window',
+];
 
+const UNKNOWN_TRAITS = build(UNKNOWN);
 const BUILT = ROWS.map((row) => ({ match: row[1], traits: build(row) }));
 
 /** The traits of a model id as requests carry it (`claude-opus-4-8`, dated, with `[1m]` or a vendor prefix). */
 export function findModelTraits(model: string): ModelTraits {
   const name = model.toLowerCase();
-  return BUILT.find((entry) => entry.match.test(name))?.traits ?? UNKNOWN;
+  return BUILT.find((entry) => entry.match.test(name))?.traits ?? UNKNOWN_TRAITS;
 }
 
-function build([family, , flags, thinking]: Row): ModelTraits {
+function build([family, , flags, thinking, inputPrice, outputPrice, ...rest]: Row): ModelTraits {
+  const [cacheRead, minCacheTokens, contextTokens, source] = rest;
   return {
     family,
     systemMessages: flags.includes('s'),
@@ -70,6 +215,14 @@ function build([family, , flags, thinking]: Row): ModelTraits {
     thinking,
     keepsThinking: flags.includes('k'),
     prefill: flags.includes('p'),
-    ...findPrices(family),
+    inputPrice,
+    outputPrice,
+    cacheRead,
+    // The same for every model: prompt-caching page, Aug 2026.
+    cacheWrite5m: 1.25,
+    cacheWrite1h: 2,
+    minCacheTokens,
+    contextTokens,
+    source,
   };
 }

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { LedgerRecord } from '../../proxy/ledger/entry.ts';
-import type { LedgerStore } from '../../proxy/ledger/store.ts';
+import type { LedgerRecord, LedgerStore } from '../../proxy/ledger/store.ts';
 
 const bill = { input: 1, cacheRead: 2, cacheWrite5m: 3, cacheWrite1h: 4 };
 const request = (requestId: string): LedgerRecord => ({

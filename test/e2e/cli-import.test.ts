@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { importClaude } from '../../bin/commands/memory/import-claude.ts';
+import { importClaude } from '../../bin/commands/memory/import.ts';
 import type { Context } from '../../bin/context.ts';
 import { createTerm } from '../../bin/terminal/term.ts';
 import { homePaths } from '../../common/paths.ts';

@@ -2,7 +2,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { Outcome } from '../../bin/demo/outcome.ts';
+import type { Outcome } from '../../bin/demo/report.ts';
 import { createTestHome, type TestHome } from '../helpers/cli.ts';
 
 const homes: TestHome[] = [];

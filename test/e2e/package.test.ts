@@ -5,7 +5,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { execa, type Result } from 'execa';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { Outcome } from '../../bin/demo/outcome.ts';
+import type { Outcome } from '../../bin/demo/report.ts';
 import { freePort } from '../helpers/cli.ts';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { afterAll, expect, it, vi } from 'vitest';
 import { writeFileAtomic } from '../../common/files.ts';
 import { homePaths } from '../../common/paths.ts';
-import { openSchema } from '../../engine/lifecycle/home-schema.ts';
+import { openSchema } from '../../engine/lifecycle/schema.ts';
 import { editSettings, planSettings, revertSettings } from '../../install/claude-code/index.ts';
 import type { MemoryNode } from '../../memory/model/node.ts';
 import { openNodeFiles } from '../../memory/storage/fs/node-files.ts';

@@ -1,5 +1,5 @@
-import { BRIDGE } from '../../proxy/rewrite/apply-plan.ts';
-import { scanArray, scanBody } from '../../proxy/wire/json-scanner.ts';
+import { BRIDGE } from '../../proxy/rewrite/plan.ts';
+import { scanArray, scanBody } from '../../proxy/wire/json.ts';
 import type { Exchange, Json } from './rewriter-rig.ts';
 
 /** What went out instead of what came in, message by message. */

@@ -1,11 +1,11 @@
 import { silentLog } from '../../common/log.ts';
-import type { Receipts } from '../../proxy/ledger/receipts.ts';
+import type { Receipts } from '../../proxy/ledger/receipt.ts';
 import type { MessagesRequest, RewriteOutcome } from '../../proxy/ports.ts';
 import type { CutRule } from '../../proxy/rewrite/cut.ts';
+import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { PlanRecord } from '../../proxy/rewrite/plan.ts';
-import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
-import type { ApiError } from '../../proxy/wire/api-error.ts';
-import { scanBody } from '../../proxy/wire/json-scanner.ts';
+import { scanBody } from '../../proxy/wire/json.ts';
+import type { ApiError } from '../../proxy/wire/validate.ts';
 import { createFakeMemory, type FakeMemory } from '../helpers/fake-memory.ts';
 import { createMemoryPlanStore, openRewriter } from '../helpers/open-rewriter.ts';
 import { type AnswerBlock, createJudge, type Judge } from '../mock-anthropic/index.ts';

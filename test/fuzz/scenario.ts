@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { RetrievalMode } from '../../proxy/rewrite/injected-text.ts';
+import type { RetrievalMode } from '../../proxy/rewrite/render.ts';
 import { createFakeMemory } from '../helpers/fake-memory.ts';
 import { compare, gapsOf, isBoundAlike, systemOf } from './compare.ts';
 import { createTerminal, isPrompt, type Said, type Terminal } from './fake-client.ts';

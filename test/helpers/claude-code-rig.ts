@@ -5,7 +5,7 @@ import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import type { MemoryNode } from '../../memory/model/node.ts';
-import type { Receipt } from '../../proxy/ledger/receipts.ts';
+import type { Receipt } from '../../proxy/ledger/receipt.ts';
 import { type Answer, createStandin, type ServedRequest, type Standin } from '../mock-anthropic/index.ts';
 import { makeTestCerts } from './certs.ts';
 import { type ClaudeProcess, QUIET_CLAUDE, startClaude, TALKS } from './claude.ts';

@@ -1,12 +1,12 @@
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import type { EngineServices } from '../../engine/api/contract.ts';
-import { EMPTY_COSTS } from '../../engine/api/costs.ts';
+import { EMPTY_COSTS } from '../../engine/api/cost.ts';
 import { createHookHandlers } from '../../engine/api/hooks.ts';
 import { createClaudeImport } from '../../engine/api/import-claude.ts';
 import { deferredMemory } from '../../engine/deferred.ts';
-import { createAccess } from '../../engine/policy/access.ts';
-import { NO_PAUSES } from '../../engine/policy/pauses.ts';
+import { createAccess } from '../../engine/policy/guard.ts';
+import { NO_PAUSES } from '../../engine/policy/pause.ts';
 import type { Memory } from '../../memory/index.ts';
 
 export type ServiceMethods = { readonly [K in keyof Memory]?: Partial<Memory[K]> };

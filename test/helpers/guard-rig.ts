@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
-import { createGuard, type Guard, type GuardOptions } from '../../proxy/guard/index.ts';
+import { Guard, type GuardOptions } from '../../proxy/guard/index.ts';
 import { makeTestCerts, type TestCerts } from './certs.ts';
 import { type Answer, type StandIn, startStandIn, type Via } from './tls-client.ts';
 
@@ -65,7 +65,7 @@ export async function makeWorld(answer: Answer): Promise<World> {
     options,
     stopAll,
     async start(over) {
-      const guard = createGuard(options(over));
+      const guard = new Guard(options(over));
       running.add(guard);
       return { guard, via: { port: await guard.listen(), connectHeaders: AUTH } };
     },

@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { createAssembler } from '../../proxy/http/message-assembler.ts';
-import { createSseDecoder } from '../../proxy/http/sse.ts';
+import { createAssembler, createSseDecoder } from '../../proxy/http/response.ts';
 import type { TestHome } from './cli.ts';
 import { ask, type Via } from './tls-client.ts';
 import type { Json, Upstream } from './transcripts.ts';

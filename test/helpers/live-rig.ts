@@ -1,8 +1,7 @@
 import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { promisify } from 'node:util';
-import { createAssembler } from '../../proxy/http/message-assembler.ts';
-import { createSseDecoder } from '../../proxy/http/sse.ts';
+import { createAssembler, createSseDecoder } from '../../proxy/http/response.ts';
 import { type Brain, createStandin, type Standin } from '../mock-anthropic/index.ts';
 import { createHomeWithCerts, type TestHome } from './cli.ts';
 import { ask, type Reply, type Via } from './tls-client.ts';

@@ -1,12 +1,12 @@
 import { Config } from '../../common/config.ts';
 import { silentLog } from '../../common/log.ts';
 import { type CostLedger, openCostLedger } from '../../proxy/ledger/index.ts';
-import type { LossRule } from '../../proxy/ledger/loss-detector.ts';
-import { createMemoryReceipts, openReceipts, type Receipts } from '../../proxy/ledger/receipts.ts';
+import type { LossRule } from '../../proxy/ledger/ledger.ts';
+import { createMemoryReceipts, openReceipts, type Receipts } from '../../proxy/ledger/receipt.ts';
 import { createMemoryLedger, type LedgerStore } from '../../proxy/ledger/store.ts';
 import type { Usage } from '../../proxy/ports.ts';
+import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { PlanStore } from '../../proxy/rewrite/plan-store.ts';
-import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory } from './fake-memory.ts';
 import { createMemoryPlanStore, openRewriter } from './open-rewriter.ts';

@@ -1,8 +1,8 @@
 import { silentLog } from '../../common/log.ts';
 import { createMemoryLedger, createMemoryReceipts, openCostLedger, openReceipts } from '../../proxy/ledger/index.ts';
+import { createRewriter, type RewriterDeps, type RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { EpochPlan, PlanRecord } from '../../proxy/rewrite/plan.ts';
 import type { PlanStore } from '../../proxy/rewrite/plan-store.ts';
-import { createRewriter, type RewriterDeps, type RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 
 type Optional = 'policy' | 'ledger' | 'receipts' | 'log';
 

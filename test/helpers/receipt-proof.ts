@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { Receipt } from '../../proxy/ledger/receipts.ts';
-import { applyEdits } from '../../proxy/wire/splice.ts';
+import type { Receipt } from '../../proxy/ledger/receipt.ts';
+import { applyEdits } from '../../proxy/wire/json.ts';
 
 /** Whether a receipt turns the very body received into the very body sent. */
 export function isTrueOf(receipt: Receipt | undefined, received: Buffer, sent: Buffer): boolean {

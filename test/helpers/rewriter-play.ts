@@ -1,7 +1,7 @@
 import { silentLog } from '../../common/log.ts';
 import type { MessagesRequest } from '../../proxy/ports.ts';
+import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/index.ts';
 import type { EpochPlan, PlanRecord } from '../../proxy/rewrite/plan.ts';
-import type { RewriterConfig, RunningRewriter } from '../../proxy/rewrite/rewriter.ts';
 import { createJudge } from '../mock-anthropic/index.ts';
 import { createFakeMemory, type FakeMemory } from './fake-memory.ts';
 import { createMemoryPlanStore, openRewriter } from './open-rewriter.ts';

@@ -1,5 +1,5 @@
 import { findModelTraits } from '../../proxy/wire/models.ts';
-import type { Refusal } from '../../proxy/wire/validate/index.ts';
+import type { ApiError as Refusal } from '../../proxy/wire/validate.ts';
 import type { AnswerBlock, Judge, Verdict } from '../mock-anthropic/index.ts';
 import type { ConversationPlan, Json, PlannedRound, PlannedTurn } from './transcript-plans.ts';
 

@@ -1,17 +1,22 @@
 import type { Command } from 'commander';
 import { CometError, messageOf } from '../../../common/errors.ts';
-import type { EngineClient } from '../../../engine/api/index.ts';
-import { engineOf } from '../../../engine/api/index.ts';
+import { resolveDirectory } from '../../../common/paths.ts';
+import { type EngineClient, engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
-import { confirmed } from '../../terminal/confirm.ts';
 import { type Draft, editorCommand, openDraft } from '../../terminal/editor.ts';
+import { confirmed } from '../../terminal/term.ts';
 
 export function registerMemoryEdit(memory: Command, context: Context): void {
   memory
     .command('edit')
     .description('edit memories in your editor ($VISUAL, $EDITOR) or field by field')
     .argument('<id...>', 'unambiguous prefix of an id')
-    .option('--set <field=value>', 'set one field; may be repeated', collected, [])
+    .option(
+      '--set <field=value>',
+      'set one field; may be repeated',
+      (value, before) => [...before, value],
+      [] as string[],
+    )
     .addHelpText(
       'after',
       '\nExamples:\n  comet-cc memory edit mem_20261121\n' +
@@ -42,10 +47,6 @@ export function parseFields(given: readonly string[]): Record<string, string> {
       return [text.slice(0, at).trim(), text.slice(at + 1)];
     }),
   );
-}
-
-function collected(value: string, before: readonly string[]): readonly string[] {
-  return [...before, value];
 }
 
 async function inEditor(client: EngineClient, context: Context, id: string) {
@@ -84,4 +85,23 @@ async function again(error: unknown, draft: Draft, context: Context): Promise<bo
 function kept(error: unknown, { file }: Draft): CometError {
   const code = error instanceof CometError ? error.code : 'node_invalid';
   return new CometError(code, `${messageOf(error)}; your text is in ${file}`, { cause: error });
+}
+
+export function registerMemoryPin(memory: Command, context: Context): void {
+  register('pin', true, 'always show these memories in their project');
+  register('unpin', false, 'recall these memories as before they were pinned');
+
+  function register(name: string, pinned: boolean, description: string): void {
+    memory
+      .command(name)
+      .description(description)
+      .argument('<id...>', 'unambiguous prefix of an id')
+      .option('--project <dir>', 'in this project instead of their own')
+      .addHelpText('after', `\nExample:\n  comet-cc memory ${name} mem_20261121_223000_a1b2c3`)
+      .action(async (ids: string[], flags: { project?: string }) => {
+        const at = flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) };
+        const nodes = await engineOf(context.paths).call('nodes/pin', { ids, pinned, ...at });
+        for (const node of nodes) context.term.out(`${name}ned ${node.node_id}, recall ${node.recall_mode}`);
+      });
+  }
 }

@@ -2,13 +2,12 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { oneLine } from '../../../common/text.ts';
-import type { OperationInput } from '../../../engine/api/index.ts';
-import { engineOf } from '../../../engine/api/index.ts';
+import { engineOf, type OperationInput } from '../../../engine/api/index.ts';
 import type { ForgetReport } from '../../../memory/index.ts';
 import type { Context } from '../../context.ts';
-import { confirmed } from '../../terminal/confirm.ts';
 import { count, parseSince } from '../../terminal/format.ts';
 import { truncate } from '../../terminal/table.ts';
+import { confirmed } from '../../terminal/term.ts';
 
 interface Flags {
   readonly source?: string;
@@ -71,7 +70,7 @@ function parseChosen({ source, session, since }: Flags, nowMs: number): Chosen {
   };
 }
 
-export function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetReport, width: number): string[] {
+function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetReport, width: number): string[] {
   const lines = nodes.slice(0, SHOWN).map((node) => truncate(`${node.node_id}  ${oneLine(node.summary)}`, width));
   if (nodes.length > SHOWN) lines.push(`and ${count(nodes.length - SHOWN)} more`);
   const again = remade === 0 ? '' : `; ${count(remade)} rebuilt from turns that shared a memory`;
@@ -80,4 +79,27 @@ export function forgetLines({ dry_run, turns, sessions, nodes, remade }: ForgetR
     `${verb}: ${count(nodes.length)} memories and ${count(turns)} turns of ${count(sessions.length)} sessions${again}`,
   );
   return lines;
+}
+
+export function registerMemoryRm(memory: Command, context: Context): void {
+  memory
+    .command('rm')
+    .description('remove memories and every trace of them: file, index, raw turns, snapshots')
+    .argument('<id...>', 'unambiguous prefix of an id')
+    .option('--yes', 'do not ask for confirmation')
+    .addHelpText('after', '\nExample:\n  comet-cc memory rm mem_20261121_223000_a1b2c3 --yes')
+    .action(async (ids: string[], flags: { yes?: boolean }) => {
+      const { term } = context;
+      const client = engineOf(context.paths);
+      // All are looked up first: one wrong id among many removes nothing.
+      const nodes = await Promise.all(ids.map((id) => client.call('nodes/show', { id, depth: 0 })));
+      if (!flags.yes) {
+        for (const node of nodes) term.say(truncate(`${node.node_id}  ${oneLine(node.summary)}`, term.width));
+        if (!(await confirmed(`Remove ${nodes.length === 1 ? 'it' : `these ${nodes.length}`} for good?`))) {
+          return term.say('nothing was removed');
+        }
+      }
+      const removed = await client.call('nodes/remove', { ids: [...new Set(nodes.map((node) => node.node_id))] });
+      for (const id of removed) term.out(`removed ${id}`);
+    });
 }

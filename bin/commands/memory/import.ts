@@ -1,16 +1,15 @@
+import os from 'node:os';
 import path from 'node:path';
 import { type Command, Option } from 'commander';
 import { CometError } from '../../../common/errors.ts';
 import { resolveDirectory } from '../../../common/paths.ts';
 import { oneLine } from '../../../common/text.ts';
-import type { OperationResults } from '../../../engine/api/index.ts';
-import { engineOf } from '../../../engine/api/index.ts';
+import { type ClaudeReport, engineOf, type OperationInput, type OperationResults } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
-import { count } from '../../terminal/format.ts';
-import { type ClaudeFlags, importClaude } from './import-claude.ts';
+import { count, duration, parseCount, parseSince } from '../../terminal/format.ts';
 import { watched } from './watch.ts';
 
-const LONGEST_MS = 3_600_000;
+const FILE_MS = 3_600_000;
 
 interface Flags extends ClaudeFlags {
   readonly as?: 'nodes' | 'document' | 'turns';
@@ -50,7 +49,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
         ...(flags.as === undefined ? {} : { as: flags.as }),
         ...(flags.again ? { again: true } : {}),
       };
-      const run = () => engineOf(context.paths).call('memory/import', input, { timeoutMs: LONGEST_MS });
+      const run = () => engineOf(context.paths).call('memory/import', input, { timeoutMs: FILE_MS });
       if (flags.json) return context.term.json(await run());
       const report = await watched(
         context,
@@ -62,7 +61,7 @@ export function registerMemoryImport(memory: Command, context: Context): void {
     });
 }
 
-export function reportLines(report: OperationResults['memory/import']): string[] {
+function reportLines(report: OperationResults['memory/import']): string[] {
   const { added } = report;
   if (report.kind === 'nodes') {
     const { replaced, unchanged, briefs } = report;
@@ -82,4 +81,92 @@ export function reportLines(report: OperationResults['memory/import']): string[]
   if (skipped > 0) lines.push(`${count(skipped)} skipped because you removed them; --again imports them`);
   if (chunks > 0) lines.push(`verbatim: comet-cc memory restore ${oneLine(session_id)}`);
   return lines;
+}
+
+const CLAUDE_MS = 12 * 3_600_000;
+
+interface ClaudeFlags {
+  readonly project?: string;
+  readonly since?: string;
+  readonly llm?: string;
+  readonly budget?: string;
+  readonly dryRun?: boolean;
+  readonly again?: boolean;
+  readonly json?: boolean;
+}
+
+export async function importClaude(flags: ClaudeFlags, context: Context): Promise<void> {
+  const { env, paths, term } = context;
+  const input = claudeInput(flags, env, Date.now());
+  const run = () => engineOf(paths).call('memory/import-claude', input, { timeoutMs: CLAUDE_MS });
+  if (flags.json) return term.json(await run());
+  const startMs = Date.now();
+  const report = await watched(
+    context,
+    ({ importing }) => (importing === null ? '' : progressLine(importing, Date.now() - startMs)),
+    run,
+  );
+  for (const line of claudeLines(report)) term.out(line);
+  for (const { file, message } of report.problems) term.say(`${oneLine(file)}: ${oneLine(message)}`);
+}
+
+/** @throws CometError `usage` */
+function claudeInput(
+  flags: ClaudeFlags,
+  env: NodeJS.ProcessEnv,
+  nowMs: number,
+): OperationInput<'memory/import-claude'> {
+  const { llm = 'local' } = flags;
+  if (llm !== 'local' && llm !== 'claude') throw new CometError('usage', `--llm is local or claude (got "${llm}")`);
+  if (flags.budget !== undefined && llm !== 'claude') throw new CometError('usage', '--budget goes with --llm claude');
+  return {
+    claudeDir: path.resolve(env['CLAUDE_CONFIG_DIR'] || path.join(env['HOME'] || os.homedir(), '.claude')),
+    dryRun: flags.dryRun ?? false,
+    llm,
+    ...(flags.project === undefined ? {} : { projectDir: resolveDirectory(flags.project) }),
+    ...(flags.since === undefined ? {} : { sinceMs: parseSince(flags.since, nowMs) }),
+    ...(flags.budget === undefined ? {} : { budgetTokens: parseCount(flags.budget, '--budget') }),
+    ...(flags.again ? { again: true } : {}),
+  };
+}
+
+/** How far it is by what has been read, with the rate until now and the time that is left at it. */
+export function progressLine(
+  { done, total, turns = 0 }: { readonly done: number; readonly total: number; readonly turns?: number },
+  elapsedMs: number,
+): string {
+  const share = total === 0 ? 1 : done / total;
+  const filled = Math.round(share * 20);
+  const bar = `${'█'.repeat(filled)}${'░'.repeat(20 - filled)}`;
+  const rate = turns === 0 ? '' : `, ${count((turns * 1_000) / elapsedMs)}/s`;
+  const left = done === 0 || share >= 1 ? '' : `, ${duration((elapsedMs / share) * (1 - share))} left`;
+  return `${bar} ${Math.floor(share * 100)} %  ${count(turns)} turns${rate}${left}`;
+}
+
+function claudeLines(report: ClaudeReport): string[] {
+  const { sessions, turns, added, known, skipped, tokens, model, documents, lines_skipped: lines } = report;
+  const would = report.dry_run ? 'would be ' : '';
+  const out = [
+    `${count(report.transcripts)} transcripts, ${count(report.unchanged)} imported before; ${count(sessions)} sessions, ${count(turns)} turns read`,
+    `${count(added)} turns ${would}added (about ${count(tokens)} tokens), ${count(known)} known, ${count(skipped)} skipped (removed, or said during a pause)`,
+    ...(report.agents > 0 ? [`${count(report.agents)} transcripts of subagents ${would}added below their turns`] : []),
+    report.dry_run
+      ? `${count(documents.files)} memory files of Claude Code would be read`
+      : `${count(documents.files)} memory files of Claude Code: ${count(documents.added)} pieces added, ${count(documents.unchanged)} known`,
+  ];
+  if (report.dry_run) {
+    out.push(`cost: none without a model; about ${count(model.tokens)} tokens of your limits with --llm claude`);
+  } else if (model.batches + model.left > 0) {
+    const left = model.left === 0 ? '' : `; ${count(model.left)} written without a model (budget or limits)`;
+    out.push(`${count(model.batches)} batches written by the model${left}`);
+  }
+  const over = Object.entries({
+    subagents: lines.side,
+    summaries: lines.summary,
+    damaged: lines.broken,
+    other: lines.other,
+  });
+  const named = over.filter(([, value]) => value > 0).map(([name, value]) => `${name} ${count(value)}`);
+  if (named.length > 0) out.push(`lines skipped: ${named.join(', ')}`);
+  return out;
 }

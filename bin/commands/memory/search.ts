@@ -91,7 +91,8 @@ export function hitLines(hit: PublicHit, shown: Shown, term: Pick<Term, 'paint' 
   const when = ago(Date.parse(node.created_at), shown.nowMs);
   const head = [hit.score.toFixed(3), node.node_id, when, terseMeta(node, { source: provenance(node) })].join('  ');
   const wanted = new Set(contentTokens(shown.query));
-  const marked = (text: string): string => mark(truncate(text, width), wanted, (word) => paint('bold', word));
+  const marked = (text: string): string =>
+    truncate(text, width).replace(WORD, (word) => (isWanted(word, wanted) ? paint('bold', word) : word));
   const lines = [paint('cyan', truncate(head, width)), marked(`  ${oneLine(node.summary)}`)];
   if (raw !== null) lines.push(marked(`  "${oneLine(raw.text)}"`));
   if (hit.changed !== undefined) lines.push(paint('yellow', `  ${oneLine(staleNote(hit.changed))}`));
@@ -118,10 +119,6 @@ function whyLine(hit: PublicHit, wanted: ReadonlySet<string>, explain: boolean):
 function wordsIn(text: string, wanted: ReadonlySet<string>): string[] {
   const found = [...oneLine(text).matchAll(WORD)].map(([word]) => word).filter((word) => isWanted(word, wanted));
   return [...new Map(found.map((word) => [word.toLowerCase(), word])).values()].slice(0, MOST_WORDS);
-}
-
-function mark(text: string, wanted: ReadonlySet<string>, painted: (word: string) => string): string {
-  return text.replace(WORD, (word) => (isWanted(word, wanted) ? painted(word) : word));
 }
 
 function isWanted(word: string, wanted: ReadonlySet<string>): boolean {

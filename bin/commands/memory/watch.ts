@@ -1,6 +1,5 @@
 import { setTimeout as after } from 'node:timers/promises';
-import type { EngineStatus } from '../../../engine/api/index.ts';
-import { engineOf } from '../../../engine/api/index.ts';
+import { type EngineStatus, engineOf } from '../../../engine/api/index.ts';
 import type { Context } from '../../context.ts';
 
 const LOOK_MS = 300;

@@ -2,9 +2,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync 
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { checkCerts } from '../../../bin/doctor/certs.ts';
+import { checkCerts, checkTrust } from '../../../bin/doctor/certs.ts';
 import { checkSettings, editorSettingsFiles, parseEditorJson } from '../../../bin/doctor/settings.ts';
-import { checkTrust } from '../../../bin/doctor/trust.ts';
 import { ensureCerts, trustRoot } from '../../../certs/index.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 import { editSettings, planSettings } from '../../../install/claude-code/index.ts';

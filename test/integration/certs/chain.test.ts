@@ -6,8 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import tls from 'node:tls';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createRoot, type Root } from '../../../certs/ca.ts';
-import { issue, type Leaf, signLeaf } from '../../../certs/leaf.ts';
+import { createRoot, issue, type Leaf, type Root, signLeaf } from '../../../certs/ca.ts';
 
 const HOST = 'api.anthropic.com';
 const DAY_MS = 86_400_000;

@@ -18,8 +18,8 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { issue } from '../../../certs/ca.ts';
 import { ensureCerts, leafSource, loadLeaf, removeCerts, userCaFile } from '../../../certs/index.ts';
-import { issue } from '../../../certs/leaf.ts';
 import { generationOf, publish } from '../../../certs/store.ts';
 import { type HomePaths, homePaths } from '../../../common/paths.ts';
 

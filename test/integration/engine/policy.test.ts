@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { guardMemory } from '../../../engine/policy/guard.ts';
 import { openPolicy, type Policy } from '../../../engine/policy/index.ts';
-import { NO_PAUSES, paused, resumed, writePauses } from '../../../engine/policy/pauses.ts';
+import { NO_PAUSES, paused, resumed, writePauses } from '../../../engine/policy/pause.ts';
 import type { Import, Recall } from '../../../memory/index.ts';
 import { memoryWith } from '../../helpers/engine-services.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -3,14 +3,16 @@ import path from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { type HomePaths, homeEntries, homePaths } from '../../../common/paths.ts';
 import { hookCommands } from '../../../install/claude-code/entries.ts';
-import { findHookedFiles, installHooks, uninstallHooks } from '../../../install/claude-code/hooks.ts';
 import {
   editSettings,
   findEditedSettings,
+  findHookedFiles,
   inspectSettings,
+  installHooks,
   planSettings,
   revertSettings,
-} from '../../../install/claude-code/settings.ts';
+  uninstallHooks,
+} from '../../../install/claude-code/index.ts';
 import { inspectEditors, revertEditor, setUpEditor } from '../../../install/editors/index.ts';
 import recorded from '../../fixtures/installs-0.1.0.json' with { type: 'json' };
 import { tempDirs } from '../../helpers/temp-dir.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { invalidRequest } from '../../../proxy/wire/api-error.ts';
 import { findModelTraits } from '../../../proxy/wire/models.ts';
+import { invalidRequest } from '../../../proxy/wire/validate.ts';
 import {
   conversationPlans,
   growConversation,

@@ -3,7 +3,7 @@ import { lstatSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync, wri
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { createGuard } from '../../../proxy/guard/index.ts';
+import { Guard } from '../../../proxy/guard/index.ts';
 import { AUTH, control, engineScript, makeWorld, type World } from '../../helpers/guard-rig.ts';
 import { connectThrough } from '../../helpers/tls-client.ts';
 
@@ -217,7 +217,7 @@ describe('the control socket', () => {
 
   it('refuses a second guard of the same home on any port', async () => {
     await world.start(quick);
-    const second = createGuard(world.options(quick));
+    const second = new Guard(world.options(quick));
     await expect(second.listen()).rejects.toMatchObject({ code: 'port_in_use' });
     await second.stop();
     expect(await control(world.socketPath, '{"op":"status"}')).toHaveProperty('nonce');
@@ -233,7 +233,7 @@ describe('the control socket', () => {
 describe('the port', () => {
   it('that a stranger holds is named, and the stranger lives', async () => {
     const stranger = await echoServer('127.0.0.1');
-    const guard = createGuard(world.options({ ...quick, port: stranger.port }));
+    const guard = new Guard(world.options({ ...quick, port: stranger.port }));
     await expect(guard.listen()).rejects.toMatchObject({
       code: 'port_in_use',
       message: expect.stringContaining(String(stranger.port)),

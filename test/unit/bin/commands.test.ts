@@ -1,20 +1,20 @@
 import { describe, expect, it } from 'vitest';
 import { checkLines } from '../../../bin/commands/doctor.ts';
-import { inOrder, logLine } from '../../../bin/commands/logs.ts';
-import { aboutLines } from '../../../bin/commands/memory/about.ts';
-import { listLines, parseFilter } from '../../../bin/commands/memory/ls.ts';
+import { inOrder, logLine } from '../../../bin/commands/log.ts';
+import { listLines, parseFilter } from '../../../bin/commands/memory/list.ts';
+import { aboutLines } from '../../../bin/commands/memory/overview.ts';
 import { hitJson, hitLines } from '../../../bin/commands/memory/search.ts';
 import { sessionLines } from '../../../bin/commands/session.ts';
 import { statusLines } from '../../../bin/commands/status.ts';
-import { exitCodeOf } from '../../../bin/exit.ts';
+import { exitCodeOf } from '../../../bin/context.ts';
 import { displayWidth } from '../../../bin/terminal/table.ts';
 import { createTerm } from '../../../bin/terminal/term.ts';
 import { CometError, type ErrorCode } from '../../../common/errors.ts';
-import { EMPTY_COSTS } from '../../../engine/api/costs.ts';
+import { EMPTY_COSTS } from '../../../engine/api/cost.ts';
 import { contentText, nodeLines, type Paint } from '../../../engine/api/render.ts';
 import { idleModel } from '../../../engine/deferred.ts';
-import { hitsText } from '../../../engine/mcp/texts.ts';
-import { NO_PAUSES } from '../../../engine/policy/pauses.ts';
+import { hitsText } from '../../../engine/mcp/index.ts';
+import { NO_PAUSES } from '../../../engine/policy/pause.ts';
 import { type PublicHit, type PublicNode, publicNode } from '../../../memory/index.ts';
 
 const NOW = Date.parse('2026-11-21T12:00:00Z');

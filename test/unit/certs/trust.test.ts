@@ -3,12 +3,9 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { issue } from '../../../certs/leaf.ts';
-import { createDarwinTrust } from '../../../certs/trust/darwin.ts';
+import { issue } from '../../../certs/ca.ts';
 import { type MachineFacts, trustStores } from '../../../certs/trust/index.ts';
-import { nicknamesIn } from '../../../certs/trust/nss.ts';
-import type { Argv } from '../../../certs/trust/trust-store.ts';
-import { createWindowsTrust } from '../../../certs/trust/windows.ts';
+import { type Argv, createDarwinTrust, createWindowsTrust, nicknamesIn } from '../../../certs/trust/store.ts';
 
 let dir: string;
 let rootFile: string;

@@ -13,7 +13,7 @@ import {
 } from 'node:fs';
 import path from 'node:path';
 import { expect, it } from 'vitest';
-import { createTail } from '../../../bin/terminal/tail.ts';
+import { createTail } from '../../../bin/commands/log.ts';
 import { byteSink, createLog, fileSink } from '../../../common/log.ts';
 import { createRedactor } from '../../../redact/index.ts';
 import { tempDirs } from '../../helpers/temp-dir.ts';

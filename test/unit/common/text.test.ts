@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { neutralLine } from '../../../common/text.ts';
-import { renderPreamble, renderRetrieval } from '../../../proxy/rewrite/injected-text.ts';
+import { renderPreamble, renderRetrieval } from '../../../proxy/rewrite/render.ts';
 
 const bricks = fc.constantFrom(
   ...[

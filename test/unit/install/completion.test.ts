@@ -1,10 +1,7 @@
 import { execFileSync, spawnSync } from 'node:child_process';
 import { Argument, Command, Option } from 'commander';
 import { describe, expect, it } from 'vitest';
-import { bashCompletion } from '../../../install/completion/bash.ts';
-import { listCommands } from '../../../install/completion/command-tree.ts';
-import { fishCompletion } from '../../../install/completion/fish.ts';
-import { zshCompletion } from '../../../install/completion/zsh.ts';
+import { bashCompletion, fishCompletion, listCommands, zshCompletion } from '../../../install/completion/index.ts';
 
 const program = new Command('comet-cc').version('1.0.0', '-V, --version', "it's `the` $version");
 program

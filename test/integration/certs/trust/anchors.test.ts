@@ -12,8 +12,8 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { issue } from '../../../../certs/leaf.ts';
-import { createArchTrust, createFedoraTrust } from '../../../../certs/trust/linux.ts';
+import { issue } from '../../../../certs/ca.ts';
+import { createArchTrust, createFedoraTrust } from '../../../../certs/trust/store.ts';
 
 let dir: string;
 let sysroot: string;

@@ -16,9 +16,9 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { issue } from '../../../../certs/ca.ts';
 import { ensureCerts, inspectMachine, removeCerts, type TrustStore, trustStores } from '../../../../certs/index.ts';
-import { issue } from '../../../../certs/leaf.ts';
-import { createDebianTrust } from '../../../../certs/trust/linux.ts';
+import { createDebianTrust } from '../../../../certs/trust/store.ts';
 import { homePaths } from '../../../../common/paths.ts';
 
 const isRoot = process.getuid?.() === 0;

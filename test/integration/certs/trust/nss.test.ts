@@ -3,8 +3,8 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { issue } from '../../../../certs/ca.ts';
 import { inspectMachine, type TrustStore, trustStores } from '../../../../certs/index.ts';
-import { issue } from '../../../../certs/leaf.ts';
 
 let dir: string;
 

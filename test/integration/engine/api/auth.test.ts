@@ -5,8 +5,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import { portRule } from '../../../../engine/api/auth.ts';
-import { type ApiServer, apiListener, openApiServer } from '../../../../engine/api/server.ts';
+import { type ApiServer, apiListener, openApiServer, portRule } from '../../../../engine/api/server.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
 
 const TOKEN = 'b'.repeat(64);

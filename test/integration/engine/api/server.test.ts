@@ -7,7 +7,7 @@ import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { CometError } from '../../../../common/errors.ts';
 import { silentLog } from '../../../../common/log.ts';
 import { engineClient } from '../../../../engine/api/client.ts';
-import { EMPTY_COSTS } from '../../../../engine/api/costs.ts';
+import { EMPTY_COSTS } from '../../../../engine/api/cost.ts';
 import { type ApiServer, openApiServer } from '../../../../engine/api/server.ts';
 import { deferredMemory } from '../../../../engine/deferred.ts';
 import type { Capture, Memory } from '../../../../memory/index.ts';

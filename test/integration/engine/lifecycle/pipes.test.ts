@@ -7,7 +7,7 @@ import { platformOf } from '../../../../common/paths.ts';
 import { engineClient } from '../../../../engine/api/client.ts';
 import { openApiServer } from '../../../../engine/api/server.ts';
 import { askGuard, guardStatus } from '../../../../engine/lifecycle/control.ts';
-import { openControlSocket } from '../../../../proxy/guard/control-socket.ts';
+import { openControlSocket } from '../../../../proxy/guard/control.ts';
 import { engineServices } from '../../../helpers/engine-services.ts';
 
 // Elsewhere a pipe's name is the name of a socket in the working directory: what is asked of pipes runs here too.

@@ -3,7 +3,7 @@ import { chmod, rm, symlink } from 'node:fs/promises';
 import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import { proxyToken } from '../../../../engine/lifecycle/prepare.ts';
+import { proxyToken } from '../../../../engine/lifecycle/daemon.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

@@ -12,8 +12,7 @@ import { createTerm } from '../../../../bin/terminal/term.ts';
 import { loadConfig } from '../../../../common/config.ts';
 import { homePaths } from '../../../../common/paths.ts';
 import { statusReport } from '../../../../engine/api/status-report.ts';
-import { guardStatus } from '../../../../engine/lifecycle/control.ts';
-import { difference } from '../../../../engine/lifecycle/version-skew.ts';
+import { difference, guardStatus } from '../../../../engine/lifecycle/control.ts';
 
 let dir: string;
 let context: Context;

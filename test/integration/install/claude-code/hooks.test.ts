@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import { hookCommands } from '../../../../install/claude-code/entries.ts';
-import { inspectHooks, installHooks, uninstallHooks } from '../../../../install/claude-code/hooks.ts';
+import { inspectHooks, installHooks, uninstallHooks } from '../../../../install/claude-code/index.ts';
 import { tempDirs } from '../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

@@ -6,8 +6,13 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
 import { hookCommands, ownHooks } from '../../../../install/claude-code/entries.ts';
-import { installHooks, uninstallHooks } from '../../../../install/claude-code/hooks.ts';
-import { editSettings, planSettings, revertSettings } from '../../../../install/claude-code/settings.ts';
+import {
+  editSettings,
+  installHooks,
+  planSettings,
+  revertSettings,
+  uninstallHooks,
+} from '../../../../install/claude-code/index.ts';
 
 const quoted = (text: string): string => `'${text}'`;
 const COMMANDS = ['/opt/comet-cc/dist/hooks', '/srv/comet-cc/dist/hooks'].map((folder) =>

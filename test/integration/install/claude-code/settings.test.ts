@@ -15,12 +15,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type HomePaths, homePaths } from '../../../../common/paths.ts';
-import {
-  editSettings,
-  inspectSettings,
-  planSettings,
-  revertSettings,
-} from '../../../../install/claude-code/settings.ts';
+import { editSettings, inspectSettings, planSettings, revertSettings } from '../../../../install/claude-code/index.ts';
 
 const OURS = { HTTPS_PROXY: 'http://comet-cc:TOKEN@127.0.0.1:8443', NODE_EXTRA_CA_CERTS: '/h/certs/bundle.pem' };
 

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import { isCleanOrigin } from '../../../../common/turn.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
 import type { Memory, MemoryLine } from '../../../../memory/index.ts';
-import { renderPreamble, renderRetrieval, renderSystemBlock } from '../../../../proxy/rewrite/injected-text.ts';
+import { renderPreamble, renderRetrieval, renderSystemBlock } from '../../../../proxy/rewrite/render.ts';
 import { createRedactor } from '../../../../redact/index.ts';
 import { type DiskRig, openOnDisk } from '../../../helpers/disk-rig.ts';
 import { CARRIERS, type Payload, poisonedTurn, poisonPayloads } from '../../../helpers/prompt-injection-samples.ts';

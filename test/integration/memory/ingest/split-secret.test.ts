@@ -2,8 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { plantedSecrets } from '../../../../bench/redact/secrets.ts';
 import { redactTurn } from '../../../../memory/ingest/redact-turn.ts';
-import { createAssembler } from '../../../../proxy/http/message-assembler.ts';
-import { createSseDecoder } from '../../../../proxy/http/sse.ts';
+import { createAssembler, createSseDecoder } from '../../../../proxy/http/response.ts';
 import { createRedactor } from '../../../../redact/index.ts';
 import { talk } from '../../../helpers/turns.ts';
 

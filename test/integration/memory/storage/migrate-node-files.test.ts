@@ -2,7 +2,7 @@ import { readdir, readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { homePaths } from '../../../../common/paths.ts';
-import { openSchema } from '../../../../engine/lifecycle/home-schema.ts';
+import { openSchema } from '../../../../engine/lifecycle/schema.ts';
 import { parseArchive } from '../../../../memory/storage/archive.ts';
 import { openNodeFiles } from '../../../../memory/storage/fs/node-files.ts';
 import { openSnapshotFiles } from '../../../../memory/storage/fs/snapshot-files.ts';

@@ -3,10 +3,10 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Config } from '../../../../common/config.ts';
 import { silentLog } from '../../../../common/log.ts';
-import { cutRule } from '../../../../engine/trim-config.ts';
+import { cutRule } from '../../../../engine/cut-config.ts';
 import type { Memory } from '../../../../memory/index.ts';
-import type { RunningRewriter } from '../../../../proxy/rewrite/rewriter.ts';
-import { scanBody, scanObject } from '../../../../proxy/wire/json-scanner.ts';
+import type { RunningRewriter } from '../../../../proxy/rewrite/index.ts';
+import { scanBody, scanObject } from '../../../../proxy/wire/json.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
 import { createMemoryPlanStore, openRewriter } from '../../../helpers/open-rewriter.ts';
 import {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { BRIDGE } from '../../../../proxy/rewrite/apply-plan.ts';
+import { BRIDGE } from '../../../../proxy/rewrite/plan.ts';
 import { createTerminal } from '../../../fuzz/fake-client.ts';
 import { createWireRig, earlyCuts } from '../../../fuzz/rewriter-rig.ts';
 import { isThinkingFree, left, oursIn, step, talkativeMemory, textOf, walk } from '../../../fuzz/story.ts';

@@ -4,9 +4,8 @@ import os from 'node:os';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import type { LedgerRecord } from '../../../../proxy/ledger/entry.ts';
 import { openCostLedger } from '../../../../proxy/ledger/index.ts';
-import { createMemoryLedger, openLedgerFile } from '../../../../proxy/ledger/store.ts';
+import { createMemoryLedger, type LedgerRecord, openLedgerFile } from '../../../../proxy/ledger/store.ts';
 import { ledgerStoreContract } from '../../../contract/ledger-store.ts';
 
 const dir = mkdtempSync(path.join(os.tmpdir(), 'comet-ledger-'));

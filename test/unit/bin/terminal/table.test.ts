@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { listLines } from '../../../../bin/commands/memory/ls.ts';
+import { listLines } from '../../../../bin/commands/memory/list.ts';
 import { hitLines } from '../../../../bin/commands/memory/search.ts';
 import { displayWidth, table, truncate } from '../../../../bin/terminal/table.ts';
 import { frame } from '../../../../bin/terminal/watch.ts';

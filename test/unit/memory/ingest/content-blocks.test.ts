@@ -8,7 +8,7 @@ import {
   renderRetrieval,
   renderRoundsPreamble,
   renderSystemBlock,
-} from '../../../../proxy/rewrite/injected-text.ts';
+} from '../../../../proxy/rewrite/render.ts';
 import { message, toolRound, turnOf } from '../../../helpers/turns.ts';
 
 /** Words of memory: nothing that is captured may hold one. */

@@ -1,11 +1,17 @@
 import { describe, expect, it } from 'vitest';
 import { codingSession } from '../../../../bench/cost-story.ts';
 import { Config } from '../../../../common/config.ts';
-import { cutRule } from '../../../../engine/trim-config.ts';
+import { cutRule } from '../../../../engine/cut-config.ts';
 import { sumBill } from '../../../../proxy/ledger/cost.ts';
-import type { LedgerRecord } from '../../../../proxy/ledger/entry.ts';
-import { createMemoryLedger } from '../../../../proxy/ledger/store.ts';
-import type { RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
+import {
+  type BalanceChange,
+  LedgerState,
+  LOSS_LIMIT,
+  NEW_BALANCE,
+  updateBalance,
+} from '../../../../proxy/ledger/ledger.ts';
+import { type Balance, createMemoryLedger, EMPTY_TOTALS, type LedgerRecord } from '../../../../proxy/ledger/store.ts';
+import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
 import { type BilledStep, playBilled } from '../../../helpers/metered-run.ts';
 
 const OPUS_5_5 = 'claude-opus-5-5';
@@ -131,3 +137,66 @@ describe('the ledger', { timeout: 30_000 }, () => {
 });
 
 const LOSSES_AT_LEAST = 3;
+
+it('a conversation that its client compacts for ever is known by its newest beginnings', () => {
+  const book = new LedgerState({ tolerance: 0.05, credit: 10_000, longestHorizon: 60 });
+  const about = { lastAtMs: 0, rewritten: true, off: null, totals: EMPTY_TOTALS, balance: NEW_BALANCE };
+  for (let at = 0; at <= 4_000; at += 1) {
+    book.apply({ kind: 'conversation', conversation: { id: 'c', root: `root ${at}`, ...about } });
+  }
+  expect(book.wasRewritten('a fork', 'root 0')).toBe(false);
+  expect(book.wasRewritten('a fork', 'root 1')).toBe(true);
+  expect(book.wasRewritten('a fork', 'root 4000')).toBe(true);
+});
+
+const rule = { tolerance: 0.02, credit: 100, longestHorizon: 30 };
+const quiet: BalanceChange = { untouchedUsd: 1, savedUsd: 0, tokenUsd: 0.001, returnUsd: null };
+/** Costs 8 at once and promises 1 for each later request. */
+const cut: BalanceChange = { ...quiet, savedUsd: -8, returnUsd: 1 };
+
+function courseOf(movements: readonly BalanceChange[], from: Balance = NEW_BALANCE): Balance[] {
+  const balances: Balance[] = [];
+  for (const movement of movements) balances.push(updateBalance(balances.at(-1) ?? from, movement, rule));
+  return balances;
+}
+
+describe('a net loss', () => {
+  it('is not a cut that pays back as promised', () => {
+    const paying = Array.from({ length: 20 }, () => ({ ...quiet, savedUsd: 1 }));
+    expect(courseOf([quiet, cut, ...paying]).map(({ streak }) => streak)).toEqual(Array(22).fill(0));
+  });
+
+  it('is a cut that does not: three in a row at most three requests after its horizon', () => {
+    const streaks = courseOf([quiet, cut, ...Array(12).fill(quiet)]).map(({ streak }) => streak);
+    expect(streaks.slice(0, 2)).toEqual([0, 0]);
+    const ends = streaks.indexOf(LOSS_LIMIT);
+    expect(ends).toBeGreaterThan(LOSS_LIMIT);
+    expect(ends).toBeLessThanOrEqual(1 + 8 + LOSS_LIMIT);
+  });
+
+  it('is found however often a losing conversation cuts', () => {
+    const thrash = Array.from({ length: 60 }, (_, at) => (at % 2 === 0 ? cut : quiet));
+    expect(courseOf(thrash).some(({ streak }) => streak >= LOSS_LIMIT)).toBe(true);
+  });
+
+  it('ends its series with the first request that pays again', () => {
+    const losing = courseOf([{ ...quiet, savedUsd: -1 }, quiet]);
+    expect(losing.at(-1)?.streak).toBe(2);
+    expect(courseOf([{ ...quiet, savedUsd: 5 }], losing.at(-1)).at(-1)?.streak).toBe(0);
+  });
+
+  it('is not what memory may cost: the credit, or its share of a long conversation', () => {
+    const talk = Array.from({ length: 50 }, () => ({ ...quiet, savedUsd: -0.019 }));
+    expect(courseOf([{ ...quiet, savedUsd: -0.09 }, quiet, quiet, quiet]).every(({ streak }) => streak === 0)).toBe(
+      true,
+    );
+    expect(courseOf(talk).every(({ streak }) => streak === 0)).toBe(true);
+    expect(courseOf([{ ...quiet, savedUsd: -0.12 }]).at(-1)?.streak).toBe(1);
+  });
+
+  it('gives no cut longer than the longest horizon, and none to a cut that promises nothing', () => {
+    expect(courseOf([{ ...cut, savedUsd: -900 }]).at(-1)?.investments).toEqual([{ usd: 900, horizon: 30, left: 30 }]);
+    expect(courseOf([{ ...cut, returnUsd: -1 }]).at(-1)).toMatchObject({ investments: [], streak: 1 });
+    expect(courseOf([{ ...cut, savedUsd: 2 }]).at(-1)).toMatchObject({ investments: [], streak: 0 });
+  });
+});

@@ -1,6 +1,16 @@
+import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { decideCut } from '../../../../proxy/rewrite/cut.ts';
-import type { TurnSpan } from '../../../../proxy/wire/split-turns.ts';
+import { cutCost, decideCut } from '../../../../proxy/rewrite/cut.ts';
+import type { RunningRewriter } from '../../../../proxy/rewrite/index.ts';
+import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
+import { isThinking } from '../../../../proxy/wire/message.ts';
+import { findModelTraits } from '../../../../proxy/wire/models.ts';
+import type { TurnSpan } from '../../../../proxy/wire/turns.ts';
+import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
+import { createFakeMemory, type FakeMemory } from '../../../helpers/fake-memory.ts';
+import { isTrueOf } from '../../../helpers/receipt-proof.ts';
+import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../../helpers/rewriter-play.ts';
+import { type ConversationPlan, conversationPlans, seededPlan } from '../../../helpers/transcripts.ts';
 
 const rule = {
   margin: 0,
@@ -135,5 +145,229 @@ describe('the size rule', () => {
       const full = { ...context, requestTokens: 170_000 };
       expect(decideCut({ ...input, context: full }, patient)).toMatchObject({ because: 'pressure' });
     });
+  });
+});
+
+const keep = { keepTurns: 3, keepTokens: 0 };
+const prices = { read: 0.05, write: 2 };
+
+const sameTurns = (count: number, tokens: number, requests: number): TurnSpan[] =>
+  turnsOf(...Array<number>(count).fill(tokens)).map((turn) => ({ ...turn, requests }));
+
+describe('what a cut costs', () => {
+  it('is the kept part, written instead of read', () => {
+    expect(
+      cutCost({ turns: sameTurns(5, 1_000, 1), absorbed: 0 }, { rewrittenTokens: 40_000, prices }, keep).once,
+    ).toBe(78_000);
+  });
+
+  it('is set against what the droppable turns cost to read, each request of each turn', () => {
+    // With turn 5 one turn may go, with turn 6 two: 2 requests at 1,000 and 2 at 2,000.
+    const { carried } = cutCost({ turns: sameTurns(6, 1_000, 2), absorbed: 0 }, { rewrittenTokens: 0, prices }, keep);
+    expect(carried).toBeCloseTo(0.05 * (2 * 1_000 + 2 * 2_000));
+  });
+
+  it('starts from nothing after a cut', () => {
+    expect(cutCost({ turns: sameTurns(6, 1_000, 2), absorbed: 2 }, { rewrittenTokens: 0, prices }, keep).carried).toBe(
+      0,
+    );
+  });
+
+  it('of a steady history is met after the period that costs least in the long run', () => {
+    const rewrittenTokens = 4_000;
+    const cost = (period: number): number => {
+      const carried = cutCost(
+        { turns: sameTurns(period + 3, 1_000, 8), absorbed: 0 },
+        { rewrittenTokens, prices },
+        keep,
+      );
+      return (carried.once + carried.carried) / period;
+    };
+    const periods = Array.from({ length: 40 }, (_, index) => index + 1);
+    const best = periods.reduce((a, b) => (cost(a) <= cost(b) ? a : b));
+    const chosen = periods.find((period) => {
+      const { once, carried } = cutCost(
+        { turns: sameTurns(period + 3, 1_000, 8), absorbed: 0 },
+        { rewrittenTokens, prices },
+        keep,
+      );
+      return carried >= once;
+    }) as number;
+    expect(cost(chosen)).toBeLessThan(1.05 * cost(best));
+  });
+});
+
+type Json = Record<string, unknown>;
+
+const KEEP_ROUNDS = 3;
+const signal = new AbortController().signal;
+
+const config = earlyConfig({ triggerTokens: 400, keepRounds: KEEP_ROUNDS });
+
+const proven = ({ request, body }: Played, rewriter: RunningRewriter): void => {
+  if (request.index % 5 === 0) expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
+};
+
+const played = (plan: ConversationPlan, memory?: FakeMemory, restarts = (_: number): boolean => false) =>
+  play(plan, { config, restarts, onAnswered: proven, ...(memory && { memory }) });
+
+const roundCuts = (records: readonly PlanRecord[]): number =>
+  records.filter((record) => record.kind === 'plan' && record.plan.rounds.length > 0).length;
+
+/** Index of the first request that goes out with rounds of its turn absorbed. */
+const firstRoundCut = (sent: readonly Played[]): number => sent.findIndex(({ plan }) => (plan?.rounds.length ?? 0) > 0);
+
+function blocksOf(message: Json): Json[] {
+  const { content } = message;
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as Json[]);
+}
+
+const isOurs = (block: Json): boolean =>
+  String(block['text']).startsWith('<comet-cc-memory') || block['text'] === '(no text)';
+
+/** A message for comparison: without thinking, breakpoints and blocks of ours. */
+function bare(message: Json): string {
+  const blocks = blocksOf(message).filter((block) => !isThinking(block) && !isOurs(block));
+  return JSON.stringify([message['role'], blocks], (key, value) => (key === 'cache_control' ? undefined : value));
+}
+
+function isAdded(message: Json): boolean {
+  if (JSON.stringify(message) === BRIDGE) return true;
+  return message['role'] === 'system' && String(message['content']).startsWith('comet-cc recalls');
+}
+
+const messagesOf = (body: Buffer): Json[] => (JSON.parse(body.toString()) as { messages: Json[] }).messages;
+
+const isPrompt = (message: Json): boolean =>
+  message['role'] === 'user' && blocksOf(message).every((block) => block['type'] !== 'tool_result');
+
+/** What went out is what came in, less whole ranges; the instruction and the newest rounds are in it to the letter. */
+function expectFaithful({ request, body }: Played): void {
+  const received = request.body['messages'] as Json[];
+  const theirs = messagesOf(body).filter((message) => !isAdded(message));
+  let at = -1;
+  for (const message of theirs) {
+    at = received.findIndex((one, index) => index > at && bare(one) === bare(message));
+    expect(at).toBeGreaterThanOrEqual(0);
+  }
+  const start = received.findLastIndex(isPrompt);
+  const instruction = received[start] as Json;
+  const sentPrompt = theirs.find((message) => bare(message) === bare(instruction)) as Json;
+  expect(blocksOf(sentPrompt).filter((block) => !isOurs(block))).toEqual(blocksOf(instruction));
+  const answers = received.slice(start).filter((message) => message['role'] === 'assistant');
+  const kept = Math.min(KEEP_ROUNDS, answers.length);
+  const from = received.lastIndexOf(answers.at(-kept) ?? instruction);
+  expect(theirs.slice(from - received.length).map(bare)).toEqual(received.slice(from).map(bare));
+}
+
+/** What counts for the prompt cache and for signatures. */
+function bound(message: Json): string {
+  return JSON.stringify([message['role'], blocksOf(message)], (key, value) =>
+    key === 'cache_control' ? undefined : value,
+  );
+}
+
+function expectStablePrefix(before: Played | undefined, now: Played): void {
+  if (before === undefined || before.plan?.id !== now.plan?.id) return;
+  const [was, is] = [messagesOf(before.body), messagesOf(now.body)];
+  expect(is.slice(0, was.length).map(bound)).toEqual(was.map(bound));
+}
+
+const LOOP = { turns: 2, rounds: 30, bulk: 300 };
+const BINDING = ['claude-opus-5-5', 'claude-sonnet-5-5'];
+
+describe('cuts inside a tool loop', { timeout: 30_000 }, () => {
+  it('are refused nothing and keep instruction and newest rounds', async () => {
+    let cuts = 0;
+    await fc.assert(
+      fc.asyncProperty(conversationPlans(LOOP), fc.nat(20), async (plan, restartAt) => {
+        const { sent, refusals, records } = await played(plan, undefined, (index) => index % 21 === restartAt);
+        expect(refusals).toEqual([]);
+        for (const [index, one] of sent.entries()) {
+          expectFaithful(one);
+          expectStablePrefix(sent[index - 1], one);
+        }
+        if (findModelTraits(plan.model).thinking === 'manual') expect(roundCuts(records)).toBe(0);
+        cuts += roundCuts(records);
+      }),
+      { numRuns: 40, seed: 20261122 },
+    );
+    expect(cuts).toBeGreaterThan(40);
+  }, 60_000);
+
+  /** All rounds of ten turns in one. */
+  const long = (seed: number): ConversationPlan => {
+    const plan = seededPlan(seed, { turns: 10, rounds: 20, bulk: 300, models: BINDING });
+    const [first] = plan.turns;
+    const rounds = plan.turns.flatMap((turn) => turn.rounds);
+    return { ...plan, turns: [{ ...(first as ConversationPlan['turns'][number]), rounds }] };
+  };
+
+  it('are cut again and again in one turn, and the plan replays the same after a restart, a retry and a fork', async () => {
+    const { sent, records, memory, rewriter } = await played(long(11));
+    expect(roundCuts(records)).toBeGreaterThan(1);
+    const last = sent.at(-1) as Played;
+    const restarted = await rewriterOn(memory, records, config);
+    const headers = { ...last.request.headers, 'x-claude-code-session-id': 'another' };
+    for (const again of [rewriter, restarted]) {
+      expect((await again.rewrite(messagesRequest(last.request), signal)).body.equals(last.body)).toBe(true);
+      const counted = await again.rewrite(messagesRequest(last.request, 'count_tokens'), signal);
+      expect(counted.body.equals(last.body)).toBe(true);
+      const forked = await again.rewrite({ ...messagesRequest(last.request), headers }, signal);
+      expect(forked.body.equals(last.body)).toBe(true);
+      expect(again.replay(messagesRequest(last.request)).body.equals(last.body)).toBe(true);
+    }
+  });
+
+  it('bring the earlier plan back when the conversation is rewound into the loop', async () => {
+    const { sent, rewriter } = await played(long(11));
+    const cut = firstRoundCut(sent);
+    expect(cut).toBeGreaterThan(4);
+    for (const before of sent.slice(cut - 4, cut)) {
+      expect((await rewriter.rewrite(messagesRequest(before.request), signal)).body.equals(before.body)).toBe(true);
+    }
+  });
+
+  it('wait until memory covers every part', async () => {
+    const bareParts = createFakeMemory({ durable: () => false });
+    const { records, memory } = await played(long(11), bareParts);
+    expect(roundCuts(records)).toBe(0);
+    expect([...memory.captured.values()].some((turn) => turn.part !== undefined)).toBe(true);
+  });
+
+  it('give way to a cut of the whole turn once it is old enough', async () => {
+    const plan = long(11);
+    const [first] = plan.turns;
+    const quiet = {
+      prompt: 'and now?',
+      image: false,
+      note: null,
+      rounds: [],
+      thinking: ['Hm.'],
+      answer: 'Done. '.repeat(80),
+    };
+    const turns = [first as ConversationPlan['turns'][number], ...Array.from({ length: 6 }, () => quiet)];
+    const { sent, refusals, records } = await played({ ...plan, turns });
+    expect(refusals).toEqual([]);
+    expect(roundCuts(records)).toBeGreaterThan(0);
+    const last = newestPlan(records);
+    expect(last?.cut).not.toBeNull();
+    expect(last?.rounds).toEqual([]);
+    expect(messagesOf((sent.at(-1) as Played).body).length).toBeLessThan(20);
+  });
+
+  it('hand each round to memory once, as parts that the whole turn begins with', async () => {
+    const { memory } = await played(long(11));
+    const captured = [...memory.captured.values()];
+    const parts = captured.filter((turn) => turn.part !== undefined);
+    const whole = captured.find((turn) => turn.part === undefined && turn.parts !== undefined);
+    expect(parts.length).toBeGreaterThan(2);
+    parts.forEach((part, index) => {
+      expect(part.part).toEqual({ index, after: parts[index - 1]?.turnId ?? null });
+      expect(whole?.parts?.[index]).toEqual({ turnId: part.turnId, messages: part.messages.length });
+    });
+    const theirs = (turn: typeof whole) => turn?.messages.map(({ content }) => JSON.parse(content) as unknown);
+    const heads = parts.flatMap((part) => theirs(part) ?? []);
+    expect(JSON.stringify(heads)).toBe(JSON.stringify(theirs(whole)?.slice(0, heads.length)));
   });
 });

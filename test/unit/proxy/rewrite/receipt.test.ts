@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { silentLog } from '../../../../common/log.ts';
-import type { Receipt } from '../../../../proxy/ledger/receipts.ts';
+import type { Receipt } from '../../../../proxy/ledger/receipt.ts';
 import type { RecalledLine } from '../../../../proxy/ports.ts';
+import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
 import type { PlanRecord } from '../../../../proxy/rewrite/plan.ts';
-import type { RewriterConfig } from '../../../../proxy/rewrite/rewriter.ts';
 import { earlyConfig } from '../../../fuzz/rewriter-rig.ts';
 import { createFakeMemory } from '../../../helpers/fake-memory.ts';
 import { createMemoryPlanStore, openRewriter } from '../../../helpers/open-rewriter.ts';

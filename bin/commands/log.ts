@@ -1,0 +1,154 @@
+import { on } from 'node:events';
+import { watch } from 'node:fs';
+import { type FileHandle, open } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { ensureDir } from '../../common/files.ts';
+import { LOG_LIMITS } from '../../common/log.ts';
+import type { HomePaths } from '../../common/paths.ts';
+import { escaped, oneLine, printable } from '../../common/text.ts';
+import type { Paint } from '../../engine/api/index.ts';
+import { addCommand, type Context } from '../context.ts';
+import { parseCount } from '../terminal/format.ts';
+
+const FILES = ['guard.log', 'engine.log'] as const;
+
+export function registerLogs(program: Command, context: Context): void {
+  addCommand(program, 'logs', "the daemon's log, oldest first", 'comet-cc logs -f')
+    .option('-f, --follow', 'print new lines as they are written')
+    .option('-n, --lines <n>', 'number of lines to print first', '100')
+    .option('--json', 'print the JSON lines unchanged')
+    .action(async (flags: { follow?: boolean; lines: string; json?: boolean }) => {
+      const { term, paths } = context;
+      const show = (line: string): void => term.out(flags.json ? escaped(line) : logLine(line, term.paint));
+      const tails = FILES.map((name) => createTail(path.join(paths.logsDir, name)));
+      const lines = await Promise.all(tails.map((tail) => tail.read()));
+      for (const line of inOrder(lines).slice(-parseCount(flags.lines, '--lines'))) show(line);
+      if (flags.follow) await follow(paths, tails, show);
+      else if (lines.every((found) => found.length === 0)) term.say(`no log yet in ${paths.logsDir} yet`);
+    });
+}
+
+/** A log record as text; any other line is printed unchanged. */
+export function logLine(line: string, paint: Paint): string {
+  const record = parsed(line);
+  if (record === null) return printable(line);
+  const { at, level, process: from, message, ...fields } = record;
+  const style = level === 'error' ? 'red' : level === 'warn' ? 'yellow' : 'dim';
+  const rest = Object.entries(fields).map(([name, value]) => `${name}=${JSON.stringify(value)}`);
+  const [when, what, who] = [at, level, from].map((field) => oneLine(String(field))) as [string, string, string];
+  const head = [paint('dim', when), paint(style, what.padEnd(5)), paint('dim', who)];
+  return [...head, printable([String(message), ...rest].join(' '))].join(' ');
+}
+
+/** Lines of several files by their time; a line without one stays behind the line before it. */
+export function inOrder(files: readonly (readonly string[])[]): string[] {
+  const stamped = files.flatMap((lines) => {
+    let at = '';
+    return lines.map((line) => {
+      const own = parsed(line)?.['at'];
+      at = typeof own === 'string' ? own : at;
+      return { at, line };
+    });
+  });
+  return stamped.sort((a, b) => (a.at < b.at ? -1 : a.at > b.at ? 1 : 0)).map(({ line }) => line);
+}
+
+/** Until the process is interrupted. */
+async function follow(paths: HomePaths, tails: readonly Tail[], show: (line: string) => void): Promise<void> {
+  await ensureDir(paths.logsDir);
+  for await (const _ of on(watch(paths.logsDir), 'change')) {
+    for (const line of inOrder(await Promise.all(tails.map((tail) => tail.read())))) show(line);
+  }
+}
+
+function parsed(line: string): Record<string, unknown> | null {
+  if (!line.startsWith('{')) return null;
+  try {
+    return JSON.parse(line) as Record<string, unknown>;
+  } catch {
+    // A torn or foreign line is shown as it stands.
+    return null;
+  }
+}
+
+/** What is looked at from the end of a log at first. */
+const TAIL_BYTES = 512 * 1024;
+
+export type Tail = ReturnType<typeof createTail>;
+
+interface Opened {
+  readonly handle: FileHandle;
+  readonly inode: number;
+  readonly size: number;
+}
+
+/** Follows a log over its rotations: a file is known by its inode, whatever its name has become. */
+export function createTail(file: string) {
+  let inode = -1;
+  let offset = -1;
+  let rest = '';
+  return {
+    /** Whole lines written since the last call, those in files put aside meanwhile included. */
+    async read(): Promise<string[]> {
+      const generations = await openAll(file);
+      try {
+        let text = '';
+        const known = generations.findIndex((one) => one.inode === inode);
+        const first = offset < 0 ? firstOf(generations) : known;
+        const skipped = offset < 0 && sizeOf(generations) > TAIL_BYTES;
+        // Nothing known is left: it was removed, or more was written than is kept.
+        for (const [at, one] of generations.slice(Math.max(0, first)).entries()) {
+          const from =
+            at > 0 || first < 0 || one.size < offset
+              ? 0
+              : offset < 0
+                ? Math.max(0, sizeOf(generations.slice(first)) - TAIL_BYTES)
+                : offset;
+          text += await textOf(one, from);
+          [inode, offset] = [one.inode, one.size];
+        }
+        const lines = (rest + text).split('\n');
+        rest = lines.pop() ?? '';
+        return skipped ? lines.slice(1) : lines;
+      } finally {
+        for (const { handle } of generations) await handle.close();
+      }
+    },
+  };
+}
+
+/** Oldest first, each file once although it may be renamed while we look. */
+async function openAll(file: string): Promise<Opened[]> {
+  const found: Opened[] = [];
+  const names = Array.from({ length: LOG_LIMITS.files }, (_, at) => (at === 0 ? file : `${file}.${at}`));
+  for (const name of names) {
+    const handle = await open(name, 'r').catch((error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return null;
+      throw error;
+    });
+    if (handle === null) continue;
+    const { ino, size } = await handle.stat();
+    if (found.some((one) => one.inode === ino)) await handle.close();
+    else found.unshift({ handle, inode: ino, size });
+  }
+  return found;
+}
+
+/** The generation in which the last `TAIL_BYTES` of all begin. */
+function firstOf(generations: readonly Opened[]): number {
+  for (let at = generations.length - 1; at > 0; at -= 1) {
+    if (sizeOf(generations.slice(at)) >= TAIL_BYTES) return at;
+  }
+  return 0;
+}
+
+function sizeOf(generations: readonly Opened[]): number {
+  return generations.reduce((sum, { size }) => sum + size, 0);
+}
+
+async function textOf({ handle, size }: Opened, from: number): Promise<string> {
+  const wanted = Math.max(0, size - from);
+  const { buffer, bytesRead } = await handle.read(Buffer.alloc(wanted), 0, wanted, from);
+  return buffer.toString('utf8', 0, bytesRead);
+}

@@ -1,0 +1,84 @@
+import type { Command } from 'commander';
+import { CometError } from '../../common/errors.ts';
+import { resolveDirectory } from '../../common/paths.ts';
+import { oneLine } from '../../common/text.ts';
+import { engineOf } from '../../engine/api/index.ts';
+import type { DreamReport } from '../../memory/index.ts';
+import type { Context } from '../context.ts';
+import { count, parseCount } from '../terminal/format.ts';
+
+export function registerFlush(program: Command, context: Context): void {
+  program
+    .command('flush')
+    .description('wait until all turns are processed; exit code 1 on timeout')
+    .option('--timeout <s>', 'seconds to wait', '120')
+    .addHelpText('after', '\nExample:\n  comet-cc flush --timeout 60')
+    .action(async (flags: { timeout: string }) => {
+      const seconds = parseCount(flags.timeout, '--timeout');
+      context.term.progress('waiting for sensor, summarizer and indexer…');
+      const idle = await engineOf(context.paths).call(
+        'flush',
+        { timeoutMs: Math.min(seconds, 3_600) * 1_000 },
+        { timeoutMs: (Math.min(seconds, 3_600) + 5) * 1_000 },
+      );
+      context.term.progress('');
+      if (!idle) {
+        throw new CometError(
+          'model_timeout',
+          `not idle after ${seconds} s; see comet-cc status, or wait with --timeout`,
+        );
+      }
+      context.term.out('all turns are processed');
+    });
+}
+
+const LONGEST_MS = 3_600_000;
+
+interface Flags {
+  readonly dryRun?: boolean;
+  readonly project?: string;
+  readonly json?: boolean;
+}
+
+export function registerDream(program: Command, context: Context): void {
+  program
+    .command('dream')
+    .description('consolidate memory: merge duplicates, group related memories')
+    .option('--dry-run', 'print the changes without making them')
+    .option('--project <dir>', 'only the memory of the project in this directory')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      '\nRuns automatically when idle (dream.idleMinutes; 0: never). Undo it with comet-cc memory rollback.' +
+        '\n\nExample:\n  comet-cc dream --dry-run',
+    )
+    .action(async ({ dryRun = false, project, json }: Flags) => {
+      const request = { dryRun, ...(project === undefined ? {} : { projectDir: resolveDirectory(project) }) };
+      if (!json) context.term.progress('consolidating…');
+      const report = await engineOf(context.paths).call('memory/dream', request, { timeoutMs: LONGEST_MS });
+      if (json) return context.term.json(report);
+      context.term.progress('');
+      for (const line of dreamLines(report)) context.term.out(line);
+      if (report.snapshot !== null) context.term.say(`to undo this: comet-cc memory rollback ${report.snapshot}`);
+    });
+}
+
+function dreamLines(report: DreamReport): string[] {
+  const { merged, groups, tags, pruned } = report;
+  const lines = [
+    ...merged.map((each) => `merged  ${each.merged.join(', ')} into ${each.keeper}: ${oneLine(each.summary)}`),
+    ...groups.map((each) => `grouped ${each.members.join(', ')} under ${each.parent}: ${oneLine(each.summary)}`),
+    ...tags.map(({ from, to }) => `tag     ${oneLine(from)} is ${oneLine(to)}`),
+    ...pruned.nodes.map((id) => `pruned  ${id}`),
+  ];
+  const verb = report.dry_run ? 'would be ' : '';
+  const gone = merged.reduce((sum, each) => sum + each.merged.length, 0);
+  lines.push(
+    `${count(report.looked_at)} new or changed memories examined: ${verb}${count(gone)} merged, ` +
+      `${count(groups.length)} grouped, ${count(tags.length)} tags normalized, ${count(report.linked)} links made, ` +
+      `${count(pruned.links)} dropped, ${count(pruned.nodes.length)} pruned`,
+  );
+  if (report.left > 0) lines.push(`${count(report.left)} are left for the next run`);
+  if (report.without_model !== '') lines.push(`no model available, used rules: ${oneLine(report.without_model)}`);
+  return lines;
+}

@@ -1,0 +1,87 @@
+import path from 'node:path';
+import { type Command, Option } from 'commander';
+import { CometError } from '../../../common/errors.ts';
+import { writeFileAtomic } from '../../../common/files.ts';
+import { printable } from '../../../common/text.ts';
+import { ago, engineOf } from '../../../engine/api/index.ts';
+import type { SnapshotInfo } from '../../../memory/index.ts';
+import { addCommand, type Context } from '../../context.ts';
+import { count } from '../../terminal/format.ts';
+import { table } from '../../terminal/table.ts';
+import { watched } from './watch.ts';
+
+const LONGEST_MS = 3_600_000;
+
+export function registerMemoryReindex(memory: Command, context: Context): void {
+  addCommand(memory, 'reindex', 'rebuild the search index from the files', 'comet-cc memory reindex')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: { json?: boolean }) => {
+      const run = () => engineOf(context.paths).call('memory/reindex', {}, { timeoutMs: LONGEST_MS });
+      if (flags.json) return context.term.json({ nodes: await run() });
+      const nodes = await watched(
+        context,
+        ({ reindex }) => (reindex === null ? '' : `indexing ${count(reindex.done)} of ${count(reindex.total)}`),
+        run,
+      );
+      context.term.out(`indexed ${count(nodes)} memories`);
+    });
+}
+
+export function registerMemoryRollback(memory: Command, context: Context): void {
+  memory
+    .command('rollback')
+    .description('restore memories from a snapshot; without an argument: list snapshots')
+    .argument('[snapshot]', 'unambiguous prefix of its id')
+    .option('--json', 'print one JSON document')
+    .addHelpText(
+      'after',
+      '\nMemories of later conversations are kept. Memories removed with rm are not restored.' +
+        '\n\nExample:\n  comet-cc memory rollback 20261121T22',
+    )
+    .action(async (snapshot: string | undefined, flags: { json?: boolean }) => {
+      const client = engineOf(context.paths);
+      const { term } = context;
+      if (snapshot === undefined) {
+        const found = await client.call('snapshots/list', {});
+        if (flags.json) return term.json(found);
+        if (found.length === 0) return term.say('no snapshots yet; one is taken before each change');
+        for (const line of snapshotLines(found, term.width, Date.now())) term.out(line);
+        return;
+      }
+      const report = await client.call('snapshots/rollback', { id: snapshot }, { timeoutMs: LONGEST_MS });
+      if (flags.json) return term.json(report);
+      term.out(`${report.restored} restored, ${report.removed} removed, ${report.briefs} briefs restored`);
+      term.say(`to undo this: comet-cc memory rollback ${report.undo}`);
+    });
+}
+
+function snapshotLines(snapshots: readonly SnapshotInfo[], width: number, nowMs: number): string[] {
+  return table(
+    [
+      { title: 'SNAPSHOT', cells: snapshots.map(({ id }) => id) },
+      { title: 'WHEN', cells: snapshots.map(({ at }) => ago(Date.parse(at), nowMs)) },
+      { title: 'BEFORE', cells: snapshots.map(({ reason }) => reason) },
+      { title: 'BYTES', cells: snapshots.map(({ bytes }) => String(bytes)), right: true },
+    ],
+    width,
+  );
+}
+
+export function registerMemoryExport(memory: Command, context: Context): void {
+  memory
+    .command('export')
+    .description('export all memories and briefs as one text, without raw turns')
+    .addOption(new Option('--format <f>', 'markdown or JSON lines').choices(['md', 'jsonl']).default('md'))
+    .option('--out <file>', 'write to this file (0600)')
+    .addHelpText('after', '\nExample:\n  comet-cc memory export --format jsonl --out memory.jsonl')
+    .action(async (flags: { format: 'md' | 'jsonl'; out?: string }) => {
+      const { format } = flags;
+      const text = await engineOf(context.paths).call('memory/export', { format }, { timeoutMs: LONGEST_MS });
+      if (flags.out === undefined) return void process.stdout.write(context.term.isTerminal ? printable(text) : text);
+      await writeFileAtomic(path.resolve(flags.out), text).catch((cause: NodeJS.ErrnoException) => {
+        const why = `${flags.out} cannot be written (${cause.code}); name a file in a folder that is there and yours`;
+        throw new CometError('unsafe_file', why, { cause });
+      });
+      context.term.say(`wrote ${flags.out}`);
+    });
+}

@@ -1,0 +1,178 @@
+import { lstat, readdir } from 'node:fs/promises';
+import path from 'node:path';
+import type { Command } from 'commander';
+import { type HomePaths, resolveDirectory } from '../../../common/paths.ts';
+import { oneLine, printable } from '../../../common/text.ts';
+import { ago, type Costs, engineOf, factText, type Paint, savedLine } from '../../../engine/api/index.ts';
+import type { MemoryStats, ProjectView } from '../../../memory/index.ts';
+import { addCommand, type Context } from '../../context.ts';
+import { count } from '../../terminal/format.ts';
+import { truncate, wrapped } from '../../terminal/table.ts';
+
+export function registerMemoryAbout(memory: Command, context: Context): void {
+  memory
+    .command('about')
+    .description('show a project: open tasks, last brief, decisions, largest memories, files, names, facts')
+    .option('--project <dir>', 'project to show', '.')
+    .option('--json', 'print one JSON document')
+    .addHelpText('after', '\nExample:\n  comet-cc memory about --project ~/code/shop')
+    .action(async (flags: { project: string; json?: boolean }) => {
+      const projectDir = resolveDirectory(flags.project);
+      const view = await engineOf(context.paths).call('project/overview', { projectDir });
+      if (flags.json) return context.term.json(view);
+      if (view.counts.turns + view.counts.nodes === 0)
+        return context.term.say(`no memories of ${oneLine(view.project)} yet`);
+      const { paint, width } = context.term;
+      for (const line of aboutLines(view, { paint, width, nowMs: Date.now() })) context.term.out(line);
+    });
+}
+
+/** Of one memory, fact or task. */
+const ROWS = 3;
+
+interface Look {
+  readonly paint: Paint;
+  readonly width: number;
+  readonly nowMs: number;
+}
+
+export function aboutLines(view: ProjectView, { paint, width, nowMs }: Look): string[] {
+  const { sessions, turns, nodes, facts } = view.counts;
+  const cut = (text: string): string => truncate(text, width);
+  const counted = (name: string, all: readonly { readonly name: string; readonly nodes: number }[]): string[] => {
+    const list = all.map((each) => `${oneLine(each.name)} ${each.nodes}`).join(', ');
+    return list === '' ? [] : [`${paint('dim', name.padEnd(6))} ${truncate(list, width - 7)}`];
+  };
+  const section = (title: string, lines: readonly string[]): string[] =>
+    lines.length === 0 ? [] : ['', paint('dim', cut(title)), ...lines];
+  const listed = (text: string): string[] =>
+    wrapped(text, width - 2, ROWS).map((line, at) => (at === 0 ? `- ${line}` : `  ${line}`));
+  const memory = ({ node_id, at, importance, summary }: ProjectView['nodes'][number]): string[] => [
+    paint('dim', cut(`${node_id}  ${ago(Date.parse(at), nowMs)}${importance === 'HIGH' ? '  HIGH' : ''}`)),
+    ...wrapped(oneLine(summary), width - 2, ROWS).map((line) => `  ${line}`),
+  ];
+  const of = (shown: readonly unknown[], all: number): string =>
+    shown.length < all ? `${shown.length} of ${count(all)}` : count(all);
+  const decided = new Set(view.decisions.map(({ node_id }) => node_id));
+  const others = view.nodes.filter(({ node_id }) => !decided.has(node_id));
+  return [
+    paint('bold', cut(oneLine(view.project))),
+    cut(
+      `${count(sessions)} sessions, ${count(turns)} turns, ${count(nodes)} nodes, ${count(facts)} facts${spanOf(view, nowMs)}`,
+    ),
+    ...counted(
+      'tags',
+      view.tags.map(({ tag, nodes: used }) => ({ name: tag, nodes: used })),
+    ),
+    ...counted('names', view.names),
+    ...counted('files', view.files.map(fileEntry)),
+    ...section(
+      'Left to do',
+      view.tasks.flatMap((task) => listed(oneLine(task))),
+    ),
+    ...section(
+      briefTitle(view, nowMs),
+      printable(view.brief?.text ?? '')
+        .split('\n')
+        .filter((line) => line.trim() !== '')
+        .map(cut),
+    ),
+    ...section(`Decided, the newest first (${view.decisions.length})`, view.decisions.flatMap(memory)),
+    ...section(
+      `${decided.size > 0 ? 'Other memories' : 'Memories'}, the largest first (${of(others, nodes - decided.size)})`,
+      others.flatMap(memory),
+    ),
+    ...section(
+      `Facts, the newest first (${of(view.facts, facts)})`,
+      view.facts.flatMap((fact) =>
+        listed(`${factText(fact)} (${fact.polarity === 'negative' ? 'negative, ' : ''}${fact.origin})`),
+      ),
+    ),
+  ];
+}
+
+/** `, from 2026-01-02 to 5 min ago` */
+function spanOf({ since, until }: ProjectView, nowMs: number): string {
+  if (since === null || until === null) return '';
+  return `, from ${since.slice(0, 10)} to ${ago(Date.parse(until), nowMs)}`;
+}
+
+function fileEntry({ path: file, nodes, state }: ProjectView['files'][number]): { name: string; nodes: number } {
+  const note = { changed: ' (changed since)', deleted: ' (deleted)', as_remembered: '', unknown: '' }[state];
+  return { name: `${file}${note}`, nodes };
+}
+
+function briefTitle({ brief }: ProjectView, nowMs: number): string {
+  return brief === null
+    ? ''
+    : `Brief of session ${oneLine(brief.session_id)}, ${ago(Date.parse(brief.updated_at), nowMs)}`;
+}
+
+export type Stats = MemoryStats & Pick<Costs, 'savings'> & { readonly bytes: Readonly<Record<string, number>> };
+
+export function registerMemoryStats(memory: Command, context: Context): void {
+  addCommand(memory, 'stats', 'count memories by kind and their size on disk', 'comet-cc memory stats --json')
+    .option('--json', 'print one JSON document')
+    .action(async (flags: { json?: boolean }) => {
+      const found = await engineOf(context.paths).call('memory/stats', {});
+      const stats = { ...found, bytes: await bytesOf(context.paths) };
+      if (flags.json) return context.term.json(stats);
+      for (const line of statsLines(stats, context.term.paint)) context.term.out(line);
+    });
+}
+
+function statsLines(stats: Stats, paint: Paint): string[] {
+  const counts = (group: Readonly<Record<string, number>>): string =>
+    Object.entries(group)
+      .map(([name, value]) => `${oneLine(name)} ${count(value)}`)
+      .join(', ') || 'none';
+  const rows: [string, string][] = [
+    ['nodes', `${count(stats.nodes)} (${stats.pinned} pinned, ${stats.drafts} drafts), ${count(stats.facts)} facts`],
+    ['from', `${count(stats.turns)} turns, ${count(stats.sessions)} sessions, ${count(stats.projects)} projects`],
+    ['since', stats.oldest === null ? 'nothing yet' : `${stats.oldest.slice(0, 10)} to ${stats.newest?.slice(0, 10)}`],
+    ['importance', counts(stats.by_importance)],
+    ['recall', counts(stats.by_recall_mode)],
+    ['origin', counts(stats.by_origin)],
+    ['written by', counts(stats.by_writer)],
+    ['tags', stats.tags.map(({ tag, nodes }) => `${oneLine(tag)} ${nodes}`).join(', ') || 'none'],
+    ['index', `${count(stats.index.nodes)} nodes, ${count(stats.index.rows)} rows`],
+    ['savings', [savedLine(stats.savings.week, 'this week'), savedLine(stats.savings.total, 'in all')].join('; ')],
+    ['snapshots', String(stats.snapshots)],
+    [
+      'on disk',
+      Object.entries(stats.bytes)
+        .map(([name, bytes]) => `${name} ${size(bytes)}`)
+        .join(', '),
+    ],
+  ];
+  if (stats.problems > 0) rows.push(['problems', `${stats.problems}; see comet-cc doctor`]);
+  return rows.map(([name, text]) => `${paint('dim', name.padEnd(10))} ${text}`);
+}
+
+async function bytesOf(paths: HomePaths): Promise<Record<string, number>> {
+  const { nodesDir: nodes, briefsDir: briefs, journalDir: journal, indexDir: index, snapshotsDir: snapshots } = paths;
+  const folders = Object.entries({ nodes, briefs, journal, index, snapshots });
+  return Object.fromEntries(
+    await Promise.all(folders.map(async ([name, dir]) => [name, await folderBytes(dir)] as const)),
+  );
+}
+
+async function folderBytes(dir: string): Promise<number> {
+  const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(() => []);
+  const files = entries.filter((entry) => entry.isFile());
+  // The index changes while it is being counted.
+  const sizes = await Promise.all(
+    files.map((file) =>
+      lstat(path.join(file.parentPath, file.name)).then(
+        ({ size: bytes }) => bytes,
+        () => 0,
+      ),
+    ),
+  );
+  return sizes.reduce((sum, bytes) => sum + bytes, 0);
+}
+
+function size(bytes: number): string {
+  if (bytes < 1_000) return `${bytes} B`;
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}

@@ -1,0 +1,89 @@
+import { lstat, readFile } from 'node:fs/promises';
+import path from 'node:path';
+import { type HomePaths, PLATFORM } from '../../common/paths.ts';
+import { isRecord } from '../../common/text.ts';
+import { socketTooLong } from '../../engine/lifecycle/index.ts';
+
+/** One line of `doctor`. */
+export interface Check {
+  readonly id: string;
+  readonly ok: boolean;
+  readonly detail: string;
+  /** What to do; '' when nothing needs doing. */
+  readonly fix: string;
+}
+
+export function good(id: string, detail: string): Check {
+  return { id, ok: true, detail, fix: '' };
+}
+
+export function bad(id: string, detail: string, fix: string): Check {
+  return { id, ok: false, detail, fix };
+}
+
+const LEAST_NODE = [20, 19] as const;
+
+export function checkNode(version: string): Check {
+  const [major = 0, minor = 0] = version.replace(/^v/, '').split('.').map(Number);
+  const recent = major > LEAST_NODE[0] || (major === LEAST_NODE[0] && minor >= LEAST_NODE[1]);
+  if (recent) return good('node', `Node ${version}`);
+  return bad('node', `Node ${version} is too old`, `install Node ${LEAST_NODE.join('.')} or newer`);
+}
+
+/** The store's native part is not published for Intel Macs. */
+export function checkPlatform(platform: string, arch: string): Check {
+  if (platform !== 'darwin' || arch !== 'x64') return good('platform', `${platform} ${arch}`);
+  return bad(
+    'platform',
+    'LanceDB has no build for Intel Macs: requests pass through, nothing is remembered',
+    'on an Apple silicon Mac install the arm64 build of Node; on an Intel Mac memory is not available',
+  );
+}
+
+/** The home and the directories directly below it must be private. */
+export async function checkHome(paths: HomePaths): Promise<Check> {
+  const home = await lstat(paths.home).catch(() => null);
+  if (home !== null && !home.isDirectory() && !home.isSymbolicLink()) {
+    return bad('home', `${paths.home} is no folder`, 'move it away, or set COMET_CC_HOME to a folder of your own');
+  }
+  const tooLong = socketTooLong(paths);
+  if (tooLong !== null) return bad('home', tooLong.detail, tooLong.fix);
+  const folders = [paths.home, paths.certsDir, paths.journalDir, paths.indexDir, paths.logsDir, paths.runDir];
+  const doubts: string[] = [];
+  for (const folder of folders) {
+    const found = await lstat(folder).catch((error: NodeJS.ErrnoException) => error);
+    if (found instanceof Error) {
+      if (found.code === 'ENOENT') continue;
+      doubts.push(`${folder} cannot be inspected (${found.code})`);
+    } else if (PLATFORM.hasModes && folderDoubt(found) !== '') {
+      doubts.push(`${folder} ${folderDoubt(found)}`);
+    }
+  }
+  if (doubts.length === 0) {
+    return good('home', `${paths.home}${await upgradeOf(paths)}`);
+  }
+  return bad(
+    'home',
+    doubts.join('; '),
+    `chmod -R go= ${paths.home}; chown it to yourself if it belongs to another user`,
+  );
+}
+
+function folderDoubt(found: Awaited<ReturnType<typeof lstat>>): string {
+  if (found.isSymbolicLink() || !found.isDirectory()) return found.isSymbolicLink() ? '' : 'is no folder';
+  if (process.getuid !== undefined && found.uid !== process.getuid()) return 'belongs to another user';
+  return (Number(found.mode) & 0o077) === 0 ? '' : `is open to others (${(Number(found.mode) & 0o777).toString(8)})`;
+}
+
+/** When the home was upgraded to a newer schema, and where the former files are. */
+async function upgradeOf(paths: HomePaths): Promise<string> {
+  try {
+    const stamp: unknown = JSON.parse(await readFile(path.join(paths.home, 'schema.json'), 'utf8'));
+    const upgrade = isRecord(stamp) ? stamp['upgrade'] : undefined;
+    if (!isRecord(upgrade)) return '';
+    return `; upgraded on ${String(upgrade['at']).slice(0, 10)}, former files in ${String(upgrade['backup'])}`;
+  } catch {
+    // No stamp, or none that can be read: the store's check reports that.
+    return '';
+  }
+}

@@ -1,0 +1,105 @@
+import type { CostLedger, Totals } from '../../proxy/ledger/index.ts';
+
+/** Field names are those of `status --json`. */
+export interface Costs {
+  readonly tokens: Pick<Savings, 'original' | 'sent' | 'own' | 'net_saved'>;
+  readonly savings: { readonly today: Savings; readonly week: Savings; readonly total: Savings };
+  /** Conversations in which trimming is off. */
+  readonly trimming_off: readonly { readonly session_id: string; readonly at: string; readonly because: string }[];
+  /** Rewritten requests that upstream ever refused; each lost its plan, and the next request got a new one. */
+  readonly healed: number;
+}
+
+const WEEK_MS = 7 * 86_400_000;
+const MOST_OFF = 20;
+
+/** The savings of a period; tokens of prompts, money at API prices. */
+const NO_SAVINGS = {
+  requests: 0,
+  /** Tokens as Claude Code sent them, as billed, and of our own model calls. */
+  original: 0,
+  sent: 0,
+  own: 0,
+  net_saved: 0,
+  /** Of requests, in tokens of uncached input, which usage limits count. */
+  saved_equivalents: 0,
+  untouched_usd: 0,
+  sent_usd: 0,
+  own_usd: 0,
+  net_saved_usd: 0,
+};
+type Savings = Readonly<typeof NO_SAVINGS>;
+
+/** Spelled out: commands load this file, and the ledger costs them 70 ms. */
+export const EMPTY_COSTS: Costs = {
+  tokens: { original: 0, sent: 0, own: 0, net_saved: 0 },
+  savings: { today: NO_SAVINGS, week: NO_SAVINGS, total: NO_SAVINGS },
+  trimming_off: [],
+  healed: 0,
+};
+
+export function costsOf(ledger: Pick<CostLedger, 'totals' | 'disabledConversations'>, nowMs: number): Costs {
+  const ever = ledger.totals(0);
+  const total = savingsOf(ever);
+  const { original, sent, own, net_saved } = total;
+  return {
+    tokens: { original, sent, own, net_saved },
+    savings: {
+      today: savingsOf(ledger.totals(nowMs)),
+      week: savingsOf(ledger.totals(nowMs - WEEK_MS + 86_400_000)),
+      total,
+    },
+    trimming_off: ledger
+      .disabledConversations()
+      .slice(0, MOST_OFF)
+      .map(({ id, off }) => ({
+        session_id: id,
+        at: new Date(off?.atMs ?? 0).toISOString(),
+        because: off?.because ?? '',
+      })),
+    healed: ever.refused,
+  };
+}
+
+function savingsOf(totals: Totals): Savings {
+  const { requests, original, sent, ownTokens: own, untouchedUsd, sentUsd, ownUsd } = totals;
+  return {
+    requests,
+    original,
+    sent,
+    own,
+    net_saved: original - sent - own,
+    saved_equivalents: Math.round(totals.untouchedEquivalents - totals.sentEquivalents),
+    untouched_usd: cents(untouchedUsd),
+    sent_usd: cents(sentUsd),
+    own_usd: cents(ownUsd),
+    net_saved_usd: cents(untouchedUsd - sentUsd - ownUsd),
+  };
+}
+
+function cents(usd: number): number {
+  return Number(usd.toFixed(6));
+}
+
+/** The savings of a conversation; null where no request was counted. */
+export function conversationCosts(
+  ledger: Pick<CostLedger, 'conversation'>,
+  sessionId: string,
+): { readonly tokens: number; readonly trimming_off: boolean } | null {
+  const found = ledger.conversation(sessionId);
+  return found === null ? null : { tokens: savingsOf(found.totals).net_saved, trimming_off: found.off !== null };
+}
+
+/** "saved 1,200,000 tokens ≈ $3.10 this week". */
+export function savedLine({ net_saved, net_saved_usd }: Savings, when: string): string {
+  const word = net_saved >= 0 ? 'saved' : 'cost';
+  const money = `$${Math.abs(net_saved_usd).toFixed(2)}`;
+  const also =
+    net_saved_usd >= 0 === net_saved >= 0 ? `≈ ${money}` : `but ${money} ${net_saved_usd >= 0 ? 'less' : 'more'}`;
+  return `${word} ${amount(Math.abs(net_saved))} tokens ${also} ${when}`;
+}
+
+function amount(tokens: number): string {
+  if (tokens < 10_000) return String(tokens);
+  return tokens < 1_000_000 ? `${Math.round(tokens / 1_000)} k` : `${(tokens / 1_000_000).toFixed(1)} M`;
+}

@@ -1,0 +1,177 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough, type Readable } from 'node:stream';
+
+/** Alternating names and values, as received. */
+export type RawHeaders = readonly string[];
+
+/** Marks requests of comet-cc's own `claude -p` children; never sent upstream. */
+export const CHILD_HEADER = 'x-comet-cc-child';
+
+const HOP_BY_HOP: ReadonlySet<string> = new Set([
+  'connection',
+  'keep-alive',
+  'proxy-connection',
+  'proxy-authenticate',
+  'proxy-authorization',
+  'te',
+  'transfer-encoding',
+  'upgrade',
+]);
+const CREDENTIALS: ReadonlySet<string> = new Set(['authorization', 'x-api-key', 'cookie', 'proxy-authorization']);
+const RESPONSE_HEADERS = /^(anthropic-ratelimit-.*|retry-after|request-id)$/;
+
+/** The values of one header, in order. */
+export function headerValues(raw: RawHeaders, name: string): string[] {
+  return raw.filter((_, at) => at % 2 === 1 && raw[at - 1]?.toLowerCase() === name);
+}
+
+/**
+ * The end-to-end headers, with order, case and duplicates kept.
+ *
+ * Source: RFC 9110 §7.6.1.
+ */
+export function endToEndHeaders(raw: RawHeaders, drop: readonly string[] = []): string[] {
+  const connectionOptions = headerValues(raw, 'connection').flatMap((value) => value.toLowerCase().split(','));
+  const dropped = new Set([...drop, ...connectionOptions.map((name) => name.trim())]);
+  const kept: string[] = [];
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = raw[at] as string;
+    const lower = name.toLowerCase();
+    if (!HOP_BY_HOP.has(lower) && !dropped.has(lower)) kept.push(name, raw[at + 1] as string);
+  }
+  return kept;
+}
+
+/** Lower-case names, duplicates joined, without credentials. */
+export function stripCredentials(raw: RawHeaders): Record<string, string> {
+  return collect(raw, (name) => !CREDENTIALS.has(name));
+}
+
+/** Rate limits, `retry-after` and `request-id`. */
+export function selectResponseHeaders(raw: RawHeaders): Record<string, string> {
+  return collect(raw, (name) => RESPONSE_HEADERS.test(name));
+}
+
+function collect(raw: RawHeaders, wanted: (name: string) => boolean): Record<string, string> {
+  const found = new Map<string, string>();
+  for (let at = 0; at + 1 < raw.length; at += 2) {
+    const name = (raw[at] as string).toLowerCase();
+    if (!wanted(name)) continue;
+    const earlier = found.get(name);
+    found.set(name, earlier === undefined ? (raw[at + 1] as string) : `${earlier}, ${raw[at + 1]}`);
+  }
+  return Object.fromEntries(found);
+}
+
+export interface RequestFacts {
+  readonly hasBody: boolean;
+  /** Null for requests that pass through unread. */
+  readonly path: 'messages' | 'count_tokens' | null;
+}
+
+/** A request that cannot be forwarded unambiguously to the target. */
+interface RejectedRequest {
+  readonly status: 400 | 421;
+  readonly message: string;
+}
+
+/** Only Claude Code's requests for the target host, over the proxy's own TLS, are inspected. */
+export function inspectRequest(request: IncomingMessage, isSSL: boolean, host: string): RequestFacts | RejectedRequest {
+  const raw = request.rawHeaders;
+  const hosts = headerValues(raw, 'host').map((value) => value.toLowerCase());
+  if (hosts.length > 1) return { status: 400, message: 'more than one Host' };
+  if (!isSSL || (hosts[0] !== host && hosts[0] !== `${host}:443`))
+    return { status: 421, message: 'not the host served' };
+  const coding = headerValues(raw, 'transfer-encoding');
+  const lengths = headerValues(raw, 'content-length');
+  const chunked = coding.length > 0;
+  if (chunked && (lengths.length > 0 || coding.join(',').toLowerCase() !== 'chunked')) {
+    return { status: 400, message: 'ambiguous message length' };
+  }
+  return { hasBody: chunked || Number(lengths[0] ?? 0) > 0, path: findPath(request) };
+}
+
+function findPath(request: IncomingMessage): RequestFacts['path'] {
+  const raw = request.rawHeaders;
+  const encoding = headerValues(raw, 'content-encoding').join(',').trim().toLowerCase();
+  const isClient = headerValues(raw, 'user-agent')[0]?.startsWith('claude-cli/') ?? false;
+  const isChild = headerValues(raw, CHILD_HEADER).length > 0;
+  if (request.method !== 'POST' || !isClient || isChild || (encoding !== '' && encoding !== 'identity')) return null;
+  const path = request.url?.split('?', 1)[0];
+  if (path === '/v1/messages') return 'messages';
+  return path === '/v1/messages/count_tokens' ? 'count_tokens' : null;
+}
+
+/**
+ * The whole body, or a stream when it is larger than `capBytes`.
+ *
+ * @throws when the client disconnects before the end
+ */
+export function readBody(request: IncomingMessage, capBytes: number): Promise<Buffer | Readable> {
+  const length = Number(request.headers['content-length'] ?? 0);
+  if (length > capBytes) return Promise.resolve(streamBody(request));
+  return new Promise((resolve, reject) => {
+    const body = createBodyBuffer(length);
+    const onData = (chunk: Buffer): void => {
+      body.add(chunk);
+      if (body.bytes() <= capBytes) return;
+      removeListeners();
+      request.pause();
+      resolve(streamBody(request, [body.toBuffer()]));
+    };
+    const onEnd = (): void => {
+      removeListeners();
+      resolve(body.toBuffer());
+    };
+    const onClose = (): void => {
+      removeListeners();
+      reject(new Error('upload cut off'));
+    };
+    const removeListeners = (): void => {
+      request.off('data', onData).off('end', onEnd).off('close', onClose).off('error', onClose);
+    };
+    request.on('data', onData).once('end', onEnd).once('close', onClose).once('error', onClose);
+    request.resume();
+  });
+}
+
+/** Allocates the announced length at once, so that chunks die young; a longer body still fits. */
+function createBodyBuffer(announced: number) {
+  const whole = Buffer.allocUnsafeSlow(announced);
+  const beyond: Buffer[] = [];
+  let bytes = 0;
+  return {
+    add(chunk: Buffer): void {
+      if (bytes + chunk.length <= whole.length) chunk.copy(whole, bytes);
+      else beyond.push(chunk);
+      bytes += chunk.length;
+    },
+    bytes: () => bytes,
+    toBuffer(): Buffer {
+      if (beyond.length === 0) return whole.subarray(0, bytes);
+      const inside = bytes - beyond.reduce((total, chunk) => total + chunk.length, 0);
+      return Buffer.concat([whole.subarray(0, inside), ...beyond]);
+    },
+  };
+}
+
+/**
+ * Streams the body. A separate stream, because undici destroys it when the response arrives early, which must not
+ * destroy the client's connection.
+ */
+export function streamBody(request: IncomingMessage, received: readonly Buffer[] = []): Readable {
+  const body = new PassThrough();
+  for (const chunk of received) body.write(chunk);
+  request.once('close', () => {
+    if (!request.complete) body.destroy(new Error('upload cut off'));
+  });
+  request.on('error', () => body.destroy(new Error('upload cut off')));
+  body.once('close', () => {
+    request.unpipe(body);
+    request.resume();
+  });
+  // Without a listener, an error after the consumer is done would be uncaught.
+  body.on('error', () => body.destroy());
+  request.pipe(body);
+  return body;
+}

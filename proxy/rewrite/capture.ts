@@ -1,0 +1,235 @@
+import { createHash } from 'node:crypto';
+import type { Clock } from '../../common/async.ts';
+import type { CapturedMessage, CapturedTurn, Role } from '../../common/turn.ts';
+import { findPrivateTexts } from '../../redact/index.ts';
+import type { CostLedger, Receipts, RequestCost } from '../ledger/index.ts';
+import type {
+  AssistantMessage,
+  MemorySource,
+  MessagesRequest,
+  ObservedResponse,
+  ProxyLog,
+  RewriteOutcome,
+} from '../ports.ts';
+import {
+  type ConversationCache,
+  type ConversationView,
+  type RequestContext,
+  readMessageText,
+} from '../wire/conversation.ts';
+import { scanObject } from '../wire/json.ts';
+import { extendLineage, hashMessage } from '../wire/message.ts';
+import { type PartSpan, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
+import { classifyApiError } from '../wire/validate.ts';
+import { type EpochPlan, type RewriteResult, validateReceived } from './plan.ts';
+import { createReceipt } from './receipt.ts';
+
+interface ResponseRecorderDeps {
+  readonly memory: Pick<MemorySource, 'captureTurns'>;
+  readonly ledger: CostLedger;
+  readonly receipts: Receipts;
+  readonly cache: ConversationCache;
+  readonly clock: Clock;
+  readonly log: ProxyLog;
+  readonly markBroken: (context: RequestContext, plan: EpochPlan, broken: 'thinking' | 'structure') => void;
+}
+
+/** Records what follows a response: the cost, the receipt, a refused plan, the captured turn. */
+export type ResponseRecorder = ReturnType<typeof createResponseRecorder>;
+
+export function createResponseRecorder(deps: ResponseRecorderDeps) {
+  const { memory, ledger, receipts, cache, clock, log } = deps;
+
+  function guard(requestId: string, record: (response: ObservedResponse) => void): RewriteOutcome['onResponse'] {
+    return (response) => {
+      try {
+        record(response);
+      } catch (error) {
+        log.error('response not recorded', { requestId, error });
+      }
+    };
+  }
+
+  function recordResponse({ context, cut, ...result }: RewriteResult, response: ObservedResponse): void {
+    const rewrite = findRewrite(result);
+    const { request, view, sessionId, kind } = context;
+    if (rewrite !== null) breakRefusedPlan(context, rewrite.plan, response);
+    const message = request.path === 'messages' ? response.message : null;
+    let account: RequestCost | null = null;
+    if (message !== null && isBilled(message)) {
+      account = ledger.recordRequest({
+        requestId: request.requestId,
+        atMs: request.receivedAtMs,
+        conversation: sessionId,
+        model: view.model,
+        view,
+        sent: rewrite && { systemBlock: rewrite.plan.systemBlock, messages: rewrite.spliced.messages },
+        counts: kind !== 'other',
+        cut,
+        usage: message.usage,
+      });
+    }
+    receipts.settle(request.requestId, { status: response.status, refusal: response.errorText, account });
+    if (message !== null) captureTurn(context, response, message);
+  }
+
+  /** A refusal counts against the plan only when the received request was valid. */
+  function breakRefusedPlan(context: RequestContext, plan: EpochPlan, response: ObservedResponse): void {
+    if (response.status !== 400) return;
+    const broken = classifyApiError(response.errorText);
+    if (broken === null || validateReceived(context, cache) !== null) return;
+    const { sessionId } = context;
+    log.error('upstream refused a rewritten request; the plan is marked broken', { sessionId, broken });
+    ledger.recordRefusal(sessionId);
+    deps.markBroken(context, plan, broken);
+  }
+
+  function captureTurn(context: RequestContext, response: ObservedResponse, message: AssistantMessage): void {
+    const { view, sessionId, kind } = context;
+    const turn = splitTurns(view).at(-1);
+    if (kind !== 'main' || response.end !== 'complete' || !endsTurn(message.stopReason) || turn === undefined) return;
+    memory.captureTurns([captureAnsweredTurn(view, turn, message, { sessionId, atMs: clock.now() })]);
+  }
+
+  return {
+    /** @param isSent  false when a replay was sent in place of this result, which then gets no receipt */
+    toOutcome(result: RewriteResult, isSent: boolean): RewriteOutcome {
+      const { request, view, sessionId, kind } = result.context;
+      const { requestId, receivedAtMs: atMs } = request;
+      const rewrite = findRewrite(result);
+      if (isSent && request.path === 'messages') {
+        const { decision } = result;
+        receipts.add(requestId, () => createReceipt({ requestId, sessionId, atMs, kind, decision, view, rewrite }));
+      }
+      const onResponse = guard(requestId, (response) => recordResponse(result, response));
+      return { body: rewrite?.spliced.body ?? request.body, rewritten: rewrite !== null, onResponse };
+    },
+    /** For a body that could not be parsed. */
+    passThrough(request: MessagesRequest): RewriteOutcome {
+      const { requestId, receivedAtMs: atMs, body } = request;
+      const onResponse = guard(requestId, ({ message }) => {
+        if (request.path !== 'messages' || message === null || !isBilled(message)) return;
+        const { model, usage } = message;
+        const unknown = { conversation: '', view: null, sent: null, counts: false, cut: false };
+        ledger.recordRequest({ requestId, atMs, model, usage, ...unknown });
+      });
+      return { body, rewritten: false, onResponse };
+    },
+  };
+}
+
+/** Null when the received bytes went upstream. */
+function findRewrite({ plan, spliced }: Pick<RewriteResult, 'plan' | 'spliced'>) {
+  return plan !== null && spliced !== null && spliced.edits.length > 0 ? { plan, spliced } : null;
+}
+
+function isBilled({ usage }: AssistantMessage): boolean {
+  return usage.input + usage.cacheRead + usage.cacheWrite5m + usage.cacheWrite1h > 0;
+}
+
+function endsTurn(stopReason: string | null): boolean {
+  return stopReason !== null && stopReason !== 'tool_use' && stopReason !== 'pause_turn';
+}
+
+interface CaptureContext {
+  readonly sessionId: string;
+  readonly atMs: number;
+}
+
+/** Turns of the transcript, oldest first, with the exact characters that Claude Code sent. */
+export function captureTurns(
+  view: ConversationView,
+  spans: readonly TurnSpan[],
+  context: CaptureContext,
+): CapturedTurn[] {
+  // Accumulated so that each message is scanned once.
+  let scannedUntil = 0;
+  let privateBefore: readonly string[] = [];
+  return spans.map((span) => {
+    privateBefore = [...privateBefore, ...findPrivateIn(view, scannedUntil, span.start)];
+    scannedUntil = span.start;
+    const messages = readMessages(view, span);
+    const own = { ...commonFields(view, span, context), ...toEarlierPrivate(privateBefore) };
+    return { ...own, turnId: span.endHash, messages, ...listParts(view, span) };
+  });
+}
+
+/** Parts of the running turn. The first one includes the messages before the first round. */
+export function captureParts(
+  view: ConversationView,
+  wanted: readonly PartSpan[],
+  context: CaptureContext,
+): CapturedTurn[] {
+  const turn = splitTurns(view).at(-1);
+  if (wanted.length === 0 || turn === undefined) return [];
+  const all = splitParts(view, splitRounds(view, turn));
+  const own = { ...commonFields(view, turn, context), ...toEarlierPrivate(findPrivateIn(view, 0, turn.start)) };
+  return wanted.map((span) => {
+    const before = all[span.index - 1];
+    const part = { index: span.index, after: before?.endHash ?? null };
+    const whole = { ...span, start: before?.end ?? turn.start };
+    const messages = readMessages(view, whole);
+    return { ...own, turnId: span.endHash, messages, part };
+  });
+}
+
+/** The turn that a response just ended, before Claude Code sends the answer back. */
+export function captureAnsweredTurn(
+  view: ConversationView,
+  span: TurnSpan,
+  answer: AssistantMessage,
+  context: CaptureContext,
+): CapturedTurn {
+  const message = { role: 'assistant', content: answer.content };
+  const turnId = extendLineage(view.lineage.at(-1) as string, hashMessage(message));
+  const captured = toCapturedMessage('assistant', Buffer.from(JSON.stringify(answer.content)));
+  const messages = [...readMessages(view, span), captured];
+  const own = { ...commonFields(view, span, context), ...toEarlierPrivate(findPrivateIn(view, 0, span.start)) };
+  return { ...own, turnId, messages, ...listParts(view, span) };
+}
+
+function listParts(view: ConversationView, turn: TurnSpan): Pick<CapturedTurn, 'parts'> {
+  let from = turn.start;
+  const parts = splitParts(view, splitRounds(view, turn)).map((part) => {
+    const messages = part.end - from;
+    from = part.end;
+    return { turnId: part.endHash, messages };
+  });
+  return parts.length === 0 ? {} : { parts };
+}
+
+function commonFields(view: ConversationView, span: TurnSpan, { sessionId, atMs }: CaptureContext) {
+  const before = view.lineage[span.start - 1] ?? '';
+  return { key: span.key, before, sessionId, projectDir: view.system.workingDirectory, model: view.model, atMs };
+}
+
+/** Carried with each turn: after a restart, resume or fork, memory has not seen the earlier turns. */
+function toEarlierPrivate(texts: readonly string[]): Pick<CapturedTurn, 'earlierPrivate'> {
+  return texts.length === 0 ? {} : { earlierPrivate: texts };
+}
+
+/** Texts that the user marked as private in messages `[from, end)`. */
+function findPrivateIn(view: ConversationView, from: number, end: number): string[] {
+  const [first, last] = [view.scan.messages[from], view.scan.messages[end - 1]];
+  if (end <= from || first === undefined || last === undefined) return [];
+  if (!/<[\s/]{0,17}private/i.test(view.body.toString('latin1', first.start, last.end))) return [];
+  const texts = view.infos
+    .slice(from, end)
+    .flatMap(({ role }, at) => (role === 'user' ? readMessageText(view, from + at) : []));
+  return texts.flatMap(findPrivateTexts);
+}
+
+function readMessages(view: ConversationView, span: TurnSpan): CapturedMessage[] {
+  const messages: CapturedMessage[] = [];
+  for (let index = span.start; index < span.end; index += 1) {
+    const slice = view.scan.messages[index];
+    const content = slice === undefined ? undefined : scanObject(view.body, slice.start)?.values.get('content');
+    if (content === undefined) continue;
+    messages.push(toCapturedMessage(view.infos[index]?.role as Role, view.body.subarray(content.start, content.end)));
+  }
+  return messages;
+}
+
+function toCapturedMessage(role: Role, content: Buffer): CapturedMessage {
+  return { role, content: content.toString('utf8'), sha256: createHash('sha256').update(content).digest('hex') };
+}

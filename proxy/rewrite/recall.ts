@@ -1,0 +1,106 @@
+import { beforeAbort } from '../../common/async.ts';
+import type { MemorySource, ProxyLog } from '../ports.ts';
+import { type ConversationView, readMessageText, readRecentTexts } from '../wire/conversation.ts';
+import { findFreshPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
+import {
+  keepInjections,
+  mayAddSystemBlock,
+  type PlanConfig,
+  type PlanInput,
+  type RecalledMemory,
+  toLine,
+  usesSystemField,
+} from './build-plan.ts';
+import { type EpochPlan, locatePlan } from './plan.ts';
+import { recallsInRequest } from './render.ts';
+
+export const EMPTY: RecalledMemory = { brief: [], sessionLines: [], recalled: [], isComplete: false };
+
+/** Prior messages that are part of the query: a prompt such as "yes, do it" has no words of its own. */
+const RECENT_MESSAGES = 4;
+
+/** Queries memory under one deadline. A query that fails or is late returns nothing. */
+export async function lookUpMemory(
+  memory: MemorySource,
+  { view, sessionId, step }: PlanInput,
+  config: PlanConfig,
+  log: ProxyLog,
+): Promise<RecalledMemory> {
+  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return EMPTY;
+  const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
+  const projectDir = view.system.workingDirectory;
+  const fresh = findFreshPrompt(view);
+  const withinDeadline = <T>(work: Promise<T>): Promise<T | null> =>
+    beforeAbort(work, deadline).catch((error: unknown) => {
+      log.warn('memory lookup failed; the request continues without it', { sessionId, error });
+      return null;
+    });
+  const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
+  const [context, hits] = await Promise.all([
+    needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [] },
+    fresh < 0 || !recallsInRequest(config.retrieval)
+      ? []
+      : withinDeadline(
+          memory.recall(
+            {
+              sessionId,
+              projectDir,
+              prompt: readMessageText(view, fresh),
+              recent: readRecentTexts(view, fresh, RECENT_MESSAGES),
+              visibleTurns: findVisibleTurns(view, step),
+              shown: new Set(findRemainingLines(view, step, config)),
+            },
+            deadline,
+          ),
+        ),
+  ]);
+  return {
+    brief: context?.brief ?? [],
+    sessionLines: (context?.lines ?? []).map(toLine),
+    recalled: (hits ?? []).map(({ line, score, lanes = {}, isExact = false }) => ({
+      ...toLine(line),
+      found: { score, lanes },
+      isExact,
+    })),
+    isComplete: context !== null && hits !== null,
+  };
+}
+
+/** Turns and parts that the model still sees after this step. */
+function findVisibleTurns(view: ConversationView, step: PlanInput['step']): Set<string> {
+  const turns = splitTurns(view);
+  const plan = step.kind === 'extend' ? step.plan : step.from;
+  const cutEnd = plan === null ? 0 : (locatePlan(plan, view.lineage)?.cutEnd ?? 0);
+  const from = step.kind === 'epoch' && step.cut !== null ? (turns[step.cut.through]?.start ?? 0) : cutEnd;
+  const visible = turns.filter((turn) => turn.start >= from);
+  return new Set(visible.flatMap((turn) => [turn.endHash, ...findVisibleParts(view, turn, plan)]));
+}
+
+function findVisibleParts(view: ConversationView, turn: TurnSpan, plan: EpochPlan | null): string[] {
+  const parts = splitParts(view, splitRounds(view, turn));
+  const dropped = parts.length === 0 || plan === null ? [] : (locatePlan(plan, view.lineage)?.rounds ?? []);
+  const isDropped = (part: TurnSpan): boolean =>
+    dropped.some(({ start, end }) => part.start >= start && part.end <= end);
+  return parts.filter((part) => !isDropped(part)).map((part) => part.endHash);
+}
+
+/** Injected lines that stay visible. A cut replaces the preamble and the system block, so their lines do not. */
+function findRemainingLines(
+  view: ConversationView,
+  step: PlanInput['step'],
+  config: Pick<PlanConfig, 'retrieval'>,
+): string[] {
+  if (step.kind === 'extend') return findInjectedLines(step.plan, view, config);
+  if (step.from === null) return [];
+  if (step.cut === null) return findInjectedLines(step.from, view, config);
+  return keepInjections(view, step.from, step).flatMap(({ text }) => text.split('\n'));
+}
+
+/** Lines of a plan in this branch of the conversation; an abandoned branch has injections that this one lacks. */
+function findInjectedLines(plan: EpochPlan, view: ConversationView, config: Pick<PlanConfig, 'retrieval'>): string[] {
+  const hashes = new Set(view.lineage);
+  const injected = plan.injections.filter(({ anchor }) => hashes.has(anchor)).map(({ text }) => text);
+  const system = usesSystemField(config) ? null : plan.systemBlock;
+  const preambles = [plan.cut, ...plan.rounds].map((cut) => cut?.preamble);
+  return [...preambles, system, ...injected].flatMap((text) => text?.split('\n') ?? []);
+}

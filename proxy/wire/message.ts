@@ -1,0 +1,181 @@
+import { createHash } from 'node:crypto';
+import { isRecord } from '../../common/text.ts';
+
+type Json = Record<string, unknown>;
+
+const THINKING = new Set(['thinking', 'redacted_thinking']);
+
+/**
+ * The form that identifies a message. A string equals one text block and `cache_control` is ignored, because both change
+ * once a message is history. Thinking is ignored, because Claude Code strips it from the whole session when upstream
+ * refuses a signature. Keys are sorted.
+ */
+export function canonicalizeMessage(message: unknown): string {
+  const { role, content, ...rest } = message as Json;
+  return JSON.stringify(sortKeys({ ...rest, role: role ?? null, content: canonicalContent(content) }));
+}
+
+function canonicalContent(content: unknown): unknown {
+  if (typeof content === 'string') return [{ type: 'text', text: content }];
+  if (!Array.isArray(content)) return content ?? null;
+  return content.filter((block) => !isThinking(block)).map(canonicalBlock);
+}
+
+function canonicalBlock(block: unknown): unknown {
+  if (!isRecord(block)) return block;
+  const { cache_control: _, ...rest } = block;
+  return rest['type'] === 'tool_result' && rest['content'] !== undefined
+    ? { ...rest, content: canonicalContent(rest['content']) }
+    : rest;
+}
+
+/** True for `thinking` and `redacted_thinking` blocks. */
+export function isThinking(block: unknown): boolean {
+  return isRecord(block) && THINKING.has(String(block['type']));
+}
+
+function sortKeys(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(sortKeys);
+  if (!isRecord(value)) return value;
+  const keys = Object.keys(value).sort();
+  return Object.fromEntries(keys.map((key) => [key, sortKeys(value[key])]));
+}
+
+/** Hex digest of the canonical form. */
+export function hashMessage(message: unknown): string {
+  return createHash('sha256').update(canonicalizeMessage(message)).digest('hex');
+}
+
+/** `H_i = sha256(H_{i-1} ‖ hash_i)`, hex; `before` is '' for the first message. */
+export function extendLineage(before: string, hash: string): string {
+  return createHash('sha256').update(before).update(hash).digest('hex');
+}
+
+/** What the validation rules need of one content block. */
+export interface BlockShape {
+  readonly type: string;
+  /** `id` of a tool_use, server_tool_use or mcp_tool_use. */
+  readonly id?: string;
+  /** Tool name of those. */
+  readonly name?: string;
+  /** `tool_use_id` of a result. */
+  readonly toolUseId?: string;
+  /** Empty or whitespace-only text, also in a text block inside a tool_result. */
+  readonly blank?: 'empty' | 'space';
+  /** TTLs of the cache breakpoints on this block and inside it, in order; 5m by default. */
+  readonly ttls?: readonly string[];
+  /** Tail of the signature or data of a thinking block, '' when it has none. */
+  readonly signatureTail?: string;
+}
+
+/** What the validation rules need of one message: small enough to cache thousands. */
+export interface MessageShape {
+  readonly role: string;
+  readonly blocks: readonly BlockShape[];
+  /** Keys other than role and content. */
+  readonly extra: readonly string[];
+  /** `content` was neither a string nor an array. */
+  readonly malformed?: true;
+}
+
+interface ToolShape {
+  readonly name: string;
+  readonly ttl?: string;
+  readonly deferred?: true;
+}
+
+/** What the validation rules need outside `messages`. */
+export interface HeadShape {
+  readonly model: string;
+  readonly system: readonly BlockShape[];
+  readonly tools: readonly ToolShape[];
+  /** `thinking.type`, '' without one. */
+  readonly thinking: string;
+  /** TTL of the top-level automatic breakpoint; null without one. */
+  readonly autoTtl: string | null;
+}
+
+export interface RequestShape extends HeadShape {
+  readonly messages: readonly MessageShape[];
+  /** Length of the whole body. */
+  readonly bytes: number;
+}
+
+export function shapeMessage(message: unknown): MessageShape {
+  if (!isRecord(message)) return { role: '', blocks: [], extra: [], malformed: true };
+  const extra = Object.keys(message).filter((key) => key !== 'role' && key !== 'content');
+  const role = typeof message.role === 'string' ? message.role : '';
+  const { content } = message;
+  if (typeof content === 'string') {
+    const blocks = content === '' ? [] : [shapeBlock({ type: 'text', text: content })];
+    return { role, blocks, extra };
+  }
+  if (!Array.isArray(content)) return { role, blocks: [], extra, malformed: true };
+  return { role, blocks: content.map(shapeBlock), extra };
+}
+
+/** @param body  the request without its messages */
+export function shapeHead(body: Json): HeadShape {
+  return {
+    model: readString(body.model),
+    system: shapeSystem(body.system),
+    tools: Array.isArray(body.tools) ? body.tools.map(shapeTool) : [],
+    thinking: isRecord(body.thinking) ? readString(body.thinking.type) : '',
+    autoTtl: readTtl(body) ?? null,
+  };
+}
+
+function shapeSystem(system: unknown): readonly BlockShape[] {
+  if (typeof system === 'string') return system === '' ? [] : [shapeBlock({ type: 'text', text: system })];
+  return Array.isArray(system) ? system.map(shapeBlock) : [];
+}
+
+function shapeTool(tool: unknown): ToolShape {
+  if (!isRecord(tool)) return { name: '' };
+  const ttl = readTtl(tool);
+  return {
+    name: readString(tool.name),
+    ...(ttl !== undefined && { ttl }),
+    ...(tool.defer_loading === true && { deferred: true as const }),
+  };
+}
+
+function shapeBlock(block: unknown): BlockShape {
+  if (!isRecord(block)) return { type: '' };
+  const type = readString(block.type);
+  const nested = /(^|_)tool_result$/.test(type) && Array.isArray(block.content) ? block.content.filter(isRecord) : [];
+  const ttls = [block, ...nested].map(readTtl).filter((ttl) => ttl !== undefined);
+  const blank = [block, ...nested].map(findBlank).find((value) => value !== undefined);
+  const signatureTail = readSignatureTail(type, block);
+  return {
+    type,
+    ...(typeof block.id === 'string' &&
+      /^(server_|mcp_)?tool_use$/.test(type) && { id: block.id, name: readString(block.name) }),
+    ...(typeof block.tool_use_id === 'string' && { toolUseId: block.tool_use_id }),
+    ...(blank && { blank }),
+    ...(ttls.length > 0 && { ttls }),
+    ...(signatureTail !== undefined && { signatureTail }),
+  };
+}
+
+const TAIL_LENGTH = 24;
+
+function readSignatureTail(type: string, block: Json): string | undefined {
+  if (type === 'thinking') return readString(block.signature).slice(-TAIL_LENGTH);
+  return type === 'redacted_thinking' ? readString(block.data).slice(-TAIL_LENGTH) : undefined;
+}
+
+function findBlank(block: Json): 'empty' | 'space' | undefined {
+  if (block.type !== 'text' || typeof block.text !== 'string') return undefined;
+  if (block.text === '') return 'empty';
+  return /\S/.test(block.text) ? undefined : 'space';
+}
+
+function readTtl(holder: Json): string | undefined {
+  if (!isRecord(holder.cache_control)) return undefined;
+  return typeof holder.cache_control.ttl === 'string' ? holder.cache_control.ttl : '5m';
+}
+
+function readString(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}

@@ -1,0 +1,134 @@
+import type { ConversationView, MessageInfo } from './conversation.ts';
+
+/** Messages `[start, end)`: a prompt and everything up to the next one. */
+export interface TurnSpan {
+  readonly start: number;
+  readonly end: number;
+  /** Lineage hash up to the first message. */
+  readonly key: string;
+  /** Lineage hash up to the last message. */
+  readonly endHash: string;
+  readonly tokens: number;
+  /** Number of answers, and so of requests that carried the earlier turns. */
+  readonly requests: number;
+}
+
+type Conversation = Pick<ConversationView, 'infos' | 'lineage'>;
+
+/**
+ * Splits a conversation into turns. Consecutive prompts are one turn; a `role: "system"` message belongs to the turn
+ * around it.
+ */
+export function splitTurns({ infos, lineage }: Conversation): TurnSpan[] {
+  const starts: number[] = [];
+  let speaker = '';
+  infos.forEach((info, index) => {
+    if (info.isPrompt && speaker !== 'prompt') starts.push(index);
+    if (info.role !== 'system') speaker = info.isPrompt ? 'prompt' : info.role;
+  });
+  return starts.map((start, position) => {
+    const end = starts[position + 1] ?? infos.length;
+    return toSpan({ infos, lineage }, start, end, lineage[start] as string);
+  });
+}
+
+function toSpan({ infos, lineage }: Conversation, start: number, end: number, key: string): TurnSpan {
+  const own = infos.slice(start, end);
+  const requests = own.filter((info) => info.role === 'assistant').length;
+  return { start, end, key, endHash: lineage[end - 1] as string, tokens: sumTokens(own), requests };
+}
+
+export function sumTokens(items: readonly { readonly tokens: number }[]): number {
+  return items.reduce((total, { tokens }) => total + tokens, 0);
+}
+
+/** Index of the prompt that this request sends for the first time; -1 in a tool loop. */
+export function findFreshPrompt({ infos }: Pick<Conversation, 'infos'>): number {
+  let index = infos.length - 1;
+  while (index >= 0 && infos[index]?.role === 'system') index -= 1;
+  return infos[index]?.isPrompt === true ? index : -1;
+}
+
+/** End of the head: the first message and the `role: "system"` messages after it. */
+export function findHeadEnd({ infos }: Pick<Conversation, 'infos'>): number {
+  let index = 1;
+  while (infos[index]?.role === 'system') index += 1;
+  return index;
+}
+
+/**
+ * Consecutive rounds of a turn that memory stores together and that a cut inside the turn drops together. The end of a
+ * part depends only on what precedes it, so a turn keeps its parts as it grows.
+ */
+export interface PartSpan extends TurnSpan {
+  /** Counts the parts of a turn from 0. */
+  readonly index: number;
+}
+
+const PART_ROUNDS = 8;
+const PART_CALLS = 12;
+
+/**
+ * The tool rounds of a turn: calls and their results. The messages before the first round are the turn's instruction. The
+ * newest round is included only when its calls are answered. A round ends where the prefix up to it is valid.
+ */
+export function splitRounds({ infos, lineage }: Conversation, turn: TurnSpan): TurnSpan[] {
+  const first = infos.findIndex((info, index) => index >= turn.start && info.role === 'assistant');
+  if (first < 0 || first >= turn.end) return [];
+  const rounds: TurnSpan[] = [];
+  const open = new Set<string>();
+  let start = first;
+  for (let index = first; index < turn.end; index += 1) {
+    const info = infos[index] as MessageInfo;
+    trackServerTools(info, open);
+    const next = infos[index + 1];
+    const isLast = index + 1 === turn.end;
+    const mayEnd = isLast ? info.role !== 'assistant' : next?.role === 'assistant';
+    if (!mayEnd || open.size > 0 || !answersTools(infos, index)) continue;
+    rounds.push(toSpan({ infos, lineage }, start, index + 1, turn.key));
+    start = index + 1;
+  }
+  return rounds;
+}
+
+/** Complete parts only; the newest round is never in a part. */
+export function splitParts({ infos }: Pick<Conversation, 'infos'>, rounds: readonly TurnSpan[]): PartSpan[] {
+  const parts: PartSpan[] = [];
+  let from = 0;
+  let calls = 0;
+  for (let at = 0; at < rounds.length - 1; at += 1) {
+    const round = rounds[at] as TurnSpan;
+    calls += countCalls(infos.slice(round.start, round.end));
+    if (at + 1 - from < PART_ROUNDS && calls < PART_CALLS) continue;
+    const own = rounds.slice(from, at + 1);
+    const requests = own.reduce((total, each) => total + each.requests, 0);
+    parts.push({ ...round, index: parts.length, start: (own[0] as TurnSpan).start, tokens: sumTokens(own), requests });
+    from = at + 1;
+    calls = 0;
+  }
+  return parts;
+}
+
+/** The request ends with tool results. */
+export function isToolRound({ infos }: Pick<Conversation, 'infos'>): boolean {
+  const newest = infos.findLast((info) => info.role !== 'system');
+  return newest?.role === 'user' && !newest.isPrompt;
+}
+
+function answersTools(infos: readonly MessageInfo[], index: number): boolean {
+  let at = index;
+  while (infos[at]?.role === 'system') at -= 1;
+  return infos[at]?.role === 'user' && infos[at]?.isPrompt === false;
+}
+
+/** A server tool may answer in a later message; until then the round is open. */
+function trackServerTools({ shape }: MessageInfo, open: Set<string>): void {
+  for (const block of shape.blocks) {
+    if (block.type === 'server_tool_use' || block.type === 'mcp_tool_use') open.add(block.id ?? '');
+    else if (block.type.endsWith('_tool_result')) open.delete(block.toolUseId ?? '');
+  }
+}
+
+function countCalls(infos: readonly MessageInfo[]): number {
+  return infos.reduce((sum, { shape }) => sum + shape.blocks.filter(({ type }) => type === 'tool_use').length, 0);
+}

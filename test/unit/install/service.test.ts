@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import { MARK, planService, type ServiceFacts, type ServicePlan } from '../../../install/service/index.ts';
+
+const FACTS: ServiceFacts = {
+  platform: 'linux',
+  node: '/opt/node 20/bin/node',
+  script: '/home/u/50%/$x/"q"\\/comet-cc.js',
+  home: '/home/u/.comet-cc',
+  userHome: '/home/u',
+  configHome: '/home/u/.config',
+  uid: 501,
+  searchPath: '/a b:/usr/bin',
+};
+
+const plan = (over: Partial<ServiceFacts>): ServicePlan => planService({ ...FACTS, ...over }) as ServicePlan;
+
+describe('systemd', () => {
+  const { file, content, install, remove } = plan({});
+  const text = content.toString();
+
+  it('gets one unit below the configuration of the user', () => {
+    expect(file).toBe('/home/u/.config/systemd/user/comet-cc.service');
+    expect(text).toContain(MARK);
+    expect(text).toContain('\n[Install]\nWantedBy=default.target\n');
+    expect(text).toContain('\nUMask=0077\nRestart=on-failure\nRestartSec=200ms\n');
+    expect(install.map((line) => line.join(' '))).toEqual([
+      'systemctl --user daemon-reload',
+      'systemctl --user enable --now comet-cc.service',
+    ]);
+    expect(remove.map((line) => line.join(' '))).toEqual(['systemctl --user disable --now comet-cc.service']);
+  });
+
+  it('reads each word as it is meant: blanks, quotes, percent and dollar signs', () => {
+    const line = text.split('\n').find((one) => one.startsWith('ExecStart='));
+    expect(line).toBe(
+      'ExecStart="/opt/node 20/bin/node" "/home/u/50%%/$$x/\\"q\\"\\\\/comet-cc.js" "start" "--foreground"',
+    );
+    expect(text).toContain('\nEnvironment="PATH=/a b:/usr/bin"\n');
+    expect(text).toContain('\nEnvironment="COMET_CC_HOME=/home/u/.comet-cc"\n');
+    expect(plan({ home: '/h\nExecStart=/bin/evil' }).content.toString()).not.toMatch(/^ExecStart=\/bin\/evil/m);
+  });
+});
+
+describe('launchd', () => {
+  const { file, content, install, remove } = plan({ platform: 'darwin', home: '/Users/u & co/<h>' });
+  const text = content.toString();
+
+  it('gets one agent of this user, started again unless it ended by itself', () => {
+    expect(file).toBe('/home/u/Library/LaunchAgents/comet-cc.daemon.plist');
+    expect(text).toContain(MARK);
+    expect(text).toContain('<string>start</string>\n    <string>--foreground</string>');
+    expect(text).toContain('<key>KeepAlive</key><dict><key>SuccessfulExit</key><false/></dict>');
+    expect(text).toContain('<string>/Users/u &amp; co/&lt;h&gt;</string>');
+    expect(install).toEqual([['launchctl', 'bootstrap', 'gui/501', file]]);
+    expect(remove).toEqual([['launchctl', 'bootout', 'gui/501/comet-cc.daemon']]);
+  });
+});
+
+describe('the Windows task scheduler', () => {
+  const home = 'C:\\Users\\u\\.comet-cc';
+  const script = 'C:\\Program Files\\comet & cc\\comet-cc.js';
+  const { file, content, install, remove } = plan({ platform: 'win32', node: 'C:\\node.exe', home, script });
+  const text = content.toString('utf16le');
+
+  it('gets one task with the least privilege, in UTF-16', () => {
+    expect(file).toBe('C:\\Users\\u\\.comet-cc\\service.xml');
+    expect([...content.subarray(0, 2)]).toEqual([0xff, 0xfe]);
+    expect(text).toContain(MARK);
+    expect(text).toContain('<Command>C:\\node.exe</Command>');
+    expect(text).toContain(
+      '<Arguments>&quot;C:\\Program Files\\comet &amp; cc\\comet-cc.js&quot; &quot;start&quot; &quot;--foreground&quot;</Arguments>',
+    );
+    expect(text).toContain('<RunLevel>LeastPrivilege</RunLevel>');
+    expect(install[0]).toEqual(['schtasks.exe', '/Create', '/XML', file, '/F', '/TN', 'comet-cc']);
+    expect(remove.at(-1)).toEqual(['schtasks.exe', '/Delete', '/F', '/TN', 'comet-cc']);
+  });
+});
+
+it('elsewhere there is no plan, and none ever holds the token or a proxy', () => {
+  expect(planService({ ...FACTS, platform: 'freebsd' })).toBeNull();
+  for (const platform of ['linux', 'darwin', 'win32'] as const) {
+    expect(plan({ platform }).content.toString().replaceAll('\0', '')).not.toMatch(/proxy|token"/i);
+  }
+});

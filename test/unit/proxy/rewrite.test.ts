@@ -1,0 +1,311 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../../common/log.ts';
+import type { Receipt } from '../../../proxy/ledger/receipt.ts';
+import type { MemoryLine, MessagesRequest } from '../../../proxy/ports.ts';
+import type { RunningRewriter } from '../../../proxy/rewrite/index.ts';
+import { BRIDGE, type PlanRecord } from '../../../proxy/rewrite/plan.ts';
+import { applyEdits, scanBody } from '../../../proxy/wire/json.ts';
+import { isThinking } from '../../../proxy/wire/message.ts';
+import { earlyConfig } from '../../fuzz/rewriter-rig.ts';
+import { createFakeMemory } from '../../helpers/fake-memory.ts';
+import { createMemoryPlanStore, openRewriter } from '../../helpers/open-rewriter.ts';
+import { isTrueOf } from '../../helpers/receipt-proof.ts';
+import { messagesRequest, newestPlan, type Played, play, rewriterOn } from '../../helpers/rewriter-play.ts';
+import {
+  type ClientRequest,
+  type ConversationPlan,
+  conversationPlans,
+  growConversation,
+  replyFrom,
+  seededPlan,
+} from '../../helpers/transcripts.ts';
+import { createJudge } from '../../mock-anthropic/index.ts';
+
+type Json = Record<string, unknown>;
+
+const config = earlyConfig({ keepRounds: 1_000 });
+
+const proven = ({ request, body }: Played, rewriter: RunningRewriter): void =>
+  expect(isTrueOf(rewriter.receipts()[0], request.bytes, body)).toBe(true);
+
+const played = (plan: ConversationPlan, restarts: (index: number) => boolean = () => false) =>
+  play(plan, { config, restarts, onAnswered: proven });
+
+const isOurs = (block: unknown): boolean => String((block as Json)['text']).startsWith('<comet-cc-memory');
+
+function blocksOf(message: Json): unknown[] {
+  const { content } = message;
+  return typeof content === 'string' ? [{ type: 'text', text: content }] : (content as unknown[]);
+}
+
+/** What counts for the prompt cache and for signatures: everything but breakpoints and the string form. */
+function bound(message: Json): string {
+  return JSON.stringify([message['role'], blocksOf(message)], (key, value) =>
+    key === 'cache_control' ? undefined : value,
+  );
+}
+
+function elements(body: Buffer): { parsed: Json[]; system: unknown } {
+  const parsed = JSON.parse(body.toString()) as { messages: Json[]; system: unknown };
+  return { parsed: parsed.messages, system: parsed.system };
+}
+
+/** The attribution differs in each request; the API takes it out before all else. */
+function withoutAttribution(system: unknown): unknown {
+  return (system as unknown[]).slice(1);
+}
+
+/** Index of the first kept message in the request received, and of its counterpart in the one sent. */
+function cutOf({ request, body }: Played): { received: number; sent: number } {
+  const out = elements(body).parsed;
+  const bridge = out.findIndex((message) => JSON.stringify(message) === BRIDGE);
+  if (bridge < 0) return { received: 0, sent: 0 };
+  const inBody = request.body['messages'] as Json[];
+  const keptOfOurs = out.slice(bridge + 1).filter((message) => !isInjectedSystem(message));
+  return { received: inBody.length - keptOfOurs.length, sent: bridge + 1 };
+}
+
+function isInjectedSystem(message: Json): boolean {
+  return message['role'] === 'system' && String(message['content']).startsWith('comet-cc recalls');
+}
+
+/** Every kept message is the message received, but for our blocks and stripped thinking. */
+function expectKeptAsReceived(one: Played): void {
+  const cut = cutOf(one);
+  const received = (one.request.body['messages'] as Json[]).slice(cut.received);
+  const sent = elements(one.body)
+    .parsed.slice(cut.sent)
+    .filter((message) => !isInjectedSystem(message));
+  expect(sent.length).toBe(received.length);
+  received.forEach((message, index) => {
+    const theirs = sent[index] as Json;
+    const without = blocksOf(theirs).filter((block) => !isOurs(block));
+    const same = JSON.stringify(without) === JSON.stringify(blocksOf(message));
+    const sameButThinking =
+      JSON.stringify(without.filter((block) => (block as Json)['text'] !== '(no text)')) ===
+      JSON.stringify(blocksOf(message).filter((block) => !isThinking(block)));
+    expect(same || sameButThinking).toBe(true);
+    if (message['role'] === 'user') expect(same).toBe(true);
+    if (same && !blocksOf(theirs).some(isOurs))
+      expect(one.body.includes(rawMessage(one, cut.received + index))).toBe(true);
+  });
+}
+
+function rawMessage({ request }: Played, index: number): Buffer {
+  const at = scanBody(request.bytes)?.messages[index] as { start: number; end: number };
+  return request.bytes.subarray(at.start, at.end);
+}
+
+function expectNewestPromptPresent({ request, body }: Played): void {
+  const messages = request.body['messages'] as Json[];
+  const prompt = messages.findLast(
+    (message) =>
+      message['role'] === 'user' && blocksOf(message).every((block) => (block as Json)['type'] !== 'tool_result'),
+  ) as Json;
+  const found = elements(body).parsed.some((message) => {
+    const theirs = blocksOf(message).filter((block) => !isOurs(block));
+    return bound({ role: message['role'], content: theirs }) === bound(prompt);
+  });
+  expect(found).toBe(true);
+}
+
+describe('the rewriter', () => {
+  it('is refused nothing, keeps what it does not cut, and never moves a prefix within an epoch', async () => {
+    let cuts = 0;
+    let injections = 0;
+    await fc.assert(
+      fc.asyncProperty(conversationPlans({ bulk: 400 }), fc.nat(20), async (plan, restartAt) => {
+        const { sent, refusals, records } = await played(plan, (index) => index > 0 && index % 20 === restartAt);
+        expect(refusals).toEqual([]);
+        for (const one of sent) {
+          expectNewestPromptPresent(one);
+          expectKeptAsReceived(one);
+        }
+        for (const [index, one] of sent.entries()) {
+          const before = sent[index - 1];
+          if (before === undefined || before.plan?.id !== one.plan?.id) {
+            expect(one.request.fresh).toBe(true); // an epoch starts at a prompt
+            continue;
+          }
+          const [was, is] = [elements(before.body), elements(one.body)];
+          expect(is.parsed.slice(0, was.parsed.length).map(bound)).toEqual(was.parsed.map(bound));
+          expect(withoutAttribution(is.system)).toEqual(withoutAttribution(was.system));
+        }
+        cuts += records.filter((record) => record.kind === 'plan' && record.plan.cut !== null).length;
+        injections += records.filter((record) => record.kind === 'injections').length;
+      }),
+      { numRuns: 100, seed: 20261121 },
+    );
+    expect(cuts).toBeGreaterThan(13);
+    expect(injections).toBeGreaterThan(13);
+  }, 60_000);
+
+  it('sends the same bytes for a retry, for count_tokens, and after a restart', async () => {
+    const { sent, memory, records, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.at(-1) as Played;
+    expect(cutOf(last).sent).toBeGreaterThan(0);
+    const signal = new AbortController().signal;
+    const restarted = await rewriterOn(memory, records, config);
+    for (const again of [rewriter, restarted]) {
+      expect((await again.rewrite(messagesRequest(last.request), signal)).body.equals(last.body)).toBe(true);
+      expect((await again.rewrite(messagesRequest(last.request, 'count_tokens'), signal)).body.equals(last.body)).toBe(
+        true,
+      );
+      expect(again.replay(messagesRequest(last.request)).body.equals(last.body)).toBe(true);
+    }
+    expect(newestPlan(records)).toBeDefined();
+  });
+
+  it('writes a receipt for each rewritten request that turns the body received into the one sent', async () => {
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const receipts = [...rewriter.receipts()].reverse();
+    const rewritten = sent.filter((one) => one.rewritten).slice(-receipts.length);
+    expect(receipts.length).toBeGreaterThan(10);
+    for (const [index, receipt] of receipts.entries()) {
+      const { request, body } = rewritten[index] as Played;
+      const edits = receipt.edits.map(({ start, end, text }) => ({ start, end, bytes: Buffer.from(text) }));
+      expect(applyEdits(request.bytes, edits).equals(body)).toBe(true);
+      expect(receipt.received.bytes).toBe(request.bytes.length);
+      expect(receipt.sent.sha256).toBe(createHash('sha256').update(body).digest('hex'));
+    }
+    const last = receipts.at(-1) as Receipt;
+    const [gone] = last.dropped;
+    expect(gone).toMatchObject({ messages: (gone?.to ?? 0) - (gone?.from ?? 0) + 1 });
+    const channels = last.added.map((addition) => addition.channel);
+    expect(channels).toContain('preamble');
+    expect(channels).toContain('system');
+    expect(last.added.length).toBe(last.added.filter((addition) => body(addition)).length);
+    function body({ text }: { text: string }): boolean {
+      return (sent.at(-1) as Played).body.includes(JSON.stringify(text).slice(1, -1));
+    }
+  });
+
+  it('brings the earlier plan back when the conversation is rewound to before the cut', async () => {
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const firstCut = sent.findIndex((one) => cutOf(one).sent > 0);
+    const before = sent[firstCut - 1] as Played;
+    const again = await rewriter.rewrite(messagesRequest(before.request), new AbortController().signal);
+    expect(again.body.equals(before.body)).toBe(true);
+  });
+
+  it('gives a fork under another session id the plan of its parent', async () => {
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.at(-1) as Played;
+    const headers = { ...last.request.headers, 'x-claude-code-session-id': 'another' };
+    const fork = await rewriter.rewrite({ ...messagesRequest(last.request), headers }, new AbortController().signal);
+    expect(fork.body.equals(last.body)).toBe(true);
+  });
+
+  it('does not give another session that starts with the same prompt the plan of the first', async () => {
+    const { sent, rewriter, memory } = await played(seededPlan(3, { turns: 1, rounds: 0 }));
+    const first = sent[0] as Played;
+    memory.sessionContext = async () => ({ brief: [], lines: [] });
+    memory.recall = async () => [];
+    const headers = { ...first.request.headers, 'x-claude-code-session-id': 'another' };
+    const other = await rewriter.rewrite({ ...messagesRequest(first.request), headers }, new AbortController().signal);
+    expect(first.rewritten).toBe(true);
+    expect(other.body).toBe(first.request.bytes);
+  });
+
+  it('names a memory once in the system block of a first prompt, as it was recalled', async () => {
+    const { sent, memory } = await played(seededPlan(3, { turns: 1, rounds: 0 }));
+    const { lines } = await memory.sessionContext('s', null);
+    const node = lines[0] as MemoryLine;
+    memory.recall = async () => [{ line: { ...node, text: `${node.text}, "8471, as ever"` }, score: 1 }];
+    const rewriter = await rewriterOn(memory, [], config);
+    const first = await rewriter.rewrite(messagesRequest((sent[0] as Played).request), new AbortController().signal);
+    const text = first.body.toString();
+    expect(text.split(node.nodeId)).toHaveLength(2);
+    expect(text).toContain('8471, as ever');
+  });
+
+  it('strips all thinking once where a session has lost its plans', async () => {
+    const { sent, memory } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const sessionId = (sent[0] as Played).request.headers['x-claude-code-session-id'] as string;
+    const foreign: PlanRecord = {
+      kind: 'plan',
+      served: 'f'.repeat(64),
+      use: { atMs: 0, model: 'm', effort: '' },
+      plan: {
+        id: 'old',
+        sessionId,
+        createdAtMs: 0,
+        epoch: 0,
+        cut: null,
+        rounds: [],
+        strippedThrough: null,
+        systemBlock: 'ours',
+        systemNodeIds: [],
+        injections: [],
+        broken: false,
+      },
+    };
+    const rewriter = await rewriterOn(memory, [foreign], config);
+    const last = sent.findLast((one) => one.request.fresh) as Played;
+    const { body } = await rewriter.rewrite(messagesRequest(last.request), new AbortController().signal);
+    expect(body.includes('"signature"')).toBe(false);
+    expect(createJudge().judge({ body, headers: last.request.headers, atMs: 0 }).refusal).toBeNull();
+  });
+
+  it('drops a plan that upstream refused, and continues without thinking', async () => {
+    const { sent, rewriter } = await played(seededPlan(3, { turns: 10, bulk: 400 }));
+    const last = sent.findLast((one) => one.request.fresh) as Played;
+    const signal = new AbortController().signal;
+    const outcome = await rewriter.rewrite(messagesRequest(last.request), signal);
+    const errorText = 'messages.5.content.0: the thinking block is bound to a different conversation';
+    outcome.onResponse({ status: 400, end: 'complete', message: null, errorText, headers: {} });
+    const next = await rewriter.rewrite(messagesRequest(last.request), signal);
+    expect(next.body.includes('"signature"')).toBe(false);
+    expect(next.body.includes(BRIDGE)).toBe(outcome.body.includes(BRIDGE));
+  });
+
+  it('leaves subagents, titles, probes, our own children and what it cannot read as they came', async () => {
+    const memory = createFakeMemory();
+    const rewriter = await rewriterOn(memory, [], config);
+    const [step] = await growConversation(seededPlan(5, { turns: 1 }), (request) =>
+      replyFrom(createJudge().judge({ body: request.bytes, headers: request.headers, atMs: 0 }), request),
+    );
+    const { request } = step as { request: ClientRequest };
+    const base = messagesRequest(request);
+    const json = (change: Json): Buffer => Buffer.from(JSON.stringify({ ...request.body, ...change }));
+    const cases: MessagesRequest[] = [
+      { ...base, headers: { ...base.headers, 'x-claude-code-agent-id': 'a1' } },
+      { ...base, headers: { ...base.headers, 'x-claude-code-request-class': 'subagent' } },
+      { ...base, headers: { ...base.headers, 'x-claude-code-request-class': 'auxiliary' } },
+      { ...base, headers: { ...base.headers, 'x-comet-cc-child': '1' } },
+      { ...base, body: json({ tools: [] }) },
+      { ...base, body: json({ max_tokens: 1 }) },
+      { ...base, body: Buffer.from('not json') },
+      { ...base, body: json({ messages: [] }) },
+      { ...base, body: request.bytes.subarray(0, -5) },
+    ];
+    for (const one of cases) {
+      const outcome = await rewriter.rewrite(one, new AbortController().signal);
+      expect(outcome.body).toBe(one.body);
+    }
+    expect(memory.captured.size).toBe(0);
+  });
+
+  it('replays without anything new when memory fails or hangs', async () => {
+    const { sent, records } = await played(seededPlan(3, { turns: 6, bulk: 400 }));
+    const memory = createFakeMemory();
+    memory.recall = () => Promise.reject(new Error('index gone'));
+    memory.sessionContext = () => new Promise(() => {});
+    const rewriter = await openRewriter({
+      memory,
+      plans: createMemoryPlanStore(records.slice(0, -1)),
+      config: { ...config, memoryDeadlineMs: 1 },
+      clock: { now: () => 0 },
+      randomHex: () => 'ab',
+      log: silentLog,
+    });
+    const last = sent.findLast((one) => one.request.fresh) as Played;
+    const outcome = await rewriter.rewrite(messagesRequest(last.request), new AbortController().signal);
+    expect(
+      createJudge({ enforceThinking: false }).judge({ body: outcome.body, headers: last.request.headers, atMs: 0 })
+        .refusal,
+    ).toBeNull();
+  });
+});

@@ -1,0 +1,161 @@
+import { mkdtemp, rename, rm } from 'node:fs/promises';
+import os from 'node:os';
+import path from 'node:path';
+import { afterAll, describe, expect, it } from 'vitest';
+import { Config } from '../../../../common/config.ts';
+import { cutRule } from '../../../../engine/cut-config.ts';
+import { captureAnsweredTurn, captureTurns } from '../../../../proxy/rewrite/capture.ts';
+import type { RewriterConfig } from '../../../../proxy/rewrite/index.ts';
+import { BRIDGE, type PlanRecord } from '../../../../proxy/rewrite/plan.ts';
+import { openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
+import { ConversationCache, parseConversation } from '../../../../proxy/wire/conversation.ts';
+import { splitTurns, type TurnSpan } from '../../../../proxy/wire/turns.ts';
+import { playBilled } from '../../../helpers/metered-run.ts';
+import { createMemoryPlanStore } from '../../../helpers/open-rewriter.ts';
+import { seededPlan } from '../../../helpers/transcripts.ts';
+
+const { inject, trim } = Config.parse({ trim: { mode: 'aggressive', triggerTokens: 600, keepTokens: 200 } });
+const config: RewriterConfig = { ...inject, memoryDeadlineMs: 5_000, cut: cutRule(trim) };
+/** Thinking is bound here: whatever is sent in place of what it was given for is refused. */
+const talk = seededPlan(11, { turns: 10, bulk: 900, models: ['claude-opus-5-5'] });
+const made: string[] = [];
+afterAll(() => Promise.all(made.map((dir) => rm(dir, { recursive: true, force: true }))));
+
+const decoded = (body: Buffer): string => body.toString('utf8');
+
+describe('a conversation whose plans are lost', { timeout: 30_000 }, () => {
+  it('is refused nothing when they are gone after a restart, wherever that happens', async () => {
+    let healed = 0;
+    for (let at = 1; at < 40; at += 3) {
+      const { refusals, steps } = await playBilled(talk, {
+        config,
+        restarts: (index) => index === at,
+        plans: () => createMemoryPlanStore(),
+      });
+      expect(refusals).toEqual([]);
+      const first = steps[at];
+      if (first !== undefined && decoded(first.request.bytes).includes('"signature"')) {
+        expect(decoded(first.body)).not.toContain('"signature"');
+        healed += 1;
+      }
+    }
+    expect(healed).toBeGreaterThan(5);
+  });
+
+  it('is refused nothing either where the rewriter is late from then on', async () => {
+    for (const at of [4, 12, 20]) {
+      const { refusals } = await playBilled(talk, {
+        config,
+        restarts: (index) => index === at,
+        plans: () => createMemoryPlanStore(),
+        isLate: (index) => index >= at,
+      });
+      expect(refusals).toEqual([]);
+    }
+  });
+
+  it('keeps its plan when the directory vanishes in the middle, and finds it again after a restart', async () => {
+    const dir = path.join(await mkdtemp(path.join(os.tmpdir(), 'comet-plans-')), 'plans');
+    made.push(path.dirname(dir));
+    const { refusals, steps } = await playBilled(talk, {
+      config,
+      plans: () => openPlanStore(dir),
+      before: async (index) => {
+        if (index === 18) await rename(dir, `${dir}-gone`);
+      },
+      restarts: (index) => index === 26,
+    });
+    expect(refusals).toEqual([]);
+    expect(decoded(steps[26]?.body as Buffer)).toContain(BRIDGE);
+    const [before, after] = [steps[25], steps[26]].map((step) => JSON.parse(decoded(step?.body as Buffer)).messages);
+    expect(JSON.stringify(after[2])).toBe(JSON.stringify(before[2])); // the same epoch goes on
+  });
+});
+
+describe('a refusal', () => {
+  it('drops the plan, is counted and explained, and the next request is accepted', async () => {
+    const refusal = 'messages.7.content.0: the thinking block is bound to a different conversation';
+    const { refusals, steps, ledger, rewriter } = await playBilled(talk, {
+      config,
+      refuses: (index) => (index === 20 ? refusal : null),
+    });
+    expect(refusals).toEqual([]);
+    expect(decoded(steps[20]?.request.bytes as Buffer)).toContain('"signature"');
+    expect(decoded(steps[20]?.body as Buffer)).not.toContain('"signature"');
+    expect(ledger.totals(0).refused).toBe(1);
+    const refused = rewriter.receipts().filter(({ status }) => status === 400);
+    expect(refused).toHaveLength(1);
+    expect(refused[0]).toMatchObject({ request_id: 'r20', refusal, economics: { billed: null } });
+  });
+});
+
+describe('a plan that the rules refuse', () => {
+  it('never reaches upstream, on time or late', async () => {
+    for (const late of [false, true]) {
+      const records: PlanRecord[] = [];
+      const spoilt = (): PlanRecord[] =>
+        records.map((record) =>
+          record.kind === 'plan' && record.plan.cut !== null
+            ? { ...record, plan: { ...record.plan, cut: { ...record.plan.cut, preamble: '' } } }
+            : record,
+        );
+      let starts = 0;
+      const { refusals, steps } = await playBilled(talk, {
+        config,
+        plans: () => createMemoryPlanStore(starts++ === 0 ? records : spoilt()),
+        restarts: (index) => index === 25,
+        isLate: (index) => late && index === 25,
+      });
+      expect(records.some((record) => record.kind === 'plan' && record.plan.cut !== null)).toBe(true);
+      expect(refusals).toEqual([]);
+      expect(decoded(steps[25]?.body as Buffer)).not.toContain('"text":""');
+    }
+  });
+});
+
+const said = (role: string, content: unknown) => ({ role, content });
+const text = (words: string) => [{ type: 'text', text: words }];
+
+function viewOf(messages: readonly unknown[]) {
+  const view = parseConversation(Buffer.from(JSON.stringify({ model: 'm', messages })), new ConversationCache());
+  if (view === null) throw new Error('not understood');
+  return view;
+}
+
+/** The newest turn of a conversation, answered. */
+function captured(...messages: unknown[]) {
+  const view = viewOf(messages);
+  const answer = { content: text('So be it.'), stopReason: 'end_turn', usage: {} } as never;
+  return captureAnsweredTurn(view, splitTurns(view).at(-1) as TurnSpan, answer, { sessionId: 's', atMs: 1 });
+}
+
+it("a turn carries the private words that the user marked in earlier turns, and no other role's", () => {
+  const turn = captured(
+    said('user', text('We merge. < PRIVATE why>The buyer is Oldenburg.</private>')),
+    said('assistant', text('Is it <private>not so</private>?')),
+    said('user', 'It is. <private>In May.'),
+    said('assistant', text('Noted.')),
+    said('user', text('And <private>now?</private>')),
+  );
+  expect(turn.earlierPrivate?.map((words) => words.trim())).toEqual(['The buyer is Oldenburg.', 'In May.']);
+  expect(captured(said('user', 'private class A {}'), said('assistant', 'ok'), said('user', 'b'))).not.toHaveProperty(
+    'earlierPrivate',
+  );
+});
+
+it('each of many turns brings along what those before it have, also those that are not among them', () => {
+  const words = ['one', 'two', 'three', 'four'].flatMap((word) => [
+    said('user', text(`<private>${word}</private>`)),
+    said('assistant', text('Noted.')),
+  ]);
+  const view = viewOf(words);
+  const [, second, , fourth] = splitTurns(view) as [TurnSpan, TurnSpan, TurnSpan, TurnSpan];
+  const turns = captureTurns(view, [second, fourth], { sessionId: 's', atMs: 1 });
+  expect(turns.map(({ earlierPrivate = [] }) => earlierPrivate.map((word) => word.trim()))).toEqual([
+    ['one'],
+    ['one', 'two', 'three'],
+  ]);
+  expect(captureTurns(view, splitTurns(view).slice(0, 1), { sessionId: 's', atMs: 1 })[0]).not.toHaveProperty(
+    'earlierPrivate',
+  );
+});

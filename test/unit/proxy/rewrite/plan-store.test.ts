@@ -1,0 +1,117 @@
+import { rm } from 'node:fs/promises';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../../../common/log.ts';
+import type { EpochPlan, PlanRecord } from '../../../../proxy/rewrite/plan.ts';
+import { openPlanCache, openPlanStore } from '../../../../proxy/rewrite/plan-store.ts';
+import { tempDirs } from '../../../helpers/temp-dir.ts';
+
+const tempDir = tempDirs();
+const use = { atMs: 0, model: 'm', effort: '' };
+
+function planOf(sessionId: string): EpochPlan {
+  const nothing = { cut: null, rounds: [], strippedThrough: null, systemNodeIds: [], injections: [] };
+  const about = { id: `plan of ${sessionId}`, sessionId, createdAtMs: 0, epoch: 0 };
+  return { ...nothing, ...about, systemBlock: 'ours', broken: false };
+}
+
+/** Requests of a session: its n-th has n+1 messages, every second one an answer. */
+const lineageOf = (sessionId: string, requests: number): string[] =>
+  Array.from({ length: 2 * requests - 1 }, (_, at) => `${sessionId} ${at}`);
+const viewOf = (lineage: readonly string[]) => ({
+  lineage,
+  infos: lineage.map((_, at) => ({ role: at % 2 === 0 ? 'user' : 'assistant' })) as never,
+});
+
+function recordsOf(sessionId: string, requests = 4): PlanRecord[] {
+  const [first, ...rest] = lineageOf(sessionId, requests).filter((_, at) => at % 2 === 0);
+  const plan = planOf(sessionId);
+  const served = rest.map((each) => ({ kind: 'served', planId: plan.id, served: each, use }) as const);
+  return [{ kind: 'plan', plan, served: first as string, use }, ...served];
+}
+
+async function openShelf(dir: string, most = 2) {
+  const store = openPlanStore(dir);
+  const shelf = await openPlanCache(store, silentLog, most);
+  const live = async (sessionId: string): Promise<void> => {
+    for (const record of recordsOf(sessionId)) await shelf.save(sessionId, record);
+  };
+  return { store, shelf, live };
+}
+
+describe('plans of more sessions than are held', () => {
+  it('are evicted, and loaded when their session returns', async () => {
+    const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
+    for (const id of ['a', 'b', 'c']) await live(id);
+    const view = viewOf(lineageOf('a', 4));
+    expect(shelf.index.match(view, 'a')).toBeNull();
+    expect(shelf.index.wasRewritten('a')).toBe(true);
+    await shelf.load(view.lineage, 'a');
+    expect(shelf.index.match(view, 'a')).toEqual({ plan: planOf('a'), servedAt: 6, lastUse: use });
+    expect(shelf.index.recordsOf('a')).toHaveLength(5);
+    await live('a');
+    expect(shelf.index.recordsOf('b')).toEqual([]); // had to make room
+  });
+
+  it('are found by a fork, and not by a session that shares only a first prompt', async () => {
+    const { shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
+    for (const id of ['a', 'b', 'c']) await live(id);
+    const first = lineageOf('a', 1);
+    await shelf.load([...first, 'another answer', 'another prompt'], 'd');
+    expect(shelf.index.recordsOf('a')).toEqual([]);
+    const fork = viewOf([...lineageOf('a', 3), 'went on', 'elsewhere']);
+    await shelf.load(fork.lineage, 'e');
+    expect(shelf.index.match(fork, 'e')).toMatchObject({ plan: planOf('a'), servedAt: 4 });
+  });
+
+  it('are read once for all who ask at the same time, and not again', async () => {
+    const { store, shelf, live } = await openShelf(path.join(await tempDir(), 'plans'));
+    for (const id of ['a', 'b', 'c']) await live(id);
+    let reads = 0;
+    const read = store.read;
+    store.read = (sessionId) => {
+      reads += 1;
+      return read(sessionId);
+    };
+    const lineage = lineageOf('a', 4);
+    await Promise.all([shelf.load(lineage, 'a'), shelf.load(lineage, 'a fork')]);
+    await shelf.load(lineage, 'a');
+    expect(reads).toBe(1);
+  });
+
+  it('are held to the newest at a start too, and nothing of them is lost', async () => {
+    const dir = path.join(await tempDir(), 'plans');
+    const { live } = await openShelf(dir, 9);
+    for (const id of ['a', 'b', 'c', 'd']) await live(id);
+    const { shelf } = await openShelf(dir);
+    const held = ['a', 'b', 'c', 'd'].filter((id) => shelf.index.recordsOf(id).length > 0);
+    expect(held).toHaveLength(2);
+    for (const id of ['a', 'b', 'c', 'd']) {
+      const view = viewOf(lineageOf(id, 4));
+      await shelf.load(view.lineage, id);
+      expect(shelf.index.match(view, id)?.plan).toEqual(planOf(id));
+    }
+  });
+
+  it('stay where the disk does not take them', async () => {
+    const dir = path.join(await tempDir(), 'plans');
+    const { shelf, store, live } = await openShelf(dir);
+    store.append = () => Promise.reject(new Error('ENOSPC'));
+    for (const record of recordsOf('a')) shelf.saveLater('a', record);
+    await new Promise(setImmediate);
+    store.append = openPlanStore(dir).append;
+    for (const id of ['b', 'c', 'd']) await live(id);
+    expect(shelf.index.match(viewOf(lineageOf('a', 4)), 'a')?.plan).toEqual(planOf('a'));
+  });
+
+  it('are given up where their file went meanwhile: their session is known, and healed', async () => {
+    const dir = path.join(await tempDir(), 'plans');
+    const { shelf, store, live } = await openShelf(dir);
+    for (const id of ['a', 'b', 'c']) await live(id);
+    await rm(path.join(dir, 'a.jsonl'));
+    await shelf.load(lineageOf('a', 4), 'a');
+    expect(shelf.index.match(viewOf(lineageOf('a', 4)), 'a')).toBeNull();
+    expect(shelf.index.wasRewritten('a')).toBe(true);
+    expect(store.problems()).toEqual([]);
+  });
+});
