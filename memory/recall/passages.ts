@@ -1,8 +1,8 @@
-import type { Origin } from '../../common/turn.ts';
+import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { SpokenPart } from '../model/turn.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { typedText } from '../text/typed-text.ts';
-import { coverageIn, type QueryTerms } from './relevance-filter.ts';
+import { coverageIn, coverageOf, type QueryTerms } from './relevance-filter.ts';
 
 /** The place in a turn that answers a query, verbatim. */
 export interface Passage {
@@ -19,6 +19,8 @@ export interface PassageRules {
   readonly callsAnswer: boolean;
   /** States what is no longer so. */
   readonly isPast: (text: string) => boolean;
+  /** Terms of the turn before, for a prompt that leaves out what it is about ("and why?"). */
+  readonly carried?: ReadonlySet<string>;
 }
 
 const READ_CHARS = 100_000;
@@ -27,7 +29,6 @@ const ASKED_CHARS = 120;
 const QUESTION = /[?？]\s*$/u;
 /** A question repeats the query more often than it answers it. */
 const QUESTION_SHARE = 0.7;
-const CALL_SHARE = 0.3;
 /** The last answer of a turn concludes it. */
 const LAST_BONUS = 0.1;
 
@@ -51,9 +52,14 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
   const isQuestion = QUESTION.test(asked);
   const last = parts.findLast(({ by }) => by === 'assistant');
   let best: { readonly score: number; readonly passage: Passage } | null = null;
+  const isSpoken = parts.some(({ by, text }) => by !== 'call' && coverageOf(terms, text.slice(0, READ_CHARS)) > 0);
   for (const part of parts) {
-    const share = shareOf(part, last !== undefined && isQuestion, rules);
-    const context = part.by === 'assistant' && isShort ? new Set(tokenize(asked)) : new Set<string>();
+    if (part.by === 'call' && isSpoken && !rules.callsAnswer) continue;
+    const share = part.by === 'user' && last !== undefined && isQuestion ? QUESTION_SHARE : 1;
+    const context =
+      part.by === 'assistant'
+        ? new Set([...(isShort ? tokenize(asked) : []), ...(rules.carried ?? [])])
+        : new Set<string>();
     const pieces = piecesOf(part.text.slice(0, READ_CHARS), rules.maxChars);
     const range = bestRange(pieces, terms, { context, text: part.text, ...rules });
     if (range === null) continue;
@@ -63,8 +69,9 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
     const isAnswer = part.by === 'assistant' && isShort;
     best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? asked : '' } };
   }
-  if (best?.passage.by !== 'user' || !isShort || !isQuestion || last === undefined) return best?.passage ?? null;
-  // The question alone answers nothing; its answer ends with the conclusion.
+  if (best?.passage.by !== 'user' || !isShort || last === undefined || !(isQuestion || isCleanOrigin(last.origin)))
+    return best?.passage ?? null;
+  // A short prompt alone says little; its answer ends with the conclusion.
   return { text: endOf(last.text, rules.maxChars), by: 'assistant', origin: last.origin, asked };
 }
 
@@ -72,11 +79,6 @@ function endOf(text: string, maxChars: number): string {
   const pieces = piecesOf(text.slice(-READ_CHARS), maxChars);
   const only = { first: pieces.length - 1, last: pieces.length - 1, coverage: 0 };
   return pieces.length === 0 ? '' : textOf(text.slice(-READ_CHARS), pieces, only, maxChars);
-}
-
-function shareOf({ by }: SpokenPart, isAnswered: boolean, { callsAnswer }: PassageRules): number {
-  if (by === 'call') return callsAnswer ? 1 : CALL_SHARE;
-  return by === 'user' && isAnswered ? QUESTION_SHARE : 1;
 }
 
 /** The shortest run of pieces that covers most; terms of the prompt that it answers count half. */

@@ -4,19 +4,28 @@ import { lowestOrigin } from '../../common/turn.ts';
 import { createWordRarity, loadStaticTable } from '../embeddings/static-encoder.ts';
 import type { FileReferences, Freshness } from '../ingest/file-references.ts';
 import type { MemoryNode } from '../model/node.ts';
-import { partsOf } from '../model/turn.ts';
+import { partsOf, type SpokenPart } from '../model/turn.ts';
 import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../search/ranking.ts';
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { contentTags } from '../text/system-tags.ts';
+import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine, PASSAGE_CHARS } from './format-memory.ts';
 import { type NodeFacts, type RankedNode, rankNodes } from './node-ranking.ts';
-import { bestPassage, type Passage } from './passages.ts';
+import { bestPassage } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
-import { coverageOf, isRelevant, NEAR_BEST, type QueryTerms, UNSEEN, weighTerms } from './relevance-filter.ts';
+import {
+  coverageIn,
+  coverageOf,
+  isRelevant,
+  NEAR_BEST,
+  type QueryTerms,
+  UNSEEN,
+  weighTerms,
+} from './relevance-filter.ts';
 import { type Reranking, reranked, rerankedText } from './reranking.ts';
 import { freshnessFactor, staleNote } from './staleness.ts';
 import type { RecallHit, RecallRequest, SearchOptions } from './types.ts';
@@ -60,8 +69,14 @@ const RANKED_TURNS = 300;
 export const ASKED_MS = 250;
 /** Candidates read per requested result. */
 const LOOKED_AT = 2;
-/** Turns read per candidate. */
-const TURNS_READ = 4;
+/** Turns read per candidate, those that were found first. */
+const TURNS_READ = 8;
+/** A prompt with fewer content terms is about what the turn before was about. */
+const OWN_TERMS = 3;
+/** What a turn keeps of the coverage that the prompt before it lends. */
+const CARRIED_SHARE = 0.8;
+/** A second turn of a memory is shown if it covers this share of what the best one covers. */
+const SECOND_SHARE = 0.75;
 /** A linked memory surfaces if it names this share of the query. */
 const LINK_COVERAGE = 0.2;
 const CHARS_PER_TOKEN = 3.5;
@@ -77,12 +92,19 @@ interface Search {
   readonly projectDir: string | null;
 }
 
-/** A candidate with the turn that answers best. */
+interface ReadTurn {
+  readonly id: string;
+  readonly parts: readonly SpokenPart[];
+  readonly coverage: number;
+  /** Terms of earlier prompts that its own leaves out. */
+  readonly carried: ReadonlySet<string>;
+}
+
+/** A candidate with its turns, the one that answers best first; none if only the node's own text matches. */
 interface Reading {
   readonly candidate: RankedNode;
   readonly node: MemoryNode;
-  /** Null if only the node's own text contains terms of the query. */
-  readonly turn: { readonly id: string; readonly words: TurnWords } | null;
+  readonly turns: readonly ReadTurn[];
   readonly coverage: number;
 }
 
@@ -196,9 +218,9 @@ function rankCandidates(
   });
 }
 
-/** The turns that were found, and for a node that its own text led to, its first ones. */
+/** The turns that were found, then the others of the node. */
 function turnsOf({ turns, nodeId }: RankedNode, { nodeOf }: Pick<RecallerDeps, 'nodeOf'>): readonly string[] {
-  return (turns.length > 0 ? turns : (nodeOf(nodeId)?.turns ?? [])).slice(0, TURNS_READ);
+  return [...new Set([...turns, ...(nodeOf(nodeId)?.turns ?? [])])].slice(0, TURNS_READ);
 }
 
 async function inOrder(
@@ -227,16 +249,26 @@ async function read(
     ...contentTags(topic_tags),
     ...facts.map(({ concept, value }) => `${concept} ${value}`),
   ];
-  let coverage = coverageOf(terms, told.join('\n'));
-  let best: { readonly turn: Reading['turn']; readonly coverage: number } = { turn: null, coverage: 0 };
-  for (const id of turnsOf(candidate, deps)) {
+  const order = turnsOf(candidate, deps).toSorted((one, other) => node.turns.indexOf(one) - node.turns.indexOf(other));
+  const turns: ReadTurn[] = [];
+  let asked: ReadonlySet<string> = new Set();
+  for (const id of order) {
     const turn = words.get(id) ?? (await deps.turnText(id));
     if (turn === null) continue;
-    const own = coverageOf(terms, turn.text);
-    if (own > best.coverage) best = { turn: { id, words: turn }, coverage: own };
+    const parts = partsOf(turn.text, turn.origin);
+    const prompt = contentTokens(parts.find(({ by }) => by === 'user')?.text ?? '');
+    const carried = prompt.length < OWN_TERMS ? asked : new Set<string>();
+    const own = new Set(tokenize(turn.text));
+    const lent = coverageIn(terms, new Set([...own, ...carried])) * CARRIED_SHARE;
+    turns.push({ id, parts, carried, coverage: Math.max(coverageIn(terms, own), lent) });
+    asked = new Set([...prompt, ...carried]);
   }
-  coverage = Math.max(coverage, best.coverage);
-  return { candidate, node, turn: best.turn, coverage };
+  const rank = new Map(turnsOf(candidate, deps).map((id, at) => [id, at]));
+  const best = turns.toSorted(
+    (one, other) => other.coverage - one.coverage || (rank.get(one.id) ?? 0) - (rank.get(other.id) ?? 0),
+  );
+  const coverage = Math.max(coverageOf(terms, told.join('\n')), best[0]?.coverage ?? 0);
+  return { candidate, node, turns: best.filter((turn) => turn.coverage > 0), coverage };
 }
 
 /** The threshold is one for the whole query: where the best turn passes it, those near it are shown too. */
@@ -259,26 +291,37 @@ function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: A
     if (found.length === limit) break;
     const { fits, coverage, candidate } = reading;
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
-    const hit = hitOf(reading, asked);
-    const { text, origin } = hit.line;
-    if (shown.has(text) || found.some(({ line }) => isNearDuplicate(bodyOf(line.text), bodyOf(text)))) continue;
-    if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
-    left -= text.length;
-    found.push(fits ? hit : { ...hit, isFar: true });
+    for (const hit of hitsIn(reading, asked)) {
+      const { text, origin } = hit.line;
+      if (shown.has(text) || found.some(({ line }) => isNearDuplicate(bodyOf(line.text), bodyOf(text)))) continue;
+      if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
+      left -= text.length;
+      found.push(fits ? hit : { ...hit, isFar: true });
+    }
   }
   return found;
 }
 
-function hitOf({ candidate, node, turn }: Reading, { search, terms, past, freshness }: Asked): RecallHit {
+/** One for the best turn, and for a prompt a second one where another turn of the memory covers nearly as much. */
+function hitsIn({ turns, ...reading }: Reading, asked: Asked): RecallHit[] {
+  const [best, second] = turns;
+  const others =
+    asked.search.gated && best && second && second.coverage >= best.coverage * SECOND_SHARE ? [second] : [];
+  return [best, ...others].map((turn) => hitOf({ ...reading, turn }, asked));
+}
+
+function hitOf(
+  { candidate, node, turn }: Omit<Reading, 'turns'> & { readonly turn: ReadTurn | undefined },
+  { search, terms, past, freshness }: Asked,
+): RecallHit {
   const { query } = search;
   const isGone = toldBy(past ? [] : node.facts.filter(isClosed));
   const rules = { maxChars: PASSAGE_CHARS, callsAnswer: namesCall(query), isPast: isGone };
-  const parts = turn === null ? [] : partsOf(turn.words.text, turn.words.origin);
-  const passage: Passage | null = bestPassage(parts, terms, rules);
+  const passage = turn === undefined ? null : bestPassage(turn.parts, terms, { ...rules, carried: turn.carried });
   const changed = freshness?.get(node.node_id)?.changes ?? [];
   const line = memoryLine(node, passage, { note: staleNote(changed), past });
   const { score, lanes } = candidate;
-  const raw = passage === null || turn === null ? null : { text: passage.text, turn: turn.id };
+  const raw = passage === null || turn === undefined ? null : { text: passage.text, turn: turn.id };
   return {
     ...{ node, score, line, lanes, raw },
     ...(asksExact(query) ? { isExact: true } : {}),

@@ -42,9 +42,9 @@ test.each<[string, Pace, 'claude' | 'off', () => Promise<SearchIndex>]>([
   await index.optimize();
 
   const missed = await missedBy(memory, ANSWERED);
-  expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(1);
+  expect(missed.length, missed.join('\n')).toBeLessThanOrEqual(2);
   const heldOut = await missedBy(memory, HELD_OUT);
-  expect(heldOut.length, heldOut.join('\n')).toBeLessThanOrEqual(5);
+  expect(heldOut.length, heldOut.join('\n')).toBeLessThanOrEqual(8);
   const loud = await loudOn(memory, UNANSWERED);
   expect(loud.length, loud.join('\n')).toBe(0);
 

@@ -174,7 +174,9 @@ describe('a recaller over single nodes', () => {
     async (by) => {
       const said = 'the staging database port is 5433';
       const parts: TurnText['parts'] = [
-        { kind: 'assistant', origin: 'assistant', tool: '', text: by === 'assistant' ? said : 'Noted.' },
+        by === 'assistant'
+          ? { kind: 'assistant', origin: 'assistant', tool: '', text: said }
+          : { kind: 'assistant', origin: 'external', tool: '', text: 'Noted.' },
         { kind: 'tool_use', origin: 'external', tool: 'Bash', text: '{"command":"curl x"}' },
       ];
       const turn: TurnText = { turnId: 't', atMs: 0, origin: 'external', user: by === 'user' ? said : 'well?', parts };
