@@ -102,20 +102,16 @@ export async function runCommand(
   throw new CometError(code, message, { cause: result.cause });
 }
 
-interface ForegroundEnd {
-  /** 128 + n when signal n ended it. */
-  readonly exitCode: number;
-  /** Why it could not be started: `ENOENT`, `EACCES`; null when it was. */
-  readonly failure: string | null;
-}
-
-/** Runs a program on this process's own terminal; `onStart` gets what sends it signals. */
+/**
+ * Runs a program on this process's own terminal; `onStart` gets what sends it signals. `exitCode` is 128 + n when signal n
+ * ended it; `failure` is why it could not be started: `ENOENT`, `EACCES`.
+ */
 export async function runInForeground(
   file: string,
   args: readonly string[],
   env: NodeJS.ProcessEnv,
   onStart: (send: (signal: NodeJS.Signals) => void) => void = () => {},
-): Promise<ForegroundEnd> {
+) {
   const child = execa(file, args, { env, extendEnv: false, stdio: 'inherit', reject: false, cleanup: false });
   onStart((signal) => void child.kill(signal));
   const { exitCode, signal, code } = await child;

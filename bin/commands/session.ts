@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { oneLine, printable } from '../../common/text.ts';
-import { ago, engineOf, type Paint, sessionId } from '../../engine/api/index.ts';
+import { ago, type EngineClient, engineOf, type Paint, sessionId } from '../../engine/api/index.ts';
 import type { SessionDetail, SessionView } from '../../memory/index.ts';
 import { addCommand, type Context } from '../context.ts';
 import { table } from '../terminal/table.ts';
@@ -29,51 +29,38 @@ export function registerSession(program: Command, context: Context): void {
       context.term.out(context.term.paint('dim', heading as string));
       for (const line of lines) context.term.out(line);
     });
-  registerShow(session, context);
-  registerBrief(session, context);
-  registerClose(session, context);
-}
+  const { term, paths } = context;
+  register('show', 'show one session: its times, memories and brief', async (id, client, json) => {
+    const detail = await client.call('sessions/show', { sessionId: id });
+    if (json) return term.json(detail);
+    for (const line of detailLines(detail, term.paint)) term.out(line);
+  });
+  register('brief', 'print the brief of a session', async (id, client, json) => {
+    const brief = await client.call('sessions/brief', { sessionId: id });
+    if (json) term.json({ session_id: id, brief });
+    else if (brief === '') term.say(`session ${id} has no brief yet`);
+    else term.out(printable(brief).trimEnd());
+  });
+  const closing = "summarize the session's remaining turns now; the session reopens on its next turn";
+  register('close', closing, async (id, client, json) => {
+    const view = await client.call('sessions/close', { sessionId: id }, { timeoutMs: CLOSE_MS });
+    if (json) return term.json(view);
+    term.out(`closed ${oneLine(id)}: ${view.turns} turns in ${view.node_ids.length} memories`);
+  });
 
-function registerShow(session: Command, context: Context): void {
-  addCommand(session, 'show', 'show one session: its times, memories and brief', 'comet-cc session show 5f3a')
-    .argument('[id]', ID)
-    .option('--json', 'print one JSON document')
-    .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
-      const client = engineOf(context.paths);
-      const detail = await client.call('sessions/show', { sessionId: await sessionId(client, prefix) });
-      if (flags.json) return context.term.json(detail);
-      for (const line of detailLines(detail, context.term.paint)) context.term.out(line);
-    });
-}
-
-function registerClose(session: Command, context: Context): void {
-  session
-    .command('close')
-    .description("summarize the session's remaining turns now; the session reopens on its next turn")
-    .argument('[id]', ID)
-    .option('--json', 'print one JSON document')
-    .addHelpText('after', '\nExample:\n  comet-cc session close 5f3a')
-    .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
-      const client = engineOf(context.paths);
-      const id = await sessionId(client, prefix);
-      const view = await client.call('sessions/close', { sessionId: id }, { timeoutMs: CLOSE_MS });
-      if (flags.json) return context.term.json(view);
-      context.term.out(`closed ${oneLine(id)}: ${view.turns} turns in ${view.node_ids.length} memories`);
-    });
-}
-
-function registerBrief(session: Command, context: Context): void {
-  addCommand(session, 'brief', 'print the brief of a session', 'comet-cc session brief')
-    .argument('[id]', ID)
-    .option('--json', 'print one JSON document')
-    .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
-      const client = engineOf(context.paths);
-      const id = await sessionId(client, prefix);
-      const brief = await client.call('sessions/brief', { sessionId: id });
-      if (flags.json) context.term.json({ session_id: id, brief });
-      else if (brief === '') context.term.say(`session ${id} has no brief yet`);
-      else context.term.out(printable(brief).trimEnd());
-    });
+  function register(
+    name: string,
+    description: string,
+    run: (id: string, client: EngineClient, json: boolean) => Promise<void>,
+  ): void {
+    addCommand(session, name, description, `comet-cc session ${name}${name === 'brief' ? '' : ' 5f3a'}`)
+      .argument('[id]', ID)
+      .option('--json', 'print one JSON document')
+      .action(async (prefix: string | undefined, flags: { json?: boolean }) => {
+        const client = engineOf(paths);
+        await run(await sessionId(client, prefix), client, flags.json ?? false);
+      });
+  }
 }
 
 function detailLines(detail: SessionDetail, paint: Paint): string[] {

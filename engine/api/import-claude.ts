@@ -36,33 +36,14 @@ export const claudeImportInput = z.strictObject({
 
 type Input = z.infer<typeof claudeImportInput>;
 
-/** Import of Claude Code's transcripts; `added`, `known` and `skipped` are turns. */
-export interface ClaudeReport
-  extends Pick<ImportTurnsReport, 'turns' | 'added' | 'known' | 'skipped' | 'tokens' | 'agents'> {
-  readonly kind: 'claude';
-  readonly dry_run: boolean;
-  readonly transcripts: number;
-  /** Imported to their end before, and unchanged since. */
-  readonly unchanged: number;
-  readonly files_read: number;
-  readonly sessions: number;
-  /** Estimated tokens of `--llm claude`, and the batches that it wrote and left. */
-  readonly model: { readonly tokens: number; readonly batches: number; readonly left: number };
-  readonly lines_skipped: Skipped;
-  /** Claude Code's own memory files; `added` and `unchanged` are chunks. */
-  readonly documents: { readonly files: number; readonly added: number; readonly unchanged: number };
-  readonly problems: readonly Problem[];
-}
+export type ClaudeReport = Awaited<ReturnType<ClaudeImport['run']>>;
 
 interface Problem {
   readonly file: string;
   readonly message: string;
 }
 
-export interface ClaudeImport {
-  run(input: Input): Promise<ClaudeReport>;
-  progress(): ImportProgress | null;
-}
+export type ClaudeImport = ReturnType<typeof createClaudeImport>;
 
 export interface ClaudeImportDeps {
   readonly imports: Import;
@@ -79,18 +60,11 @@ export interface ClaudeImportDeps {
 type Counts = { -readonly [K in keyof ImportTurnsReport]: number } & { sessions: number; files_read: number };
 
 /** Imports what Claude Code keeps itself: transcripts, and its memory files. */
-export function createClaudeImport({
-  imports,
-  tokensToday,
-  done,
-  hasModel,
-  captures,
-  now,
-}: ClaudeImportDeps): ClaudeImport {
+export function createClaudeImport({ imports, tokensToday, done, hasModel, captures, now }: ClaudeImportDeps) {
   const projectOf = createProjectOf(now);
   let progress: ImportProgress | null = null;
 
-  async function run(input: Input): Promise<ClaudeReport> {
+  async function run(input: Input) {
     if (progress !== null) throw new CometError('usage', 'an import is running; comet-cc status shows how far it is');
     const withModel = input.llm === 'claude';
     if (withModel && !hasModel) {
@@ -105,7 +79,8 @@ export function createClaudeImport({
     }
   }
 
-  async function importAll(files: readonly TranscriptFile[], input: Input): Promise<ClaudeReport> {
+  /** `added`, `known` and `skipped` are turns; `unchanged` were imported to their end before. */
+  async function importAll(files: readonly TranscriptFile[], input: Input) {
     const ids = await done.load();
     const finished = new Set(input.again || input.llm === 'claude' ? [] : ids);
     const counts = noCounts();
@@ -127,6 +102,7 @@ export function createClaudeImport({
     }
     const documents = await importMemoryFiles([...directories], input, { imports, captures, problems });
     const { modelTokens, modelDone, modelLeft, ...own } = counts;
+    // Estimated tokens of `--llm claude`, and the batches that it wrote and left.
     const model = { tokens: modelTokens, batches: modelDone, left: modelLeft };
     const shared = { kind: 'claude', dry_run: input.dryRun, transcripts: files.length, unchanged } as const;
     return { ...shared, ...own, model, lines_skipped: skipped, documents, problems };
@@ -170,7 +146,7 @@ export function createClaudeImport({
     return (turn) => turn.atMs >= sinceMs && inProject.has(turn);
   }
 
-  return { run, progress: () => progress };
+  return { run, progress: (): ImportProgress | null => progress };
 }
 
 interface ImportRun {
@@ -195,7 +171,7 @@ async function importMemoryFiles(
   directories: readonly string[],
   { claudeDir, dryRun, projectDir: only }: Input,
   { imports, captures, problems }: Pick<ClaudeImportDeps, 'imports' | 'captures'> & { readonly problems: Problem[] },
-): Promise<ClaudeReport['documents']> {
+) {
   const documents = { files: 0, added: 0, unchanged: 0 };
   for (const { file, projectDir } of await claudeMemoryFiles(claudeDir, directories)) {
     if (!captures(projectDir) || (only !== undefined && projectDir === claudeDir)) continue;

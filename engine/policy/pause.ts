@@ -2,21 +2,20 @@ import path from 'node:path';
 import { z } from 'zod';
 import { ensureDir, readFileIfPresent, writeFileAtomic } from '../../common/files.ts';
 
-export interface Pause {
-  readonly mode: 'private' | 'off';
-  /** ISO. */
-  readonly since: string;
-  /** Null: until `resume`. */
-  readonly until: string | null;
-}
-
-export interface Pauses {
-  /** Ended pauses: turns from them are never imported. `project` null: everywhere. */
-  readonly past: readonly { readonly project: string | null; readonly since: string; readonly until: string }[];
-  readonly everywhere: Pause | null;
-  /** By project key, see `memory/storage/fs/project-files.ts`. */
-  readonly projects: Readonly<Record<string, Pause>>;
-}
+const time = z.iso.datetime();
+/** `until` null: until `resume`. */
+const Pause = z.strictObject({ mode: z.enum(['private', 'off']), since: time, until: time.nullable() }).readonly();
+const Pauses = z
+  .strictObject({
+    /** Ended pauses: turns from them are never imported. `project` null: everywhere. */
+    past: z.array(z.strictObject({ project: z.string().nullable(), since: time, until: time }).readonly()).default([]),
+    everywhere: Pause.nullable(),
+    /** By project key, see `memory/storage/fs/project-files.ts`. */
+    projects: z.record(z.string(), Pause),
+  })
+  .readonly();
+export type Pause = z.infer<typeof Pause>;
+export type Pauses = z.infer<typeof Pauses>;
 
 export const NO_PAUSES: Pauses = { past: [], everywhere: null, projects: {} };
 
@@ -77,17 +76,9 @@ export function resumed(from: Pauses, project: string | null, nowMs: number): Pa
   return { ...from, past, projects };
 }
 
-const time = z.iso.datetime();
-const pauseSchema = z.strictObject({ mode: z.enum(['private', 'off']), since: time, until: time.nullable() });
-const pausesSchema = z.strictObject({
-  past: z.array(z.strictObject({ project: z.string().nullable(), since: time, until: time })).default([]),
-  everywhere: pauseSchema.nullable(),
-  projects: z.record(z.string(), pauseSchema),
-});
-
 /** @throws where the file is invalid */
 export function parsePauses(text: string): Pauses {
-  return pausesSchema.parse(JSON.parse(text));
+  return Pauses.parse(JSON.parse(text));
 }
 
 /** Works without the daemon, which reads the file for its next request. @throws as `parsePauses` */

@@ -69,14 +69,15 @@ export interface RequestFacts {
   readonly path: 'messages' | 'count_tokens' | null;
 }
 
-/** A request that cannot be forwarded unambiguously to the target. */
-interface RejectedRequest {
-  readonly status: 400 | 421;
-  readonly message: string;
-}
-
-/** Only Claude Code's requests for the target host, over the proxy's own TLS, are inspected. */
-export function inspectRequest(request: IncomingMessage, isSSL: boolean, host: string): RequestFacts | RejectedRequest {
+/**
+ * Only Claude Code's requests for the target host, over the proxy's own TLS, are inspected. A status is returned for a
+ * request that cannot be forwarded unambiguously to the target.
+ */
+export function inspectRequest(
+  request: IncomingMessage,
+  isSSL: boolean,
+  host: string,
+): RequestFacts | { readonly status: 400 | 421; readonly message: string } {
   const raw = request.rawHeaders;
   const hosts = headerValues(raw, 'host').map((value) => value.toLowerCase());
   if (hosts.length > 1) return { status: 400, message: 'more than one Host' };

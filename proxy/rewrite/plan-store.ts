@@ -9,21 +9,7 @@ import type { ConversationView } from '../wire/conversation.ts';
 import { type EpochPlan, isEmptyPlan, type Match, type PlanRecord, type PlanUse, type ServedUse } from './plan.ts';
 
 /** Persists epoch plans. Without them a restart would send the whole history upstream, which would be refused. */
-export interface PlanStore {
-  /** Every record, in order within a session; the session written last comes last. */
-  load(): AsyncIterable<readonly PlanRecord[]>;
-  /** The records of one session. Like `load`, it skips unreadable records and reports them as problems. */
-  read(sessionId: string): Promise<readonly PlanRecord[]>;
-  /**
-   * Records of a session keep their order.
-   *
-   * @param durable  resolve once the record is on disk (fsynced)
-   * @param whole    the session's other records, written again when its file was deleted
-   */
-  append(sessionId: string, record: PlanRecord, durable: boolean, whole?: () => readonly PlanRecord[]): Promise<void>;
-  problems(): readonly PlanProblem[];
-  close(): Promise<void>;
-}
+export type PlanStore = ReturnType<typeof openPlanStore>;
 
 interface PlanProblem {
   readonly file: string;
@@ -33,7 +19,7 @@ interface PlanProblem {
 const CONCURRENT_READS = 32;
 
 /** One JSON line per record, one file per session. */
-export function openPlanStore(dir: string): PlanStore {
+export function openPlanStore(dir: string) {
   const lock = createKeyedMutex();
   const writing = new Set<Promise<void>>();
   const unreadable: PlanProblem[] = [];
@@ -71,7 +57,8 @@ export function openPlanStore(dir: string): PlanStore {
   };
 
   return {
-    async *load() {
+    /** Every record, in order within a session; the session written last comes last. */
+    async *load(): AsyncIterable<readonly PlanRecord[]> {
       const names = await listFiles(dir).catch((error: Error): string[] => {
         reportUnreadable(dir, error.cause ?? error);
         return [];
@@ -81,11 +68,23 @@ export function openPlanStore(dir: string): PlanStore {
         yield* await Promise.all(names.slice(at, at + CONCURRENT_READS).map(readRecords));
       }
     },
-    read(sessionId) {
+    /** The records of one session. Like `load`, it skips unreadable records and reports them as problems. */
+    read(sessionId: string): Promise<readonly PlanRecord[]> {
       const name = fileName(sessionId);
       return lock(name, () => readRecords(name));
     },
-    async append(sessionId, record, durable, whole = () => []) {
+    /**
+     * Records of a session keep their order.
+     *
+     * @param durable  resolve once the record is on disk (fsynced)
+     * @param whole    the session's other records, written again when its file was deleted
+     */
+    async append(
+      sessionId: string,
+      record: PlanRecord,
+      durable: boolean,
+      whole: () => readonly PlanRecord[] = () => [],
+    ): Promise<void> {
       const name = fileName(sessionId);
       const lines = { line: formatLine(record), whole: () => whole().map(formatLine).join('') };
       const task = lock(name, async () => {
@@ -101,8 +100,8 @@ export function openPlanStore(dir: string): PlanStore {
       writing.add(task);
       await task.finally(() => writing.delete(task));
     },
-    problems: () => (unwritable === null ? [...unreadable] : [...unreadable, unwritable]),
-    async close() {
+    problems: (): readonly PlanProblem[] => (unwritable === null ? [...unreadable] : [...unreadable, unwritable]),
+    async close(): Promise<void> {
       await Promise.allSettled(writing);
     },
   };

@@ -2,26 +2,9 @@ import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
 import type { MessagesRequest } from '../ports.ts';
 import { type BodyScan, type PreviousScan, parseSlice, type Slice, scanBody } from './json.ts';
-import {
-  extendLineage,
-  type HeadShape,
-  hashMessage,
-  isThinking,
-  type MessageShape,
-  shapeHead,
-  shapeMessage,
-} from './message.ts';
+import { extendLineage, type HeadShape, hashMessage, isThinking, shapeHead, shapeMessage } from './message.ts';
 
-/** What the rewriter needs of one message, without its text, so that thousands can be cached. */
-export interface MessageInfo {
-  readonly hash: string;
-  readonly role: string;
-  /** A user message that answers no tool call. */
-  readonly isPrompt: boolean;
-  readonly hasThinking: boolean;
-  readonly tokens: number;
-  readonly shape: MessageShape;
-}
+export type MessageInfo = Readonly<ReturnType<typeof describeMessage>>;
 
 type SystemFacts = ReturnType<typeof describeSystem>;
 
@@ -181,7 +164,8 @@ export function estimateTokens(bytes: number): number {
   return Math.ceil(bytes / 4);
 }
 
-function describeMessage(message: unknown, at: Slice): MessageInfo {
+/** What the rewriter needs of one message, without its text, so that thousands can be cached. */
+function describeMessage(message: unknown, at: Slice) {
   if (typeof message !== 'object' || message === null) throw new TypeError('message is not an object');
   const { role, content } = message as { role?: unknown; content?: unknown };
   const blocks = Array.isArray(content) ? content : [];
@@ -189,6 +173,7 @@ function describeMessage(message: unknown, at: Slice): MessageInfo {
   return {
     hash: hashMessage(message),
     role: String(role),
+    /** A user message that answers no tool call. */
     isPrompt: role === 'user' && !answersTool,
     hasThinking: blocks.some(isThinking),
     tokens: estimateTokens(at.end - at.start),
