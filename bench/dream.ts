@@ -17,9 +17,9 @@ import {
   consolidationThresholds,
 } from '../memory/consolidation/merge-nodes.ts';
 import { isRepetition } from '../memory/consolidation/merge-writer.ts';
-import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { MemoryNode } from '../memory/model/node.ts';
 import { createHashEmbedder } from '../test/helpers/hash-embedder.ts';
+import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { restated, statementOf } from './dream/restated.ts';
 import { type Corpus, days, story, talks } from './links/corpora.ts';
 import { type Kin, kinIn, type Pair } from './links/kin.ts';

@@ -15,8 +15,8 @@ import { readFileSync } from 'node:fs';
 import { parseArgs } from 'node:util';
 import { summarizeByRules } from '../memory/compaction/extractive-summary.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
-import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { TurnText } from '../memory/model/turn.ts';
+import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { dialogues, type Labelled, storyConversations } from './labeled.ts';
 import { type PlantedConversation, plantedConversation } from './local/planted.ts';
 

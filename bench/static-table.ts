@@ -15,7 +15,7 @@ import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 import { execa } from 'execa';
-import { encodeStaticTable } from '../memory/embeddings/static-encoder.ts';
+import { encodeStaticTable } from '../test/helpers/static-embedder.ts';
 import { compareTables } from './static-table/compare.ts';
 import { distil, textOfPiece } from './static-table/distil.ts';
 

@@ -13,9 +13,9 @@ import { parseArgs } from 'node:util';
 import { Config } from '../common/config.ts';
 import { isCleanOrigin } from '../common/turn.ts';
 import { createLocalModel } from '../memory/compaction/rules-model.ts';
-import { createStaticEmbedder } from '../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../memory/index.ts';
 import { renderRetrieval } from '../proxy/rewrite/render.ts';
+import { createStaticEmbedder } from '../test/helpers/static-embedder.ts';
 import { spread } from './latency/stats.ts';
 import { openProduct } from './recall/product.ts';
 import {

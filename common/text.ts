@@ -8,6 +8,15 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+/** Undefined where the text is not JSON. */
+export function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 /** The message of an error without the text that JSON.parse quotes in it: that text may be anything. */
 export function unquoted({ name, message }: Error): string {
   if (name !== 'SyntaxError') return message;

@@ -65,12 +65,12 @@ export function createImports(parts: Parts): { readonly imports: Import; progres
 }
 
 /** A text from outside any conversation, as a turn, and the draft of its node. */
-export interface DraftedChunk {
+interface DraftedChunk {
   readonly turn: CapturedTurn;
   readonly draft: Omit<ProposedNode, 'turns'>;
 }
 
-export interface ChunkSource {
+interface ChunkSource {
   readonly kind: 'document' | 'note';
   readonly project: string;
   /** Added to the nodes' `source_links`. */
@@ -81,7 +81,7 @@ export interface ChunkSource {
 }
 
 /** Makes chunks of one session durable, raw and as one node each, without a model. */
-export async function saveChunks(
+async function saveChunks(
   chunks: readonly DraftedChunk[],
   { kind, project, link, redacted, kept }: ChunkSource,
   { journal, clock, turnRegistry, store, turnReader, compactor }: MemoryParts,
@@ -111,7 +111,7 @@ export async function saveChunks(
   return nodes;
 }
 
-export interface DocumentRequest {
+interface DocumentRequest {
   /** Absolute path, the identity of the document: importing it again removes chunks that it no longer has. */
   readonly file: string;
   readonly text: string;
@@ -148,18 +148,13 @@ export interface ImportProgress {
   readonly turns?: number;
 }
 
-/** Imports the user's own files. */
-export interface Documents {
-  import(request: DocumentRequest): Promise<DocumentReport>;
-  progress(): ImportProgress | null;
-}
-
 interface Piece {
   readonly chunk: Chunk;
   readonly turn: CapturedTurn;
 }
 
-export function createDocuments(parts: MemoryParts): Documents {
+/** Imports the user's own files. */
+function createDocuments(parts: MemoryParts) {
   const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, turnReader } = parts;
   let progress: ImportProgress | null = null;
 
@@ -186,17 +181,9 @@ export function createDocuments(parts: MemoryParts): Documents {
     }
     await drop(outdated);
     const skipped = pieces.filter((piece) => !isHeld(piece)).length;
-    const unchanged = pieces.length - fresh.length - skipped;
-    return {
-      kind: 'document',
-      file,
-      session_id,
-      chunks: pieces.length,
-      added: fresh.length,
-      unchanged,
-      outdated: outdated.length,
-      skipped,
-    };
+    const [chunks, added] = [pieces.length, fresh.length];
+    const unchanged = chunks - added - skipped;
+    return { kind: 'document', file, session_id, chunks, added, unchanged, outdated: outdated.length, skipped };
 
     function pieceOf(chunk: Chunk): readonly [string, Piece] {
       const turn = documentTurn(chunk, source, clock.now());
@@ -229,15 +216,15 @@ export function createDocuments(parts: MemoryParts): Documents {
   }
 
   return {
-    import: (request) =>
+    import: (request: DocumentRequest): Promise<DocumentReport> =>
       importText(request).finally(() => {
         progress = null;
       }),
-    progress: () => progress,
+    progress: (): ImportProgress | null => progress,
   };
 }
 
-export interface NoteRequest {
+interface NoteRequest {
   readonly text: string;
   /** Absolute; selects the project. */
   readonly projectDir: string;
@@ -251,16 +238,16 @@ const TRIGGER_CHARS = 300;
 const INDEXED_MS = 2_000;
 
 /** `isNew` is false where the same note is in memory already. */
-export interface SavedNote {
+interface SavedNote {
   readonly node: MemoryNode;
   readonly isNew: boolean;
 }
 
 /** Saves notes of programs. Who asked a program to note something is unknown, so the origin is `tool`. */
-export function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<SavedNote> {
+function createNotes(parts: MemoryParts): (request: NoteRequest) => Promise<SavedNote> {
   const { projectOf, clock, redactor, catalogue, turnReader, indexer, removal } = parts;
 
-  async function remember(request: NoteRequest): Promise<SavedNote> {
+  return async (request) => {
     const text = redactor.text(stripOwnBlocks(request.text)).trim();
     if (text === '')
       throw new CometError('node_invalid', 'nothing is left of the note after redaction; say it in your own words');
@@ -288,7 +275,5 @@ export function createNotes(parts: MemoryParts): (request: NoteRequest) => Promi
     if (node === undefined) throw new Error('a note has one node');
     await Promise.race([indexer.settled(), after(INDEXED_MS, undefined, { ref: false })]);
     return { node, isNew: true };
-  }
-
-  return remember;
+  };
 }

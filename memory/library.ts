@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { CometError } from '../common/errors.ts';
+import { parseJson } from '../common/text.ts';
 import { isCleanOrigin, type Origin } from '../common/turn.ts';
 import type { Archives } from './archive.ts';
 import type { Details } from './compaction/details.ts';
@@ -196,17 +197,14 @@ function messagesOf(turns: readonly JoinedTurn[]): (RawMessage & { readonly turn
     )
     .map(({ message: { role, content, sha256 }, redacted, turnIds }, seq) => {
       const marked = redacted && content.includes(MARK) ? { redacted: true as const } : {};
-      return { seq, role, content: parsed(content), sha256, ...marked, turnIds };
+      return { seq, role, content: contentOf(content), sha256, ...marked, turnIds };
     });
 }
 
-function parsed(content: string): unknown {
-  try {
-    return JSON.parse(content) as unknown;
-  } catch {
-    // Content that was not JSON is shown as text.
-    return content;
-  }
+/** Content that was not JSON is shown as text. */
+function contentOf(content: string): unknown {
+  const value = parseJson(content);
+  return value === undefined ? content : value;
 }
 
 /**

@@ -167,24 +167,10 @@ export interface IndexProgress {
   readonly total: number;
 }
 
-export interface BackgroundTasks {
-  /** Settles when history is read and missing rows are indexed; never rejects. */
-  readonly started: Promise<void>;
-  /** Settles when the index of a new embedder is filled too, or that was left to the next start. */
-  readonly succeeded: Promise<void>;
-  /** Settles when history and edits made before the start are read. */
-  caughtUp(): Promise<void>;
-  stopWatching(): Promise<void>;
-  /** Reads changes that others made on disk. */
-  follow(files?: readonly string[]): Promise<void>;
-  /** Rebuilds the index; returns the number of nodes. */
-  reindex(): Promise<number>;
-  problems(): readonly Problem[];
-  progress(): IndexProgress | null;
-}
+export type BackgroundTasks = ReturnType<typeof startBackgroundTasks>;
 
 /** Reads history, fills the index and follows edits on disk, from the start on. */
-export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: () => boolean }): BackgroundTasks {
+export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: () => boolean }) {
   const { catalogue, indexer, isClosing, journal, log, pipeline, store, taskQueue, watch } = parts;
   const problems: Problem[] = [];
   let reindexing: IndexProgress | null = null;
@@ -239,19 +225,24 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
   }
 
   return {
+    /** Settles when history is read and missing rows are indexed; never rejects. */
     started,
+    /** Settles when the index of a new embedder is filled too, or that was left to the next start. */
     succeeded,
+    /** Reads changes that others made on disk. */
     follow,
-    async caughtUp() {
+    /** Settles when history and edits made before the start are read. */
+    async caughtUp(): Promise<void> {
       await started;
       await watching;
       await follow();
     },
-    async stopWatching() {
+    async stopWatching(): Promise<void> {
       await watching;
       await watch?.close();
     },
-    async reindex() {
+    /** Rebuilds the index; returns the number of nodes. */
+    async reindex(): Promise<number> {
       await started;
       await follow();
       try {
@@ -263,7 +254,7 @@ export function startBackgroundTasks(parts: MemoryParts & { readonly isClosing: 
       }
       return catalogue.size();
     },
-    problems: () => problems,
-    progress: () => reindexing ?? succeeding,
+    problems: (): readonly Problem[] => problems,
+    progress: (): IndexProgress | null => reindexing ?? succeeding,
   };
 }

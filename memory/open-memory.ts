@@ -47,13 +47,11 @@ export async function openMemory(parts: OpenMemoryOptions): Promise<Memory> {
   const { openIndexHome } = await import('./search/lancedb/open-index.ts');
   const { createEmbedderWithTimeout } = await import('./embeddings/embedder.ts');
   const { createLocalModel } = await import('./compaction/rules-model.ts');
-  const { createProjectOf } = await import('./storage/fs/project-files.ts');
-  const { createSourceFiles } = await import('./storage/fs/project-files.ts');
+  const { createProjectOf, createSourceFiles } = await import('./storage/fs/project-files.ts');
   const { createNodeWatch } = await import('./storage/fs/node-watch.ts');
   const { openSnapshotFiles } = await import('./storage/fs/snapshot-files.ts');
   const { openDreamFiles } = await import('./storage/fs/change-files.ts');
-  const { createClosedSessionsFile } = await import('./storage/fs/set-files.ts');
-  const { createIdSetFile } = await import('./storage/fs/set-files.ts');
+  const { createClosedSessionsFile, createIdSetFile } = await import('./storage/fs/set-files.ts');
 
   const { report, watched, problems } = createHealth((problem) => log.warn('the store has a problem', { ...problem }));
   const working = watched(await openEmbedder(parts), 'embedder', ['embed', 'embedQuery']);
@@ -135,7 +133,7 @@ async function warmUp(memory: Memory, log: Log): Promise<void> {
 
 async function rerankerOf(
   { env, config, paths, redactor }: OpenMemoryOptions,
-  watched: Health['watched'],
+  watched: ReturnType<typeof createHealth>['watched'],
 ): Promise<{ readonly reranker?: Reranker }> {
   if (config.rerank.mode === 'off') return {};
   const { createEndpointReranker } = await import('./recall/endpoint-reranker.ts');
@@ -189,15 +187,7 @@ export async function withTempDir<T>(env: NodeJS.ProcessEnv, dir: string, work: 
 }
 
 /** Problems of the store, each once. */
-export interface Health {
-  /** Adds a problem that lasts until the process ends. */
-  report(problem: Problem): void;
-  problems(): readonly Problem[];
-  /** Wraps `port`: a failure of these methods is a problem of `file` until one of them succeeds. */
-  watched<T extends object>(port: T, file: string, methods: readonly (keyof T)[]): T;
-}
-
-export function createHealth(onReport: (problem: Problem) => void): Health {
+function createHealth(onReport: (problem: Problem) => void) {
   const lasting = new Map<string, Problem>();
   const passing = new Map<object, Problem>();
 
@@ -215,14 +205,16 @@ export function createHealth(onReport: (problem: Problem) => void): Health {
   }
 
   return {
-    report(problem) {
+    /** Adds a problem that lasts until the process ends. */
+    report(problem: Problem): void {
       const key = `${problem.file}\n${problem.message}`;
       if (lasting.has(key)) return;
       lasting.set(key, problem);
       onReport(problem);
     },
-    problems: () => [...lasting.values(), ...passing.values()],
-    watched: (port, file, methods) => ({
+    problems: (): readonly Problem[] => [...lasting.values(), ...passing.values()],
+    /** Wraps `port`: a failure of these methods is a problem of `file` until one of them succeeds. */
+    watched: <T extends object>(port: T, file: string, methods: readonly (keyof T)[]): T => ({
       ...port,
       ...Object.fromEntries(methods.map((name) => [name, watchedMethod(port, file, port[name])])),
     }),

@@ -37,11 +37,7 @@ export interface ConsolidationStatus {
   readonly running: boolean;
 }
 
-export interface Consolidator {
-  /** One at a time. @throws the signal's reason, or a disk error after undoing all changes */
-  run(request: ConsolidationRequest, signal: AbortSignal): Promise<ConsolidationReport>;
-  status(): ConsolidationStatus | null;
-}
+export type Consolidator = Awaited<ReturnType<typeof openConsolidator>>;
 
 type Parts = {
   readonly clock: Clock;
@@ -60,7 +56,7 @@ type Parts = {
   readonly newId: () => string;
 };
 
-export async function openConsolidator(parts: Parts): Promise<Consolidator> {
+export async function openConsolidator(parts: Parts) {
   const { dreams, config, model, quota, index, log, indexer, clock, catalogue } = parts;
   let last: DreamLedger | null = await dreams.load();
   let running = false;
@@ -92,7 +88,8 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
   }
 
   return {
-    async run(request, signal) {
+    /** One at a time. @throws the signal's reason, or a disk error after undoing all changes */
+    async run(request: ConsolidationRequest, signal: AbortSignal): Promise<ConsolidationReport> {
       if (running) throw new CometError('node_invalid', 'consolidation is already running; see comet-cc status');
       running = true;
       try {
@@ -101,7 +98,7 @@ export async function openConsolidator(parts: Parts): Promise<Consolidator> {
         running = false;
       }
     },
-    status() {
+    status(): ConsolidationStatus | null {
       if (last === null) return null;
       const { at, merged, groups, pruned, left } = last;
       return { at, merged, groups, pruned, left, running };

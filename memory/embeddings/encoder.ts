@@ -1,4 +1,4 @@
-import type { Corpus, Embedder, Embedding, QueryVector } from './embedder.ts';
+import type { Corpus, Embedding, QueryVector } from './embedder.ts';
 
 /** A query as an encoder returns it, before the corpus is applied. */
 export type EncodedQuery =
@@ -38,17 +38,6 @@ export async function encodeQuery(query: EncodedQuery, corpus: Corpus): Promise<
 function centered(vector: Float32Array, mean: Float32Array | null): Float32Array {
   if (mean === null) return vector;
   return toUnit(vector.map((value, at) => value - (mean[at] ?? 0)));
-}
-
-/** Runs an encoder on the calling thread. */
-export function createDirectEmbedder(encoder: Encoder): Embedder {
-  return {
-    id: encoder.id,
-    dimensions: encoder.dimensions,
-    embed: async (texts) => (texts.length === 0 ? [] : encoder.documents(texts)),
-    embedQuery: async (text, corpus) => encodeQuery(await encoder.query(text), corpus),
-    close: async () => {},
-  };
 }
 
 /** A query's subwords and vectors, to be weighed by the corpus. */

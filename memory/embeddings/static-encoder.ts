@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { CometError } from '../../common/errors.ts';
 import { hasPairedScript, isPairedScript, SCRIPT_DIMENSIONS, tokenize } from '../text/tokenizer.ts';
-import type { Embedder } from './embedder.ts';
-import { createDirectEmbedder, type Encoder, type PieceVectors, toUnit, weighPieces } from './encoder.ts';
+import { type Encoder, type PieceVectors, toUnit } from './encoder.ts';
 
 export const STATIC = { id: 'static-minilm-128-v1', dimensions: 128 } as const;
 
@@ -21,10 +20,6 @@ export function createStaticEncoder(table: StaticTable = loadStaticTable()): Enc
       }),
     query: async (text) => scriptQuery(text) ?? { kind: 'pieces', pieces: pieceVectors(table, text) },
   };
-}
-
-export function createStaticEmbedder(): Embedder {
-  return createDirectEmbedder(createStaticEncoder());
 }
 
 /** For Hangul, kana and Han, which the table does not contain. */
@@ -145,24 +140,6 @@ export function parseStaticTable(bytes: Uint8Array<ArrayBuffer>): StaticTable {
   return { dimensions, vocabulary, rows, scales };
 }
 
-/** Inverse of `parseStaticTable`. */
-export function encodeStaticTable(
-  { dimensions, rows, scales }: Pick<StaticTable, 'dimensions' | 'rows' | 'scales'>,
-  vocabulary: readonly string[],
-): Uint8Array<ArrayBuffer> {
-  const words = new TextEncoder().encode(vocabulary.join('\n'));
-  const rowsAt = HEADER_BYTES + scales.length * 4;
-  const bytes = new Uint8Array(rowsAt + rows.length + words.length);
-  const view = new DataView(bytes.buffer);
-  bytes.set(new TextEncoder().encode(MAGIC));
-  view.setUint32(8, scales.length, true);
-  view.setUint32(12, dimensions, true);
-  for (const [at, scale] of scales.entries()) view.setFloat32(HEADER_BYTES + at * 4, scale, true);
-  bytes.set(new Uint8Array(rows.buffer, rows.byteOffset, rows.length), rowsAt);
-  bytes.set(words, rowsAt + rows.length);
-  return bytes;
-}
-
 /** Subword ids of a document, with repeats. */
 export function piecesOf(table: StaticTable, text: string): number[] {
   return wordPieces(text.slice(0, MAX_DOCUMENT_CHARS), table.vocabulary);
@@ -173,16 +150,6 @@ export function documentVector(table: StaticTable, pieces: readonly number[]): F
   const sum = new Float32Array(table.dimensions);
   for (const id of pieces) addRow(sum, table, id, 1);
   return toUnit(sum);
-}
-
-/** Like `documentVector`, weighing each subword by its idf. */
-export function queryVector(
-  table: StaticTable,
-  text: string,
-  idf: (pieces: readonly number[]) => ReadonlyMap<number, number>,
-): Float32Array {
-  const pieces = pieceVectors(table, text);
-  return weighPieces(pieces, idf(pieces.ids));
 }
 
 export function pieceVectors(table: StaticTable, text: string): PieceVectors {

@@ -1,6 +1,7 @@
 import { mkdirSync } from 'node:fs';
 import { z } from 'zod';
 import { type ChildEnd, runChild } from '../../common/run-process.ts';
+import { parseJson } from '../../common/text.ts';
 import {
   type Attempt,
   type CallOptions,
@@ -211,12 +212,7 @@ function tokensOf({ usage }: Result): number {
 
 function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return undefined;
-  const bare = value.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, '$1');
-  try {
-    return JSON.parse(bare) as unknown;
-  } catch {
-    return undefined;
-  }
+  return parseJson(value.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, '$1'));
 }
 
 function textOf(value: unknown): string {

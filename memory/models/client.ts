@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { createSemaphore } from '../../common/async.ts';
+import type { Config } from '../../common/config.ts';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip } from '../../common/text.ts';
-import type { DetailInput, LanguageModel, MergeInput, SummaryInput, TopicShiftInput } from './model.ts';
+import type { DetailInput, LanguageModel, MergeInput, ModelHealth, SummaryInput, TopicShiftInput } from './model.ts';
 import { detailPrompt } from './prompts/details.ts';
 import { mergePrompt } from './prompts/merge.ts';
 import type { Prompt } from './prompts/prompt.ts';
@@ -35,16 +36,8 @@ export interface PromptCall<Answer = unknown> {
   readonly bill: { readonly sessionId?: string };
 }
 
-export interface ModelLimits {
-  readonly sensor: string;
-  readonly summarizer: string;
-  readonly detail: string;
-  readonly sensorTimeoutMs: number;
-  readonly summarizerTimeoutMs: number;
-  readonly detailTimeoutMs: number;
-  /** Maximum concurrent calls. */
-  readonly maxChildren: number;
-}
+/** Names and timeouts of the models; `maxChildren` limits concurrent calls. */
+export type ModelLimits = Omit<Config['models'], 'dailyTokens' | 'maxUtilization'>;
 
 export interface CallOptions {
   readonly redact: (text: string) => string;
@@ -65,18 +58,8 @@ export interface LlmClientOptions extends CallOptions {
   readonly attempt: (call: PromptCall, signal: AbortSignal) => Promise<Attempt>;
 }
 
-/** Tokens are those of today (UTC). */
-interface ModelHealth {
-  readonly callsToday: number;
-  readonly tokensToday: number;
-  readonly costUsdToday: number;
-  readonly lastFailure: FailureKind | null;
-  /** `kind: detail`, redacted and clipped; '' if the last call succeeded. */
-  readonly lastError: string;
-}
-
 export interface LlmClient extends LanguageModel {
-  health(): ModelHealth;
+  health(): Required<ModelHealth> & { readonly lastFailure: FailureKind | null };
 }
 
 const CODES: Partial<Record<FailureKind, ErrorCode>> = { missing: 'model_missing', timeout: 'model_timeout' };

@@ -1,4 +1,5 @@
 import { runChild } from '../../common/run-process.ts';
+import { parseJson } from '../../common/text.ts';
 
 export interface EndpointRequest {
   readonly url: string;
@@ -106,11 +107,7 @@ export function readReply(
   if ('code' in reply) return { problem: `cannot be reached (${reply.code})` };
   if (reply.how !== 'answered') return { problem: `did not answer (${reply.how})` };
   if (reply.status !== 200) return { problem: `returned status ${reply.status}` };
-  try {
-    return { body: JSON.parse(reply.body) as unknown };
-  } catch {
-    return { body: null };
-  }
+  return { body: parseJson(reply.body) };
 }
 
 export interface EndpointKeyOptions {

@@ -111,10 +111,11 @@ export interface LanguageModel {
   close(): Promise<void>;
 }
 
-/** Shown by `status`. */
+/** Shown by `status`; calls and tokens are those of today (UTC). */
 export interface ModelHealth {
   readonly callsToday: number;
   readonly tokensToday: number;
   readonly costUsdToday?: number;
+  /** `kind: detail`, redacted and clipped; '' if the last call succeeded. */
   readonly lastError: string;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isRecord } from '../../common/text.ts';
+import { isRecord, parseJson } from '../../common/text.ts';
 import {
   type Attempt,
   type CallOptions,
@@ -192,7 +192,7 @@ type CompletionText =
 
 /** Parses a chat completion; `tokens` is 0 if usage is absent. */
 function readCompletion(body: string): CompletionText {
-  const read = Completion.safeParse(jsonOf(body));
+  const read = Completion.safeParse(parseJson(body));
   if (!read.success) return { kind: 'unusable', detail: 'the body is no chat completion', tokens: 0, costUsd: 0 };
   const { usage, choices } = read.data;
   const { total_tokens = 0, prompt_tokens = 0, completion_tokens = 0, cost = 0 } = usage ?? {};
@@ -207,7 +207,7 @@ function readCompletion(body: string): CompletionText {
 
 /** The error message of a response, '' if it has none. */
 function readRefusal(body: string): string {
-  const read = Refusal.safeParse(jsonOf(body));
+  const read = Refusal.safeParse(parseJson(body));
   if (!read.success) return '';
   const { error } = read.data;
   return typeof error === 'string' ? error : error.message;
@@ -217,7 +217,7 @@ function readRefusal(body: string): string {
 function structured(text: string): object | null {
   const said = text.replace(/^\s*<think>[\s\S]*?<\/think>/i, '').trim();
   const [first, last] = [said.indexOf('{'), said.lastIndexOf('}')];
-  const value = jsonOf(said) ?? (first >= 0 && last > first ? jsonOf(said.slice(first, last + 1)) : undefined);
+  const value = parseJson(said) ?? (first >= 0 && last > first ? parseJson(said.slice(first, last + 1)) : undefined);
   return isRecord(value) ? value : null;
 }
 
@@ -225,12 +225,4 @@ function whyNot(refusal: string | null | undefined, finish: string | null | unde
   if (finish === 'length') return 'the answer was cut off at its length limit';
   if (refusal !== null && refusal !== undefined && refusal !== '') return `it refused: ${refusal}`;
   return text.trim() === '' ? 'the answer is empty' : 'the answer is no JSON object';
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }

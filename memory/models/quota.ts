@@ -152,20 +152,10 @@ function parts(value: string | undefined, pattern = /^\d{1,15}(\.\d{1,15})?\s*%?
 const FIRST_PAUSE_MS = 60_000;
 const LONGEST_PAUSE_MS = 1_800_000;
 
-/**
- * Closed after a failure for one minute, doubled for each further failure up to 30 minutes, and while the quota defers.
- */
-export interface Backoff {
-  isOpen(): boolean;
-  /** 0 when it is open. */
-  waitMs(): number;
-  /** '' when it is open. */
-  because(): string;
-  failed(): void;
-  succeeded(): void;
-}
+export type Backoff = ReturnType<typeof createBackoff>;
 
-export function createBackoff(clock: Clock, quota?: { decide(): QuotaDecision }): Backoff {
+/** Closed after a failure for one minute, doubled for each further failure up to 30, and while the quota defers. */
+export function createBackoff(clock: Clock, quota?: ModelQuota) {
   let pauseMs = 0;
   let openAtMs = 0;
   const quotaMs = (decision = quota?.decide()): number => (decision?.kind === 'defer' ? decision.untilMs : 0);
@@ -176,18 +166,20 @@ export function createBackoff(clock: Clock, quota?: { decide(): QuotaDecision })
     return Math.max(0, Math.max(openAtMs, quotaMs()) - now);
   };
   return {
-    isOpen: () => waitMs() === 0,
+    isOpen: (): boolean => waitMs() === 0,
+    /** 0 when it is open. */
     waitMs,
-    because() {
+    /** '' when it is open. */
+    because(): string {
       const decision = quota?.decide();
       if (decision?.kind === 'defer') return decision.because;
       return waitMs() === 0 ? '' : 'the model failed; waiting before the next attempt';
     },
-    failed() {
+    failed(): void {
       pauseMs = pauseMs === 0 ? FIRST_PAUSE_MS : Math.min(LONGEST_PAUSE_MS, pauseMs * 2);
       openAtMs = clock.now() + pauseMs;
     },
-    succeeded() {
+    succeeded(): void {
       pauseMs = 0;
       openAtMs = 0;
     },

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { createSerialQueue } from '../../common/async.ts';
 import type { Log } from '../../common/log.ts';
-import { grouped } from '../../common/map.ts';
+import { grouped, LruMap } from '../../common/map.ts';
 import { type Fact, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
 import { spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { IndexRow, SearchIndex } from '../search/search-index.ts';
@@ -247,26 +247,14 @@ function startsWith(tokens: readonly string[], first: readonly string[]): boolea
   return first.every((token, at) => tokens[at] === token);
 }
 
-/** Turns with those right before them in their session. */
-export interface SessionTurns {
-  /** @param texts  of some turns of the session; where they are left out, all of it are read */
-  read(sessionId: string, texts?: readonly TurnText[]): Promise<NodeTexts>;
-  clear(): void;
-}
-
 const SESSIONS = 16;
 
-/** @param textsOf  every turn of a session, oldest first */
-export function createSessionTurns(textsOf: (sessionId: string) => Promise<readonly TurnText[]>): SessionTurns {
-  const sessions = new Map<string, readonly string[]>();
+/** Turns with those right before them in their session. @param textsOf  every turn of a session, oldest first */
+export function createSessionTurns(textsOf: (sessionId: string) => Promise<readonly TurnText[]>) {
+  const sessions = new LruMap<string, readonly string[]>(SESSIONS);
 
   function keep(sessionId: string, order: readonly string[]): readonly string[] {
-    sessions.delete(sessionId);
     sessions.set(sessionId, order);
-    for (const oldest of sessions.keys()) {
-      if (sessions.size <= SESSIONS) break;
-      sessions.delete(oldest);
-    }
     return order;
   }
 
@@ -282,13 +270,14 @@ export function createSessionTurns(textsOf: (sessionId: string) => Promise<reado
   }
 
   return {
-    async read(sessionId, texts) {
+    /** @param texts  of some turns of the session; where they are left out, all of it are read */
+    async read(sessionId: string, texts?: readonly TurnText[]): Promise<NodeTexts> {
       const turns = texts ?? (await textsOf(sessionId));
       const order = texts === undefined ? keep(sessionId, turnIdsOf(turns)) : await orderOf(sessionId, turns);
       const positions = new Map(order.map((turnId, position) => [turnId, { sessionId, position }]));
       return { turns: new Map(turns.map((turn) => [turn.turnId, turn])), positions };
     },
-    clear: () => sessions.clear(),
+    clear: (): void => sessions.clear(),
   };
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import type { MemoryNode } from '../model/node.ts';
+import { z } from 'zod';
+import { MemoryNode } from '../model/node-schema.ts';
 import { type Archive, archiveLines, type Gone, parseArchive, scrubLine } from './archive.ts';
 import type { NodeFiles } from './node-files.ts';
 import type { NodeRegistry } from './node-registry.ts';
@@ -13,32 +14,31 @@ export interface SnapshotInfo {
 }
 
 /** Nodes as they were and as they are to be; null where there was none, or is to be none. */
-export interface NodeRewrite {
-  readonly before: MemoryNode | null;
-  readonly after: MemoryNode | null;
-}
+const NodeRewrite = z.object({ before: MemoryNode.nullable(), after: MemoryNode.nullable() });
+export type NodeRewrite = z.infer<typeof NodeRewrite>;
 
-/** A change of many files that happens as a whole or not at all. */
+/** A change of many files that happens as a whole or not at all; `snapshot` was taken before it. */
 export interface ChangeRecord {
-  /** Taken before it. */
   readonly snapshot: string;
   readonly changes: readonly NodeRewrite[];
 }
+export const ChangeRecord: z.ZodType<ChangeRecord> = z.object({ snapshot: z.string(), changes: z.array(NodeRewrite) });
+
+/** Digests of nodes by id. */
+export const Digests = z.record(z.string(), z.string());
+const count = z.int().nonnegative();
 
 /** What the last dream did, in numbers, and what it looked at. */
-export interface DreamLedger {
-  readonly at: string;
-  readonly snapshot: string | null;
-  readonly merged: number;
-  readonly groups: number;
-  readonly tags: number;
-  readonly linked: number;
-  readonly pruned: number;
+export const DreamLedger = z.object({
+  at: z.iso.datetime(),
+  snapshot: z.string().nullable(),
+  ...{ merged: count, groups: count, tags: count, linked: count, pruned: count },
   /** Nodes that the next one looks at. */
-  readonly left: number;
+  left: count,
   /** Digest of each node as it was looked at. */
-  readonly seen: Readonly<Record<string, string>>;
-}
+  seen: Digests,
+});
+export type DreamLedger = z.infer<typeof DreamLedger>;
 
 export interface DreamFiles {
   /** Durable when it resolves: from now on the change is undone at the next start. `digests` of what it writes, by id. */

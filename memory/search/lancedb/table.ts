@@ -275,26 +275,7 @@ export function isIn(column: string, values: readonly string[]): string {
 }
 
 /** A table for each kind of row of each project: statistics of words are a project's own, and so is the cost. */
-export interface Tables {
-  /** Keys of the projects that have rows. */
-  keys(): readonly string[];
-  /** Null where the project has no row of this kind. */
-  find(key: string, kind: Kind): Promise<RowTable | null>;
-  findOrCreate(key: string, kind: Kind): Promise<RowTable>;
-  opened(): readonly RowTable[];
-  /** Replaces a table by a copy without what was deleted. @param settled  resolves when no search reads the old one */
-  rewrite(key: string, kind: Kind, settled: () => Promise<unknown>): Promise<void>;
-  drop(key: string): Promise<void>;
-  /** Opens everything again when it is next used: native memory grows with every commit. */
-  reopen(): Promise<void>;
-  close(): void;
-}
-
-interface TablesOptions {
-  readonly dir: string;
-  readonly dimensions: number;
-  readonly rowsForVectorIndex: number | undefined;
-}
+export type Tables = Awaited<ReturnType<typeof openTables>>;
 
 /** LanceDB's own limits are six gigabytes and one. */
 const INDEX_CACHE_BYTES = 32n * 1024n * 1024n;
@@ -305,7 +286,10 @@ export function keyOf(project: string): string {
   return createHash('sha256').update(project).digest('hex').slice(0, 16);
 }
 
-export async function openTables({ dir, ...shape }: TablesOptions): Promise<Tables> {
+export async function openTables({
+  dir,
+  ...shape
+}: Omit<TablePlace, 'connection' | 'kind'> & { readonly dir: string }) {
   let connection = await connected(dir);
   const generations = new Map<string, number>();
   const tables = new Map<string, Promise<RowTable>>();
@@ -346,9 +330,11 @@ export async function openTables({ dir, ...shape }: TablesOptions): Promise<Tabl
   }
 
   return {
+    /** Keys of the projects that have rows. */
     keys: () => [...new Set([...generations.keys()].map((id) => id.split('-')[1] as string))],
+    /** Null where the project has no row of this kind. */
     find,
-    async findOrCreate(key, kind) {
+    async findOrCreate(key: string, kind: Kind): Promise<RowTable> {
       const known = await find(key, kind);
       if (known !== null) return known;
       const id = `${kind}-${key}`;
@@ -357,7 +343,8 @@ export async function openTables({ dir, ...shape }: TablesOptions): Promise<Tabl
       return created;
     },
     opened: () => [...ready.values()],
-    async rewrite(key, kind, settled) {
+    /** Replaces a table by a copy without what was deleted. @param settled  resolves when no search reads the old one */
+    async rewrite(key: string, kind: Kind, settled: () => Promise<unknown>): Promise<void> {
       const old = await find(key, kind);
       if (old === null) return;
       const id = `${kind}-${key}`;
@@ -369,7 +356,7 @@ export async function openTables({ dir, ...shape }: TablesOptions): Promise<Tabl
       await settled();
       await connection.dropTable(old.name);
     },
-    async drop(key) {
+    async drop(key: string): Promise<void> {
       for (const [id, generation] of [...generations]) {
         if (!id.endsWith(`-${key}`)) continue;
         generations.delete(id);
@@ -379,7 +366,8 @@ export async function openTables({ dir, ...shape }: TablesOptions): Promise<Tabl
         await rm(path.join(dir, `${id}-${generation}.lance`), { recursive: true, force: true });
       }
     },
-    async reopen() {
+    /** Opens everything again when it is next used: native memory grows with every commit. */
+    async reopen(): Promise<void> {
       connection = await connected(dir);
       tables.clear();
       ready.clear();

@@ -1,3 +1,4 @@
+import { createMutex } from '../../../common/async.ts';
 import { CometError } from '../../../common/errors.ts';
 import { grouped } from '../../../common/map.ts';
 import type { Embedder, Embedding } from '../../embeddings/embedder.ts';
@@ -31,17 +32,7 @@ const COMMITS_PER_REOPEN = 128;
 /** Whole tool outputs of megabytes would only blur full text. */
 const MAX_TEXT_CHARS = 100_000;
 
-export interface IndexWriter {
-  /** @throws CometError `index_failed` when too much is waiting; the files still hold everything */
-  put(rows: readonly IndexRow[]): Promise<void>;
-  remove(nodeIds: readonly string[]): Promise<void>;
-  clear(): Promise<void>;
-  optimize(): Promise<void>;
-  /** Runs `work` while nothing is written. */
-  alone<T>(work: () => Promise<T>): Promise<T>;
-  /** Resolves when nothing is being written; never rejects. */
-  close(): Promise<void>;
-}
+export type IndexWriter = ReturnType<typeof createIndexWriter>;
 
 export interface IndexWriterDeps {
   readonly tables: Tables;
@@ -81,7 +72,8 @@ interface HeldRow {
 }
 
 interface State extends IndexWriterDeps {
-  tail: Promise<void>;
+  /** Runs one task at a time. */
+  readonly alone: ReturnType<typeof createMutex>;
   waiting: Waiting[];
   waitingRows: number;
   commitsSinceReopen: number;
@@ -92,11 +84,11 @@ interface State extends IndexWriterDeps {
 }
 
 /** Commits one after the other; changes that wait share a commit. */
-export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
+export function createIndexWriter(deps: IndexWriterDeps) {
   const { tables, counts, projectOf } = deps;
   const state: State = {
     ...deps,
-    tail: Promise.resolve(),
+    alone: createMutex(),
     waiting: [],
     waitingRows: 0,
     commitsSinceReopen: 0,
@@ -105,47 +97,41 @@ export function createIndexWriter(deps: IndexWriterDeps): IndexWriter {
     closed: false,
   };
   // What an earlier run left unoptimized.
-  void alone(state, () => maintain(state));
+  void state.alone(() => maintain(state));
   return {
-    put(rows) {
+    /** @throws CometError `index_failed` when too much is waiting; the files still hold everything */
+    put(rows: readonly IndexRow[]): Promise<void> {
       if (rows.length === 0) return Promise.resolve();
       if (state.waitingRows > 0 && state.waitingRows + rows.length > MAX_WAITING_ROWS) {
         return Promise.reject(new CometError('index_failed', 'too many rows wait for the index; it will be rebuilt'));
       }
       return enqueue(state, { remove: [...new Set(rows.map(({ nodeId }) => nodeId))], rows });
     },
-    remove: (nodeIds) => enqueue(state, { remove: nodeIds, rows: [] }),
+    remove: (nodeIds: readonly string[]): Promise<void> => enqueue(state, { remove: nodeIds, rows: [] }),
     clear: () =>
-      alone(state, async () => {
+      state.alone(async () => {
         for (const key of tables.keys()) await tables.drop(key);
         projectOf.clear();
         counts.clear();
         state.dirty.clear();
       }),
-    optimize: () => alone(state, () => optimizeAll(state)),
-    alone: (work) => alone(state, work),
-    async close() {
+    optimize: () => state.alone(() => optimizeAll(state)),
+    /** Runs `work` while nothing is written. */
+    alone: state.alone,
+    /** Resolves when nothing is being written; never rejects. */
+    async close(): Promise<void> {
       state.closed = true;
       clearTimeout(state.resting);
-      await state.tail;
+      await state.alone(async () => {});
     },
   };
-}
-
-function alone<T>(state: State, work: () => Promise<T>): Promise<T> {
-  const result = state.tail.then(work);
-  state.tail = result.then(
-    () => {},
-    () => {},
-  );
-  return result;
 }
 
 function enqueue(state: State, change: Change): Promise<void> {
   state.waitingRows += change.rows.length;
   return new Promise((resolve, reject) => {
     state.waiting.push({ ...change, resolve, reject });
-    if (state.waiting.length === 1) void alone(state, () => writeWaiting(state));
+    if (state.waiting.length === 1) void state.alone(() => writeWaiting(state));
   });
 }
 
@@ -187,7 +173,7 @@ async function maintain(state: State, least = COMMITS_PER_OPTIMIZE): Promise<voi
   const loose = tables.opened().map((table) => table.loose());
   if (state.closed || !loose.some(({ commits }) => commits > 0)) return;
   const restMs = loose.some(({ rows }) => rows >= BULK_ROWS) ? BULK_REST_MS : REST_MS;
-  state.resting = setTimeout(() => void alone(state, () => maintain(state, 1)), restMs).unref();
+  state.resting = setTimeout(() => void state.alone(() => maintain(state, 1)), restMs).unref();
 }
 
 interface ProjectChange {

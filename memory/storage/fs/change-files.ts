@@ -1,26 +1,9 @@
 import { readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
-import { z } from 'zod';
+import type { z } from 'zod';
 import { createExclusive, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
-import { MemoryNode } from '../../model/node-schema.ts';
-import type { ChangeRecord, DreamFiles, DreamLedger } from '../snapshot-files.ts';
-
-const Record = z.object({
-  snapshot: z.string(),
-  changes: z.array(z.object({ before: MemoryNode.nullable(), after: MemoryNode.nullable() })),
-});
-const Digests = z.record(z.string(), z.string());
-const Ledger = z.object({
-  at: z.iso.datetime(),
-  snapshot: z.string().nullable(),
-  merged: z.int().nonnegative(),
-  groups: z.int().nonnegative(),
-  tags: z.int().nonnegative(),
-  linked: z.int().nonnegative(),
-  pruned: z.int().nonnegative(),
-  left: z.int().nonnegative(),
-  seen: Digests,
-});
+import { parseJson } from '../../../common/text.ts';
+import { ChangeRecord, Digests, type DreamFiles, DreamLedger } from '../snapshot-files.ts';
 
 /**
  * Three small files: `pending.json` while a change is under way, `written.json` with digests of what the last one
@@ -36,7 +19,7 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
   async function read<T>(name: string, schema: z.ZodType<T>): Promise<T | null> {
     const text = await readFileIfPresent(at(name));
     if (text === null) return null;
-    const parsed = schema.safeParse(jsonOf(text));
+    const parsed = schema.safeParse(parseJson(text));
     if (parsed.success) return parsed.data;
     for (let number = 1; !(await createExclusive(`${at(name)}.invalid-${number}`, text)); number += 1);
     await rm(at(name), { force: true });
@@ -52,17 +35,9 @@ export async function openDreamFiles(dir: string): Promise<DreamFiles> {
       await rm(at('pending.json'), { force: true });
       await syncDir(dir);
     },
-    pending: () => read('pending.json', Record),
+    pending: () => read('pending.json', ChangeRecord),
     written: async () => new Map(Object.entries((await read('written.json', Digests)) ?? {})),
-    load: () => read('last.json', Ledger),
+    load: () => read('last.json', DreamLedger),
     save: (ledger: DreamLedger) => write('last.json', ledger),
   };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return null; // said by the schema
-  }
 }

@@ -5,25 +5,13 @@ import path from 'node:path';
 const TICK_MS = 100;
 const AT_ONCE = 32;
 
-/** Markdown files below a directory, each parsed again only after a change. */
-export interface FileCache<T> {
-  /** In order of their paths. With `only`, no other file is looked at but those that `forget` named. */
-  read(only?: readonly string[]): Promise<readonly T[]>;
-  /** The next read looks at this file, whatever it is asked for. */
-  forget(file: string): void;
-}
-
-interface Entry<T> {
-  readonly stamp: string;
-  readonly value: T;
-}
-
-/** @param parse  given null where the file is not UTF-8, and what the file was before, where that is known */
-export function createFileCache<T>(
-  dir: string,
-  parse: (file: string, text: string | null, before?: T) => T,
-): FileCache<T> {
-  const entries = new Map<string, Entry<T>>();
+/**
+ * Markdown files below a directory, each parsed again only after a change.
+ *
+ * @param parse  given null where the file is not UTF-8, and what the file was before, where that is known
+ */
+export function createFileCache<T>(dir: string, parse: (file: string, text: string | null, before?: T) => T) {
+  const entries = new Map<string, { readonly stamp: string; readonly value: T }>();
   const forgotten = new Set<string>();
   let complete = false;
 
@@ -40,7 +28,8 @@ export function createFileCache<T>(
   }
 
   return {
-    async read(only) {
+    /** In order of their paths. With `only`, no other file is looked at but those that `forget` named. */
+    async read(only?: readonly string[]): Promise<readonly T[]> {
       const files =
         complete && only !== undefined ? only.filter((file) => isBelow(dir, file)) : await markdownFiles(dir);
       const wanted = new Set([...files, ...forgotten]);
@@ -52,7 +41,8 @@ export function createFileCache<T>(
       complete = true;
       return [...entries].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { value }]) => value);
     },
-    forget: (file) => void forgotten.add(file),
+    /** The next read looks at this file, whatever it is asked for. */
+    forget: (file: string): void => void forgotten.add(file),
   };
 }
 

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { appendDurably, readFileIfPresent } from '../../../common/files.ts';
+import { parseJson } from '../../../common/text.ts';
 
 /** Sessions that the user closed. */
 export interface ClosedSessionsFile {
@@ -27,13 +28,9 @@ export function createClosedSessionsFile(file: string): ClosedSessionsFile {
 }
 
 function parsed(line: string): z.infer<typeof Closing>[] {
-  try {
-    const closing = Closing.safeParse(JSON.parse(line));
-    return closing.success ? [closing.data] : [];
-  } catch {
-    // Empty, or torn by a power cut: that session merely counts as open.
-    return [];
-  }
+  // A session whose line was torn by a power cut counts as open.
+  const closing = Closing.safeParse(parseJson(line));
+  return closing.success ? [closing.data] : [];
 }
 
 /** Ids that must outlive the process: what the user removed is never captured again. */

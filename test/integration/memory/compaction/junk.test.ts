@@ -3,9 +3,9 @@ import { plantedConversation } from '../../../../bench/local/planted.ts';
 import { seeded } from '../../../../bench/local/seeded.ts';
 import type { CapturedTurn } from '../../../../common/turn.ts';
 import { createLocalModel } from '../../../../memory/compaction/rules-model.ts';
-import { createStaticEmbedder } from '../../../../memory/embeddings/static-encoder.ts';
 import { junkTurns } from '../../../fixtures/junk.ts';
 import { createDisk, openRig } from '../../../helpers/memory-rig.ts';
+import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
 import { talk } from '../../../helpers/turns.ts';
 
 const EACH = 64;

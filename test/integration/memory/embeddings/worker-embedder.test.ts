@@ -3,10 +3,10 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createStaticEmbedder } from '../../../../memory/embeddings/static-encoder.ts';
 import { createWorkerEmbedder } from '../../../../memory/embeddings/worker-embedder.ts';
 import { embedderContract } from '../../../contract/embedder.ts';
 import { compileInto } from '../../../helpers/compiled.ts';
+import { createStaticEmbedder } from '../../../helpers/static-embedder.ts';
 
 let out: string;
 let script: URL;

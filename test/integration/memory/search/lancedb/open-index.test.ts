@@ -2,7 +2,6 @@ import { mkdir, readdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import type { Embedder } from '../../../../../memory/embeddings/embedder.ts';
-import { createStaticEmbedder } from '../../../../../memory/embeddings/static-encoder.ts';
 import type { Memory } from '../../../../../memory/index.ts';
 import { createSucceededIndex, openIndexHome } from '../../../../../memory/search/lancedb/open-index.ts';
 import type { SearchIndex } from '../../../../../memory/search/search-index.ts';
@@ -12,6 +11,7 @@ import { createInMemorySearchIndex } from '../../../../helpers/in-memory-search-
 import { searched } from '../../../../helpers/lane-hits.ts';
 import { createDisk, type Disk, openRig } from '../../../../helpers/memory-rig.ts';
 import { makeNode } from '../../../../helpers/nodes.ts';
+import { createStaticEmbedder } from '../../../../helpers/static-embedder.ts';
 import { tempDirs } from '../../../../helpers/temp-dir.ts';
 
 const tempDir = tempDirs();

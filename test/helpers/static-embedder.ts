@@ -1,0 +1,38 @@
+import type { Embedder } from '../../memory/embeddings/embedder.ts';
+import { type Encoder, encodeQuery } from '../../memory/embeddings/encoder.ts';
+import { createStaticEncoder, type StaticTable } from '../../memory/embeddings/static-encoder.ts';
+
+export function createStaticEmbedder(): Embedder {
+  return createDirectEmbedder(createStaticEncoder());
+}
+
+/** Runs an encoder on the calling thread. */
+export function createDirectEmbedder(encoder: Encoder): Embedder {
+  return {
+    id: encoder.id,
+    dimensions: encoder.dimensions,
+    embed: async (texts) => (texts.length === 0 ? [] : encoder.documents(texts)),
+    embedQuery: async (text, corpus) => encodeQuery(await encoder.query(text), corpus),
+    close: async () => {},
+  };
+}
+
+const HEADER_BYTES = 16;
+
+/** Inverse of `parseStaticTable`. */
+export function encodeStaticTable(
+  { dimensions, rows, scales }: Pick<StaticTable, 'dimensions' | 'rows' | 'scales'>,
+  vocabulary: readonly string[],
+): Uint8Array<ArrayBuffer> {
+  const words = new TextEncoder().encode(vocabulary.join('\n'));
+  const rowsAt = HEADER_BYTES + scales.length * 4;
+  const bytes = new Uint8Array(rowsAt + rows.length + words.length);
+  const view = new DataView(bytes.buffer);
+  bytes.set(new TextEncoder().encode('CCSTATIC'));
+  view.setUint32(8, scales.length, true);
+  view.setUint32(12, dimensions, true);
+  for (const [at, scale] of scales.entries()) view.setFloat32(HEADER_BYTES + at * 4, scale, true);
+  bytes.set(new Uint8Array(rows.buffer, rows.byteOffset, rows.length), rowsAt);
+  bytes.set(words, rowsAt + rows.length);
+  return bytes;
+}
