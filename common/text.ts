@@ -69,3 +69,8 @@ export function clip(text: string, maxChars: number): string {
   const whole = space > maxChars / 2 ? head.slice(0, space) : head.replace(/[\ud800-\udbff]$/, '');
   return `${whole}…`;
 }
+
+/** Orders by code unit; `localeCompare` depends on the locale. */
+export function compareText(one: string, other: string): number {
+  return one === other ? 0 : one < other ? -1 : 1;
+}

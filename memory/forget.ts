@@ -136,7 +136,6 @@ const ORIGINS: readonly Origin[] = ['user', 'assistant', 'tool', 'external'];
 const URLS = /\b(?:https?|ftp|wss?):\/\/[^\s"'`<>\\)\]}]+/gi;
 const PATH_KEYS = /"(?:file_path|notebook_path|path|filePath)":("(?:[^"\\]|\\.)*")/g;
 
-/** Whether anything of this source entered the turn. */
 export function isTurnFrom(turn: TurnText, source: Source): boolean {
   if (isOrigin(source.name)) return turn.origin === source.name;
   if ((turn.files ?? []).some(({ path }) => isFile(path, source))) return true;
@@ -148,7 +147,6 @@ export function isTurnFrom(turn: TurnText, source: Source): boolean {
   });
 }
 
-/** Whether the node says that it is from this source. */
 export function isNodeFrom(node: MemoryNode, source: Source): boolean {
   if (isOrigin(source.name)) return node.origin === source.name;
   if (fileMarks(node.source_links).some(({ path }) => isFile(path, source))) return true;

@@ -276,7 +276,6 @@ function statusOf(node: MemoryNode): DerivedFields['status'] {
   return isQuarantined(node) ? 'quarantined' : node.status;
 }
 
-/** Where a node comes from. */
 export interface NodeReason {
   readonly node_id: string;
   readonly summary: string;

@@ -8,7 +8,7 @@ import type { ImportProgress } from './import.ts';
 import { writtenBy } from './library.ts';
 import { isDraft } from './model/node.ts';
 import type { MemoryParts } from './parts.ts';
-import { contentTags } from './text/system-tags.ts';
+import { contentTags } from './text/tags.ts';
 
 export interface MemoryStatus {
   readonly queue: { readonly sensor: number; readonly compacter: number; readonly indexer: number };

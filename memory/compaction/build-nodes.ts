@@ -4,7 +4,7 @@ import { formatFileLink, latestMarks, type TurnText } from '../model/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../text/actions.ts';
 import { atMost, modalityOf } from '../text/content-type.ts';
-import { contentTags, flagsOf } from '../text/system-tags.ts';
+import { contentTags, flagsOf } from '../text/tags.ts';
 import { attributedOrigin } from './attribution.ts';
 import { attributeBrief, type SourcedClaim } from './brief.ts';
 import type { CompactionReason } from './compaction.ts';

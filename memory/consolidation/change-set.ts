@@ -4,6 +4,7 @@ import { isGroup, isRedirect, type MemoryNode } from '../model/node.ts';
 import { contentDigest } from '../storage/index-writer.ts';
 import type { NodeRewrite } from '../storage/snapshot-files.ts';
 import {
+  byAge,
   type ConsolidationRule,
   chooseGroups,
   chooseJoins,
@@ -43,7 +44,6 @@ export interface ConsolidationReport {
 /** Nodes per run. */
 const MAX_NODES = 400;
 
-/** Pairs of a node with its neighbors, by purpose. */
 export type NeighborPairs = Readonly<Record<'alike' | 'grouped' | 'linked', readonly NodePair[]>>;
 
 export interface ChangeSetInput {
@@ -87,7 +87,9 @@ export async function buildChangeSet(input: ChangeSetInput): Promise<ChangeSet> 
   const pruned = pruneAll(state);
 
   const isNew = (node: MemoryNode): boolean => isSettled(node, rule) && seen[node.node_id] !== shortDigest(node);
-  const waiting = nodes.filter((node) => inScope(state, node) && isNew(node)).toSorted(newestFirst);
+  const waiting = nodes
+    .filter((node) => inScope(state, node) && isNew(node))
+    .toSorted((one, other) => byAge(other, one));
   const looked = waiting.slice(0, MAX_NODES);
   const pairs = await findPairs(state, looked);
   for (const { node_id } of waiting.slice(MAX_NODES)) state.later.add(node_id);
@@ -156,7 +158,6 @@ async function merge(state: State, alike: readonly NodePair[]): Promise<void> {
   }
 }
 
-/** Creates a group, or rewrites `former`. */
 async function group(state: State, { members, density }: Group, former?: MemoryNode): Promise<void> {
   const { signal, mergeWriter, later, groups, at } = state;
   signal.throwIfAborted();
@@ -238,11 +239,6 @@ function seenNow({ before, after, later, rule, seen }: State, looked: readonly M
 
 export function shortDigest(node: MemoryNode): string {
   return contentDigest(node).slice(0, 12);
-}
-
-function newestFirst(one: MemoryNode, other: MemoryNode): number {
-  const [a, b] = [`${one.created_at} ${one.node_id}`, `${other.created_at} ${other.node_id}`];
-  return a > b ? -1 : Number(a < b);
 }
 
 /** Canonical forms of abbreviations and variants. */

@@ -28,12 +28,7 @@ export interface ConsolidationRequest {
 /** Runs are repeated when their nodes changed in the meantime. */
 const MAX_TRIES = 3;
 
-export interface ConsolidationStatus {
-  readonly at: string;
-  readonly merged: number;
-  readonly groups: number;
-  readonly pruned: number;
-  readonly left: number;
+export interface ConsolidationStatus extends Pick<DreamLedger, 'at' | 'merged' | 'groups' | 'pruned' | 'left'> {
   readonly running: boolean;
 }
 

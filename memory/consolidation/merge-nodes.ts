@@ -1,3 +1,4 @@
+import { compareText } from '../../common/text.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import { MOST_LINKS } from '../compaction/linker.ts';
 import {
@@ -97,7 +98,7 @@ export function groupKey({ project, origin }: MemoryNode): string {
 }
 
 function byStart(one: MemoryNode, other: MemoryNode): number {
-  return one.valid_from === other.valid_from ? byAge(one, other) : one.valid_from < other.valid_from ? -1 : 1;
+  return compareText(one.valid_from, other.valid_from) || byAge(one, other);
 }
 
 function distinctFacts(facts: readonly Fact[]): Fact[] {
@@ -212,8 +213,7 @@ function neighbours(pairs: readonly NodePair[]): ReadonlyMap<string, readonly st
 
 /** Oldest first, ties by id. */
 export function byAge(one: MemoryNode, other: MemoryNode): number {
-  const [a, b] = [`${one.created_at} ${one.node_id}`, `${other.created_at} ${other.node_id}`];
-  return a < b ? -1 : Number(a > b);
+  return compareText(one.created_at, other.created_at) || compareText(one.node_id, other.node_id);
 }
 
 function saying({ summary, facts }: MemoryNode): string {
@@ -263,7 +263,6 @@ export interface Group {
 }
 
 export interface Join extends Group {
-  /** An existing group. */
   readonly parent: string;
 }
 

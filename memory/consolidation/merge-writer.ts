@@ -14,13 +14,7 @@ export type MergeDecision =
   | { readonly kind: 'apart' }
   | { readonly kind: 'later' };
 
-export interface MergeWriter {
-  /** @param nodes  the keeper first */
-  merge(nodes: readonly MemoryNode[]): Promise<MergeDecision>;
-  group(nodes: readonly MemoryNode[], density: Group['density']): Promise<MergeDecision>;
-  /** Why the configured model was not called, '' otherwise. */
-  because(): string;
-}
+export type MergeWriter = ReturnType<typeof createMergeWriter>;
 
 export interface MergeWriterOptions {
   readonly quota?: ModelQuota;
@@ -33,14 +27,7 @@ export interface MergeWriterOptions {
 }
 
 /** Calls the model while the budget allows. Without it rules merge plain repetitions and defer the rest. */
-export function createMergeWriter({
-  model,
-  quota,
-  log,
-  signal,
-  modelCallLimit,
-  density,
-}: MergeWriterOptions): MergeWriter {
+export function createMergeWriter({ model, quota, log, signal, modelCallLimit, density }: MergeWriterOptions) {
   const answers = new Map<string, MergeResult>();
   let asked = 0;
   let because = '';
@@ -78,8 +65,10 @@ export function createMergeWriter({
   }
 
   return {
-    because: () => because,
-    async merge(nodes) {
+    /** Why the configured model was not called, '' otherwise. */
+    because: (): string => because,
+    /** @param nodes  the keeper first */
+    async merge(nodes: readonly MemoryNode[]): Promise<MergeDecision> {
       const answer = await ask('merge', nodes);
       if (answer === 'later') return { kind: 'later' };
       if (answer === null && isRepetition(nodes)) return byRule(joinTexts(nodes));
@@ -89,7 +78,7 @@ export function createMergeWriter({
       if (keepsWords || !isFaithful(answer, nodes, true)) return byRule(joinTexts(nodes));
       return { kind: 'text', text: answer, author: authorOf(model?.name ?? null) };
     },
-    async group(nodes, near) {
+    async group(nodes: readonly MemoryNode[], near: Group['density']): Promise<MergeDecision> {
       const answer = await ask('group', nodes);
       if (answer === 'later' || (answer === null && model !== null)) return { kind: 'later' };
       if (answer === null) return near >= density ? byRule(groupText(nodes)) : apart;

@@ -20,7 +20,6 @@ export interface Corpus {
 
 export interface QueryVector {
   readonly vector: Float32Array;
-  /** The document vectors to compare it with. */
   readonly comparedWith: 'vector' | 'scriptVector';
 }
 

@@ -16,7 +16,6 @@ export interface Encoder {
   query(text: string): Promise<EncodedQuery>;
 }
 
-/** The vector to search with. */
 export async function encodeQuery(query: EncodedQuery, corpus: Corpus): Promise<QueryVector> {
   switch (query.kind) {
     case 'vector':

@@ -67,7 +67,6 @@ export function createEndpointEmbedder(options: EndpointEmbedderOptions & { read
   };
 }
 
-/** Identifies the endpoint and model that produced a vector. */
 export function endpointName({ baseUrl, model }: Pick<EndpointEmbedderOptions, 'baseUrl' | 'model'>): string {
   const { host, pathname } = new URL(baseUrl);
   return `endpoint-${host}${pathname.replace(/\/+$/, '')}-${model}`;

@@ -133,7 +133,6 @@ export function installedVersion(dir: string, name: string): string | null {
   }
 }
 
-/** The main entry of a package's `exports`. */
 function entryOf(exports: unknown): string | undefined {
   if (typeof exports === 'string') return exports;
   if (Array.isArray(exports)) return exports.map(entryOf).find((entry) => entry !== undefined);

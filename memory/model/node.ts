@@ -98,7 +98,6 @@ export interface StatementRef {
   readonly fact: number | null;
 }
 
-/** The brief of a session as it is stored. */
 export interface StoredBrief {
   readonly session_id: string;
   readonly project: string;

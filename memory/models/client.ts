@@ -32,7 +32,6 @@ export interface PromptCall<Answer = unknown> {
   /** Enable extended thinking (for the summarizer, not the topic detector). */
   readonly thinking: boolean;
   readonly prompt: Prompt<Answer>;
-  /** For usage accounting. */
   readonly bill: { readonly sessionId?: string };
 }
 

@@ -7,7 +7,6 @@ export interface EndpointRequest {
   readonly body?: string;
   /** The header's value, '' for none. */
   readonly authorization: string;
-  /** For the whole exchange. */
   readonly timeoutMs: number;
   /** A longer response is abandoned. */
   readonly maxChars: number;
@@ -118,7 +117,6 @@ export interface EndpointKeyOptions {
   readonly keyCommand: string;
   /** The environment that the daemon was started with. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Where the command runs. */
   readonly cwd: string;
 }
 

@@ -2,7 +2,7 @@ import { neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryNode, NodeContent } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
-import { terseMeta } from '../text/system-tags.ts';
+import { terseMeta } from '../text/tags.ts';
 import { currentSummary, validityNote } from '../text/validity.ts';
 import type { Passage } from './passages.ts';
 import type { MemoryLine } from './types.ts';

@@ -1,4 +1,5 @@
-import { compareText, type RankedTurn } from '../search/ranking.ts';
+import { compareText } from '../../common/text.ts';
+import type { RankedTurn } from '../search/ranking.ts';
 import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
 import { type Boosts, type Raised, raiseOf, raises } from './boosts.ts';
 

@@ -8,7 +8,7 @@ import { type Fact, isBundled, type MemoryNode } from '../model/node.ts';
 import { fileMarks } from '../model/turn.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
-import { contentTags } from '../text/system-tags.ts';
+import { contentTags } from '../text/tags.ts';
 import { currentSummary, isClosed, isPast } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
 import { lastBrief, openTasks } from './handoff.ts';

@@ -9,7 +9,7 @@ import { lanesOfTurns, type RankedTurn, type RankingRules, rankTurns } from '../
 import type { Hit, IndexFilter, Lane, SearchIndex, TurnWords } from '../search/search-index.ts';
 import { contentTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
-import { contentTags } from '../text/system-tags.ts';
+import { contentTags } from '../text/tags.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine, PASSAGE_CHARS } from './format-memory.ts';

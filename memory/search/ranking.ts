@@ -1,3 +1,4 @@
+import { compareText } from '../../common/text.ts';
 import { FACT_LANES, type Hit, type Lane, TURN_LANES } from './search-index.ts';
 
 /** `score` adds scores divided by their lane's best, `rrf` reciprocal ranks; `comet` is CoMeT's form. */
@@ -49,7 +50,6 @@ const LEFT_OUT_SHARE = 0.8;
 /** A window reaches back; the one that ends three turns later has the turn in its middle. */
 const WINDOW_AHEAD = 3;
 
-/** The lanes that the rules use. */
 export function lanesOfTurns({ mode, weights }: Pick<RankingRules, 'mode' | 'weights'>): Lane[] {
   if (mode === 'comet') return ['raw', 'meaning', 'summary', 'trigger'];
   if (mode === 'rrf') return ['raw', 'window', 'meaning', 'fact'];
@@ -171,10 +171,6 @@ function scaleOf({ raw, meaning, entity, before, window }: TurnWeights): number 
   return (raw + meaning + entity) * (1 + before) + window || 1;
 }
 
-export function compareText(one: string, other: string): number {
-  return one === other ? 0 : one < other ? -1 : 1;
-}
-
 /** CoMeT's parameters: `rrf_k`, `fusion_alpha` (summary against trigger), `raw_search_weight`. */
 export interface CometRules {
   readonly rrfK: number;
@@ -249,7 +245,6 @@ export interface NamedDate {
   readonly day: number | null;
 }
 
-/** Whether the question asks for a time. */
 export function asksWhen(question: string): boolean {
   return ASKS_WHEN.test(question.trim());
 }

@@ -51,7 +51,6 @@ export interface Hit {
   /** Null where lanes of nodes found the node itself. */
   readonly turnId: string | null;
   readonly atMs: number;
-  /** The turn's text tells a time. */
   readonly tellsTime: boolean;
   /** See `IndexRow`; null where only a fact led to the turn. */
   readonly place: number | null;

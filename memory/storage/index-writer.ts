@@ -5,7 +5,7 @@ import { grouped, LruMap } from '../../common/map.ts';
 import { type Fact, isDraft, isRedirect, type MemoryNode } from '../model/node.ts';
 import { spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { IndexRow, SearchIndex } from '../search/search-index.ts';
-import { contentTags } from '../text/system-tags.ts';
+import { contentTags } from '../text/tags.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
 import type { NodeRegistry } from './node-registry.ts';
 
@@ -198,15 +198,8 @@ export function rowsOf(node: MemoryNode, { turns, positions }: NodeTexts): Index
   const shared = { ...EMPTY_ROW, nodeId: node.node_id, sessionId: node.session_id, project: node.project };
   const facts = node.facts.map(factText);
   const atMs = Date.parse(node.valid_from);
-  const text = [
-    node.summary,
-    node.trigger,
-    contentTags(node.topic_tags).join(' '),
-    ...facts,
-    node.detailed_summary ?? '',
-  ]
-    .join('\n')
-    .trimEnd();
+  const said = [node.summary, node.trigger, contentTags(node.topic_tags).join(' '), ...facts];
+  const text = [...said, node.detailed_summary ?? ''].join('\n').trimEnd();
   const own: IndexRow = {
     ...shared,
     ...{ kind: 'node', origin: node.origin, atMs, digest: contentDigest(node) },
@@ -290,18 +283,7 @@ export function contentDigest(node: MemoryNode): string {
   const { node_id, session_id, project, origin, valid_from, summary, trigger, topic_tags, facts, turns } = node;
   const detail = node.detailed_summary === null ? [] : [node.detailed_summary];
   const stated = facts.map(({ concept, value }) => [concept, value]);
-  const content = [
-    node_id,
-    session_id,
-    project,
-    origin,
-    valid_from,
-    summary,
-    trigger,
-    contentTags(topic_tags),
-    stated,
-    turns,
-    ...detail,
-  ];
+  const said = [summary, trigger, contentTags(topic_tags), stated];
+  const content = [node_id, session_id, project, origin, valid_from, ...said, turns, ...detail];
   return createHash('sha256').update(JSON.stringify(content)).digest('hex').slice(0, 24);
 }

@@ -1,43 +1,14 @@
+import { compareText } from '../../common/text.ts';
 import { isRedirect, type MemoryNode } from '../model/node.ts';
 import { isCall } from '../text/actions.ts';
-import { contentTags } from '../text/system-tags.ts';
+import { contentTags } from '../text/tags.ts';
 
 const TAGS = 60;
 
+export type NodeRegistry = ReturnType<typeof createNodeRegistry>;
+
 /** Every node, in memory; what the disk holds is the truth, this is its mirror. */
-export interface NodeRegistry {
-  put(nodes: readonly MemoryNode[]): void;
-  remove(ids: readonly string[]): void;
-  /** The node, or the one that took its place. */
-  current(id: string): MemoryNode | undefined;
-  /** Exactly this node, pointers included. */
-  get(id: string): MemoryNode | undefined;
-  /** Ids that begin with this, pointers included. */
-  matching(prefix: string): readonly string[];
-  /** Drafts that point to this node. */
-  pointersTo(id: string): readonly MemoryNode[];
-  /** Nodes that stand for the turn of this name. */
-  nodesCovering(turnId: string): readonly string[];
-  /** Pointers included, in no order. */
-  every(): readonly MemoryNode[];
-  /** Rounds and calls of the turns that a node stands for, in order. */
-  childrenOf(id: string): readonly MemoryNode[];
-  /** Without pointers and calls, newest first. */
-  all(): readonly MemoryNode[];
-  /** How many nodes a session has, pointers and calls included. */
-  sizeOf(sessionId: string): number;
-  /** Tags of a project, most used first. */
-  tags(project: string): readonly string[];
-  size(): number;
-}
-
-/** Of times as ISO text, the later one first. */
-function later(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? 1 : -1;
-}
-
-export function createNodeRegistry(): NodeRegistry {
+export function createNodeRegistry() {
   const nodes = new Map<string, MemoryNode>();
   const covering = createTurnIndex();
   const bySession = new Map<string, number>();
@@ -75,14 +46,12 @@ export function createNodeRegistry(): NodeRegistry {
   function all(): readonly MemoryNode[] {
     sorted ??= [...nodes.values()]
       .filter((node) => !isRedirect(node) && !isCall(node))
-      .sort((a, b) =>
-        a.created_at === b.created_at ? later(a.valid_from, b.valid_from) : later(a.created_at, b.created_at),
-      );
+      .sort((a, b) => compareText(b.created_at, a.created_at) || compareText(b.valid_from, a.valid_from));
     return sorted;
   }
 
   return {
-    put(fresh) {
+    put(fresh: readonly MemoryNode[]): void {
       changed();
       for (const node of fresh) {
         forget(node.node_id);
@@ -91,32 +60,41 @@ export function createNodeRegistry(): NodeRegistry {
         if (!isRedirect(node)) covering.add(node);
       }
     },
-    remove(ids) {
+    remove(ids: readonly string[]): void {
       changed();
       for (const id of ids) forget(id);
     },
+    /** The node, or the one that took its place. */
     current,
-    get: (id) => nodes.get(id),
-    matching: (prefix) => (nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix))),
-    childrenOf: (id) =>
+    /** Exactly this node, pointers included. */
+    get: (id: string): MemoryNode | undefined => nodes.get(id),
+    /** Ids that begin with this, pointers included. */
+    matching: (prefix: string): readonly string[] =>
+      nodes.has(prefix) ? [prefix] : [...nodes.keys()].filter((id) => id.startsWith(prefix)),
+    /** Rounds and calls of the turns that a node stands for, in order. */
+    childrenOf: (id: string): readonly MemoryNode[] =>
       [...nodes.values()].filter(
         ({ kind, parent_node_id: parent }) => kind === 'tool' && parent !== null && current(parent)?.node_id === id,
       ),
-    pointersTo: (id) => [...nodes.values()].filter((node) => isRedirect(node) && current(node.node_id)?.node_id === id),
+    pointersTo: (id: string): readonly MemoryNode[] =>
+      [...nodes.values()].filter((node) => isRedirect(node) && current(node.node_id)?.node_id === id),
     nodesCovering: covering.of,
-    every: () => [...nodes.values()],
+    /** Pointers included, in no order. */
+    every: (): readonly MemoryNode[] => [...nodes.values()],
+    /** Without pointers and calls, newest first. */
     all,
-    sizeOf: (sessionId) => bySession.get(sessionId) ?? 0,
-    tags(project) {
+    /** How many nodes a session has, pointers and calls included. */
+    sizeOf: (sessionId: string): number => bySession.get(sessionId) ?? 0,
+    /** Tags of a project, most used first. */
+    tags(project: string): readonly string[] {
       const known = tags.get(project) ?? tagsOf(all(), project);
       tags.set(project, known);
       return known;
     },
-    size: () => all().length,
+    size: (): number => all().length,
   };
 }
 
-/** Most used first. */
 function tagsOf(nodes: readonly MemoryNode[], project: string): string[] {
   const counts = new Map<string, number>();
   for (const node of nodes) {

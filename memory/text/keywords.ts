@@ -18,7 +18,6 @@ const COMMON = new Set(
 
 const COMMON_TOKENS = new Set([...COMMON].flatMap((word) => tokenize(word)));
 
-/** Distinct topical tokens. */
 export function topicTokens(text: string): string[] {
   return uniqueTokens(text).filter((token) => !COMMON_TOKENS.has(token));
 }

@@ -41,7 +41,6 @@ export function tokenize(text: string): string[] {
 
 /** The runs of letters and digits of a text, to be passed to `tokensOf`. */
 export function runsOf(text: string): readonly string[] {
-  // Fast path for ASCII.
   return (ASCII.test(text) ? text.match(PLAIN_RUN) : text.normalize('NFKC').match(RUN)) ?? [];
 }
 

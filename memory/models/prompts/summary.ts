@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { clip, neutralLine } from '../../../common/text.ts';
 import type { Claim, StatementRef } from '../../model/node.ts';
 import { policyRules } from '../../text/content-type.ts';
-import { contentTags } from '../../text/system-tags.ts';
+import { contentTags } from '../../text/tags.ts';
 import type { KnownStatement, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';

@@ -1,9 +1,10 @@
-import { readdir, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import path from 'node:path';
 import type { z } from 'zod';
 import { createExclusive, ensureDir, readFileIfPresent, syncDir, writeFileAtomic } from '../../../common/files.ts';
 import { parseJson } from '../../../common/text.ts';
 import { ChangeRecord, Digests, type DreamFiles, DreamLedger } from '../snapshot-files.ts';
+import { removeTempFiles } from './file-cache.ts';
 
 /**
  * Three small files: `pending.json` while a change is under way, `written.json` with digests of what the last one
@@ -11,7 +12,7 @@ import { ChangeRecord, Digests, type DreamFiles, DreamLedger } from '../snapshot
  */
 export async function openDreamFiles(dir: string): Promise<DreamFiles> {
   await ensureDir(dir);
-  for (const name of await readdir(dir)) if (name.endsWith('.tmp')) await rm(path.join(dir, name), { force: true });
+  await removeTempFiles(dir);
   const at = (name: string): string => path.join(dir, name);
   const write = (name: string, value: unknown): Promise<void> => writeFileAtomic(at(name), JSON.stringify(value));
 

@@ -1,4 +1,4 @@
-import { lstat, readdir, readFile } from 'node:fs/promises';
+import { lstat, readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 
 /** A file written again within the same tick of the disk's clock carries the same time stamp. */
@@ -58,6 +58,12 @@ export async function filesBelow(dir: string, wanted: (name: string) => boolean)
   const entries = await readdir(dir, { recursive: true, withFileTypes: true }).catch(orMissing);
   const files = (entries ?? []).filter((entry) => entry.isFile() && wanted(entry.name));
   return files.map((entry) => path.join(entry.parentPath, entry.name)).sort();
+}
+
+/** A crash between writing and renaming leaves a temporary file, which may hold what was to be removed. */
+export async function removeTempFiles(dir: string): Promise<void> {
+  const files = await filesBelow(dir, (name) => name.endsWith('.tmp'));
+  await Promise.all(files.map((file) => rm(file, { force: true })));
 }
 
 /** Rejects only after all work has ended, so that no write overlaps with the next attempt. */

@@ -22,15 +22,7 @@ interface Known {
   readonly nextSeq: number;
 }
 
-/** The journal file of one session. Calls run one after the other; appends that wait share one sync. */
-export interface SessionLog {
-  append(turn: Draft): Promise<JournalTurn>;
-  /** Every record, repeated ids included. */
-  read(): Promise<JournalTurn[]>;
-  remove(turnIds: ReadonlySet<string>): Promise<void>;
-  /** Resolves when nothing is in work; never rejects. */
-  settled(): Promise<void>;
-}
+export type SessionLog = ReturnType<typeof createSessionLog>;
 
 /** A turn as it is stored: its id is under `end`, the name it had when the format was fixed. */
 const Record = z.looseObject({
@@ -57,7 +49,8 @@ const Record = z.looseObject({
     .catch(undefined),
 });
 
-export function createSessionLog(file: string, report: (problem: Problem) => void): SessionLog {
+/** The journal file of one session. Calls run one after the other; appends that wait share one sync. */
+export function createSessionLog(file: string, report: (problem: Problem) => void) {
   const exclusive = createMutex();
   let waiting: Waiting[] = [];
   let known: Known | null = null;
@@ -106,7 +99,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
   }
 
   return {
-    append: (turn) =>
+    append: (turn: Draft): Promise<JournalTurn> =>
       new Promise((resolve, reject) => {
         waiting.push({ turn, resolve, reject });
         if (waiting.length === 1) void alone(writeWaiting);
@@ -114,7 +107,7 @@ export function createSessionLog(file: string, report: (problem: Problem) => voi
 
     read: () => alone(async () => (await look()).records),
 
-    remove: (turnIds) =>
+    remove: (turnIds: ReadonlySet<string>): Promise<void> =>
       alone(async () => {
         const { payloads } = await look();
         const kept = payloads.filter((payload) => !turnIds.has(parseRecord(payload)?.turnId ?? ''));

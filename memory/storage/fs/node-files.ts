@@ -22,7 +22,7 @@ import {
 import { copied, type MemoryNode, type StoredBrief } from '../../model/node.ts';
 import type { NodeFiles } from '../node-files.ts';
 import { projectSlug, sessionStem } from '../paths.ts';
-import { createFileCache, decoded, filesBelow } from './file-cache.ts';
+import { createFileCache, decoded, filesBelow, removeTempFiles } from './file-cache.ts';
 
 const ASIDE = '.invalid-';
 
@@ -40,7 +40,7 @@ export interface NodeFilesOptions {
 export async function openNodeFiles({ nodesDir, briefsDir, memoryBackupDir }: NodeFilesOptions): Promise<NodeFiles> {
   for (const dir of [nodesDir, briefsDir]) {
     await ensureDir(dir);
-    await removeLeftovers(dir);
+    await removeTempFiles(dir);
   }
   const sessions = createSessionFiles(nodesDir);
   const briefs = createBriefFiles(briefsDir);
@@ -214,13 +214,6 @@ async function readDocument(file: string): Promise<NodeDocument | string | null>
   return text === null ? null : parseDocument(text);
 }
 
-/** A crash between writing and renaming leaves a temporary file behind. */
-async function removeLeftovers(dir: string): Promise<void> {
-  const files = await filesBelow(dir, (name) => name.endsWith('.tmp'));
-  await Promise.all(files.map((file) => rm(file, { force: true })));
-}
-
-/** One node file as it was read. */
 export interface NodeFile {
   readonly file: string;
   /** What is wrong with the file as a whole, where it cannot be read as one. */

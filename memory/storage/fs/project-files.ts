@@ -31,17 +31,8 @@ type Content =
   /** No regular file, outside the project, or the disk does not say. */
   | { readonly kind: 'none' };
 
-interface Cached {
-  readonly stamp: string;
-  readonly sha256: string;
-}
-
-export interface SourceFilesOptions {
-  readonly now: () => number;
-}
-
 /** Reads the user's source files to hash them, and remembers the digest for as long as the file's stamps stay. */
-export function createSourceFiles({ now }: SourceFilesOptions): SourceFiles {
+export function createSourceFiles({ now }: { readonly now: () => number }): SourceFiles {
   const read = createReader(now);
   const commitOf = createCommits(now);
   const places = createSemaphore(AT_ONCE);
@@ -99,7 +90,7 @@ function createCommits(now: () => number): (root: string) => string {
 }
 
 function createReader(now: () => number): (root: string, file: string) => Promise<Content> {
-  const cache = new LruMap<string, Cached>(CACHED);
+  const cache = new LruMap<string, { readonly stamp: string; readonly sha256: string }>(CACHED);
 
   async function read(root: string, file: string): Promise<Content> {
     const realRoot = await realpath(root).catch(() => null);

@@ -5,6 +5,7 @@ import { gunzip, gzip } from 'node:zlib';
 import { CometError } from '../../../common/errors.ts';
 import { createExclusive, ensureDir, writeFileAtomic } from '../../../common/files.ts';
 import type { SnapshotInfo, Snapshots } from '../snapshot-files.ts';
+import { removeTempFiles } from './file-cache.ts';
 
 const ENDING = '.jsonl.gz';
 const NAME = /^(\d{8}T\d{9}Z)-([a-z]+)-[0-9a-f]{6}$/;
@@ -24,7 +25,7 @@ export interface SnapshotFilesOptions {
 /** One compressed file for each snapshot: `20261121T101500000Z-edit-a1b2c3.jsonl.gz`. */
 export async function openSnapshotFiles({ dir, most, now, randomHex }: SnapshotFilesOptions): Promise<Snapshots> {
   await ensureDir(dir);
-  for (const name of await readdir(dir)) if (name.endsWith('.tmp')) await rm(path.join(dir, name), { force: true });
+  await removeTempFiles(dir);
   const fileOf = (id: string): string => path.join(dir, `${id}${ENDING}`);
 
   /** Newest first. */

@@ -1,10 +1,11 @@
-import { readdir, rm, stat } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError, type Problem } from '../../../common/errors.ts';
 import { ensureDir } from '../../../common/files.ts';
 import type { JournalTurn } from '../../model/turn.ts';
 import { sessionStem } from '../paths.ts';
 import type { Journal } from '../turn-log.ts';
+import { removeTempFiles } from './file-cache.ts';
 import { createSessionLog, type SessionLog } from './log-file.ts';
 
 const ENDING = '.log';
@@ -23,7 +24,7 @@ export interface JournalOptions {
  */
 export async function openJournal({ dir, report }: JournalOptions): Promise<Journal> {
   await ensureDir(dir);
-  await removeLeftovers(dir);
+  await removeTempFiles(dir);
   const logs = new Map<string, SessionLog>();
   const writes = new Map<string, number>();
   let writeCount = 0;
@@ -87,12 +88,6 @@ async function describe(
 async function firstSessionId(log: SessionLog): Promise<string | null> {
   const [first]: readonly JournalTurn[] = await log.read();
   return first?.sessionId ?? null;
-}
-
-/** A rewrite that a crash cut short leaves a temporary file, which may hold turns that were to be removed. */
-async function removeLeftovers(dir: string): Promise<void> {
-  const names = (await readdir(dir)).filter((name) => name.endsWith('.tmp'));
-  await Promise.all(names.map((name) => rm(path.join(dir, name), { force: true })));
 }
 
 /** Order of arrival; where a turn id occurs twice, the later record takes the earlier one's place. */

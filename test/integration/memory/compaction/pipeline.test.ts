@@ -3,7 +3,7 @@ import type { CapturedTurn } from '../../../../common/turn.ts';
 import type { Memory } from '../../../../memory/index.ts';
 import { writtenBy } from '../../../../memory/library.ts';
 import type { LanguageModel } from '../../../../memory/models/model.ts';
-import { contentTags } from '../../../../memory/text/system-tags.ts';
+import { contentTags } from '../../../../memory/text/tags.ts';
 import { createDisk, type Disk, freshIndex, openRig, type RigOptions } from '../../../helpers/memory-rig.ts';
 import { calmReading, oneNode, scriptedModel } from '../../../helpers/scripted-model.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';

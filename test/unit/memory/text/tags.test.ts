@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { readTurn } from '../../../../memory/ingest/turn-trust.ts';
 import { actionsOf, capsuleOf, urlsOf } from '../../../../memory/text/actions.ts';
 import { atMost, modalityOf, shownIn } from '../../../../memory/text/content-type.ts';
-import { contentTags, flagsOf, terseMeta } from '../../../../memory/text/system-tags.ts';
+import { contentTags, flagsOf, terseMeta } from '../../../../memory/text/tags.ts';
 import { hostileText, makeNode } from '../../../helpers/nodes.ts';
 import { message, talk, toolRound, turnOf } from '../../../helpers/turns.ts';
 
