@@ -124,6 +124,8 @@ export interface MemorySource {
   nodesCovering(turnIds: readonly string[]): ReadonlyMap<string, readonly string[]>;
   prepareNodes(sessionId: string, turnIds: readonly string[]): void;
   lines(nodeIds: readonly string[]): readonly MemoryLine[];
+  /** For each of these turns, one line with what was said in it; none for a turn that may not be quoted. */
+  quotes(turnIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   sessionContext(
     sessionId: string,
     projectDir: string | null,

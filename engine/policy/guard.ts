@@ -43,6 +43,7 @@ function guardRecall(recall: Memory['recall'], policy: Policy): Memory['recall']
       recall.sessionContext(sessionId, projectDir, scope),
     search: (...args) => recall.search(...args),
     lines: (ids) => recall.lines(ids),
+    quotes: (ids) => recall.quotes(ids),
     nodesCovering: (ids) => recall.nodesCovering(ids),
   };
 }

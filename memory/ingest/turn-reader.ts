@@ -1,6 +1,8 @@
+import { clip, neutralLine } from '../../common/text.ts';
 import type { Origin } from '../../common/turn.ts';
 import { type JournalTurn, spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { Journal } from '../storage/turn-log.ts';
+import { isContinuation } from '../text/compaction-summary.ts';
 import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts';
 import type { TurnRegistry } from './turn-registry.ts';
 import { readTurn, readTurnPart } from './turn-trust.ts';
@@ -12,6 +14,8 @@ interface TurnWords {
   /** Marked, see `partsOf`. */
   readonly text: string;
   readonly origin: Origin;
+  /** What was said, see `quoteOf`. */
+  readonly quote: string;
 }
 
 /** Reads raw turns: each once, in its latest form, under its canonical id. */
@@ -22,6 +26,8 @@ export interface TurnReader {
   /** Whole turns, then parts. */
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
   words(turnId: string): Promise<TurnWords | null>;
+  /** Words of several turns; reads each session once at most. */
+  wordsOf(turnIds: readonly string[]): Promise<ReadonlyMap<string, TurnWords>>;
   keep(turn: TurnText): void;
   drop(turnIds: readonly string[]): void;
 }
@@ -39,7 +45,7 @@ export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): 
 
   function keep(turn: TurnText): void {
     drop([turn.turnId]);
-    const said = { text: spokenText(turn), origin: withoutToolOutput(turn).origin };
+    const said = wordsIn(turn);
     cache.set(turn.turnId, said);
     chars += charsOf(said);
     for (const oldest of cache.keys()) {
@@ -75,18 +81,65 @@ export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): 
     keep,
     drop,
     async words(turnId) {
-      const name = turnRegistry.aliases(turnId)[0] ?? turnId;
+      const name = nameOf(turnId);
       const sessionId = turnRegistry.sessionOf(name);
       if (!cache.has(name) && sessionId !== undefined) {
         for (const turn of await ofSession(sessionId)) keep(turn);
       }
       return cache.get(name) ?? null;
     },
+    async wordsOf(turnIds) {
+      const found = new Map<string, TurnWords>();
+      const read = new Map<string, Promise<ReadonlyMap<string, TurnWords>>>();
+      for (const turnId of turnIds) {
+        const name = nameOf(turnId);
+        const sessionId = turnRegistry.sessionOf(name);
+        if (!cache.has(name) && sessionId !== undefined && !read.has(sessionId)) {
+          const turns = ofSession(sessionId);
+          read.set(
+            sessionId,
+            turns.then((all) => new Map(all.map((turn) => [turn.turnId, wordsIn(turn)]))),
+          );
+        }
+        const said = cache.get(name) ?? (await read.get(sessionId ?? ''))?.get(name);
+        if (said !== undefined) found.set(turnId, said);
+      }
+      return found;
+    },
   };
 }
 
+function wordsIn(turn: TurnText): TurnWords {
+  return {
+    text: spokenText(turn),
+    origin: withoutToolOutput(turn).origin,
+    quote: quoteOf(turn),
+  };
+}
+
+/** Characters of the beginning and the end of a text that is quoted; conclusions stand last. */
+const ASKED_CHARS = [600, 200] as const;
+const ANSWERED_CHARS = [600, 1_600] as const;
+
+/** What was asked and answered, without the tools, on one line; long texts without their middle. */
+function quoteOf({ user, parts }: TurnText): string {
+  const said = parts.filter(({ kind, text }) => kind === 'assistant' && !isContinuation(text));
+  const answer = ends(said.map(({ text }) => text).join('\n'), ANSWERED_CHARS);
+  const asked = isContinuation(user) ? '' : ends(user, ASKED_CHARS);
+  return [...(asked === '' ? [] : [`asked: “${asked}”`]), ...(answer === '' ? [] : [`answered: “${answer}”`])].join(
+    ' — ',
+  );
+}
+
+function ends(text: string, [first, last]: readonly [number, number]): string {
+  const line = neutralLine(text, Number.MAX_SAFE_INTEGER);
+  if (line.length <= first + last) return line;
+  const end = line.slice(-last);
+  return `${clip(line, first)} ${end.slice(end.indexOf(' ') + 1).replace(/^[\udc00-\udfff]/, '')}`;
+}
+
 function charsOf(said: TurnWords | undefined): number {
-  return said?.text.length ?? 0;
+  return said === undefined ? 0 : said.text.length + said.quote.length;
 }
 
 /** Taint carries over from part to part; a part whose predecessor is missing counts as tainted. */

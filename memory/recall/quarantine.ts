@@ -33,8 +33,11 @@ export function isQuarantined(node: MemoryNode): boolean {
 
 function givesOrders(node: MemoryNode): boolean {
   const texts = [node.summary, node.trigger, node.detailed_summary ?? '', ...node.facts.map(({ value }) => value)];
-  return texts.some((text) => {
-    const plain = text.normalize('NFKC').replace(/\p{Cf}/gu, '');
-    return SIGNS.some((sign) => sign.test(plain));
-  });
+  return texts.some(hasInstructions);
+}
+
+/** Whether a text reads as instructions to its reader. */
+export function hasInstructions(text: string): boolean {
+  const plain = text.normalize('NFKC').replace(/\p{Cf}/gu, '');
+  return SIGNS.some((sign) => sign.test(plain));
 }

@@ -4,12 +4,13 @@ import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
+import type { TurnReader } from '../ingest/turn-reader.ts';
 import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
 import { keptState, readProjectState, type StateItem, stateLine } from './project-state.ts';
-import { isQuarantined } from './quarantine.ts';
+import { hasInstructions, isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
 import { answerStateQuery, readStateQuery } from './state-query.ts';
@@ -28,6 +29,8 @@ export interface Recall {
   search(query: string, options: SearchOptions): Promise<readonly RecallHit[]>;
   /** Tier-1 lines in the order given; unknown ids are left out. */
   lines(nodeIds: readonly string[]): readonly MemoryLine[];
+  /** For each of these turns, one line with what was said in it; none for a turn without a node that may be shown. */
+  quotes(turnIds: readonly string[]): Promise<ReadonlyMap<string, string>>;
   /**
    * For each turn that durable nodes cover, their ids; an empty list for a turn that the user removed. Synchronous, from
    * memory.
@@ -42,6 +45,7 @@ interface Parts {
   readonly redactor: Redactor;
   readonly projectOf: (directory: string | null) => string;
   readonly turnRegistry: TurnRegistry;
+  readonly turnReader: Pick<TurnReader, 'wordsOf'>;
   readonly catalogue: NodeRegistry;
   readonly pipeline: Pick<Pipeline, 'notice' | 'showed'>;
   readonly recaller: Pick<Recaller, 'recall'>;
@@ -61,7 +65,8 @@ const TAILS_MS = 60;
 const WHOLE_LINES_CHARS = 7_000;
 
 export function createRecall(parts: Parts): Recall {
-  const { config, redactor, projectOf, turnRegistry, catalogue, pipeline, recaller, search, openContext } = parts;
+  const { config, redactor, projectOf, turnRegistry, turnReader, catalogue, pipeline, recaller, search, openContext } =
+    parts;
   const { named, isGone, isClosing, onActivity } = parts;
 
   /** Waiting turns of the project's other sessions are summarized first, as far as that takes no time. */
@@ -106,6 +111,18 @@ export function createRecall(parts: Parts): Recall {
       return [...answersFrom(query, isNear), ...found].slice(0, options.top);
     },
     lines: (nodeIds) => nodeLines(nodeIds, catalogue),
+    async quotes(turnIds) {
+      const found = new Map<string, string>();
+      for (const [turnId, { quote, origin }] of await turnReader.wordsOf(turnIds)) {
+        const ids = turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering);
+        const nodes = ids.flatMap((id) => catalogue.current(id) ?? []);
+        const [node] = nodes;
+        if (node === undefined || nodes.some(isQuarantined) || quote === '') continue;
+        if (!isCleanOrigin(origin) && hasInstructions(quote)) continue;
+        found.set(turnId, `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${quote}`);
+      }
+      return found;
+    },
     nodesCovering(turnIds) {
       const found = turnIds.map(
         (turnId) => [turnId, [...new Set(turnRegistry.aliases(turnId).flatMap(catalogue.nodesCovering))]] as const,

@@ -232,6 +232,8 @@ export interface RecalledMemory {
   readonly brief: readonly string[];
   readonly sessionLines: readonly Line[];
   readonly recalled: readonly Line[];
+  /** Of the turns that a cut absorbs. */
+  readonly quotes: ReadonlyMap<string, string>;
   /** False when a query failed or was late. */
   readonly isComplete: boolean;
 }
@@ -281,7 +283,10 @@ function buildEpochPlan(
 ): EpochPlan {
   const { view, step, sessionId } = input;
   const system = mayAddSystemBlock(view, step, config) ? renderSystemBlock(systemTexts(recalled, config)) : null;
-  const cut = step.cut === null ? (step.from?.cut ?? null) : buildCut(memory, input, step.cut.through, config);
+  const cut =
+    step.cut === null
+      ? (step.from?.cut ?? null)
+      : buildCut(memory, input, { through: step.cut.through, quotes: recalled.quotes }, config);
   const newTexts = [system?.text, step.cut === null ? '' : cut?.preamble];
   const shown = new Set(newTexts.flatMap((text) => text?.split('\n') ?? []));
   const fresh = recalled.recalled.filter((line) => !shown.has(line.text));
@@ -382,13 +387,44 @@ function replaceSystemBlock(
   };
 }
 
-function buildCut(memory: MemorySource, { view, fence }: EpochInput, through: number, config: PlanConfig): Cut {
-  const turnIds = splitTurns(view)
-    .slice(0, through)
-    .map((turn) => turn.endHash);
-  const { nodeIds, lines } = readCoveringNodes(memory, turnIds);
-  const preamble = renderPreamble(lines, config.preambleTokens, fence);
+/** The turns that a cut absorbs. */
+export function findAbsorbedTurns(view: ConversationView, through: number): readonly TurnSpan[] {
+  return splitTurns(view).slice(0, through);
+}
+
+function buildCut(
+  memory: MemorySource,
+  { view, fence }: EpochInput,
+  { through, quotes }: { readonly through: number } & Pick<RecalledMemory, 'quotes'>,
+  { preambleTokens: budgetTokens }: PlanConfig,
+): Cut {
+  const turns = findAbsorbedTurns(view, through);
+  const turnIds = turns.map((turn) => turn.endHash);
+  const { nodeIds, lines, nodes } = readCoveringNodes(memory, turnIds);
+  const quotesOf = quotesByNode(turnIds, nodes, quotes);
+  const quoted = lines.map((line) => ({ ...line, quotes: quotesOf.get(line.nodeId) ?? [] }));
+  const absorbedTokens = turns.reduce((sum, turn) => sum + turn.tokens, 0);
+  const preamble = renderPreamble(quoted, { budgetTokens, absorbedTokens }, fence);
   return { through: turnIds.at(-1) as string, preamble: preamble.text, nodeIds };
+}
+
+/** A turn is quoted by the first of its nodes, and a node is represented by quotes only if all its turns have one. */
+function quotesByNode(
+  turnIds: readonly string[],
+  nodes: ReadonlyMap<string, readonly string[]>,
+  quotes: ReadonlyMap<string, string>,
+): ReadonlyMap<string, readonly string[]> {
+  const found = new Map<string, string[]>();
+  const incomplete = new Set<string>();
+  for (const turnId of turnIds) {
+    const [first] = nodes.get(turnId) ?? [];
+    const quote = quotes.get(turnId);
+    if (first === undefined) continue;
+    if (quote === undefined) incomplete.add(first);
+    else found.set(first, [...(found.get(first) ?? []), quote]);
+  }
+  for (const nodeId of incomplete) found.delete(nodeId);
+  return found;
 }
 
 function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput, config: PlanConfig): RoundCut[] {
@@ -402,10 +438,10 @@ function buildRoundCuts(memory: MemorySource, { view, step, fence }: EpochInput,
 }
 
 /** The nodes that represent these turns or parts, and a line for each. */
-function readCoveringNodes(memory: MemorySource, turnIds: readonly string[]): { nodeIds: string[]; lines: Line[] } {
+function readCoveringNodes(memory: MemorySource, turnIds: readonly string[]) {
   const nodes = memory.nodesCovering(turnIds);
   const nodeIds = [...new Set(turnIds.flatMap((id) => nodes.get(id) ?? []))];
-  return { nodeIds, lines: memory.lines(nodeIds).map(toLine) };
+  return { nodes, nodeIds, lines: memory.lines(nodeIds).map(toLine) };
 }
 
 /** Round cuts of the previous plan in turns that are still sent. */

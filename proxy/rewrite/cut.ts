@@ -2,6 +2,7 @@ import { type ConversationView, estimateTokens, type MessageInfo } from '../wire
 import { findModelTraits } from '../wire/models.ts';
 import { findHeadEnd, type PartSpan, splitParts, splitRounds, sumTokens, type TurnSpan } from '../wire/turns.ts';
 import type { Match, PlanLocation } from './plan.ts';
+import type { HeldState } from './render.ts';
 
 /** How much of the newest part of a conversation always stays. */
 interface RetentionRule {
@@ -60,8 +61,8 @@ export interface CutInput {
   /** Turns that the current plan already absorbs. */
   readonly absorbed: number;
   readonly isDurable: (turn: TurnSpan) => boolean;
-  /** Of these leading turns, those whose state a preamble can hold, and its tokens beyond the preamble's budget. */
-  readonly countHeld: (turns: readonly TurnSpan[]) => { readonly turns: number; readonly extraTokens: number };
+  /** Of these leading turns, those whose state a preamble can hold. */
+  readonly countHeld: (turns: readonly TurnSpan[]) => HeldState;
   readonly context: CutContext;
 }
 

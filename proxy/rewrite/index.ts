@@ -239,8 +239,7 @@ class RewritePipeline implements Rewriter {
       countHeld: (span) => {
         const lines = (turn: TurnSpan) => memory.lines(durable.get(turn.endHash) ?? []).map(toLine);
         const held = span.map((turn) => ({ tokens: turn.tokens, lines: lines(turn) }));
-        const { turns, stateTokens } = countHeldTurns(held, config.preambleTokens);
-        return { turns, extraTokens: Math.max(0, stateTokens - config.preambleTokens) };
+        return countHeldTurns(held, config.preambleTokens);
       },
       rule: this.#isDisabled(context) ? null : config.cut,
       nowMs: clock.now(),

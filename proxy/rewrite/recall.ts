@@ -3,6 +3,7 @@ import type { MemorySource, ProxyLog } from '../ports.ts';
 import { type ConversationView, readMessageText, readRecentTexts } from '../wire/conversation.ts';
 import { findFreshPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
+  findAbsorbedTurns,
   keepInjections,
   mayAddSystemBlock,
   type PlanConfig,
@@ -14,7 +15,13 @@ import {
 import { type EpochPlan, locatePlan } from './plan.ts';
 import { recallsInRequest } from './render.ts';
 
-export const EMPTY: RecalledMemory = { brief: [], sessionLines: [], recalled: [], isComplete: false };
+export const EMPTY: RecalledMemory = {
+  brief: [],
+  sessionLines: [],
+  recalled: [],
+  quotes: new Map(),
+  isComplete: false,
+};
 
 /** Prior messages that are part of the query: a prompt such as "yes, do it" has no words of its own. */
 const RECENT_MESSAGES = 4;
@@ -26,7 +33,6 @@ export async function lookUpMemory(
   config: PlanConfig,
   log: ProxyLog,
 ): Promise<RecalledMemory> {
-  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) return EMPTY;
   const deadline = AbortSignal.timeout(config.memoryDeadlineMs);
   const projectDir = view.system.workingDirectory;
   const fresh = findFreshPrompt(view);
@@ -35,8 +41,14 @@ export async function lookUpMemory(
       log.warn('memory lookup failed; the request continues without it', { sessionId, error });
       return null;
     });
+  const cut = step.kind === 'epoch' ? step.cut : null;
+  const absorbed = cut === null ? [] : findAbsorbedTurns(view, cut.through).map(({ endHash }) => endHash);
+  const quoting = absorbed.length === 0 ? null : withinDeadline(memory.quotes(absorbed));
+  if (step.kind === 'epoch' && (step.because === 'broken' || step.rounds !== null)) {
+    return { ...EMPTY, quotes: (await quoting) ?? EMPTY.quotes };
+  }
   const needsContext = step.kind === 'extend' ? usesSystemField(config) : mayAddSystemBlock(view, step, config);
-  const [context, hits] = await Promise.all([
+  const [context, hits, quotes] = await Promise.all([
     needsContext ? withinDeadline(memory.sessionContext(sessionId, projectDir)) : { brief: [], lines: [] },
     fresh < 0 || !recallsInRequest(config.retrieval)
       ? []
@@ -53,6 +65,7 @@ export async function lookUpMemory(
             deadline,
           ),
         ),
+    quoting,
   ]);
   return {
     brief: context?.brief ?? [],
@@ -62,6 +75,7 @@ export async function lookUpMemory(
       found: { score, lanes },
       isExact,
     })),
+    quotes: quotes ?? EMPTY.quotes,
     isComplete: context !== null && hits !== null,
   };
 }

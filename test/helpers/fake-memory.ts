@@ -25,6 +25,7 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
       ),
     prepareNodes() {},
     lines: (ids) => ids.map((id) => line(id, 'what was said in that turn, in one line', 'assistant')),
+    quotes: async () => new Map(),
     sessionContext: async () => ({
       brief: ['## Active Work Context', '- the client gets a retry'],
       lines: [line('mem_20261101_000000_aaaaaa', 'the port is 8471', 'user')],

@@ -65,7 +65,10 @@ it('a block holds its fence first and last only, with any content', () => {
       const all = texts.map((text, at) => ({ nodeId: `n${at}`, text: `- [n${at}] ${neutralLine(text, 400)}`, clean }));
       const rules = { mode: 'auto', takesSystemMessages: true, budgetTokens: 10_000, fence, anchor: 'a' } as const;
       const [injection] = renderRetrieval(all, rules);
-      for (const block of [injection?.text ?? '', renderPreamble(all, 10_000, fence).text]) {
+      for (const block of [
+        injection?.text ?? '',
+        renderPreamble(all, { budgetTokens: 10_000, absorbedTokens: 0 }, fence).text,
+      ]) {
         expect(block.split('\n')).toHaveLength(texts.length + 3);
         expect(block.match(/<\/?comet-cc-memory/g)).toHaveLength(2);
         expect(block.startsWith(`<comet-cc-memory fence="${fence}">\n`)).toBe(true);

@@ -49,7 +49,11 @@ async function channels(memory: Memory, prompt: string, sessionId: string) {
     recalled: { lines, budgetTokens: 100_000 },
   });
   const kept = memory.library.list({ all: true, limit: 200 }).map(({ node_id }) => node_id);
-  const preamble = renderPreamble(memory.recall.lines(kept).map(lineOf), 100_000, fence);
+  const preamble = renderPreamble(
+    memory.recall.lines(kept).map(lineOf),
+    { budgetTokens: 100_000, absorbedTokens: 0 },
+    fence,
+  );
   return {
     system: [
       system?.text ?? '',

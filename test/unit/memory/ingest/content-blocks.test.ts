@@ -31,7 +31,8 @@ const ours: fc.Arbitrary<string> = fc
   .tuple(lines, fence, fc.constantFrom('preamble', 'rounds', 'system', 'system-message', 'user-block'))
   .chain(([some, mark, channel]) => {
     const options = { takesSystemMessages: true, budgetTokens: 5_000, fence: mark, anchor: 'x' };
-    if (channel === 'preamble') return fc.constant(renderPreamble(some, 5_000, mark).text);
+    if (channel === 'preamble')
+      return fc.constant(renderPreamble(some, { budgetTokens: 5_000, absorbedTokens: 0 }, mark).text);
     if (channel === 'rounds') return fc.constant(renderRoundsPreamble(some, 5_000, mark).text);
     if (channel === 'system') {
       const brief = ['## Active Work Context', `- ${some[0]?.text.slice(-30)} tarnhelm`];

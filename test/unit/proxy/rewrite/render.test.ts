@@ -124,10 +124,12 @@ describe('the system block', () => {
 });
 
 describe('the preamble', () => {
+  const of = (budgetTokens: number, absorbedTokens = 0) => ({ budgetTokens, absorbedTokens });
+
   it('keeps the newest lines that fit, in order, and says how many it leaves out', () => {
     fc.assert(
       fc.property(lines, budgets, (given, budget) => {
-        const { text, nodeIds } = renderPreamble(given, budget, 'f00');
+        const { text, nodeIds } = renderPreamble(given, of(budget), 'f00');
         const kept = given.slice(given.length - nodeIds.length);
         expect(kept.map(({ nodeId }) => nodeId)).toEqual(nodeIds);
         expect(text.split('\n').slice(2, -1)).toEqual(texts(kept));
@@ -163,7 +165,7 @@ describe('the preamble', () => {
         const absorbed = given.slice(0, held.turns);
         const { text } = renderPreamble(
           absorbed.flatMap(({ lines: each }) => each),
-          budget,
+          of(budget),
           'f00',
         );
         const rows = text.split('\n');
@@ -175,7 +177,7 @@ describe('the preamble', () => {
           expect(named.filter((value) => !said.has(value))).toEqual([]);
         }
         const tokens = absorbed.reduce((sum, turn) => sum + turn.tokens, 0);
-        expect(held.stateTokens).toBeLessThanOrEqual(Math.max(budget, tokens / 4));
+        expect(held.extraTokens).toBeLessThanOrEqual(tokens / 4);
       }),
     );
   });
@@ -183,19 +185,31 @@ describe('the preamble', () => {
   it('stands for a turn only if its state fits the budget or a quarter of the tokens of the turns', () => {
     const state = { decisions: ['- x'.repeat(400)], open: [], values: [] };
     const turn = (tokens: number) => ({ tokens, lines: [{ ...line(`of ${tokens}`, true), kept: state }] });
-    expect(countHeldTurns([turn(100)], 200)).toEqual({ turns: 0, stateTokens: 0 });
-    expect(countHeldTurns([turn(100)], 301)).toEqual({ turns: 1, stateTokens: 301 });
+    expect(countHeldTurns([turn(100)], 200)).toEqual({ turns: 0, extraTokens: 0 });
+    expect(countHeldTurns([turn(100)], 301)).toEqual({ turns: 1, extraTokens: 0 });
     expect(countHeldTurns([turn(4_000)], 0)).toMatchObject({ turns: 1 });
-    expect(countHeldTurns([turn(100), turn(4_000)], 0)).toMatchObject({ turns: 2, stateTokens: 602 });
+    expect(countHeldTurns([turn(100), turn(4_000)], 0)).toMatchObject({ turns: 2, extraTokens: 602 });
     expect(countHeldTurns([turn(1_300), turn(101)], 0)).toMatchObject({ turns: 1 });
     const shared = turn(100);
-    expect(countHeldTurns([shared, shared], 301)).toMatchObject({ turns: 2, stateTokens: 301 });
+    expect(countHeldTurns([shared, shared], 301)).toMatchObject({ turns: 2, extraTokens: 0 });
+  });
+
+  it('quotes the newest turns as far as there is room, and shows the lines of the others', () => {
+    const said = (text: string, quotes: readonly string[]) => ({ ...line(text, true), quotes });
+    const lines = [said('first', ['- quote one']), line('second', true), said('third', ['- quote 3', '- quote 4'])];
+    const rows = (budgetTokens: number, absorbedTokens: number) =>
+      renderPreamble(lines, of(budgetTokens, absorbedTokens), 'f00').text.split('\n').slice(2, -1);
+    expect(rows(1_000, 1_000)).toEqual(['- quote one', '- second', '- quote 3', '- quote 4']);
+    expect(rows(1_000, 40)).toEqual(['- first', '- second', '- quote 3', '- quote 4']);
+    expect(rows(1_000, 31)).toEqual(['- first', '- second', '- third']);
+    expect(rows(1, 1_000)).toEqual([]);
+    expect(rows(2, 1_000)).toEqual(['- quote 3', '- quote 4']);
   });
 
   it('shows decisions, then open items, then values that are named nowhere, then the newest lines', () => {
     const kept = { decisions: ['- decided: pg-boss'], open: ['- open: ask Mara'], values: ['300', '30', 'retry'] };
     const lines = [line('old', true), { ...line('waits 300 ms before a retry', true), kept }];
-    const { text } = renderPreamble(lines, 1_000, 'f00');
+    const { text } = renderPreamble(lines, of(1_000), 'f00');
     expect(text.split('\n').slice(2, -1)).toEqual([
       '- decided: pg-boss',
       '- open: ask Mara',
@@ -203,7 +217,7 @@ describe('the preamble', () => {
       '- old',
       '- waits 300 ms before a retry',
     ]);
-    const [, head, ...rows] = renderPreamble(lines, 0, 'f00').text.split('\n');
+    const [, head, ...rows] = renderPreamble(lines, of(0), 'f00').text.split('\n');
     expect(head).toContain('2 older entries are not listed');
     expect(rows.slice(0, -1)).toEqual([
       '- decided: pg-boss',
