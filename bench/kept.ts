@@ -19,7 +19,7 @@ import { type RealTurn, unpackCorpus } from './real/corpus.ts';
 import { type MarkKind, readLabels } from './real/labels.ts';
 import { openRealMemory } from './real/product.ts';
 import { lettersOf } from './real/quality.ts';
-import { openReplay, type Replay } from './real/replay.ts';
+import { openReplay, type Replayed } from './real/replay.ts';
 
 const KINDS: Readonly<Record<MarkKind, string>> = { d: 'decisions', t: 'to-dos', v: 'values' };
 const CLIPPED = 160;
@@ -81,11 +81,13 @@ async function run(turns: readonly RealTurn[]): Promise<void> {
 
 function judge(
   history: readonly RealTurn[],
-  { body, received }: Awaited<ReturnType<Replay['send']>>,
+  { body, received, texts }: Replayed,
   labels: ReturnType<typeof readLabels>,
 ): CutSeen {
   const sent = lettersOf(body);
-  const absorbed = history.filter((turn) => !sent.includes(lettersOf(turn.answers.at(-1) ?? turn.prompts.join('\n'))));
+  // A quote of a turn is not the turn.
+  const blocks = new Set(texts.map(lettersOf));
+  const absorbed = history.filter((turn) => !blocks.has(lettersOf(turn.answers.at(-1) ?? turn.prompts.join('\n'))));
   const naive = newestWithin(history, body.length);
   const marks = absorbed.flatMap((turn) => labels.of(turn)?.marks ?? []);
   return {

@@ -13,9 +13,17 @@ import { MODEL, textsIn } from './product.ts';
 const NEVER_ENDS = { tolerance: 0, credit: Number.POSITIVE_INFINITY, longestHorizon: 60 };
 const PATIENT_MS = 60_000;
 
+/** The texts that came in and went on. */
+export interface Replayed {
+  readonly received: string;
+  readonly body: string;
+  /** Those of the body, block by block. */
+  readonly texts: readonly string[];
+}
+
 export interface Replay {
-  /** Sends the prompt of `turns[at]` after the whole of the turns before it; the texts that came in and went on. */
-  send(turns: readonly RealTurn[], at: number): Promise<{ readonly received: string; readonly body: string }>;
+  /** Sends the prompt of `turns[at]` after the whole of the turns before it. */
+  send(turns: readonly RealTurn[], at: number): Promise<Replayed>;
 }
 
 /** The product's rewriter in front of this memory; its clock is that of the session. */
@@ -52,7 +60,8 @@ export async function openReplay(memory: Memory, mode: Config['trim']['mode']): 
       // The answer comes to memory with the history of the next request, tool rounds included.
       outcome.onResponse({ status: 200, end: 'aborted_by_client', message: null, errorText: '', headers: {} });
       await settled(memory);
-      return { received: textsIn(body).join('\n'), body: textsIn(outcome.body).join('\n') };
+      const texts = textsIn(outcome.body);
+      return { received: textsIn(body).join('\n'), body: texts.join('\n'), texts };
     },
   };
 }
