@@ -78,7 +78,7 @@ function mergesOf(all: readonly Kin[], same: number, words: number) {
     for (const { keeper, absorbed } of chooseMerges(byId, near, { ...rule, words })) {
       for (const loser of absorbed) {
         const isRight = says.get(keeper) === says.get(loser);
-        const isAlone = isRepetition([keeper, loser].map((each) => byId.get(each) as MemoryNode));
+        const isAlone = isRepetition(byId.get(keeper) as MemoryNode, byId.get(loser) as MemoryNode, rule.repeated);
         sum.asked += 1;
         sum.asked_right += Number(isRight);
         sum.alone += Number(isAlone);

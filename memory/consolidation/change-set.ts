@@ -153,8 +153,9 @@ async function merge(state: State, alike: readonly NodePair[]): Promise<void> {
     const made = await mergeWriter.merge([first, ...others]);
     if (made.kind === 'later') for (const id of [keeper, ...absorbed]) later.add(id);
     if (made.kind !== 'text') continue;
-    put(state, mergedNodes(first, others, { ...made, at }));
-    merged.push({ keeper, merged: absorbed, summary: made.text.summary });
+    const losers = others.filter((node) => made.nodes.includes(node));
+    put(state, mergedNodes(first, losers, { ...made, at }));
+    merged.push({ keeper, merged: losers.map(({ node_id }) => node_id), summary: made.text.summary });
   }
 }
 

@@ -61,7 +61,7 @@ export async function openConsolidator(parts: Parts) {
     signal: AbortSignal,
   ): Promise<ConsolidationReport> {
     const rule = { ...consolidationRule(index.embedderId()), sparesDrafts: model !== null };
-    const asked = { model: dryRun ? null : model, modelCallLimit: config.dream.modelCalls, density: rule.density };
+    const asked = { model: dryRun ? null : model, modelCallLimit: config.dream.modelCalls, ...rule };
     const mergeWriter = createMergeWriter({ ...asked, ...(quota === undefined ? {} : { quota }), log, signal });
     const project = projectDir === undefined ? null : parts.projectOf(projectDir);
     for (let tried = 1; tried <= MAX_TRIES; tried += 1) {

@@ -11,7 +11,7 @@ import {
   type MemoryNode,
   redirectTo,
 } from '../model/node.ts';
-import { isSameMatter } from '../text/paraphrase.ts';
+import { isNearDuplicate, isSameMatter } from '../text/paraphrase.ts';
 import { isClosed } from '../text/validity.ts';
 
 const TAGS = 8;
@@ -38,6 +38,7 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
     detailed_summary: null,
     topic_tags: distinct(all.flatMap((node) => node.topic_tags)).slice(0, Math.max(TAGS, keeper.topic_tags.length)),
     importance: all.map(({ importance }) => importance).sort((a, b) => RANK[a] - RANK[b])[0] ?? keeper.importance,
+    ...mergedShape(all),
     facts: distinctFacts(all.flatMap((node) => node.facts)),
     links: distinct(all.flatMap((node) => node.links)).filter((id) => !ids.has(id)),
     source_links: distinct(all.flatMap((node) => node.source_links)),
@@ -52,6 +53,21 @@ export function mergedNodes(keeper: MemoryNode, losers: readonly MemoryNode[], m
     return { ...redirectTo(loser, keeper.node_id, at), superseded_as: 'merged', parent_node_id: null };
   });
   return [whole, ...pointers];
+}
+
+/** Decisions, open items and values of all, each once. */
+function mergedShape(nodes: readonly MemoryNode[]): Pick<MemoryNode, 'decisions' | 'open' | 'values'> {
+  const byText = <T extends { text: string }>(items: readonly T[]): T[] => [
+    ...new Map(items.map((item) => [item.text, item])).values(),
+  ];
+  const decisions = byText(nodes.flatMap((node) => node.decisions ?? []));
+  const open = byText(nodes.flatMap((node) => node.open ?? []));
+  const values = distinct(nodes.flatMap((node) => node.values ?? []));
+  return {
+    ...(decisions.length === 0 ? {} : { decisions }),
+    ...(open.length === 0 ? {} : { open }),
+    ...(values.length === 0 ? {} : { values }),
+  };
 }
 
 /** Returns a group node without turns, then its members. It has their lowest origin and is recalled by search only. */
@@ -158,11 +174,11 @@ export function isUsers(node: MemoryNode): boolean {
   return node.author.by === 'user' || node.pinned_from !== undefined;
 }
 
-/** Requires the same origin, so that a merge changes no node's trust; never absorbs a HIGH node. */
+/** Requires the same origin, so that a merge changes no node's trust; absorbs a HIGH node only if both say the same. */
 export function mayMerge(keeper: MemoryNode, younger: MemoryNode, rule: MergeRule): boolean {
   return (
     [keeper, younger].every((node) => isSettled(node, rule) && !isUsers(node)) &&
-    younger.importance !== 'HIGH' &&
+    (younger.importance !== 'HIGH' || isNearDuplicate(saying(keeper), saying(younger))) &&
     keeper.project === younger.project &&
     keeper.origin === younger.origin &&
     keeper.recall_mode === younger.recall_mode &&
@@ -383,6 +399,8 @@ export interface ConsolidationRule extends Omit<MergeRule, 'sparesDrafts'> {
   readonly cluster: ClusterRule;
   /** Minimum share of near pairs for a group made without a model. */
   readonly density: number;
+  /** Minimum share of the shorter text's words that the other contains, for a merge made without a model. */
+  readonly repeated: number;
 }
 
 /** Fitted per embedder; see `bench/results/consolidation.md`. */
@@ -391,6 +409,8 @@ interface ConsolidationThresholds {
   readonly same: number;
   /** See `MergeRule`. */
   readonly words: number;
+  /** See `ConsolidationRule`. */
+  readonly repeated: number;
   /** Minimum link strength within a group. */
   readonly group: number;
 }
@@ -398,10 +418,10 @@ interface ConsolidationThresholds {
 const SHARED = { limit: 5, links: MOST_LINKS, cluster: { minSize: 2, maxSize: 8 }, density: 0.5 } as const;
 
 /** Without fitted thresholds words decide. */
-const UNFITTED: ConsolidationThresholds = { same: 0, words: 0.7, group: 0.4 };
+const UNFITTED: ConsolidationThresholds = { same: 0, words: 0.7, repeated: 1, group: 0.4 };
 const FITS: Readonly<Record<string, ConsolidationThresholds>> = {
-  'static-minilm-128-v1': { same: 0.9, words: 0.4, group: 1.2 },
-  'hash-ngram-256-v1': { same: 0.85, words: 0.4, group: 1 },
+  'static-minilm-128-v1': { same: 0.9, words: 0.4, repeated: 0.5, group: 1.2 },
+  'hash-ngram-256-v1': { same: 0.85, words: 0.4, repeated: 1, group: 1 },
 };
 
 /** @param isScript  written in Hangul, kana or Han, whose vectors have another scale */
@@ -410,5 +430,6 @@ export function consolidationThresholds(embedderId: string, isScript = false): C
 }
 
 export function consolidationRule(embedderId: string): ConsolidationRule {
-  return { ...SHARED, words: consolidationThresholds(embedderId).words };
+  const { words, repeated } = consolidationThresholds(embedderId);
+  return { ...SHARED, words, repeated };
 }

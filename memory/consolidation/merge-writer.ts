@@ -6,34 +6,44 @@ import type { ModelQuota } from '../models/quota.ts';
 import { contentDigest } from '../storage/index-writer.ts';
 import { anchorsOf } from '../text/keywords.ts';
 import { isNearDuplicate, namesWithin, sharedWords } from '../text/paraphrase.ts';
-import type { Group, MergeText } from './merge-nodes.ts';
+import { isPairedScript } from '../text/tokenizer.ts';
+import type { ConsolidationRule, Group, MergeText } from './merge-nodes.ts';
 
-/** `apart`: the nodes do not belong together. `later`: retry when the model may be called. */
+/** `text`: of these nodes. `apart`: they do not belong together. `later`: retry when the model may be called. */
 export type MergeDecision =
-  | { readonly kind: 'text'; readonly text: MergeText; readonly author: Author }
+  | { readonly kind: 'text'; readonly text: MergeText; readonly author: Author; readonly nodes: readonly MemoryNode[] }
   | { readonly kind: 'apart' }
   | { readonly kind: 'later' };
 
 export type MergeWriter = ReturnType<typeof createMergeWriter>;
 
-export interface MergeWriterOptions {
+export type MergeWriterOptions = {
   readonly quota?: ModelQuota;
   /** Null: rules only. */
   readonly model: LanguageModel | null;
   readonly log: Log;
   readonly signal: AbortSignal;
   readonly modelCallLimit: number;
-  readonly density: number;
-}
+} & Pick<ConsolidationRule, 'density' | 'repeated'>;
 
 /** Calls the model while the budget allows. Without it rules merge plain repetitions and defer the rest. */
-export function createMergeWriter({ model, quota, log, signal, modelCallLimit, density }: MergeWriterOptions) {
+export function createMergeWriter({
+  model,
+  quota,
+  log,
+  signal,
+  modelCallLimit,
+  density,
+  repeated,
+}: MergeWriterOptions) {
   const answers = new Map<string, MergeResult>();
   let asked = 0;
   let because = '';
 
   const apart: MergeDecision = { kind: 'apart' };
-  const byRule = (text: MergeText): MergeDecision => ({ kind: 'text', text, author: { by: 'rules' } });
+  const byRule = (text: MergeText, nodes: readonly MemoryNode[]): MergeDecision => {
+    return { kind: 'text', text, author: { by: 'rules' }, nodes };
+  };
 
   function mayAsk(): boolean {
     const decision = quota?.decide();
@@ -71,27 +81,28 @@ export function createMergeWriter({ model, quota, log, signal, modelCallLimit, d
     async merge(nodes: readonly MemoryNode[]): Promise<MergeDecision> {
       const answer = await ask('merge', nodes);
       if (answer === 'later') return { kind: 'later' };
-      if (answer === null && isRepetition(nodes)) return byRule(joinTexts(nodes));
-      if (answer === null) return model === null ? apart : { kind: 'later' };
+      if (answer === null) {
+        const same = nodes.filter((node, at) => at === 0 || isRepetition(nodes[0] as MemoryNode, node, repeated));
+        if (model !== null && same.length < nodes.length) return { kind: 'later' };
+        return same.length > 1 ? byRule(joinTexts(same), same) : apart;
+      }
       if (!answer.fits) return apart;
       const keepsWords = nodes[0]?.importance === 'HIGH';
-      if (keepsWords || !isFaithful(answer, nodes, true)) return byRule(joinTexts(nodes));
-      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null) };
+      if (keepsWords || !isFaithful(answer, nodes, true)) return byRule(joinTexts(nodes), nodes);
+      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null), nodes };
     },
     async group(nodes: readonly MemoryNode[], near: Group['density']): Promise<MergeDecision> {
       const answer = await ask('group', nodes);
       if (answer === 'later' || (answer === null && model !== null)) return { kind: 'later' };
-      if (answer === null) return near >= density ? byRule(groupText(nodes)) : apart;
+      if (answer === null) return near >= density ? byRule(groupText(nodes), nodes) : apart;
       if (!answer.fits) return apart;
-      if (!isFaithful(answer, nodes, false)) return byRule(groupText(nodes));
-      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null) };
+      if (!isFaithful(answer, nodes, false)) return byRule(groupText(nodes), nodes);
+      return { kind: 'text', text: answer, author: authorOf(model?.name ?? null), nodes };
     },
   };
 }
 
 const GROUP_CHARS = 600;
-/** Share of common words that counts as a repetition. */
-const REPEATED = 1;
 const LEAD = /^user says: /;
 
 /** Appends statements that the first node lacks. */
@@ -107,9 +118,9 @@ export function joinTexts([first, ...others]: readonly MemoryNode[]): MergeText 
   return { summary, trigger: first.trigger || (others.find(({ trigger }) => trigger !== '')?.trigger ?? '') };
 }
 
-/** The other nodes add no words. */
-export function isRepetition([keeper, ...losers]: readonly MemoryNode[]): boolean {
-  return keeper !== undefined && losers.every(({ summary }) => sharedWords(summary, keeper.summary) >= REPEATED);
+/** Vectors tell little of Hangul, kana and Han: there every word counts. */
+export function isRepetition(keeper: MemoryNode, node: MemoryNode, least: number): boolean {
+  return sharedWords(node.summary, keeper.summary) >= (isPairedScript(keeper.summary) ? 1 : least);
 }
 
 function groupText(members: readonly MemoryNode[]): MergeText {

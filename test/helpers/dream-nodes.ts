@@ -23,7 +23,7 @@ export function dreamNodes(): MemoryNode[] {
     make(1, 's-1', { summary: port, topic_tags: ['database', 'staging'] }),
     make(2, 's-2', { summary: `${port} there`, topic_tags: ['databases'], links: ['mem_20260101_000000_ffffff'] }),
     make(3, 's-2', { summary: port, topic_tags: ['database'], origin: 'external' }),
-    make(4, 's-3', { summary: port, topic_tags: ['database'], importance: 'HIGH' }),
+    make(4, 's-3', { summary: `${port} until 2027`, topic_tags: ['database'], importance: 'HIGH' }),
     make(5, 's-3', { summary: port, written_by: 'user', topic_tags: ['databases'] }),
     make(6, 's-3', { summary: invoice('has a footer'), topic_tags: ['invoices'] }),
     make(7, 's-4', { summary: invoice('has a header'), topic_tags: ['invoice'] }),

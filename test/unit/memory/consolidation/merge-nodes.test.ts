@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { silentLog } from '../../../../common/log.ts';
 import { lowestOrigin } from '../../../../common/turn.ts';
 import {
   chooseMerges,
@@ -10,7 +11,7 @@ import {
   mergedNodes,
   type NodePair,
 } from '../../../../memory/consolidation/merge-nodes.ts';
-import { joinTexts } from '../../../../memory/consolidation/merge-writer.ts';
+import { createMergeWriter, joinTexts } from '../../../../memory/consolidation/merge-writer.ts';
 import { type MemoryNode, withoutSuccessor } from '../../../../memory/model/node.ts';
 import { makeNode, type NodeFields } from '../../../helpers/nodes.ts';
 
@@ -56,18 +57,20 @@ function mergeAll(nodes: readonly MemoryNode[]): MemoryNode[] {
 }
 
 describe('merging', () => {
-  it('never merges away what matters most, what a person wrote, or what is trusted otherwise', () => {
+  it('keeps what matters most word for word, what a person wrote, and what is trusted otherwise', () => {
     fc.assert(
       fc.property(shelf, (nodes) => {
         const after = mapOf(mergeAll(nodes));
         for (const before of nodes) {
           const now = after.get(before.node_id) as MemoryNode;
-          if (before.importance === 'HIGH' || isUsers(before)) expect(now.superseded_as).toBeUndefined();
+          if (isUsers(before)) expect(now.superseded_as).toBeUndefined();
           if (isUsers(before)) expect(now).toEqual(before);
           expect(now.origin).toBe(before.origin);
           const heir = after.get(
             now.superseded_as === 'merged' ? (now.superseded_by as string) : now.node_id,
           ) as MemoryNode;
+          if (before.importance === 'HIGH' && !isUsers(before)) expect(heir.importance).toBe('HIGH');
+          if (before.importance === 'HIGH') expect(heir.summary).toContain(before.summary);
           expect(heir.turns).toEqual(expect.arrayContaining(before.turns));
           expect(lowestOrigin([heir.origin, before.origin])).toBe(heir.origin);
           expect(heir.created_at <= before.created_at).toBe(true);
@@ -120,6 +123,34 @@ describe('merging', () => {
     const other = makeNode({ node_id: idOf(9), summary, turns: ['b'], written_by: 'claude' });
     expect(mayMerge(keeper, { ...other, summary: SUMMARIES[1] as string }, RULE)).toBe(true);
     expect(mayMerge(keeper, other, RULE)).toBe(false);
+  });
+
+  it('merges nodes of high importance that say the same, and no others', () => {
+    const [one, other] = [0, 1].map((at) => makeNode({ node_id: idOf(at), turns: [`end-${at}`], importance: 'HIGH' }));
+    expect(mayMerge(one as MemoryNode, other as MemoryNode, RULE)).toBe(true);
+    const reworded = { ...other, summary: 'the staging database: its port is 5433' } as MemoryNode;
+    expect(mayMerge(one as MemoryNode, { ...reworded, importance: 'MED' }, RULE)).toBe(true);
+    expect(mayMerge(one as MemoryNode, reworded, RULE)).toBe(false);
+  });
+
+  it('without a model, merges the repetitions of a batch and leaves a paraphrase', async () => {
+    const options = { model: null, log: silentLog, signal: new AbortController().signal, modelCallLimit: 0 };
+    const writer = createMergeWriter({ ...options, density: 0.5, repeated: 0.5 });
+    const texts = [...Array.from({ length: 7 }, () => SUMMARIES[0] as string), 'to reach the test data, dial 5433'];
+    const nodes = texts.map((summary, at) => makeNode({ node_id: idOf(at), turns: [`end-${at}`], summary }));
+    const made = await writer.merge(nodes);
+    expect(made).toMatchObject({ kind: 'text', text: { summary: SUMMARIES[0] }, nodes: nodes.slice(0, 7) });
+    expect(await writer.merge([nodes[0], nodes[7]] as MemoryNode[])).toEqual({ kind: 'apart' });
+  });
+
+  it('keeps decisions, open items and values of all', () => {
+    const said = (text: string) => ({ text, origin: 'user', turn: 't', by: 'user' }) as const;
+    const one = makeNode({ decisions: [said('use pnpm')], open: [said('tell Ann')], values: ['5433'] });
+    const other = makeNode({ node_id: idOf(9), decisions: [said('use pnpm'), said('squash')], values: ['20'] });
+    const text = { summary: 's', trigger: 't' };
+    const [merged] = mergedNodes(one, [other], { text, author: { by: 'rules' }, at: one.created_at });
+    expect(merged?.decisions?.map((each) => each.text)).toEqual(['use pnpm', 'squash']);
+    expect(merged).toMatchObject({ open: [{ text: 'tell Ann' }], values: ['5433', '20'] });
   });
 
   it('keeps two values of one thing apart', () => {
