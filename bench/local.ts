@@ -22,7 +22,8 @@ import { type PlantedConversation, plantedConversation } from './local/planted.t
 
 const SHOWN = 5;
 const LEAST_BEFORE = 2;
-const LENGTHS = [200, 400, 600];
+/** Of a summary. */
+const CHARS = 600;
 const BATCH = 10;
 
 interface Kept {
@@ -52,7 +53,7 @@ const local = createLocalModel({ embedder: createStaticEmbedder() });
 const calm = new AbortController().signal;
 const sets = { 'seeds 1-3': [1, 2, 3], 'seeds 4-9, held out': [4, 5, 6, 7, 8, 9] };
 const days = Object.entries(sets).map(([name, seeds]) => ({ name, days: seeds.map(plantedConversation) }));
-const summaries = days.flatMap(({ name, days: own }) => LENGTHS.map((chars) => kept(name, own, chars)));
+const summaries = days.map(({ name, days: own }) => kept(name, own, CHARS));
 const topics: Found[] = [];
 for (const { name, days: own } of days)
   topics.push(
@@ -71,10 +72,7 @@ function kept(name: string, conversations: readonly PlantedConversation[], chars
   for (const { turns, facts } of conversations) {
     for (let at = 0; at < turns.length; at += BATCH) {
       const batch = turns.slice(at, at + BATCH).map(({ turn }) => turn);
-      const { nodes } = summarizeByRules(
-        { project: 'p', turns: batch, knownTags: [], brief: '' },
-        { summaryChars: chars },
-      );
+      const { nodes } = summarizeByRules({ project: 'p', turns: batch, knownTags: [], brief: '' });
       for (const node of nodes) {
         const own = batch.filter(({ turnId }) => node.turns.includes(turnId));
         const lead = own.map(saidIn).join(' ').slice(0, chars);

@@ -70,10 +70,10 @@ type Tally = { -readonly [K in keyof ImportTurnsReport]: ImportTurnsReport[K] };
 
 /** Imports past turns of one session, oldest first. */
 export function createTurnImport(parts: MemoryParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
-  const { projectOf, redactor, turnRegistry, catalogue, files, pipeline, turnReader, removal } = parts;
+  const { projectOf, redactor, turnRegistry, catalogue, files, pipeline, turnReader, store, removal } = parts;
 
   const isCovered = (turnId: string): boolean =>
-    turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0);
+    turnRegistry.aliases(turnId).some((form) => catalogue.nodesCovering(form).length > 0 || store.isDismissed(form));
 
   /** Turns that a session captured, by content hash; imported ones excluded. */
   async function captured(sessionId: string): Promise<Map<string, string[]>> {

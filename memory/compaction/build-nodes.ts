@@ -33,8 +33,8 @@ export function buildNodes(drafts: readonly ProposedNode[], assembly: NodeSource
 function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: NodeSource): MemoryNode {
   const own = shown.filter((turn) => draft.turns.includes(turn.turnId));
   const texts = [draft.summary, draft.trigger, ...draft.facts.map((fact) => `${fact.concept}: ${fact.value}`)];
-  const grounded = texts.map((text) => attributedOrigin(text, draft.turns, shown));
-  const origin = draft.origin ?? lowestOrigin([...grounded, ...own.map((turn) => turn.origin)]);
+  const grounded = (): Origin[] => texts.map((text) => attributedOrigin(text, draft.turns, shown));
+  const origin = draft.origin ?? lowestOrigin([...grounded(), ...own.map((turn) => turn.origin)]);
   const turns = own.map((turn) => turn.turnId);
   const now = new Date(assembly.nowMs).toISOString();
   const entire = whole.filter((turn) => draft.turns.includes(turn.turnId));
@@ -72,7 +72,7 @@ function buildNode(draft: ProposedNode, { shown, whole = shown, ...assembly }: N
     facts: draft.facts.map((fact) => ({
       ...fact,
       evidence: [...fact.evidence],
-      origin: attributedOrigin(fact.value, fact.evidence, shown),
+      origin: fact.origin ?? attributedOrigin(fact.value, fact.evidence, shown),
     })),
   };
 }

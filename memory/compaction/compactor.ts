@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
 import { clip } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import { authorOf, type Claim, type MemoryNode, nodeId } from '../model/node.ts';
+import { authorOf, type Claim, type MemoryNode, nodeId, type StoredBrief } from '../model/node.ts';
 import { type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { LanguageModel, ProposedNode, SummaryInput, SummaryResult } from '../models/model.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
@@ -26,6 +26,8 @@ export interface Batch {
   readonly reason: CompactionReason;
   /** Whole turns, oldest first. */
   readonly turns: readonly TurnText[];
+  /** The turn of the session before the first of these. */
+  readonly before?: TurnText | undefined;
   /** For imported turns: time and links of the nodes to write. */
   readonly past?: { readonly atMs: number; readonly links: readonly string[] };
 }
@@ -34,7 +36,8 @@ export interface Batch {
 export interface Compactor {
   /**
    * Writes rule-made drafts for batches of one session together with their children, in one save; durable and
-   * searchable when resolved. Returns the brief after the last batch without writing it.
+   * searchable when resolved. Turns that leave nothing to remember count as covered without a node. Returns the brief
+   * after the last batch without writing it.
    *
    * @throws when the save fails
    */
@@ -81,17 +84,13 @@ export function createCompactor({
   linker,
   nodeLimit,
 }: Parts): Compactor {
-  async function claimsOf(sessionId: string): Promise<readonly Claim[]> {
-    const brief = await nodeFiles.readBrief(sessionId);
-    return brief === null ? [] : [...brief.active, ...brief.hints];
-  }
+  const claimsOf = async (sessionId: string): Promise<readonly Claim[]> =>
+    claimsIn(await nodeFiles.readBrief(sessionId));
 
-  function inputOf({ sessionId, project, turns }: Batch, briefClaims: readonly Claim[]): SummaryInput {
+  function inputOf({ sessionId, project, turns, before }: Batch, briefClaims: readonly Claim[]): SummaryInput {
     const brief = briefClaims.map((claim) => `- ${claim.text}`).join('\n');
-    return { sessionId, project, turns, knownTags: catalogue.tags(project), brief, briefClaims };
+    return { sessionId, project, turns, before, knownTags: catalogue.tags(project), brief, briefClaims };
   }
-
-  const withoutTools = (batch: Batch): Batch => ({ ...batch, turns: batch.turns.map(withoutToolOutput) });
 
   async function locally(batch: Batch, claims?: readonly Claim[]): Promise<SummaryResult> {
     return local.summarize(inputOf(withoutTools(batch), claims ?? (await claimsOf(batch.sessionId))), NEVER_ABORTS);
@@ -114,14 +113,8 @@ export function createCompactor({
     return nodes.map((node) => ({ ...node, source_links: [...node.source_links, ...links] }));
   }
 
-  /** A delayed batch must not replace a newer brief. */
-  function isNewest({ sessionId, turns }: Batch): boolean {
-    const lastMs = turns.at(-1)?.atMs ?? 0;
-    return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
-  }
-
   async function writeBrief(result: Briefing, batch: Batch): Promise<void> {
-    if (!isNewest(batch)) return;
+    if (!isNewest(batch, catalogue)) return;
     const old = await nodeFiles.readBrief(batch.sessionId);
     const { sessionId, project, turns: shown } = batch;
     const nowMs = batch.past?.atMs ?? clock.now();
@@ -132,21 +125,26 @@ export function createCompactor({
     async draftNodes(batches, childrenOf) {
       const nodes: MemoryNode[] = [];
       let brief: Briefing['brief'] = { active: [], hints: [] };
+      const skipped: string[] = [];
       let claims: readonly Claim[] | undefined;
       for (const [at, batch] of batches.entries()) {
         if (at > 0) await nextTick();
-        const result = await locally(batch, claims);
+        const result = await locally({ ...batch, before: batch.before ?? batches[at - 1]?.turns.at(-1) }, claims);
+        skipped.push(...(result.skipped ?? []));
         nodes.push(...buildBatchNodes(result, batch, null));
         brief = result.brief;
         claims = [...brief.active, ...brief.hints];
       }
-      const turns = batches.flatMap((batch) => batch.turns);
       return store.exclusive(async (held) => {
         const all = await revisions.apply(nodes);
         const own = all.slice(0, nodes.length);
-        await held.save([...all, ...childrenOf(own)], turns);
+        await held.save(
+          [...all, ...childrenOf(own)],
+          batches.flatMap((batch) => batch.turns),
+        );
+        await held.dismiss(skipped);
         linker.link(own);
-        for (const id of new Set(batches.map(({ sessionId }) => sessionId))) nodeLimit.enforce(id);
+        for (const { sessionId } of batches.slice(0, 1)) nodeLimit.enforce(sessionId);
         return { nodes: own, brief };
       });
     },
@@ -169,7 +167,7 @@ export function createCompactor({
       const known = revisions.known(batch.project, batch.turns);
       const input = inputOf(batch, await claimsOf(batch.sessionId));
       const result = await model.summarize({ ...input, known }, signal);
-      const covered = new Set(result.nodes.flatMap((node) => node.turns));
+      const covered = new Set([...result.nodes.flatMap((node) => node.turns), ...(result.skipped ?? [])]);
       const missing = batch.turns.filter((turn) => !covered.has(turn.turnId));
       const own = result.nodes.map(
         ({ origin: _, ...node }): ProposedNode => ({ ...node, turns: inOrder(node.turns, batch) }),
@@ -177,13 +175,29 @@ export function createCompactor({
       const nodes = own.filter((node) => node.turns.length > 0);
       if (missing.length === 0) return { ...result, nodes };
       const filled = await locally({ ...batch, turns: missing });
-      return { ...result, nodes: [...nodes, ...filled.nodes] };
+      const skipped = [...(result.skipped ?? []), ...(filled.skipped ?? [])];
+      return { ...result, nodes: [...nodes, ...filled.nodes], skipped };
     },
     buildNodes: buildBatchNodes,
     newId,
     writeBrief,
     writeLocalBrief: async (batch, given) => writeBrief(given ?? (await locally(batch)), withoutTools(batch)),
   };
+}
+
+function withoutTools(batch: Batch): Batch {
+  const before = batch.before === undefined ? undefined : withoutToolOutput(batch.before);
+  return { ...batch, before, turns: batch.turns.map(withoutToolOutput) };
+}
+
+function claimsIn(brief: StoredBrief | null): readonly Claim[] {
+  return brief === null ? [] : [...brief.active, ...brief.hints];
+}
+
+/** A delayed batch must not replace a newer brief. */
+function isNewest({ sessionId, turns }: Batch, catalogue: Pick<NodeRegistry, 'all'>): boolean {
+  const lastMs = turns.at(-1)?.atMs ?? 0;
+  return !catalogue.all().some((node) => node.session_id === sessionId && Date.parse(node.valid_from) > lastMs);
 }
 
 function inOrder(turnIds: readonly string[], batch: Batch): string[] {

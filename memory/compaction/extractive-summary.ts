@@ -1,6 +1,6 @@
 import { clip } from '../../common/text.ts';
 import { lowestOrigin } from '../../common/turn.ts';
-import type { Claim } from '../model/node.ts';
+import type { Claim, Decision, Fact, StatedItem } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import type {
   DetailInput,
@@ -12,23 +12,17 @@ import type {
   TopicShiftReading,
 } from '../models/model.ts';
 import { modalityOf, shownIn } from '../text/content-type.ts';
-import { anchorsOf, contentTokens, tagsOf, topicTokens } from '../text/keywords.ts';
-import { DECISION, isEmpty, isIdle, type Sentence, STANDING, sentencesOf, userSentences } from '../text/sentences.ts';
+import { anchorsOf, contentTokens, tagsOf } from '../text/keywords.ts';
+import { conceptOf, NEGATION, valuesOf } from '../text/sentences.ts';
 import { uniqueTokens } from '../text/tokenizer.ts';
-import { isShift, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
+import { SUMMARY_MARKS } from '../text/validity.ts';
+import { isShift, lastTopic, type TurnEmbeddings, topicRuns } from './topic-shift.ts';
+import { isRule, joinWithin, outcomeWithin, readTurnState, type TurnState, taskIn } from './turn-state.ts';
 
-const SUMMARY_CHARS = 600;
-const CLAIM_CHARS = 200;
-const SAME = 0.7;
-/** Factor on a sentence's worth when the summary has all of its values already. */
-const REPEATED = 0.3;
-/** Candidate sentences; a summary holds a dozen. */
-const WEIGHED = 150;
-/** Added to the length before dividing, so that the shortest sentence does not always win. */
-const PLAIN_CHARS = 40;
 const FACTS = 6;
-const OLD_CLAIMS = 6;
-const NAMED_WORDS = 3;
+const FACT_CHARS = 240;
+const ITEMS = 6;
+const VALUES = 20;
 /** Prompts equal up to this length count as equal. */
 const COMPARED_CHARS = 4_000;
 /** Weighted size of buffer and turn at which each load level starts. */
@@ -39,131 +33,270 @@ const UNKNOWN: TurnEmbeddings = new Map();
 export function detectTopicShiftByRules({ buffer, turn }: TopicShiftInput, embeddings = UNKNOWN): TopicShiftReading {
   const size = [...buffer, turn].reduce((sum, each) => sum + weightOf(each), 0);
   return {
-    logic_flow: isShift(turn, buffer, embeddings) ? 'BROKEN' : 'MAINTAIN',
+    logic_flow: readTurnState(turn).skip === null && isShift(turn, buffer, embeddings) ? 'BROKEN' : 'MAINTAIN',
     load_level: 1 + LOAD_CHARS.filter((chars) => size >= chars).length,
     redundancy_detected: buffer.some((each) => overlap(opening(each), opening(turn)) >= 0.8),
   };
 }
 
-export interface Compacting {
-  readonly summaryChars?: number;
-  readonly embeddings?: TurnEmbeddings;
+/** A turn with what it leaves behind. */
+interface ReadTurn {
+  readonly turn: TurnText;
+  readonly state: TurnState;
 }
 
-/** Extracts sentences, one node per topic run. */
-export function summarizeByRules(
-  input: SummaryInput,
-  { summaryChars = SUMMARY_CHARS, embeddings = UNKNOWN }: Compacting = {},
-): SummaryResult {
-  const nodes = topicRuns(input.turns, embeddings).map((run) => draft(run, input.knownTags, summaryChars));
-  return { nodes, brief: briefOf(input) };
+/** Quotes what turns leave behind: one node per topic run, none for turns that leave nothing. */
+export function summarizeByRules(input: SummaryInput, embeddings = UNKNOWN): SummaryResult {
+  const all = input.turns.map((turn, at): ReadTurn => {
+    return { turn, state: readTurnState(turn, input.turns[at - 1] ?? input.before) };
+  });
+  const states = new Map(all.map(({ turn, state }) => [turn, state]));
+  const told = all.filter(({ state }) => state.skip === null);
+  const runs = topicRuns(
+    told.map(({ turn }) => turn),
+    embeddings,
+    (turn) => states.get(turn)?.isReply === true,
+  );
+  const nodes = runs.map((run) => {
+    const read = run.map((turn) => ({ turn, state: states.get(turn) as TurnState }));
+    return draft(read, all, input.knownTags);
+  });
+  const skipped = all.flatMap(({ turn, state }) => (state.skip === null ? [] : [turn.turnId]));
+  const topic = lastTopic(
+    told.map(({ turn }) => turn),
+    embeddings,
+  );
+  return { nodes, skipped, brief: briefOf(told, topic, input.briefClaims ?? []) };
 }
 
-function draft(run: readonly TurnText[], knownTags: readonly string[], summaryChars: number): ProposedNode {
-  const sentences = run.flatMap(sentencesOf);
-  const kept = choose(sentences, summaryChars);
-  const text = kept.map((sentence) => sentence.text).join('\n');
-  const asked = run.flatMap((turn) => (isIdle(turn) ? [] : [turn.user])).join('\n');
-  const anchors = anchorsOf(text === '' ? asked : text);
-  const decided = kept.filter((sentence) => DECISION.test(sentence.text));
+function draft(run: readonly ReadTurn[], all: readonly ReadTurn[], knownTags: readonly string[]): ProposedNode {
+  const states = run.map(({ state }) => state);
+  const decisions = states.flatMap((state) => state.decisions).slice(-ITEMS);
+  const open = openIn(all)
+    .filter(({ turn }) => run.some((each) => each.turn.turnId === turn))
+    .slice(-ITEMS);
+  const titled = states.find(({ isReply }) => !isReply) ?? states[0];
+  const outcome = states.findLast((state) => state.outcome !== '')?.outcome ?? '';
+  const isQuoted = run.some(({ turn }) => turn.userOrigin !== undefined);
+  const composed = composeSummary({ states, decisions, open, isQuoted });
+  const summary = composed === '' ? standIn(run.map(({ turn }) => turn)) : composed;
+  const asked = states.map((state) => state.asked).join('\n');
+  const values = [...new Set(states.flatMap((state) => state.values))].slice(0, VALUES);
+  const importance = ['HIGH', 'MED', 'LOW'] as const;
   return {
-    summary: summaryOf(kept, run),
-    trigger: `When I ${anchors.length === 0 ? 'come back to this conversation' : `get to ${listed(anchors)}`}`,
-    topic_tags: tagsOf(asked, text, knownTags),
-    importance: decided.some((sentence) => sentence.by === 'user') ? 'HIGH' : kept.length === 0 ? 'LOW' : 'MED',
-    recall_mode: kept.some((sentence) => sentence.by === 'user' && STANDING.test(sentence.text)) ? 'both' : 'active',
-    turns: run.map((turn) => turn.turnId),
-    ...(kept.length === 0 ? {} : { origin: lowestOrigin(kept.map((sentence) => sentence.origin)) }),
-    facts: decided.slice(0, FACTS).map((sentence) => ({
-      concept: listed(anchorsOf(sentence.text).slice(0, 2)) || sentence.by,
-      value: sentence.text,
-      polarity: /\b(?:never|not|don't|no longer|instead of|rather than|nie|niemals|nicht|jamais|nunca)\b/i.test(
-        sentence.text,
-      )
-        ? 'negative'
-        : 'positive',
-      evidence: [sentence.turn],
-    })),
+    title: titled?.title ?? '',
+    summary,
+    outcome,
+    decisions,
+    open,
+    values,
+    trigger: triggerOf(titled?.title ?? '', values),
+    topic_tags: tagsOf(asked, summary, knownTags),
+    importance: importance.find((level) => states.some((state) => state.importance === level)) ?? 'LOW',
+    recall_mode: states.some(({ rules }) => rules.length > 0) ? 'both' : 'active',
+    turns: run.map(({ turn }) => turn.turnId),
+    origin: originOf(run),
+    facts: run.flatMap(factsOf).slice(0, FACTS),
   };
 }
 
-/** Greedy by worth per length, without near duplicates, in original order. */
-function choose(sentences: readonly Sentence[], maxChars: number): Sentence[] {
-  const told = sentences.filter(({ by, worth }) => worth > (by === 'user' ? PLAIN_ORDER : 0));
-  const left = new Set(told.toSorted((a, b) => b.worth - a.worth).slice(0, WEIGHED));
-  const chosen = new Set<Sentence>();
-  const known = new Set<string>();
-  let room = maxChars - USER.length - ANSWERED.length;
-  for (;;) {
-    const fitting = [...left].filter(({ text }) => text.length + 2 <= room);
-    const [next] = fitting.toSorted((a, b) => density(b, known) - density(a, known));
-    if (next === undefined) break;
-    left.delete(next);
-    const isNew = next.values.some((value) => !known.has(value));
-    if (!isNew && [...chosen].some((other) => overlap(other.text, next.text) >= SAME)) continue;
-    chosen.add(next);
-    for (const value of next.values) known.add(value);
-    room -= next.text.length + 2;
-  }
-  return sentences.filter((sentence) => chosen.has(sentence));
-}
-
-/** Worth per length; an answer that repeats the figures of the request adds little. */
-function density({ text, values, worth }: Sentence, known: ReadonlySet<string>): number {
-  const isNew = values.length === 0 || values.some((value) => !known.has(value));
-  return (isNew ? worth : worth * REPEATED) / (PLAIN_CHARS + text.length);
-}
-
-const USER = 'user says: ';
-/** Prefix for the prompt of an imported file. */
-const QUOTED = 'quoted: ';
-const ANSWERED = ' — answered: ';
-/** Worth of a user request without figure, name, path or rule; the answer covers it. */
-const PLAIN_ORDER = 1.5;
-
-/** Never empty: falls back to the first prompt, then to the tool names. */
-function summaryOf(kept: readonly Sentence[], run: readonly TurnText[]): string {
-  const said = (by: Sentence['by']): string =>
-    kept.flatMap((sentence) => (sentence.by === by ? sentence.text.replace(/[.;]+$/, '') : [])).join('; ');
-  const [asked, answered] = [said('user'), said('assistant')];
-  const asks = run.some((turn) => turn.userOrigin !== undefined) ? QUOTED : USER;
-  if (asked !== '') return `${asks}${asked}${answered === '' ? '' : `${ANSWERED}${answered}`}`;
-  if (answered !== '') return answered;
-  if (run.every(isIdle)) return 'nothing that was worth keeping';
-  const prompt = run
-    .filter((turn) => !isIdle(turn))
-    .map((turn) => turn.user.replace(/\s+/g, ' ').trim())
-    .find((text) => text !== '');
-  const shown = shownIn(run.map((turn) => turn.user).join('\n'));
-  if (shown !== '' && modalityOf(run) !== 'dialog') return `user ${shown}`;
-  if (prompt !== undefined) return `${asks}${clip(prompt, CLAIM_CHARS)}`;
-  const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
-  return tools.length === 0 ? 'a turn without text' : `a turn of tool calls: ${tools.join(', ')}`;
-}
-
-/** The latest user requests verbatim, then the old brief; standing preferences become hints, newest kept. */
-function briefOf({ turns, briefClaims = [] }: SummaryInput): SummaryResult['brief'] {
-  const active = turns.flatMap((turn): Claim[] => {
-    const told = userSentences(turn).find(
-      ({ text }) => text.length <= CLAIM_CHARS && saysWhat(text) && !isEmpty(text, 'user'),
-    );
-    return told === undefined ? [] : [{ text: told.text, sources: [turn.turnId] }];
-  });
-  const wishes = turns.flatMap((turn) =>
-    userSentences(turn)
-      .filter(({ text }) => STANDING.test(text) && text.length <= CLAIM_CHARS && !isEmpty(text, 'user'))
-      .map(({ text }): Claim => ({ text, sources: [turn.turnId] })),
+/** Of everything that the summary may quote. */
+function originOf(run: readonly ReadTurn[]): NonNullable<ProposedNode['origin']> {
+  return lowestOrigin(
+    run.flatMap(({ turn, state }) => [
+      turn.userOrigin ?? 'user',
+      ...(state.outcome === '' && state.decisions.every(({ by }) => by === 'user') ? [] : [state.outcomeOrigin]),
+      ...state.decisions.map(({ origin }) => origin),
+      ...state.open.map(({ origin }) => origin),
+    ]),
   );
-  const standing = [...briefClaims.filter(({ text }) => STANDING.test(text)), ...wishes];
-  const hints = [...new Map(standing.map((claim) => [claim.text, claim])).values()].slice(-8);
-  const open = briefClaims.filter(({ text }) => !STANDING.test(text) && !active.some((claim) => claim.text === text));
-  return { active: [...active.slice(-4).toReversed(), ...open.slice(0, OLD_CLAIMS)], hints };
 }
 
-/** False for sentences such as "Good, keep that." that do not name the work. */
-function saysWhat(text: string): boolean {
-  const named = topicTokens(text).filter((token) => contentTokens(token).length > 0);
-  return named.length >= NAMED_WORDS || (named.length > 0 && /[\d`/_]|[a-z][A-Z.]\w/.test(text));
+/** A path, a dotted or an underscored name, or an identifier in camel case. */
+const IDENTIFIER = /\p{L}[./_]\p{L}|\p{Ll}\p{Lu}/u;
+const ANCHORS = 3;
+
+function triggerOf(title: string, values: readonly string[]): string {
+  const anchors = values.filter((value) => IDENTIFIER.test(value) && !title.includes(value)).slice(0, ANCHORS);
+  const about = anchors.length === 0 ? '' : ` (${anchors.join(', ')})`;
+  return title === '' ? `When I come back to this conversation${about}` : `When I come back to “${title}”${about}`;
+}
+
+/** Where nothing was said: what was shown, or which tools ran. */
+function standIn(run: readonly TurnText[]): string {
+  const prompts = run.map(({ user }) => user).join('\n');
+  const shown = shownIn(prompts);
+  if (shown !== '' && modalityOf(run) !== 'dialog') return `user ${shown}`;
+  const tools = [...new Set(run.flatMap((turn) => turn.parts.map((part) => part.tool)))].filter((tool) => tool !== '');
+  if (tools.length > 0) return `a turn of tool calls: ${tools.join(', ')}`;
+  const pasted = prompts.replace(/\s+/g, ' ').trim();
+  return pasted === '' ? 'a turn without text' : `pasted text: ${clip(pasted, 160)}`;
+}
+
+/** Sentences with a subject and a value, and what was decided. */
+function factsOf({ turn, state }: ReadTurn): Fact[] {
+  const own = state.decisions.filter(({ text }) => state.told.includes(text) || state.said.includes(text));
+  const decided = own.map(({ text, origin }) => {
+    return { text, origin, concept: conceptOf(text) ?? anchorsOf(text).slice(0, 2).join(' ') };
+  });
+  const stated = [
+    ...state.told.map((text) => ({ text, origin: turn.userOrigin ?? ('user' as const) })),
+    ...state.said.map((text) => ({ text, origin: state.outcomeOrigin })),
+  ].map((each) => {
+    const isShort = each.text.length <= FACT_CHARS && !each.text.includes('; ') && valuesOf(each.text).length > 0;
+    return { ...each, concept: (isShort ? conceptOf(each.text) : null) ?? '' };
+  });
+  const all = [...decided, ...stated].filter(({ concept }) => concept !== '');
+  return [...new Map(all.map((each) => [each.text, each])).values()].map(({ text, origin, concept }) => ({
+    concept,
+    value: text,
+    polarity: NEGATION.test(text) ? ('negative' as const) : ('positive' as const),
+    evidence: [turn.turnId],
+    origin,
+  }));
+}
+
+const SUMMARY_CHARS = 600;
+/** Of it, for what was decided and what is open. */
+const ITEMS_CHARS = 240;
+const ASKED_SHARE = 0.45;
+const LEAST_ASKED = 60;
+const LEAST_STEP = 70;
+const ANSWERED_CHARS = 160;
+
+interface Shape {
+  readonly states: readonly TurnState[];
+  readonly decisions: readonly Decision[];
+  readonly open: readonly StatedItem[];
+  readonly isQuoted: boolean;
+}
+
+/** One text of a node: what was asked and how it ended, turn by turn, then what was decided and what is open. */
+function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
+  const { user, quoted, ended, further, decided, left } = SUMMARY_MARKS;
+  const own = states.filter(({ asked, outcome }) => asked !== '' || outcome !== '');
+  const isTold = (text: string): boolean =>
+    own.some(
+      ({ asked, said, answers }) =>
+        asked.includes(text) || said.includes(text) || (answers !== '' && text.startsWith(`“${asked}`)),
+    );
+  const items = (mark: string, texts: readonly string[]): string => {
+    const fresh = texts.filter((text) => !isTold(text));
+    return fresh.length === 0
+      ? ''
+      : `${mark}${bare(joinWithin(fresh.map((text) => `${bare(text)};`).toReversed(), ITEMS_CHARS / 2))}`;
+  };
+  const tail =
+    items(
+      decided,
+      decisions.map(({ text }) => text),
+    ) +
+    items(
+      left,
+      open.map(({ text }) => text),
+    );
+  let room = SUMMARY_CHARS - tail.length;
+  let text = '';
+  for (const [at, { asked, said, answers }] of own.entries()) {
+    const speaker = asked === '' ? '' : isQuoted ? quoted : user;
+    const lead = answers === '' ? '' : `asked “${clip(answers, ANSWERED_CHARS)}”, `;
+    const mark = at === 0 ? `${lead}${speaker}` : `${further}${lead}${lead === '' ? '' : speaker}`;
+    const share = Math.floor(room / (own.length - at)) - mark.length;
+    if (share < LEAST_STEP && at > 0 && at < own.length - 1) continue;
+    const question =
+      asked === ''
+        ? ''
+        : clip(asked, Math.max(LEAST_ASKED, said.length === 0 ? share : Math.floor(share * ASKED_SHARE)));
+    const answer = said.length === 0 ? '' : outcomeWithin(said, share - question.length - ended.length);
+    const step = `${mark}${[question, answer]
+      .filter((each) => each !== '')
+      .map(bare)
+      .join(ended)}`;
+    text += step;
+    room -= step.length;
+  }
+  return clip(
+    `${text}${tail}`.replace(/^; (?:decided|open): /, (start) => start.slice(2)),
+    SUMMARY_CHARS,
+  );
+}
+
+function bare(text: string): string {
+  return text.replace(/[.;。]+$/, '');
+}
+
+const CLAIM_CHARS = 220;
+const BRIEF = { goal: 'Goal: ', stands: 'Stands: ', decided: 'Decided: ', open: 'Open: ', next: 'Next: ' } as const;
+const MOST_DECIDED = 4;
+const MOST_OPEN = 5;
+const MOST_RULES = 8;
+
+/** The state of the work: from outcomes, decisions and open items, never from prompts alone. */
+function briefOf(told: readonly ReadTurn[], topic: readonly TurnText[], old: readonly Claim[]): SummaryResult['brief'] {
+  const claim = (mark: string, text: string, turn: string): Claim[] =>
+    text === '' ? [] : [{ text: `${mark}${clip(bare(text), CLAIM_CHARS)}`, sources: [turn] }];
+  const tasks = told.filter(({ turn, state }) => topic.includes(turn) && !state.isReply && state.asked !== '');
+  const last = told.findLast(({ state }) => state.outcome !== '');
+  const kept = (mark: string): Claim[] => old.filter(({ text }) => text.startsWith(mark));
+  const decided = told.flatMap(({ state }) => state.decisions.filter(({ by }) => by === 'user'));
+  const rules = told.flatMap(({ turn, state }) => state.rules.map((text): Claim => ({ text, sources: [turn.turnId] })));
+  const stillOpen = kept(BRIEF.open).filter(({ text }) => told.length === 0 || !isSettled(text, told));
+  const open = openIn(told).flatMap(({ text, turn }) => claim(BRIEF.open, text, turn));
+  const active = [
+    ...(tasks.length === 0 ? kept(BRIEF.goal) : goalOf(tasks)),
+    ...(last === undefined
+      ? kept(BRIEF.stands)
+      : claim(BRIEF.stands, outcomeWithin(last.state.said, CLAIM_CHARS), last.turn.turnId)),
+    ...[...kept(BRIEF.decided), ...decided.flatMap(({ text, turn }) => claim(BRIEF.decided, text, turn))].slice(
+      -MOST_DECIDED,
+    ),
+    ...unique([...stillOpen, ...open]).slice(-MOST_OPEN),
+    ...told.slice(-1).flatMap(({ turn, state }) => claim(BRIEF.next, state.offer, turn.turnId)),
+    // A line without sources was typed by the owner of the file.
+    ...old.filter(({ sources }) => sources.length === 0),
+  ];
+  const isLabeled = ({ text }: Claim): boolean => Object.values(BRIEF).some((mark) => text.startsWith(mark));
+  const hints = unique([...old.filter((each) => !isLabeled(each) && isRule(each.text)), ...rules]).slice(-MOST_RULES);
+  return { active: unique(active), hints };
+}
+
+/** What the topic began with, and the newest task. */
+function goalOf(tasks: readonly ReadTurn[]): Claim[] {
+  const [first, last] = [tasks[0], tasks.at(-1)].map((task) => bare(taskIn(task?.state.asked ?? '')));
+  const text =
+    first === last
+      ? clip(first ?? '', CLAIM_CHARS)
+      : `${clip(first ?? '', CLAIM_CHARS / 2)}; now: ${clip(last ?? '', CLAIM_CHARS / 2)}`;
+  return [
+    {
+      text: `${BRIEF.goal}${text}`,
+      sources: [...new Set([tasks[0], tasks.at(-1)].flatMap((task) => task?.turn.turnId ?? []))],
+    },
+  ];
+}
+
+function unique(claims: readonly Claim[]): Claim[] {
+  return [...new Map(claims.map((claim) => [claim.text, claim])).values()];
+}
+
+/** Items that no later turn settles; a question is over with the next turn. */
+function openIn(turns: readonly ReadTurn[]): StatedItem[] {
+  return turns.flatMap(({ state }, at) => state.open.filter(({ text }) => !isSettled(text, turns.slice(at + 1))));
+}
+
+const DONE =
+  /\b(?:done|fixed|added|implemented|finished|closed|removed|updated|merged|deployed|rotated|released|no longer needed|resolved|works now)\b|(?:erledigt|fertig|hecho|listo|完成|已经|완료|끝)/iu;
+const SETTLED_SHARE = 0.6;
+
+function isSettled(item: string, later: readonly ReadTurn[]): boolean {
+  if (later.length > 0 && /[?？][”"']?$/.test(item)) return true;
+  const tokens = contentTokens(item);
+  return later.some(({ state: { asked, said } }) => {
+    const told = [asked, ...said].join(' ');
+    if (tokens.length === 0 || !DONE.test(told)) return false;
+    const words = new Set(contentTokens(told));
+    return tokens.filter((token) => words.has(token)).length >= tokens.length * SETTLED_SHARE;
+  });
 }
 
 function opening(turn: TurnText): string {
@@ -187,27 +320,20 @@ function overlap(one: string, other: string): number {
   return small.filter((word) => words.has(word)).length / small.length;
 }
 
-function listed(words: readonly string[]): string {
-  return words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} or ${words.at(-1)}`;
-}
+const DETAIL_SENTENCES = 8;
 
-const MAX_DETAIL_SENTENCES = 8;
-const MIN_DETAIL_SENTENCES = 3;
-
+/** What was asked, how it ended, what was decided and what is open, in whole statements. */
 export function detailByRules({ turns, summary }: DetailInput): DetailResult {
-  const told = turns.filter((turn) => !isIdle(turn)).flatMap(sentencesOf);
-  const said = [...new Map(told.map((sentence) => [sentence.text, sentence])).values()];
-  const telling = said.filter(({ text, by, worth }) => worth > 0 && !isEmpty(text, by));
-  const others = said.filter((sentence) => !telling.includes(sentence) && !isEmpty(sentence.text, sentence.by));
-  const chosen = new Set([
-    ...telling.toSorted((one, other) => other.worth - one.worth).slice(0, MAX_DETAIL_SENTENCES),
-    ...others.slice(0, Math.max(0, MIN_DETAIL_SENTENCES - telling.length)),
+  const told = turns.map((turn, at) => readTurnState(turn, turns[at - 1])).filter(({ skip }) => skip === null);
+  const each = Math.max(2, Math.floor(DETAIL_SENTENCES / Math.max(1, told.length)));
+  const sentences = told.flatMap(({ asked, said, decisions, open }) => [
+    ...(asked === '' ? [] : [`The user: ${ended(asked)}`]),
+    ...[...said.slice(0, each - 1), ...[...decisions, ...open].map(({ text }) => text)].map(ended),
   ]);
-  const sentences = said.filter((sentence) => chosen.has(sentence)).map(spoken);
-  return { sentences: sentences.length === 0 ? [summary] : sentences };
+  const distinct = [...new Set(sentences)].slice(0, DETAIL_SENTENCES);
+  return { sentences: distinct.length === 0 ? [summary] : distinct };
 }
 
-function spoken({ text, by }: Sentence): string {
-  const whole = /[.!?。！？]$/u.test(text) ? text : `${text}.`;
-  return by === 'user' ? `The user: ${whole}` : whole;
+function ended(text: string): string {
+  return /[.!?。！？”]$/u.test(text) ? text : `${text}.`;
 }

@@ -9,6 +9,7 @@ import type { LanguageModel, SummaryResult } from '../models/model.ts';
 import { type Backoff, createBackoff, type ModelQuota } from '../models/quota.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import type { Store } from '../storage/node-store.ts';
+import { isCall } from '../text/actions.ts';
 import type { CompactionReason } from './compaction.ts';
 import type { Batch, Compactor, NodeLimit } from './compactor.ts';
 import type { Linker } from './linker.ts';
@@ -220,8 +221,8 @@ async function summarize(
 }
 
 /** False when a turn was removed during the model call. */
-function isKnown({ catalogue }: State, { turns }: Batch): boolean {
-  return turns.every(({ turnId }) => catalogue.nodesCovering(turnId).length > 0);
+function isKnown({ catalogue, store }: State, { turns }: Batch): boolean {
+  return turns.every(({ turnId }) => catalogue.nodesCovering(turnId).length > 0 || store.isDismissed(turnId));
 }
 
 async function replace(
@@ -237,7 +238,12 @@ async function replace(
     // Discard the result if a draft was removed or edited during the model call.
     const now = drafts.flatMap((node) => catalogue.get(node.node_id) ?? []);
     if (now.length < drafts.length || drafts.some((node, at) => !isSameWork(node, now[at] as MemoryNode))) return;
-    const all = replaceDrafts(now, fresh, new Date(clock.now()).toISOString());
+    const skipped = new Set(result.skipped);
+    const idle = now.filter(
+      ({ turns, pinned_from }) => pinned_from === undefined && turns.every((id) => skipped.has(id)),
+    );
+    const left = now.filter((node) => !idle.includes(node));
+    const all = replaceDrafts(left, fresh, new Date(clock.now()).toISOString());
     const heirs = all.slice(0, fresh.length).map((heir) => withRevisionsOf(heir, now));
     const saved = await revisions.apply(
       heirs,
@@ -245,6 +251,9 @@ async function replace(
       batch.turns,
     );
     await held.save([...saved, ...all.slice(fresh.length)], batch.turns);
+    const calls = idle.flatMap((node) => catalogue.childrenOf(node.node_id)).filter(isCall);
+    await held.remove([...idle, ...calls].map(({ node_id }) => node_id));
+    await held.dismiss([...skipped]);
     linker.link(saved.slice(0, fresh.length));
     nodeLimit.enforce(batch.sessionId);
   });

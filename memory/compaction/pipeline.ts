@@ -2,7 +2,8 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Clock } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Log } from '../../common/log.ts';
-import type { CapturedTurn } from '../../common/turn.ts';
+import { LruMap } from '../../common/map.ts';
+import { type CapturedTurn, isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { DOCUMENT } from '../ingest/chunk-document.ts';
 import { createExternalTextTrackers, findRepeatedText, type RepeatedText } from '../ingest/external-text.ts';
 import type { FileReferences } from '../ingest/file-references.ts';
@@ -25,12 +26,15 @@ import type { Compactor } from './compactor.ts';
 import type { ModelUpgrades } from './model-upgrades.ts';
 import type { ToolRounds } from './tool-rounds.ts';
 import type { TopicDetector } from './topic-detector.ts';
+import { repeatsMemory } from './turn-state.ts';
 
 /** Size limit of turns waiting to be written; a rejected turn is offered again with the next request. */
 const PENDING_CHARS = 128_000_000;
 /** With `llm: off` compaction only bounds memory use. */
 const OFF_RULE: CompactionRule = { minL1Buffer: 200, maxL1Buffer: 200, loadThreshold: 6 };
 const SENSED = 5;
+const SESSIONS_SHOWN = 200;
+const MOST_SHOWN = 40;
 /** Older drafts are not queued for the model after a restart. */
 const UPGRADE_MS = 15 * 86_400_000;
 
@@ -40,8 +44,8 @@ export interface Pipeline {
   prepare(sessionId: string, turnIds: readonly string[]): void;
   /** For a new session, compacts the tails of its project's other sessions, so that it can recall them. */
   notice(sessionId: string, project: string): Promise<void>;
-  /** Registers memory lines of untrusted origin that the session was shown. */
-  showed(sessionId: string, lines: readonly string[]): void;
+  /** Registers memory lines that the session was shown. */
+  showed(sessionId: string, lines: readonly { readonly text: string; readonly origin: Origin }[]): void;
   /** Reads the session's journal once. */
   hydrate(sessionId: string): Promise<void>;
   /** True once nodes cover every turn offered before; false on failure. */
@@ -74,6 +78,8 @@ interface State extends PipelineParts {
   readonly isPatient: boolean;
   readonly sessions: SessionCache;
   readonly heardBy: ReturnType<typeof createExternalTextTrackers>;
+  /** Memory lines by session. */
+  readonly shown: LruMap<string, readonly string[]>;
   pendingChars: number;
   closed: boolean;
 }
@@ -88,7 +94,8 @@ export function createPipeline(parts: PipelineParts): Pipeline {
   });
   const rule = config.llm === 'off' ? OFF_RULE : config.compaction;
   const heardBy = createExternalTextTrackers();
-  const state: State = { ...parts, rule, isPatient, sessions, heardBy, pendingChars: 0, closed: false };
+  const shown = new LruMap<string, readonly string[]>(SESSIONS_SHOWN);
+  const state: State = { ...parts, rule, isPatient, sessions, heardBy, shown, pendingChars: 0, closed: false };
   return {
     capture(turns) {
       for (const turn of turns) {
@@ -100,7 +107,11 @@ export function createPipeline(parts: PipelineParts): Pipeline {
     prepare: (sessionId, turnIds) => prepare(state, sessionId, turnIds),
     notice: (sessionId, project) => notice(state, sessionId, project),
     showed(sessionId, lines) {
-      for (const line of lines) heardBy(sessionId, clock.now()).addText(line);
+      for (const { text, origin } of lines) if (!isCleanOrigin(origin)) heardBy(sessionId, clock.now()).addText(text);
+      state.shown.set(
+        sessionId,
+        [...(state.shown.get(sessionId) ?? []), ...lines.map(({ text }) => text)].slice(-MOST_SHOWN),
+      );
     },
     hydrate(sessionId) {
       const session = sessions.restore(sessionId);
@@ -167,8 +178,11 @@ async function ingest(state: State, session: Session, turn: CapturedTurn): Promi
     if (turnRegistry.isRecorded(turn.turnId)) return;
     session.project = projectOf(turn.projectDir) || session.project;
     const marks = await files.marksOf(turn);
-    const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(readTurn(turn)) ? { echoes: true as const } : {};
-    const stamp = { project: session.project, ...(marks.length === 0 ? {} : { files: marks }), ...echoes };
+    const text = readTurn(turn);
+    const echoes = heardBy(session.id, turn.atMs).isRepeatedIn(text) ? { echoes: true as const } : {};
+    const recalled = repeatsMemory(text, state.shown.get(session.id) ?? []) ? { recalled: true as const } : {};
+    const named = marks.length === 0 ? {} : { files: marks };
+    const stamp = { project: session.project, ...named, ...echoes, ...recalled };
     if (turn.part !== undefined) return await toolRounds.ingest(turn, stamp);
     said = await findRepeatedText(
       turn,
@@ -284,9 +298,10 @@ async function compact(state: State, session: Session, count: number, reason: Co
   const { compactor, toolRounds, modelUpgrades, rule } = state;
   for (let left = Math.min(count, session.buffer.length); left > 0; ) {
     const turns = session.buffer.slice(0, Math.min(left, rule.maxL1Buffer));
-    const batch = { sessionId: session.id, project: session.project, reason, turns };
+    const batch = { sessionId: session.id, project: session.project, reason, turns, before: session.before };
     const drafts = await compactor.draftNodes([batch], (fresh) => toolRounds.childrenOf(fresh, turns));
     session.buffer = session.buffer.slice(turns.length);
+    session.before = turns.at(-1);
     left -= turns.length;
     if (!modelUpgrades.add(drafts.nodes)) await compactor.writeLocalBrief(batch, drafts);
   }
@@ -299,7 +314,8 @@ async function compactTail(state: State, session: Session, briefNow = false): Pr
     await hydrate(state, session);
     const { project, buffer: turns } = session;
     if (briefNow && turns.length > 0) {
-      await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns });
+      const { before } = session;
+      await state.compactor.writeLocalBrief({ sessionId: session.id, project, reason: 'forced', turns, before });
     }
     await compact(state, session, turns.length, 'forced');
     isDone = true;

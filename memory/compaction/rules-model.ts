@@ -41,7 +41,7 @@ export function createLocalModel({ embedder }: LocalModelOptions = {}): Language
     },
     summarize: async (input, signal) => {
       signal.throwIfAborted();
-      return summarizeByRules(input, { embeddings: await embedTurns(input.turns) });
+      return summarizeByRules(input, await embedTurns(input.turns));
     },
     expand: async (input, signal) => {
       signal.throwIfAborted();

@@ -1,7 +1,7 @@
 import { isCleanOrigin } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
 import { topicTokens } from '../text/keywords.ts';
-import { isIdle } from '../text/sentences.ts';
+
 /** Vectors of one embedder; a turn without a vector is compared by words. */
 export type TurnEmbeddings = ReadonlyMap<TurnText, Float32Array>;
 
@@ -33,13 +33,15 @@ const LAST_NAMES = 2;
 const TEXT_CHARS = 6_000;
 const NEIGHBOURS = 5;
 const FILES_OF = 3;
-/** A node's summary is one line. */
-const MAX_RUN = 6;
+/** Turns of a node that state something: its summary has room for two. */
+const MAX_RUN = 2;
+/** With the turns that only reply. */
+const MAX_TURNS = 4;
 
 export function isShift(turn: TurnText, before: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
   const near = before.slice(-NEIGHBOURS);
   const last = near.at(-1);
-  if (last === undefined || isIdle(turn)) return false;
+  if (last === undefined) return false;
   const greets = GREETING.test(turn.user.trim());
   const announced = TURNS_ON.test(turn.user.trim());
   if (!greets && !announced && wordDrift(turn, near, LEAST_WORDS) === null) return false;
@@ -56,29 +58,37 @@ export function isShift(turn: TurnText, before: readonly TurnText[], embeddings:
 }
 
 /**
- * Splits turns into runs of one topic. A run also ends after six non-idle turns and where the origin changes between
- * trusted and untrusted. Idle turns join the current run.
+ * Splits turns into runs of one topic. A run also ends after `MAX_RUN` turns and where the origin changes between trusted
+ * and untrusted.
  */
-export function topicRuns(turns: readonly TurnText[], embeddings: TurnEmbeddings): TurnText[][] {
-  const runs: { readonly turns: TurnText[]; readonly told: TurnText[] }[] = [];
+export function topicRuns(
+  turns: readonly TurnText[],
+  embeddings: TurnEmbeddings,
+  isReply: (turn: TurnText) => boolean = () => false,
+): TurnText[][] {
+  const runs: TurnText[][] = [];
   for (const turn of turns) {
     const run = runs.at(-1);
-    const told = isIdle(turn) ? [] : [turn];
-    if (run === undefined || (told.length > 0 && endsAt(turn, run.told, embeddings)))
-      runs.push({ turns: [turn], told });
-    else {
-      run.turns.push(turn);
-      run.told.push(...told);
-    }
+    const stated = run?.filter((each) => !isReply(each)).length ?? 0;
+    const isFull = run === undefined || run.length >= MAX_TURNS || (stated >= MAX_RUN && !isReply(turn));
+    if (isFull || endsAt(turn, run, embeddings)) runs.push([turn]);
+    else run.push(turn);
   }
-  return runs.map((run) => run.turns);
+  return runs;
 }
 
-function endsAt(turn: TurnText, told: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
-  const last = told.at(-1);
-  if (last === undefined) return false;
-  const isApart = isCleanOrigin(last.origin) !== isCleanOrigin(turn.origin);
-  return isApart || told.length >= MAX_RUN || isShift(turn, told, embeddings);
+/** The turns since the last shift of topic. */
+export function lastTopic(turns: readonly TurnText[], embeddings: TurnEmbeddings): readonly TurnText[] {
+  let start = 0;
+  for (let at = 1; at < turns.length; at += 1) {
+    if (isShift(turns[at] as TurnText, turns.slice(start, at), embeddings)) start = at;
+  }
+  return turns.slice(start);
+}
+
+function endsAt(turn: TurnText, run: readonly TurnText[], embeddings: TurnEmbeddings): boolean {
+  const isApart = isCleanOrigin(run.at(-1)?.origin ?? 'user') !== isCleanOrigin(turn.origin);
+  return isApart || isShift(turn, run, embeddings);
 }
 
 function newWords(turn: TurnText, before: readonly TurnText[]): number {

@@ -3,23 +3,40 @@ import type { Origin } from '../../common/turn.ts';
 import type { Decision, StatedItem } from '../model/node.ts';
 import type { TurnPart, TurnText } from '../model/turn.ts';
 import { isContinuation } from '../text/compaction-summary.ts';
-import { valuesOf } from '../text/sentences.ts';
+import { contentTokens } from '../text/keywords.ts';
+import { conceptOf, isAsking, isNoise, isQuestion, LEAD_IN, NEGATION, STANDING, valuesOf } from '../text/sentences.ts';
 import { type Statement, statementsIn } from '../text/statements.ts';
-import { typedText } from '../text/typed-text.ts';
+import { typedText, withoutMarkup } from '../text/typed-text.ts';
+import { withAbsoluteDates } from './dates.ts';
 
-export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted';
+export type SkipReason = 'empty' | 'greeting' | 'notification' | 'command' | 'interrupted' | 'recalled';
 
-/** What a turn leaves behind. All texts are quotes of the turn. */
+/** What a turn leaves behind. All texts are quotes of the turn, with dates made absolute. */
 export interface TurnState {
   readonly title: string;
   /** What the user typed, without what was pasted; '' where nothing was typed. */
   readonly asked: string;
-  /** What was done or answered: the end of the last answer, with its verdict in front. */
+  /** What was done or answered: the verdict and the end of the last answer. */
   readonly outcome: string;
   readonly outcomeOrigin: Origin;
   readonly decisions: readonly Decision[];
+  /** To-dos, and the question that waits for the user. */
   readonly open: readonly StatedItem[];
+  /** What the assistant offers to do next; '' where it offers nothing. */
+  readonly offer: string;
   readonly values: readonly string[];
+  /** HIGH: the user decided or set a rule. */
+  readonly importance: 'HIGH' | 'MED' | 'LOW';
+  /** The user set a rule that outlives the task. */
+  readonly rules: readonly string[];
+  /** Statements that the user typed. */
+  readonly told: readonly string[];
+  /** Statements of the outcome. */
+  readonly said: readonly string[];
+  /** The question or offer of the turn before that it answers; '' where it answers none. */
+  readonly answers: string;
+  /** The turn only answers the turn before. */
+  readonly isReply: boolean;
   /** Why the turn makes no memory; null where it makes one. */
   readonly skip: SkipReason | null;
 }
@@ -27,181 +44,423 @@ export interface TurnState {
 const TITLE_CHARS = 70;
 const ASKED_CHARS = 240;
 const OUTCOME_CHARS = 420;
-const VERDICT_CHARS = 220;
+const VERDICT_CHARS = 240;
 const ITEM_CHARS = 280;
+const ITEMS = 6;
 const VALUES = 20;
-/** A longer prompt states its subject itself. */
-const REPLY_WORDS = 14;
+/** A longer reply states its subject itself. */
+const REPLY_WORDS = 25;
+const SHORT_REPLY = 6;
+/** A prompt of so few words that got no answer says nothing. */
+const SHORT_WORDS = 3;
+const BARE_WORDS = 4;
+/** Of a longer prompt only the first and the last paragraph decide: the rest may be pasted. */
+const TYPED_CHARS = 700;
+const SAID_TRIED = 5;
+const SMALL_OUTCOME = 40;
 
 const POLITE =
-  /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|bitte|kannst du|por favor|puedes)\b[\s,.!:-]*)+/i;
-/** Says what will be done next; after the turn it says nothing. */
+  /^(?:(?:ok(?:ay)?|yes|yeah|sure|hi|hey|hello|great|thanks|please|so|and|now|also|well|question|can you|could you|would you|can we|could we|should we|let'?s|i(?:'d| would) like (?:you )?to|i want (?:you )?to|bitte|kannst du|por favor|puedes)(?![\p{L}\p{N}'])[\s,.!:-]*){1,6}/iu;
+/** Says what is done next; after the turn it says nothing. */
 const NARRATION =
-  /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*)*(?:now )?(?:let me|let's|i'll|i will|i'm going to|i need to|i should|first,? (?:let|i)|now i|looking at|next,? (?:let|i))\b/i;
-/** Offers to go on; the user's next prompt answers it or it is moot. */
+  /^(?:(?:ok(?:ay)?|great|good|perfect|sure|alright|excellent|got it|right)\b[\s,.!—-]*){0,3}(?:now )?(?:let me|let's (?!use|go)|i'll|i will|i'm going to|i need to|i should|first,? (?:let|i)\b|now i|looking at|next,? (?:let|i)\b|here(?:'s| is| are) |(?:now )?(?:try|give) |you can (?:now )?(?:run|try|test|rebuild))/i;
+const FILLER =
+  /^(?:(?:(?:that'?s |this is )?(?:a |an )?(?:great|good|nice|excellent|interesting|clever|clean) (?:questions?|points?|catch|idea|call|thinking|approach|middle ground|solution)|exactly right|found it|updated|got it)(?=.{0,20}$)|you'?re (?:absolutely |completely )?right|(?:you'?re |you are )?welcome|sure|perfect|great|thanks?|thank you|noted|understood|ok(?:ay)?|of course|done|fixed|yes|no|absolutely|exactly|gern(?: geschehen)?|de nada|不客气|천만에요)[\s.!,—-]*$|^[\p{L}' -]{2,24}!$/iu;
+const IS_DONE = /^(?:done|fixed|committed|pushed|merged|erledigt|fertig|hecho|listo|完成|好了|완료)[.!]*$/i;
+/** Says less than any other statement. */
+const WEAK =
+  /^(?:all |the |both )?(?:\d+ )?(?:tests?|build|lint\w*)\b[^.]{0,60}\b(?:pass(?:es|ing)?|clean|green|issues)\b|^(?:yes|no)\b.{0,20}$|^.{0,20}$/i;
+/** Offers to go on. */
 const OFFER =
-  /^(?:(?:do you |if you )?(?:want|like)(?:ed)? me to|would you like|shall i|should i (?:go|proceed|continue|implement|do|make|also)|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du)\b|\b(?:what do you think|sounds? good|let me know)\b[^?]{0,80}\?$/i;
+  /^(?:(?:do you |if you(?:'d)? )?(?:want|like)(?:ed)? me to|would you like|shall i|should i|want me to|let me know|feel free|ready (?:to|for)|happy to|soll ich|möchtest du|quieres que|¿quieres que|要我|需要我)(?![\p{L}])|(?:what do you think|sounds? good|let me know|feel free)[^?]{0,80}[?!.]?$/iu;
 const CHOSEN =
-  /\b(?:decid(?:ed|e) (?:to|on|that|against|for)|we(?:'ll| will)? (?:use|go with|stick with|keep)|let'?s (?:use|go with|do|keep|stick|call|rename|move)|go(?:ing)? with|i(?:'d| would)? (?:rather|prefer)|prefer|instead of|rather than|from now on|always|never|must(?: not)?|do not|don't|only ever|agreed|not? longer|no longer|(?:it|that)'?s? it is|it is then)\b|(?:반드시|항상|결정|하기로|말고)|(?:必须|决定|总是|不要|改用|就用)|(?:必ず|決定|常に)|(?<![\p{L}])(?:immer|nie|niemals|entschieden|ab (?:jetzt|sofort)|statt|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|toujours|jamais|désormais|plutôt|siempre|nunca|en vez de|a partir de ahora|usemos|prefiero)(?![\p{L}])/iu;
+  /\b(?:decid(?:ed|e)(?= (?:to|on|that|against|for)\b|:)|(?:we|i)(?:'ll| will) (?:use|take|go with|stick with)|we(?:'re| are) using|let'?s (?:\w+ ){0,2}(?:use|take|go with|keep|stick|remove|drop|rename|move|only|not|leave|skip|switch)|go(?:ing)? with|(?:i(?:'d| would)? |we )(?:rather|prefer)|(?:use|take|keep|no,) [^.]{0,60}\binstead|agreed (?:to|on|that)|(?:we|i)(?:'re| are)? no longer|no longer (?:use|need|want|support)|only ever)\b|\bit is(?: then)?[.!]*$|^(?:no|nope|nein)[,.]? (?:remove|revert|keep|use|do|leave|drop|undo|ignore|rather|just)\b|(?:^|[,;:.] |\b(?:please|and|but|so|also|just) )(?:do not|don't)\b|(?:하기로|말고|쓰자|사용하자|결정)|(?:决定|不要|改用|就用|不再)|決定|(?<!\p{L})(?:entschieden|stattdessen|nehmen wir|wir nehmen|lieber|nicht mehr|décidé|plutôt|usemos|prefiero|en vez de)(?!\p{L})/iu;
 const CHOSEN_BY_ASSISTANT =
-  /\b(?:i (?:chose|decided|went with|opted|picked|kept|left)|we (?:chose|decided|agreed|went with)|decision:|decided (?:to|on|against))\b/i;
-const OPEN =
-  /\b(?:to-?do|still (?:to do|need|needs|have|has|missing|open|pending|left)|(?:not|isn't|aren't) (?:yet )?(?:done|implemented|finished|covered|fixed|tested) yet|(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open (?:question|item|point)s?)\b|remind me|don't forget|needs? to be (?:done|fixed|checked|decided)|(?:will|has to|needs to|should|must) [\p{L}\p{N} ,'-]{2,80}\b(?:by|until|before|on) (?:tomorrow|tonight|monday|tuesday|wednesday|thursday|friday|saturday|sunday|next|end of|the end|\d|jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec))|(?:noch offen|noch zu tun|muss noch|müssen noch|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendiente|falta(?:n)? |todavía|待办|还需要|尚未|아직|남은|할 일)/iu;
-const OPEN_HEADING =
-  /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 작업)\b/i;
+  /\b(?:i (?:chose|decided|went with|opted|picked)|we (?:chose|decided|agreed|went with)|decision:|decided (?:to|on|against))\b/i;
+/** What an answer comes down to. */
+const CONCLUDES =
+  /^(?:(?:the )?(?:root cause|cause|problem|issue|reason|fix|solution|verdict|conclusion|recommendation|result|answer|bottom line|tl;?dr|summary)\b|(?:my|in short|so the|the key)\b|fazit|ursache|lösung|empfehlung|conclusión|causa|原因|结论|建议|원인|결론)|\b(?:root cause|was caused by|turned out|fixed by|i(?:'d)? recommend|i(?:'d| would) (?:go with|suggest))\b/iu;
+/** Headings of lists that only say where. */
+const ASIDE =
+  /^(?:files?\b|sources?\b|usage\b|examples?\b|references?\b|how to (?:run|test)|visual|test results?|what (?:it|this) does)/i;
+const TODO =
+  /\b(?:to-?dos?|still (?:to do|needs?|ha(?:ve|s) to|missing)|remind me|don't forget|needs? to be (?:done|fixed|checked|decided|rotated|updated)|i(?:'ll| will) (?:follow up|ask|check with|talk to|come back))\b|\b(?:remaining|outstanding|next steps?|follow-?ups?|left to do|open (?:questions?|items?|points?)):|\b(?:will|'ll|has to|have to|needs? to|should|must|let's) [\p{L}\p{N} ,'-]{2,80}\b(?:later|at some point|in a follow-up|(?:(?:by|until|before|on) )?(?:tomorrow|tonight|next (?:week|month|sprint|release))|(?:by|until|before|on) (?:(?:next |the )?(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday)|end of|the end|\d{1,2}(?!\d)|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)))|(?<!\p{L})(?:noch offen|noch zu tun|(?:muss|müssen) (?:noch|bis)|bis (?:morgen|montag|dienstag|mittwoch|donnerstag|freitag|samstag|sonntag|ende)|pendientes?|faltan?|todavía hay que|tiene que)(?!\p{L})|(?:待办|还需要|尚未|之前(?:完成|要)|아직|남은 일|할 일|까지 (?:해야|끝))/iu;
+const TODO_HEADING =
+  /^(?:next steps?|to-?dos?|open (?:questions?|items?|points?)|remaining(?: work)?|outstanding|follow-?ups?|still (?:to do|open)|offen(?:e punkte)?|nächste schritte|pendientes|待办|下一步|남은 (?:작업|일)|할 일)(?!\p{L})/iu;
+const REPLY =
+  /^(?:y|n|yes|yep|yeah|yea|ja|nein|no|nope|sure|ok(?:ay)?|do it|do that|go ahead|please do|sounds good|both|all|neither|none|the (?:first|second|third|last)|let'?s|sí|si|vale|好的?|是的?|对|不|행|네|응|좋아|아니)(?![\p{L}\p{N}])/iu;
+const BARE =
+  /^(?:y|yes|yep|yeah|yea|ja|sure|ok(?:ay)?|do it|do that|go ahead|please(?: do)?|sounds good|sí|si|vale|好的?|是的?|对|네|응|좋아)?[\s.,!]*(?:please|do it|do that|go ahead|let'?s (?:do|try|add|go for) (?:it|this|that)|let'?s)?[\s.!]*$/iu;
+const NUMBERED =
+  /^(?:(?:yes|yeah|ok(?:ay)?|please|do|go with|let'?s (?:do|go with|try)|implement|take|use|i(?:'d)? (?:like|prefer|go with|take)|ja|nimm|mach)[\s,]+){0,4}(?:option|approach|number|nr\.?|#|方案|选项|옵션)?\s?(\d{1,2})(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}))?(?:\s?(?:,|and|&|\+|und|y)\s?(\d{1,2}))?(?![\p{L}\d%]|[.:]\d)/iu;
 
-/** Reads what a turn leaves behind. @param before  the turn that it answers */
+const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
+const NOTIFICATION =
+  /^\W{0,3}(?:\[?heartbeat|ping\b|pong\b|keep-?alive|tick\b|noop\b|beep\b|no response requested|request interrupted|api error\b|this is a scheduled|periodic check-in|\[?(?:system|monitor|cron|webhook)(?: event| notification)?\]?:)|\bheartbeat[_ ]?ok\b/i;
+const GREETING =
+  /^\W{0,3}(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice(?: work)?|awesome|cool|bye|good ?(?:bye|night)|see you|that'?s all|danke(?: dir)?|hallo|tschüss|gracias|hola|adiós|merci|谢谢|多谢|你好|再见|감사합니다|고마워|안녕하세요)[\s!.,:)-]*\p{Extended_Pictographic}?\s*){1,4}$/iu;
+
+const states = new WeakMap<TurnText, { readonly before: TurnText | undefined; readonly state: TurnState }>();
+
+/** Reads what a turn leaves behind. @param before  the turn that it follows in its session */
 export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
+  const known = states.get(turn);
+  if (known !== undefined && known.before === before) return known.state;
+  const state = read(turn, before);
+  states.set(turn, { before, state });
+  return state;
+}
+
+function read(turn: TurnText, before: TurnText | undefined): TurnState {
   const typed = typedText(turn.user);
-  const [asked, answer] = [statementsIn(typed), answerOf(turn)];
-  const said = answer === undefined ? [] : statementsIn(answer.text);
-  const askedText = joined(
-    asked.map(({ text }) => text),
+  const stated = statementsIn(typed);
+  const asked = stated.filter(({ text }) => !isNoise(text, 'user'));
+  const isWhole = asked.length === stated.length && typed.length <= ASKED_CHARS;
+  const answer = readAnswer(turn);
+  const reply = replyOf(typed, turn, before);
+  const statedAsked = joinWithin(
+    isWhole ? [oneLine(typed).replace(LEAD_IN, '')] : asked.map(({ text }) => text),
     ASKED_CHARS,
   );
-  const outcome = outcomeOf(said);
-  const decisions = decisionsOf(turn, { asked, said, answer, before });
-  const open = openItems(turn, { asked, said, answer });
-  const outcomeOrigin = answer?.origin ?? 'assistant';
-  const texts = [askedText, outcome, ...decisions.map(({ text }) => text), ...open.map(({ text }) => text)];
+  const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
+  const askedText = dated(asked.length === 0 ? '' : statedAsked);
+  const said = concluding(answer.said).map(({ text }) => dated(text));
+  const outcome = outcomeWithin(said, OUTCOME_CHARS);
+  const own = typed.length <= TYPED_CHARS ? asked : [...asked.slice(0, 1), ...asked.slice(-1)];
+  const byUser = own.filter(({ text }) => isDecision(text));
+  const item =
+    (origin: Origin) =>
+    (text: string): StatedItem => {
+      return { text: dated(clip(text, ITEM_CHARS)), origin, turn: turn.turnId };
+    };
+  const asUser = item(turn.userOrigin ?? 'user');
+  const asAssistant = item(answer.origin);
+  const decisions: Decision[] = [
+    ...(reply === null || reply.isLeave ? byUser.map(({ text }) => text) : [reply.text])
+      .slice(0, ITEMS)
+      .map(asUser)
+      .map((each): Decision => ({ ...each, by: 'user' })),
+    ...decidedByAssistant(answer.said)
+      .map(asAssistant)
+      .map((each): Decision => ({ ...each, by: 'assistant' })),
+  ];
+  const open = [
+    ...asked.filter((each) => isTodo(each) && !isAsking(each.text)).map(({ text }) => asUser(text)),
+    ...waiting(answer.said).map(asAssistant),
+  ].slice(0, ITEMS);
+  const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
+  const isHigh = turn.userOrigin === undefined && (rules.length > 0 || byUser.length > 0 || reply?.isChoice === true);
+  const texts = [askedText, outcome, ...[...decisions, ...open].map(({ text }) => text)];
+  const skip = skipReason(turn, {
+    typed,
+    outcome,
+    isEmpty: decisions.length + open.length === 0,
+    isNoted: asked.length > 0,
+  });
   return {
-    title: titleOf(asked, outcome, typed),
+    title: titleOf(asked, outcome, reply),
     asked: askedText,
     outcome,
-    outcomeOrigin,
+    outcomeOrigin: answer.origin,
     decisions,
     open,
+    offer: offerIn(answer.said),
     values: [...new Set(texts.flatMap(valuesOf))].slice(0, VALUES),
-    skip: skipReason(turn, { typed, outcome, decisions, open }),
+    importance: isHigh ? 'HIGH' : outcome === '' && decisions.length + open.length === 0 ? 'LOW' : 'MED',
+    rules,
+    told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),
+    said,
+    answers: reply?.question ?? '',
+    isReply: reply !== null || (asked.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
+    skip,
   };
 }
 
-interface Reading {
-  readonly asked: readonly Statement[];
+interface Answer {
   readonly said: readonly Statement[];
-  readonly answer: TurnPart | undefined;
-  readonly before?: TurnText | undefined;
+  readonly origin: Origin;
 }
 
-/** The last text of the assistant that is no step on the way. */
-function answerOf({ parts }: TurnText): TurnPart | undefined {
-  return parts.findLast(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
+/** The last text of the assistant; an earlier one where the last is only a step on the way. */
+function readAnswer({ parts }: TurnText): Answer {
+  const texts = parts.filter(({ kind, text }) => kind === 'assistant' && text.trim() !== '' && !isContinuation(text));
+  let last: Answer | null = null;
+  for (const part of texts.slice(-SAID_TRIED).toReversed()) {
+    const answer = { said: statementsOf(part), origin: part.origin };
+    last ??= answer;
+    if (answer.said.some(isTelling)) return answer;
+  }
+  return last ?? { said: [], origin: 'assistant' };
 }
 
-/** The verdict at the start where it is short, then the end backwards: conclusions stand last. */
-function outcomeOf(said: readonly Statement[]): string {
-  const telling = said.filter(({ text }) => !isNarration(text) && !OFFER.test(text) && !isQuestion(text));
+function statementsOf({ text }: TurnPart): Statement[] {
+  return statementsIn(text).filter((each) => !isNoise(each.text, 'assistant'));
+}
+
+function isTelling({ text }: Statement): boolean {
+  return !NARRATION.test(text) && !OFFER.test(text) && !FILLER.test(text) && !isQuestion(text);
+}
+
+/** The first statement where it is short, conclusions, then the end backwards: answers conclude last. */
+function concluding(said: readonly Statement[]): Statement[] {
+  const telling = said.filter(isTelling);
+  const main = telling.filter(({ heading }) => !ASIDE.test(heading));
   const chosen = new Set<Statement>();
   let room = OUTCOME_CHARS;
-  const [first] = telling;
-  if (first !== undefined && first.text.length <= VERDICT_CHARS) {
-    chosen.add(first);
-    room -= first.text.length;
-  }
-  for (const each of telling.toReversed()) {
-    if (chosen.has(each)) continue;
-    if (each.text.length + 1 > room) break;
+  const take = (each: Statement): boolean => {
+    if (chosen.has(each)) return true;
+    if (each.text.length + 1 > room) return false;
     chosen.add(each);
     room -= each.text.length + 1;
-  }
-  if (chosen.size === 0 && telling.length > 0) return clip((telling.at(-1) as Statement).text, OUTCOME_CHARS);
-  return telling
-    .filter((each) => chosen.has(each))
-    .map(({ text }) => text)
-    .join(' ');
+    return true;
+  };
+  const strong = main.filter(({ text }) => !WEAK.test(text));
+  const [first] = strong;
+  if (first !== undefined && first.text.length <= VERDICT_CHARS) take(first);
+  for (const each of strong.filter(({ text }) => CONCLUDES.test(text)).slice(-2)) take(each);
+  for (const each of strong.toReversed()) if (!take(each)) break;
+  for (const each of main.length > 0 ? main : telling) take(each);
+  if (chosen.size === 0)
+    return telling.length > 0 ? telling.slice(-1) : said.filter(({ text }) => IS_DONE.test(text)).slice(-1);
+  return telling.filter((each) => chosen.has(each));
 }
 
-function decisionsOf(turn: TurnText, { asked, said, answer, before }: Reading): Decision[] {
-  const origin = turn.userOrigin ?? 'user';
-  const byUser = asked
-    .filter(({ text }) => !isQuestion(text) && CHOSEN.test(text))
-    .map(({ text }): Decision => ({ text: clip(text, ITEM_CHARS), by: 'user', origin, turn: turn.turnId }));
-  const bound = byUser.length > 0 || before === undefined ? [] : boundReply(turn, asked, before);
-  const byAssistant = said
-    .filter(({ text }) => CHOSEN_BY_ASSISTANT.test(text) && !isQuestion(text) && !isNarration(text))
-    .slice(0, 3)
-    .map(({ text }): Decision => {
-      return {
-        text: clip(text, ITEM_CHARS),
-        by: 'assistant',
-        origin: answer?.origin ?? 'assistant',
-        turn: turn.turnId,
-      };
-    });
-  return [...byUser.slice(0, 4), ...bound, ...byAssistant];
+function decidedByAssistant(said: readonly Statement[]): string[] {
+  return said
+    .flatMap((each) => (CHOSEN_BY_ASSISTANT.test(each.text) && isTelling(each) ? [each.text] : []))
+    .slice(0, 2);
 }
 
-/** A short reply with the question or offer of the assistant that it answers. */
-function boundReply(turn: TurnText, asked: readonly Statement[], before: TurnText): Decision[] {
-  const reply = asked.map(({ text }) => text).join(' ');
-  const words = reply.split(/\s+/).length;
-  if (reply === '' || words > REPLY_WORDS || isQuestion(reply)) return [];
-  const question = statementsIn(answerOf(before)?.text ?? '').findLast(
-    ({ text }) => isQuestion(text) || OFFER.test(text),
-  );
-  if (question === undefined) return [];
-  const text = `“${reply}” (asked: ${clip(question.text, ITEM_CHARS - reply.length)})`;
-  return [{ text, by: 'user', origin: turn.userOrigin ?? 'user', turn: turn.turnId }];
-}
-
-function openItems(turn: TurnText, { asked, said, answer }: Reading): StatedItem[] {
-  const isOpen = ({ text, heading }: Statement): boolean => OPEN.test(text) || OPEN_HEADING.test(heading);
-  const own = asked.filter((each) => isOpen(each) && !isQuestion(each.text));
-  const told = said.filter((each) => isOpen(each) && !OFFER.test(each.text) && !isNarration(each.text));
+/** To-dos of the answer, and the question at its end. */
+function waiting(said: readonly Statement[]): string[] {
+  const todos = said.flatMap((each) => {
+    if (OFFER.test(each.text) || NARRATION.test(each.text) || !isTodo(each)) return [];
+    return each.items.length > 0 ? each.items.map(({ text }) => text) : [each.text];
+  });
   const last = said.at(-1);
-  const unanswered =
-    last !== undefined && isQuestion(last.text) && !OFFER.test(last.text) && !told.includes(last) ? [last] : [];
-  const item =
-    (origin: Origin) =>
-    ({ text }: Statement): StatedItem => ({
-      text: clip(text, ITEM_CHARS),
-      origin,
-      turn: turn.turnId,
-    });
-  return [
-    ...own.map(item(turn.userOrigin ?? 'user')),
-    ...[...told, ...unanswered].map(item(answer?.origin ?? 'assistant')),
-  ].slice(0, 6);
+  const asks = last !== undefined && isQuestion(last.text) && !OFFER.test(last.text) && !todos.includes(last.text);
+  return [...todos, ...(asks ? [inContext(said, last)] : [])];
 }
 
-function titleOf(asked: readonly Statement[], outcome: string, typed: string): string {
-  const [first] = asked.map(({ text }) => text.replace(POLITE, '')).filter((text) => text.split(/\s+/).length > 1);
-  return clip(first ?? (outcome || typed.trim()), TITLE_CHARS);
+function offerIn(said: readonly Statement[]): string {
+  const last = said.at(-1);
+  return last !== undefined && OFFER.test(last.text) && isQuestion(last.text)
+    ? clip(inContext(said, last), ITEM_CHARS)
+    : '';
+}
+
+function isTodo({ text, heading }: Statement): boolean {
+  return TODO.test(text) || TODO_HEADING.test(heading);
+}
+
+const RULE_START = 60;
+const RULE_CHARS = 180;
+
+export function isRule(text: string): boolean {
+  const at = text.search(STANDING);
+  return at >= 0 && at <= RULE_START && text.length <= RULE_CHARS && !isAsking(text);
+}
+
+function isDecision(text: string): boolean {
+  return text.length <= ITEM_CHARS && !text.startsWith('(') && !isAsking(text) && (CHOSEN.test(text) || isRule(text));
+}
+
+const POINTS_BACK =
+  /\b(?:this|that|these|those|it|them|both|the (?:first|second|change|fix))\b|(?<!\p{L})(?:das|dies\w{0,2}|esto|eso)(?!\p{L})|[这那]|이것|그것/iu;
+const SHORT_QUESTION = 70;
+
+/** A question with the statement before it, where it does not say what it asks about. */
+function inContext(said: readonly Statement[], question: Statement): string {
+  const before = said[said.indexOf(question) - 1];
+  const isWhole = question.text.length > SHORT_QUESTION && !POINTS_BACK.test(question.text);
+  if (before === undefined || isWhole || question.items.length > 0) return question.text;
+  return `${clip(before.text, Math.max(SHORT_QUESTION, ITEM_CHARS - question.text.length - 1))} ${question.text}`;
+}
+
+interface Reply {
+  /** The reply with what it answers. */
+  readonly text: string;
+  /** The question or offer; '' where an option was picked. */
+  readonly question: string;
+  /** It only lets the assistant do what it offers. */
+  readonly isLeave: boolean;
+  /** It takes one of several, or says no. */
+  readonly isChoice: boolean;
+}
+
+/** A short reply with the question, offer or option that it answers; null where it answers none. */
+function replyOf(typed: string, turn: TurnText, before: TurnText | undefined): Reply | null {
+  const reply = oneLine(typed);
+  if (before === undefined || turn.userOrigin !== undefined || reply === '') return null;
+  if (reply.split(' ').length > REPLY_WORDS || /[?？]$/.test(reply)) return null;
+  const { said } = readAnswer(before);
+  const options = optionsIn(said);
+  const numbers = (NUMBERED.exec(reply) ?? [])
+    .slice(1)
+    .flatMap((number) => (number === undefined ? [] : [Number(number)]));
+  const picked = numbers.flatMap((number) => options.get(number) ?? []);
+  if (picked.length > 0 && picked.length === numbers.length && !isOther(reply, picked)) {
+    const others = [...options].filter(([number]) => !numbers.includes(number)).map(([, text]) => nameOf(text));
+    const rejected = picked.length === 1 && others.length <= 4 ? `; rejected: ${others.join(', ')}` : '';
+    const chosen = clip(picked.map((text) => `“${text}”`).join(', '), ITEM_CHARS - reply.length);
+    const text = `“${reply}”, that is ${chosen}${others.length === 0 ? '' : clip(rejected, 120)}`;
+    return { text, question: '', isLeave: false, isChoice: true };
+  }
+  const question = said.findLast((each) => isQuestion(each.text) || OFFER.test(each.text));
+  if (question === undefined || !answers(reply, question)) return null;
+  const asked = inContext(said, question);
+  const rejected = rejectedIn(question.text, reply);
+  const text = `“${reply}”${rejected === '' ? '' : ` (rejected: ${rejected})`} to “${clip(asked, ITEM_CHARS)}”`;
+  const isOwn = !BARE.test(reply) && (/^(?:no|nein)\b/i.test(reply) || valuesOf(reply).length > 0);
+  const isChoice = rejected !== '' || (isOwn && REPLY.test(reply)) || isDecision(reply);
+  const isLeave = rejected === '' && BARE.test(reply) && OFFER.test(question.text);
+  return { text, question: clip(asked, ITEM_CHARS), isLeave, isChoice };
+}
+
+/** A list item with words of its own, pasted or typed: not a choice, unless it repeats the option. */
+function isOther(reply: string, picked: readonly string[]): boolean {
+  if (!/^\d{1,2}[.)]\s(?:\S+\s+){3}/.test(reply)) return false;
+  const offered = new Set(contentTokens(picked.join(' ')));
+  const own = contentTokens(reply);
+  return own.filter((token) => offered.has(token)).length < own.length / 2;
+}
+
+function answers(reply: string, question: Statement): boolean {
+  if (REPLY.test(reply)) return true;
+  const tokens = contentTokens(reply);
+  const asked = new Set(contentTokens(question.text));
+  return reply.split(' ').length <= SHORT_REPLY && tokens.some((token) => asked.has(token)) && !isAsking(reply);
+}
+
+/** What the assistant numbered; the last list wins. */
+function optionsIn(said: readonly Statement[]): Map<number, string> {
+  const options = new Map<number, string>();
+  const put = (number: number | null, text: string): void => {
+    if (number === 1) options.clear();
+    if (number !== null) options.set(number, text);
+  };
+  for (const [at, { items, number, text, heading }] of said.entries()) {
+    for (const item of items) put(item.number, item.text);
+    // Of an item of several sentences, the first names it.
+    if (items.length === 0 && said[at - 1]?.number !== number) put(number, text);
+    const [, named] = /^(?:option|approach|方案|选项|옵션)\s?(\d{1,2})\b/iu.exec(heading) ?? [];
+    if (named !== undefined && !options.has(Number(named))) put(Number(named), `${heading}: ${text}`);
+  }
+  return options;
+}
+
+function nameOf(option: string): string {
+  return clip(option.split(/\s[-–—]\s|[:(]/)[0]?.trim() ?? '', 40);
+}
+
+const OR = /(\S+(?: \S+){0,2}) (?:or|oder|還是|还是|o|아니면) ((?:(?!\bor\b)[^?,;:.]){2,40})\?/iu;
+
+/** The one of two options in a question that the reply does not name. */
+function rejectedIn(question: string, reply: string): string {
+  const [, left = '', right = ''] = OR.exec(question) ?? [];
+  if (right === '' || /\b(?:is|are|would|should|do|you|i|this|it|leave|keep)\b/i.test(right)) return '';
+  const words = right.trim().split(' ').length;
+  const one = left.split(' ').slice(-words).join(' ');
+  const said = new Set(contentTokens(reply));
+  const names = (option: string): boolean => contentTokens(option).some((token) => said.has(token));
+  const [first, second] = [names(one), names(right)];
+  if (first === second || NEGATION.test(reply)) return '';
+  return first ? right.trim() : one;
+}
+
+/** Without the words that only ask for it. */
+export function taskIn(text: string): string {
+  return text.replace(POLITE, '');
+}
+
+function titleOf(asked: readonly Statement[], outcome: string, reply: Reply | null): string {
+  const title = asked.map(({ text }) => taskIn(text)).find((text) => contentTokens(text).length > 1);
+  if (reply === null && title !== undefined) return clip(title, TITLE_CHARS);
+  return clip(reply === null || outcome !== '' ? outcome || (asked[0]?.text ?? '') : reply.text, TITLE_CHARS);
 }
 
 function skipReason(
   turn: TurnText,
-  { typed, outcome, decisions, open }: Pick<TurnState, 'outcome' | 'decisions' | 'open'> & { readonly typed: string },
+  {
+    typed,
+    outcome,
+    isEmpty,
+    isNoted,
+  }: Pick<TurnState, 'outcome'> & Readonly<Record<'isEmpty' | 'isNoted', boolean>> & { readonly typed: string },
 ): SkipReason | null {
-  if (decisions.length + open.length > 0) return null;
-  const hasWork = turn.parts.some(({ kind }) => kind !== 'assistant');
-  if (COMMAND.test(typed) && outcome.length < 40) return 'command';
-  if (NOTIFICATION.test(typed) || NOTIFICATION.test(outcome)) return 'notification';
-  if (GREETING.test(typed) && outcome.length < 200 && !hasWork) return 'greeting';
-  if (outcome === '' && !hasWork) return typed.split(/\s+/).length < 4 ? 'empty' : null;
-  return null;
+  if (turn.recalled === true) return 'recalled';
+  if (NOTIFICATION.test(typed) && outcome.length < VERDICT_CHARS) return 'notification';
+  if (GREETING.test(typed) && outcome.length < VERDICT_CHARS) return 'greeting';
+  if (!isEmpty) return null;
+  if (COMMAND.test(typed) && outcome.length < SMALL_OUTCOME) return 'command';
+  if (withoutMarkup(turn.user).trim() === '' && outcome.length < SMALL_OUTCOME) {
+    return turn.user.trim() === '' ? 'empty' : 'notification';
+  }
+  if (typed !== '' && !isNoted && outcome === '') return 'empty';
+  if (outcome !== '' || valuesOf(typed).length > 0 || conceptOf(typed) !== null || (turn.files ?? []).length > 0)
+    return null;
+  return turn.parts.length === 0 ? 'interrupted' : typed.split(/\s+/).length <= SHORT_WORDS ? 'empty' : null;
 }
 
-const COMMAND = /^\/[\w:-]{1,60}(?:\s|$)/;
-const NOTIFICATION =
-  /^\W*(?:heartbeat|ping|pong|keep-?alive|tick|noop|beep|no response requested|request interrupted|api error\b|<(?:task|agent|monitor)-[a-z]+>)|\bheartbeat[_ ]?ok\b/i;
-const GREETING =
-  /^\W*(?:(?:hi|hey|hello|good (?:morning|afternoon|evening)|thanks?(?: you)?(?: (?:so|very) much| a lot)?|thx|cheers|great|perfect|nice|awesome|cool|bye|good ?(?:bye|night)|see you|danke|hallo|gracias|hola|谢谢|你好|감사합니다|안녕하세요)[\s!.,:)🙂👍-]*){1,4}$/iu;
-
-function isQuestion(text: string): boolean {
-  return /[?？]["')\]*]*$/.test(text);
+/** The texts where they fit; else the most telling that fits and what fits beside it; at least one, cut. */
+export function outcomeWithin(said: readonly string[], maxChars: number): string {
+  if (said.join(' ').length + said.length <= maxChars) return joinWithin(said, maxChars);
+  const strong = said.filter((text) => !WEAK.test(text));
+  const fitting = strong.filter((text) => text.length <= maxChars);
+  if (fitting.length === 0) return clip(strong[0] ?? said[0] ?? '', maxChars);
+  const rank = (text: string): number => (CONCLUDES.test(text) ? 2 : 0) + Math.min(2, valuesOf(text).length);
+  const chosen = new Set(fitting.toSorted((one, other) => rank(other) - rank(one)).slice(0, 1));
+  let room = maxChars - ([...chosen][0]?.length ?? 0);
+  for (const text of strong) {
+    if (chosen.has(text) || text.length + 2 > room) continue;
+    chosen.add(text);
+    room -= text.length + 2;
+  }
+  return joinWithin(
+    strong.filter((text) => chosen.has(text)),
+    maxChars,
+  );
 }
 
-function isNarration(text: string): boolean {
-  return NARRATION.test(text);
+const SMALL_SHARE = 0.4;
+
+/** Words of an answer that memory gave already. */
+const REPEATED_SHARE = 0.75;
+const LEAST_TOKENS = 3;
+const LONGEST_REPEAT = 1_500;
+
+/** Whether the answer to a question says only what the memory lines before it say. */
+export function repeatsMemory({ user, parts }: TurnText, lines: readonly string[]): boolean {
+  const said = parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : [])).join('\n');
+  if (lines.length === 0 || said.length > LONGEST_REPEAT || parts.some(({ kind }) => kind !== 'assistant'))
+    return false;
+  if (!statementsIn(typedText(user)).some(({ text }) => isAsking(text))) return false;
+  const known = `${user}\n${lines.join('\n')}`;
+  const tokens = contentTokens(said);
+  const given = new Set(contentTokens(known));
+  const repeated = tokens.filter((token) => given.has(token)).length;
+  const isGiven = tokens.length >= LEAST_TOKENS && repeated >= tokens.length * REPEATED_SHARE;
+  return isGiven && valuesOf(said).every((value) => !/\d/.test(value) || known.includes(value));
 }
 
-/** Whole texts while they fit; at least the first, cut. */
-function joined(texts: readonly string[], maxChars: number): string {
+/** Whole texts while they fit; where that is little, the next is cut. */
+export function joinWithin(texts: readonly string[], maxChars: number): string {
   let text = '';
   for (const each of texts) {
-    if (text !== '' && text.length + each.length + 1 > maxChars) break;
-    text = text === '' ? clip(each, maxChars) : `${text} ${each}`;
+    if (text !== '' && text.length + each.length + 2 > maxChars) {
+      return text.length < maxChars * SMALL_SHARE
+        ? `${text}${ended(text)} ${clip(each, maxChars - text.length - 2)}`
+        : text;
+    }
+    text = text === '' ? clip(each, maxChars) : `${text}${ended(text)} ${each}`;
   }
   return text;
+}
+
+function ended(text: string): string {
+  return /[.!?:;…。！？]$/u.test(text) ? '' : '.';
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim();
 }

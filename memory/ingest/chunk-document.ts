@@ -3,7 +3,7 @@ import { clip } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
 import { anchorsOf, tagsOf } from '../text/keywords.ts';
-import { split, worthOf } from '../text/sentences.ts';
+import { split, valuesOf } from '../text/sentences.ts';
 import type { Block } from './content-blocks.ts';
 
 /** Value of a turn's `model` for a chunk of a file that the user imported. */
@@ -166,9 +166,17 @@ export function documentDraft(chunk: Chunk, file: string, knownTags: readonly st
   };
 }
 
+/** Added to the length, so that the shortest sentence does not always win. */
+const PLAIN_CHARS = 40;
+
+/** Those with the most figures, names and paths for their length. */
 function worthiest(sentences: readonly string[], maxChars: number): string[] {
   const ranked = sentences
-    .map((text, at) => ({ text: text.replace(/[.;]+$/, ''), at, worth: worthOf(text, 'assistant', at) }))
+    .map((text, at) => ({
+      text: text.replace(/[.;]+$/, ''),
+      at,
+      worth: valuesOf(text).length / (PLAIN_CHARS + text.length),
+    }))
     .toSorted((a, b) => b.worth - a.worth || a.at - b.at);
   const kept: typeof ranked = [];
   let left = maxChars;

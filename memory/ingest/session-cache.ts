@@ -6,6 +6,8 @@ export interface Session {
   readonly serial: SerialQueue;
   project: string;
   buffer: TurnText[];
+  /** The last compacted turn, which a short reply may answer. */
+  before: TurnText | undefined;
   hydration: Promise<void> | null;
   sensing: boolean;
   idle: NodeJS.Timeout | null;
@@ -71,6 +73,7 @@ export function createSessionCache({
         serial: createSerialQueue((error) => onError(id, error)),
         project: waiting.get(id) ?? '',
         buffer: [],
+        before: undefined,
         hydration: null,
         sensing: false,
         idle: null,

@@ -5,7 +5,9 @@ import { isContinuation } from '../text/compaction-summary.ts';
 import { DOCUMENT, documentText } from './chunk-document.ts';
 import { type Block, blocksOf, contentText, isClientText, stringOf, stripInjected } from './content-blocks.ts';
 
-const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout)>/g;
+const SHELL_TAG = /<(bash-input|bash-stdout|bash-stderr|local-command-stdout|local-command-stderr)>/g;
+/** Of a command: `! ls`, or `/context` with what the client printed. */
+const SHELL = /^(?:\/[\w:-]{1,60}\s[\s\S]{0,400}?)?<(?:bash-|local-command-)/;
 
 interface Reading {
   readonly projectDir: string | null;
@@ -18,7 +20,7 @@ interface Reading {
   tainted: boolean;
 }
 
-type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes'>>;
+type Marked = CapturedTurn & Partial<Pick<JournalTurn, 'files' | 'echoes' | 'recalled'>>;
 
 /**
  * The readable text of a turn with the origin of each part. After a result from outside the project, everything that
@@ -53,7 +55,11 @@ export function readTurnPart(turn: Marked, tainted: boolean): { text: TurnText; 
   const user = reading.user.join('\n\n');
   const origins: Origin[] = reading.parts.map((part) => part.origin);
   if (user !== '' || origins.length === 0) origins.push(isCopy ? 'tool' : 'user');
-  const more = { ...(isCopy ? { userOrigin: 'tool' as const } : {}), ...(turn.files ? { files: turn.files } : {}) };
+  const more = {
+    ...(isCopy ? { userOrigin: 'tool' as const } : {}),
+    ...(turn.files ? { files: turn.files } : {}),
+    ...(turn.recalled ? { recalled: turn.recalled } : {}),
+  };
   const { parts, tainted: isTainted } = reading;
   const text = { turnId: turn.turnId, atMs: turn.atMs, origin: lowestOrigin(origins), user, parts, ...more };
   return { text, tainted: isTainted };
@@ -82,7 +88,7 @@ function readUserText(text: string, reading: Reading): void {
     add(reading, { kind: 'tool_result', origin: 'external', tool: '', text });
     return;
   }
-  const typed = /^<(?:bash-|local-command-)/.test(text) ? readShellTags(text, reading) : text;
+  const typed = SHELL.test(text) ? readShellTags(text, reading) : text;
   if (typed !== '') reading.user.push(typed);
 }
 

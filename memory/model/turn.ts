@@ -21,6 +21,8 @@ export interface TurnText {
   readonly parts: readonly TurnPart[];
   /** Files of the project that its tool calls named, as they were when it ended. */
   readonly files?: readonly FileMark[];
+  /** The answer repeats what memory gave for the prompt. */
+  readonly recalled?: true;
 }
 
 export interface TurnPart {
@@ -39,6 +41,8 @@ export interface JournalTurn extends CapturedTurn {
   readonly files?: readonly FileMark[];
   /** The assistant says again in it what came from outside earlier in its session: all it says counts as external. */
   readonly echoes?: true;
+  /** The answer repeats what memory gave for the prompt. */
+  readonly recalled?: true;
   /** Of a turn with `parts`: their messages come before these and are not among them. */
   readonly tail?: true;
 }

@@ -21,6 +21,8 @@ export interface SummaryInput {
   readonly sessionId?: string;
   readonly project: string;
   readonly turns: readonly TurnText[];
+  /** The turn before the first, which a short reply answers. */
+  readonly before?: TurnText | undefined;
   /** Tags already used in this project, most frequent first; reused before new ones are made. */
   readonly knownTags: readonly string[];
   /** The session's current brief, '' if it has none. */
@@ -53,7 +55,7 @@ export interface ProposedNode {
   readonly topic_tags: readonly string[];
   readonly importance: 'HIGH' | 'MED' | 'LOW';
   readonly recall_mode: 'passive' | 'active' | 'both';
-  /** Ids of the turns it covers; together the nodes cover every turn of the input. */
+  /** Ids of the turns it covers; the nodes and `skipped` together cover every turn of the input. */
   readonly turns: readonly string[];
   readonly facts: readonly Fact[];
   /** Lowest origin of the copied text; set by rules only, never by a model. */
@@ -64,6 +66,8 @@ export interface ProposedNode {
 
 export interface SummaryResult {
   readonly nodes: readonly ProposedNode[];
+  /** Ids of turns that leave nothing to remember; none if absent. */
+  readonly skipped?: readonly string[];
   readonly brief: { readonly active: readonly Claim[]; readonly hints: readonly Claim[] };
 }
 

@@ -1,7 +1,7 @@
 import { finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
-import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
+import { lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
@@ -98,8 +98,10 @@ export function createRecall(parts: Parts): Recall {
         .filter(({ line }) => lowestOrigin([line.origin, config.recall.leastOrigin]) === config.recall.leastOrigin)
         .filter(({ node, raw, line }) => !shown.has(line.text) && !isVisible(node, raw, visibleTurns));
       const hits = [...answers, ...found];
-      const unclean = hits.filter(({ line }) => !isCleanOrigin(line.origin)).map(({ line }) => line.text);
-      if (unclean.length > 0) pipeline.showed(request.sessionId, unclean);
+      pipeline.showed(
+        sessionId,
+        hits.map(({ line }) => line),
+      );
       return hits;
     },
     async search(query, { sessionId: prefix, ...options }) {

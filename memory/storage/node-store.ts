@@ -20,6 +20,8 @@ export interface LockedStore {
   save(nodes: readonly MemoryNode[], texts?: readonly TurnText[]): Promise<void>;
   /** `turnIds` of the turns of which no copy may stay. */
   remove(ids: readonly string[], turnIds?: readonly string[]): Promise<void>;
+  /** Makes no node of these turns, now or later; they stay in the journal. Turns with a node are left as they are. */
+  dismiss(turnIds: readonly string[]): Promise<void>;
   /** Takes over what the caller has written to the files itself, and the ids it took out of them. */
   adopt(nodes: readonly MemoryNode[], gone: readonly string[]): void;
   /** Takes over what was changed on disk; all of it, or what stands in these files. */
@@ -27,7 +29,7 @@ export interface LockedStore {
 }
 
 /** Node files, catalogue and index as one: changed by one at a time, and the files win. */
-export interface Store extends Omit<LockedStore, 'adopt'> {
+export interface Store extends Omit<LockedStore, 'adopt' | 'dismiss'> {
   /**
    * Reads the files for the first time, and what was edited while nobody watched. `written` are digests of nodes, by
    * id, that we wrote last ourselves.
@@ -36,7 +38,7 @@ export interface Store extends Omit<LockedStore, 'adopt'> {
   exclusive<T>(work: (held: LockedStore) => Promise<T>): Promise<T>;
   /** Files and sections that do not validate. */
   problems(): readonly Problem[];
-  /** The user took the node of this turn out of its file: no new one is made. */
+  /** The user took the node of this turn out of its file, or it leaves nothing to remember: no node is made of it. */
   isDismissed(turnId: string): boolean;
 }
 
@@ -127,7 +129,7 @@ export function createStore({ nodeFiles, dismissed, index, catalogue, indexer }:
     drop(ids.flatMap((id) => catalogue.get(id) ?? []));
   }
 
-  const held: LockedStore = { save, remove, refresh, adopt };
+  const held: LockedStore = { save, remove, refresh, dismiss, adopt };
   return {
     open: (written = new Map()) => exclusive(() => open(written)),
     exclusive,

@@ -1,34 +1,13 @@
-import type { Origin } from '../../common/turn.ts';
-import type { TurnText } from '../model/turn.ts';
-import { isContinuation } from './compaction-summary.ts';
-
-/** A sentence of a turn with its features. */
-export interface Sentence {
-  readonly text: string;
-  readonly by: 'user' | 'assistant';
-  readonly origin: Origin;
-  /** Id of its turn. */
-  readonly turn: string;
-  /** Above 0 if worth remembering. */
-  readonly worth: number;
-  /** Figures, names, paths and identifiers. */
-  readonly values: readonly string[];
-}
-
-/** Longer ones are pasted data or joined lists. */
-const MAX_CHARS = 320;
-/** Only this much of a text is read. */
-const READ_CHARS = 100_000;
-
-export const DECISION =
-  /\b(?:decid\w+|chose|agreed|must|never|always|prefer\w*|instead of|rather than|switch\w* to|we (?:use|will|'ll|are using|need)|let's use|going with|from now on|only ever|do not|don't|should|remember|because|root cause|turned out|fixed by|the fix)\b|(?:반드시|항상|결정|기억)|(?:必须|决定|总是)|(?:必ず|決定|常に)|(?<!\p{L})(?:immer|nie|niemals|müssen|entschieden|Entscheidung|ab (?:jetzt|sofort)|statt|stattdessen|toujours|jamais|décid\p{L}+|désormais|plutôt que|siempre|nunca|en vez de|a partir de ahora)(?!\p{L})/iu;
+/** A rule that outlives the task. */
 export const STANDING =
-  /\b(?:always|never|from now on|prefer\w*|remember|as a rule|every time|don't ever|do not ever)\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})/iu;
+  /(?:^|[,;:.!] |\b(?:we|you|i|please|must|and|but) )(?:always|never|only ever)\b|\b(?:from now on|as a rule|every time|(?:don't|do not) ever|going forward|(?:i|we) prefer|(?:please|must) not ever)\b|^(?:please )?remember\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|grundsätzlich|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})|(?:반드시|항상|절대|앞으로는?|总是|永远|以后都|必须|必ず|常に)/iu;
+export const NEGATION =
+  /\b(?:no|not|never|none|without|cannot|\w+n't|neither|nor|no longer|instead of|rather than|rejected|removed|dropped)\b|(?<!\p{L})(?:nie|niemals|nicht|kein\p{L}{0,2}|ohne|statt|jamais|pas|sans|nunca|no|sin|tampoco)(?!\p{L})|(?:不|没|别|无|未|안 |않|없|말고|지 ?마|ない|ません)/iu;
+const ASKS =
+  /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|can|could|would|should|is|are|do|does|did|has|have|was|were|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
-const LEAD_IN =
+export const LEAD_IN =
   /^(?:(?:by the way|so that you know|just so you know|for the record|before i forget(?: it)?|fyi|note that|please note(?: that)?|one more thing|as a reminder)\b[,:]?\s+|(?:oh|well|so|right|also|and|btw)[,:]\s+)+/i;
-const FILLER =
-  /^(?:let me|now |great|sure|perfect|i'll |i will |i need to|looking at|okay|ok\b|thanks|thank you|you're right|good\b|first,? let|here's|here is)/i;
 
 /** An ordinal such as "3. Dezember" does not end a sentence. */
 const SENTENCE_END =
@@ -36,59 +15,14 @@ const SENTENCE_END =
 const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
 
-/** Each feature counts once, since a line full of figures is a table, not a fact. */
-const SIGNS: readonly (readonly [RegExp, number])[] = [
-  [DECISION, 3],
-  [
-    /\b(?:port|version|timeout|limit|threshold|budget|deadline|password policy|region|branch|table|column|queue)\b/i,
-    1.5,
-  ],
-  [/(?<![\p{L}\p{N}_])\d[\d.,:_%]*/u, 1.5],
-  [
-    /(?:[\w@~.-]+\/)+[\w.-]+|\b[\w-]+\.(?:ts|tsx|js|jsx|mjs|py|rs|go|java|rb|sql|ya?ml|json|toml|md|sh|css|html|env)\b/,
-    2,
-  ],
-  [/\b[a-z]+[A-Z]\w+|\b\w+_\w+\b|\b[A-Z][A-Z0-9_]{2,}\b|`[^`]+`/, 1.5],
-  [/\b(?:E[A-Z]{3,}|[A-Z]\w*(?:Error|Exception)|(?:HTTP |status )?[45]\d\d)\b/, 1.5],
-  [
-    /(?:^|\s)--?[a-z][\w-]+|\b(?:npm|pnpm|yarn|git|docker|cargo|pytest) [a-z]|\bmake (?!sure|use|sense|it|an?|the|th\w+|no|every\w*)[a-z]|\bgo (?:build|run|test|mod|get|vet|fmt|install|generate)\b/,
-    1.5,
-  ],
-  [/(?<=\p{Ll}[\p{L}\p{N}]*,? )\p{Lu}\p{Ll}+/u, 1],
-];
-
-const sentencesIn = new WeakMap<TurnText, readonly Sentence[]>();
-
-/** Sentences of user and assistant in order, without tool traffic and code blocks. */
-export function sentencesOf(turn: TurnText): readonly Sentence[] {
-  const known = sentencesIn.get(turn) ?? taken(turn);
-  sentencesIn.set(turn, known);
-  return known;
+/** Ends as a question. */
+export function isQuestion(text: string): boolean {
+  return /[?？]["'”)\]*]{0,3}$|[吗呢]$|(?:까요|나요|인가요)$/.test(text);
 }
 
-const usersIn = new WeakMap<TurnText, readonly Sentence[]>();
-
-export function userSentences(turn: TurnText): readonly Sentence[] {
-  const known = usersIn.get(turn) ?? read(turn.user, 'user', turn.userOrigin ?? 'user', turn.turnId);
-  usersIn.set(turn, known);
-  return known;
-}
-
-function taken(turn: TurnText): Sentence[] {
-  // The turns behind a compaction summary are remembered themselves.
-  const said = turn.parts.filter((part) => part.kind === 'assistant' && !isContinuation(part.text));
-  return [...userSentences(turn), ...said.flatMap((part) => read(part.text, 'assistant', part.origin, turn.turnId))];
-}
-
-function read(text: string, by: Sentence['by'], origin: Origin, turn: string): Sentence[] {
-  return split(text.slice(0, READ_CHARS)).map((sentence, index) => ({
-    text: sentence,
-    by,
-    origin,
-    turn,
-    worth: worthOf(sentence, by, index),
-    values: valuesOf(sentence),
-  }));
+/** Asks, as people type it: with or without a question mark. */
+export function isAsking(text: string): boolean {
+  return isQuestion(text) || ASKS.test(text) || text.startsWith('¿');
 }
 
 /** Distinct figures, names, paths and identifiers as written. */
@@ -102,7 +36,7 @@ export function valuesOf(text: string): string[] {
 export function splitSentences(paragraph: string): string[] {
   return paragraph
     .split(SENTENCE_END)
-    .map((sentence) => sentence.trim())
+    .map((sentence) => sentence.trim().replace(LEAD_IN, ''))
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 
@@ -123,32 +57,23 @@ function bare(line: string): string {
     .replace(/\s+/g, ' ');
 }
 
-/** Whether the turn has text but all of it is noise. */
-export function isIdle(turn: TurnText): boolean {
-  const said = sentencesOf(turn);
-  return said.length > 0 && said.every(({ text, by }) => isEmpty(text, by) || isSmall(text, by));
+/** The words before the verb of a statement. */
+const SUBJECT =
+  /^(?:the |our |your |this |an? |der |die |das |unsere? |el |la |los |las )?([^.,;:!?()]{2,60}?) (?:is|are|was|were|has|have|had|uses?|needs?|runs?|listens?|takes?|lives?|must|should|will|can(?:not)?|may|returns?|throws?|fails?|gets?|keeps?|stays?|means?|contains?|requires?|defaults?|points?|holds?|does|do|now|went|became|belongs?|starts?|stops?|costs?|handles?|calls?|writes?|reads?|sets?|ist|sind|hat|haben|läuft|liegt|braucht|nutzt|verwendet|muss|wird|soll|es|son|está|usa|corre|debe|tiene)(?![\p{L}])/iu;
+const SCRIPT_SUBJECT = /^([^，。、,.]{1,20}?)(?:是|使用|用|在|必须|需要|监听|은 |는 |이 |가 |は|が)/u;
+/** Stands for something said before. */
+const POINTS =
+  /^(?:it|this|that|these|those|there|they|he|she|we|you|i|here|what|which|and|but|so|if|when|now|then|to|try|run|all|each|both|once|my|for|in|at|on|by|right|with|as|after|before|since|while|yes|no|how|let|one|some|most|es|das|dies|ich|wir|sie|du|eso|esto|yo|这|那|我|你|它|이것|그것|나|저)\b/iu;
+
+/** What a statement is about: its subject, without article; null where it names none. */
+export function conceptOf(sentence: string): string | null {
+  const [, subject = ''] = SUBJECT.exec(sentence) ?? SCRIPT_SUBJECT.exec(sentence) ?? [];
+  const bare = subject.replace(/[`"“”*]/g, '').trim();
+  return bare === '' || POINTS.test(bare) || bare.split(' ').length > 5 ? null : bare;
 }
 
-export function isEmpty(text: string, by: Sentence['by']): boolean {
-  return isNoise(text, by, DECISION.test(text));
-}
-
-/** Too short, or an assistant's agreement. */
-function isSmall(text: string, by: Sentence['by']): boolean {
-  return text.length < 12 || (by === 'assistant' && FILLER.test(text) && text.length < 60);
-}
-
-/** Above 0 if worth remembering; `index` is the sentence's position. */
-export function worthOf(text: string, by: Sentence['by'], index: number): number {
-  if (text.length > MAX_CHARS * 2 || isEmpty(text, by)) return -1;
-  const signs = SIGNS.reduce((sum, [sign, weight]) => sum + (sign.test(text) ? weight : 0), 0);
-  const voice = by === 'user' ? 1 : 0;
-  const opening = index === 0 ? 0.5 : 0;
-  const filler = FILLER.test(text) ? 2.5 : 0;
-  const shape = text.length > MAX_CHARS ? 4 : text.length < 12 ? 2 : 0;
-  const question = text.endsWith('?') ? 1.5 : 0;
-  return signs + voice + opening - filler - shape - question;
-}
+/** States a decision or a reason, whatever else it says. */
+const DECIDES = /\b(?:decid\w+|must|never|always|should|because|root cause|agreed)\b/i;
 
 /** Filler, or true only at the moment of speaking, unless the sentence contains a decision. */
 const PASSING: readonly RegExp[] = [
@@ -179,13 +104,9 @@ const OWN_RULES =
 const PROFILE =
   /\b(?:you|the (?:user|developer|human)) (?:(?:probably|likely|clearly|apparently|also|generally|usually|really|obviously) )?(?:seems?|appears? to|sounds?|comes? across|enjoys?|loves?|likes?|prefers?|values?|lives?|grew up|works? as|(?:is|are) an? (?:[\w-]+ ){0,3}(?:developer|engineer|person|designer|founder|parent|student|manager|enthusiast|expert|beginner))\b|\buser(?:'s)? (?:profile|persona|preferences?|personality|mood)\b|\b(?:your|the (?:user|developer|human)'s) (?:name|age|hometown|family|hobby|hobbies|favou?rite|personality|mood|communication style|temperament)\b/i;
 
-/**
- * Whether a sentence is irrelevant after its turn: progress reports, instructions to an agent, guesses about the user.
- *
- * @param decides  the sentence states a decision or a rule
- */
-function isNoise(sentence: string, by: 'user' | 'assistant', decides: boolean): boolean {
+/** Whether a sentence is irrelevant after its turn: progress reports, instructions to an agent, guesses about the user. */
+export function isNoise(sentence: string, by: 'user' | 'assistant'): boolean {
   if (INSTRUCTIONS.test(sentence) || COMMAND.test(sentence)) return true;
   if (by === 'assistant' && (OWN_RULES.test(sentence) || PROFILE.test(sentence))) return true;
-  return !decides && PASSING.some((sign) => sign.test(sentence));
+  return !DECIDES.test(sentence) && PASSING.some((sign) => sign.test(sentence));
 }

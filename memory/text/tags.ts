@@ -2,7 +2,8 @@ import type { Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
 import { ACTS, type Action } from './actions.ts';
-import { isEmpty, STANDING, userSentences } from './sentences.ts';
+import { isNoise, STANDING, split } from './sentences.ts';
+import { typedText } from './typed-text.ts';
 
 const ACT = 'FLAG:ACT_';
 const FLAG = 'FLAG:';
@@ -22,10 +23,12 @@ export function contentTags(tags: readonly string[]): string[] {
 
 /** Flags that turns earn, by what the user said and what was done; never by what a model says of them. */
 export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]): string[] {
-  const said = turns.flatMap(userSentences).filter(({ text, origin }) => origin === 'user' && !isEmpty(text, 'user'));
+  const said = turns
+    .flatMap((turn) => (turn.userOrigin === undefined ? split(typedText(turn.user)) : []))
+    .filter((text) => !isNoise(text, 'user'));
   const flags = [
-    ...(said.some(({ text }) => STANDING.test(text) || CORRECTS.test(text)) ? ['FEEDBACK'] : []),
-    ...(said.some(({ text }) => DECIDED.test(text)) ? ['DECISION'] : []),
+    ...(said.some((text) => STANDING.test(text) || CORRECTS.test(text)) ? ['FEEDBACK'] : []),
+    ...(said.some((text) => DECIDED.test(text)) ? ['DECISION'] : []),
     ...(actions.at(-1)?.failed === true ? ['FAILURE'] : []),
   ];
   const acts = ACTS.filter((act) => actions.some((action) => action.act === act));

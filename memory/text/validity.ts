@@ -1,9 +1,17 @@
 import { type Fact, type MemoryNode, type NodeContent, withoutSuccessor } from '../model/node.ts';
 import { tokenize } from './tokenizer.ts';
 
-const USER = 'user says: ';
-const ANSWERED = ' — answered: ';
-const JOINT = '; ';
+/** What sets the sections of a rule-made summary apart. */
+export const SUMMARY_MARKS = {
+  user: 'user says: ',
+  quoted: 'quoted: ',
+  ended: ' → ',
+  further: '; then: ',
+  decided: '; decided: ',
+  left: '; open: ',
+} as const;
+/** Kept by `split`, so that the parts join to the same text again. */
+const JOINTS = /(^user says: |^quoted: | → | — answered: |; (?:(?:then|decided|open): )?|(?<=[.!?。]) )/;
 /** Share of the shorter text's words from which two texts count as the same statement. */
 const SAME = 0.7;
 const TELLING = 3;
@@ -28,9 +36,12 @@ export function isPast(node: NodeContent): boolean {
 }
 
 export function summaryParts({ summary, status }: MemoryNode): SummaryPart[] {
-  return sectionsOf(summary).flatMap(({ parts, isUsers }) =>
-    parts.map((text) => ({ text, isUsers: isUsers && status === 'draft' })),
-  );
+  let joint = '';
+  return summary.split(JOINTS).flatMap((text, at): SummaryPart[] => {
+    if (at % 2 === 1) joint = text;
+    if (at % 2 === 1 || text.trim() === '') return [];
+    return [{ text, isUsers: joint === SUMMARY_MARKS.user && status === 'draft' }];
+  });
 }
 
 /** The summary without what its closed facts say; null where nothing is left. */
@@ -39,12 +50,14 @@ export function currentSummary(node: NodeContent): string | null {
   if (closed.length === 0) return node.summary;
   const [isClosedBy, isOpenBy] = [toldBy(closed), toldBy(node.facts.filter((fact) => !isClosed(fact)))];
   const isGone = (part: string): boolean => isClosedBy(part) && !isOpenBy(part);
-  const left = sectionsOf(node.summary)
-    .map(({ parts, mark }) => ({ mark, text: parts.filter((part) => !isGone(part)).join(JOINT) }))
-    .filter(({ text }) => text !== '');
-  return left.length === 0
-    ? null
-    : left.map(({ mark, text }, at) => (at === 0 ? bareMark(mark) : mark) + text).join('');
+  const pieces = node.summary.split(JOINTS);
+  let text = '';
+  for (let at = 0; at < pieces.length; at += 2) {
+    const [joint = '', part = ''] = [pieces[at - 1], pieces[at]];
+    if (part.trim() !== '' && !isGone(part))
+      text += (text === '' && joint.trim() !== SUMMARY_MARKS.user.trim() ? '' : joint) + part;
+  }
+  return text === '' ? null : text;
 }
 
 /** Whether a text states one of these facts, in whatever words; what the facts say is looked at once. */
@@ -78,26 +91,6 @@ export function validityNote(node: NodeContent): string {
   const heirs = [...new Set(node.facts.filter(isClosed).flatMap(({ superseded_by: by }) => by ?? []))];
   const others = heirs.filter((id) => id !== node.node_id);
   return others.length === 0 ? '' : `[in part replaced by ${others.slice(0, 2).join(', ')}]`;
-}
-
-interface Section {
-  readonly mark: string;
-  readonly parts: readonly string[];
-  readonly isUsers: boolean;
-}
-
-function sectionsOf(summary: string): Section[] {
-  const isSaid = summary.startsWith(USER);
-  const [first = '', ...answers] = (isSaid ? summary.slice(USER.length) : summary).split(ANSWERED);
-  const split = (text: string): string[] => text.split(JOINT).filter((part) => part.trim() !== '');
-  return [
-    { mark: isSaid ? USER : '', parts: split(first), isUsers: isSaid },
-    ...answers.map((text) => ({ mark: ANSWERED, parts: split(text), isUsers: false })),
-  ];
-}
-
-function bareMark(mark: string): string {
-  return mark === ANSWERED ? '' : mark;
 }
 
 /** Reopens facts that only removed nodes superseded. */

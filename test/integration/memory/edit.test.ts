@@ -24,8 +24,8 @@ async function start(home: string, options: RigOptions = {}): Promise<DiskRig> {
 
 const turns = [
   talk('The staging database listens on port 5433.', 'Noted, src/db.ts uses port 5433.'),
-  talk('We decided to use pnpm, never npm.', 'Understood: pnpm only.'),
-  talk('Payment retries must be capped at 4.', 'payment-client.ts caps retries at 4.'),
+  talk('We decided to use pnpm, never npm.', 'Understood: pnpm only.', { atMs: 1_800_000_060_000 }),
+  talk('Payment retries must be capped at 4.', 'payment-client.ts caps retries at 4.', { atMs: 1_800_000_120_000 }),
 ];
 
 async function remembered(home: string): Promise<DiskRig> {

@@ -66,7 +66,7 @@ describe('an import of past transcripts', () => {
     await memory.maintenance.flush(60_000);
     const [hit] = await memory.recall.search('port of the webhook service', { top: 1, projectDir: cwd });
     expect(hit?.line.text).toContain('4717');
-    expect(hit?.node).toMatchObject({ origin: 'user', session_id: 'past-1', source_links: ['import:claude'] });
+    expect(hit?.node).toMatchObject({ origin: 'assistant', session_id: 'past-1', source_links: ['import:claude'] });
     expect(hit?.node.node_id).toMatch(/^mem_20260301_10/);
     expect(hit?.node.created_at.slice(0, 13)).toBe('2026-03-01T10');
     expect(hit?.node.valid_from.slice(0, 10)).toBe('2026-03-01');

@@ -216,12 +216,12 @@ describe('the model', () => {
     const memory = await start(disk, { model });
     memory.capture.captureTurns(turns());
     expect(await memory.maintenance.flush(5_000)).toBe(true);
-    memory.capture.captureTurns([talk('Deploys happen on Fridays only.', 'Noted.')]);
+    memory.capture.captureTurns([talk('Deploys happen on Fridays only.', 'Noted.', { atMs: 1_800_000_060_000 })]);
     expect(await memory.maintenance.flush(5_000)).toBe(true);
     expect(model.compacted).toHaveLength(1);
     expect(memory.maintenance.status().llm.deferred).toBe(2);
     expect([...memory.library.list({})].every((node) => writtenBy(node) === 'local')).toBe(true);
-    expect(await memory.library.readBrief('s1')).toContain('Deploys happen on Fridays only.');
+    expect(await memory.library.readBrief('s1')).toContain('Goal: Deploys happen on Fridays only');
   });
 
   test('that answers again later replaces what stood in for it meanwhile', async () => {

@@ -198,6 +198,9 @@ describe('bridging sequences', () => {
     expect(hits.map(({ line }) => line.origin)).toEqual(['external']);
     memory.capture.captureTurns([
       talk('Where is the staging database of Halvorsen?', `As recalled, ${claim}.`, { sessionId: 'c2' }),
+      talk('Write that into the handbook.', `The handbook of the night shift says now that ${claim}.`, {
+        sessionId: 'c2',
+      }),
       talk('I say myself: backups of the invoices run at noon.', 'Backups at noon, noted.', { sessionId: 'c2' }),
     ]);
     expect(await memory.maintenance.flush(60_000)).toBe(true);

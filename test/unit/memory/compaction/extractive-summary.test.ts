@@ -40,8 +40,9 @@ describe('a summary without a model', () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 6 }), (pairs) => {
         const turns = pairs.map(([prompt, answer], index) => readTurn(talk(`${index} ${prompt}`, answer)));
-        const { nodes } = compact(turns);
-        expect(nodes.flatMap((node) => node.turns)).toEqual(turns.map((turn) => turn.turnId));
+        const { nodes, skipped = [] } = compact(turns);
+        const covered = [...nodes.flatMap((node) => node.turns), ...skipped];
+        expect(covered.toSorted()).toEqual(turns.map((turn) => turn.turnId).toSorted());
         for (const node of nodes) {
           expect(node.summary.length).toBeGreaterThan(0);
           expect(node.summary.length).toBeLessThanOrEqual(600);
@@ -72,7 +73,7 @@ describe('a summary without a model', () => {
       say('The staging pool gets 20 sockets.', 'It has 20 sockets now.'),
     ]).nodes;
     expect(node?.summary).toBe(
-      'user says: Use port 5433 for staging; The staging pool gets 20 sockets — answered: The config has port 5433; It has 20 sockets now',
+      'user says: Use port 5433 for staging → The config has port 5433; then: The staging pool gets 20 sockets → It has 20 sockets now',
     );
   });
 
@@ -92,19 +93,16 @@ describe('a summary without a model', () => {
     expect(node?.summary).toBe('user says: staging listens on port 5433');
   });
 
-  test('a plain order is left to its answer', () => {
-    expect(compact([say('Load them once.', 'A label takes 390 ms now.')]).nodes[0]?.summary).toBe(
-      'A label takes 390 ms now',
-    );
-  });
-
-  test('sentences that name nothing do not say what is being worked on', () => {
+  test('the brief says the goal and where it stands, not every prompt', () => {
     const { brief } = compact([
       say('Good, keep that. Stream the export of October, it ran out of memory.', 'Done.'),
       say('Run everything once more.', 'All pass.'),
       say('Shorter, one sentence.', 'The export is streamed.'),
     ]);
-    expect(brief.active.map(({ text }) => text)).toEqual(['Stream the export of October, it ran out of memory.']);
+    expect(brief.active.map(({ text }) => text)).toEqual([
+      'Goal: Good, keep that. Stream the export of October, it ran out of memory; now: Shorter, one sentence',
+      'Stands: The export is streamed',
+    ]);
   });
 
   test('a stranger’s text in one turn does not colour what was said in the others', () => {
@@ -115,7 +113,7 @@ describe('a summary without a model', () => {
       ]),
     );
     const { nodes } = compact([page, say('Then our limiter allows 30 requests a second.', 'It allows 30 requests.')]);
-    expect(nodes.map((node) => node.origin)).toEqual(['external', 'user']);
+    expect(nodes.map((node) => node.origin)).toEqual(['external', 'assistant']);
     const own = readTurn(
       turnOf('We never send more than 30 requests a second.', [
         ...toolRound('WebFetch', { url: 'https://a.example' }, 'x'),
@@ -172,6 +170,6 @@ describe('a reading without a model', () => {
     const lengths = (...turns: ReturnType<typeof of>[]) => topicRuns(turns, new Map()).map((run) => run.length);
     expect(lengths(of(0, fonts), of(1, later))).toEqual([2]);
     expect(lengths(of(0, fonts), of(90, later))).toEqual([1, 1]);
-    expect(lengths(...Array.from({ length: 14 }, (_, at) => of(at, `${fonts} ${at}`)))).toEqual([6, 6, 2]);
+    expect(lengths(...Array.from({ length: 14 }, (_, at) => of(at, `${fonts} ${at}`)))).toEqual([2, 2, 2, 2, 2, 2, 2]);
   });
 });

@@ -29,7 +29,7 @@ describe('the state that a turn leaves behind', () => {
     const state = readTurnState(say('ok, pg-boss it is', 'Installed pg-boss 9.0.3.'), before);
     expect(state.decisions).toEqual([
       {
-        text: '“ok, pg-boss it is” (asked: Should we take pg-boss or SQS?)',
+        text: '“ok, pg-boss it is” (rejected: SQS) to “pg-boss needs no new service, SQS scales further. Should we take pg-boss or SQS?”',
         by: 'user',
         origin: 'user',
         turn: expect.any(String),
@@ -45,7 +45,7 @@ describe('the state that a turn leaves behind', () => {
       ),
     );
     expect(state.open.map(({ text }) => text)).toEqual([
-      'Anna has to rotate the mail key by Friday.',
+      'Anna has to rotate the mail key by Friday (2027-01-22).',
       'Add a metric for dropped mails',
       'Which timeout should the retry use?',
     ]);
