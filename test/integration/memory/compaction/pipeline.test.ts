@@ -216,7 +216,7 @@ describe('the model', () => {
     const memory = await start(disk, { model });
     memory.capture.captureTurns(turns());
     expect(await memory.maintenance.flush(5_000)).toBe(true);
-    memory.capture.captureTurns([talk('Deploys happen on Fridays only.', 'Noted.', { atMs: 1_800_000_060_000 })]);
+    memory.capture.captureTurns([talk('Deploys happen on Fridays only.', 'Noted.', { atMs: 1_800_009_000_000 })]);
     expect(await memory.maintenance.flush(5_000)).toBe(true);
     expect(model.compacted).toHaveLength(1);
     expect(memory.maintenance.status().llm.deferred).toBe(2);
