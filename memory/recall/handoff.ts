@@ -9,6 +9,8 @@ const THREADS = 4;
 const THREAD_BRIEFS = 3;
 const THREAD_DAYS_MS = 14 * 86_400_000;
 const TASKS = 6;
+/** Claims of a brief that are nothing to do. */
+const SETTLED = /^(?:Stands|Decided): /;
 
 export interface HandoffRules {
   readonly project: string;
@@ -58,7 +60,7 @@ export function openThreads(
     .filter((brief) => brief.session_id !== shown?.session_id && nowMs - Date.parse(brief.updated_at) <= THREAD_DAYS_MS)
     .slice(0, THREAD_BRIEFS);
   const open = recent
-    .flatMap(({ active }) => active)
+    .flatMap(({ active }) => active.filter(({ text }) => !SETTLED.test(text)))
     .filter(({ text, origin }) => isCleanOrigin(origin) && !said.has(text));
   return [...new Map(open.map((claim) => [claim.text, claim])).values()].slice(0, THREADS);
 }

@@ -3,6 +3,7 @@ import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin } from '../../common/turn.ts';
 import { cleanBriefLines } from '../compaction/brief.ts';
+import { withPassedDates } from '../compaction/dates.ts';
 import { type TurnRegistry, taskListsOf } from '../ingest/turn-registry.ts';
 import { type Claim, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import type { NodeFiles } from '../storage/node-files.ts';
@@ -58,7 +59,10 @@ export function createSessionContext({
   }
 
   function current(brief: StoredBrief): StoredBrief {
-    return { ...brief, active: brief.active.filter(holds), hints: brief.hints.filter(holds) };
+    const active = brief.active
+      .filter(holds)
+      .map((claim) => ({ ...claim, text: withPassedDates(claim.text, clock.now()) }));
+    return { ...brief, active, hints: brief.hints.filter(holds) };
   }
 
   return async (sessionId, projectDir, scope) => {
