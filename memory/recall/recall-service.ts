@@ -1,7 +1,7 @@
 import { finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
-import { lowestOrigin } from '../../common/turn.ts';
+import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
 import type { Redactor } from '../../redact/index.ts';
 import type { Pipeline } from '../compaction/pipeline.ts';
 import type { TurnReader } from '../ingest/turn-reader.ts';
