@@ -15,6 +15,7 @@ export type { Library, NodeReason, NodeView, RawMessage } from './library.ts';
 export { type Public, type PublicHit, type PublicNode, publicNode } from './library.ts';
 export type { MemoryStats, MemoryStatus } from './maintenance.ts';
 export type { Memory } from './memory.ts';
+export { EVERYWHERE } from './model/node.ts';
 export { type Budget, createUsageFile, openBudget, type UsageCounter, type UsageStore } from './models/quota.ts';
 export { type OpenMemoryOptions, openMemory } from './open-memory.ts';
 export type { MemoryOptions } from './parts.ts';

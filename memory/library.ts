@@ -7,7 +7,7 @@ import type { Details } from './compaction/details.ts';
 import type { Editing } from './edit.ts';
 import type { ForgetReport, ForgetRequest } from './forget.ts';
 import type { JoinedTurn } from './ingest/join-parts.ts';
-import { isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
+import { EVERYWHERE, isBundled, isFromText, isRedirect, type MemoryNode } from './model/node.ts';
 import type { TurnText } from './model/turn.ts';
 import type { MemoryParts } from './parts.ts';
 import type { ProjectView } from './recall/project-overview.ts';
@@ -106,7 +106,7 @@ export function createLibrary(parts: Parts): Library {
     const fits = (node: MemoryNode): boolean =>
       (filter.quarantine === true || filter.all === true || !isBundled(node)) &&
       (sessionId === undefined || node.session_id === sessionId) &&
-      (project === undefined || node.project === project) &&
+      (project === undefined || node.project === project || node.project === EVERYWHERE) &&
       (tag === undefined || node.topic_tags.some((each) => each.toLowerCase() === tag)) &&
       (filter.importance === undefined || node.importance === filter.importance) &&
       (filter.sinceMs === undefined || Date.parse(node.created_at) >= filter.sinceMs) &&

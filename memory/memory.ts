@@ -9,6 +9,7 @@ import { createLibrary, type Library, resolveNode } from './library.ts';
 import { createMaintenance, type Maintenance, startBackgroundTasks } from './maintenance.ts';
 import type { MemoryNode } from './model/node.ts';
 import { createParts, type MemoryOptions, type MemoryParts } from './parts.ts';
+import { withClientDocuments } from './recall/client-documents.ts';
 import { createFileSearch } from './recall/file-search.ts';
 import { createProjectOverview } from './recall/project-overview.ts';
 import { createRecaller } from './recall/recall.ts';
@@ -98,7 +99,7 @@ function searchOf(parts: MemoryParts) {
     reranker === undefined
       ? {}
       : { reranking: createReranking({ reranker, rules, deadlineMs: recall.deadlineMs, now: clock.now, log }) };
-  const recaller = createRecaller({
+  const ranked = createRecaller({
     index,
     nodeOf: (id) => displayNode(catalogue.current(id), catalogue),
     turnText: turnReader.words,
@@ -108,6 +109,7 @@ function searchOf(parts: MemoryParts) {
     now: clock.now,
     ...reranking,
   });
+  const recaller = withClientDocuments(ranked, parts);
   const search = createFileSearch({ recaller, files });
   return { recaller, search, openContext: createSessionContext(parts) };
 }

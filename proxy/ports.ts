@@ -138,6 +138,8 @@ export interface MemorySource {
       readonly recent: readonly string[];
       readonly visibleTurns: ReadonlySet<string>;
       readonly shown: ReadonlySet<string>;
+      /** Whether the head of the request has this text. */
+      readonly sends: (text: string) => boolean;
     },
     signal: AbortSignal,
   ): Promise<readonly RecalledLine[]>;

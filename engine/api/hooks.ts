@@ -85,7 +85,12 @@ export function createHookHandlers({ memory, policy, inject, recallMs, log, now 
       const [start, hits] = await Promise.all([
         known === undefined ? sessionBlock(sessionId, projectDir) : { lines: [] },
         memory.recall.recall(
-          { sessionId, projectDir, prompt, recent, visibleTurns: new Set(own), shown: known ?? new Set() },
+          {
+            ...{ sessionId, projectDir, prompt, recent },
+            ...{ visibleTurns: new Set(own), shown: known ?? new Set() },
+            // A hook does not see the request; Claude Code puts its own memory files into each.
+            sends: () => true,
+          },
           AbortSignal.any([signal, AbortSignal.timeout(recallMs)]),
         ),
       ]);

@@ -8,6 +8,7 @@ import { CometError } from '../../common/errors.ts';
 import {
   createProjectOf,
   createTranscriptReader,
+  EVERYWHERE,
   type IdSetFile,
   type Import,
   type ImportedTurn,
@@ -174,10 +175,13 @@ async function importMemoryFiles(
 ) {
   const documents = { files: 0, added: 0, unchanged: 0 };
   for (const { file, projectDir } of await claudeMemoryFiles(claudeDir, directories)) {
-    if (!captures(projectDir) || (only !== undefined && projectDir === claudeDir)) continue;
+    const isShared = projectDir === EVERYWHERE;
+    if (!captures(isShared ? claudeDir : projectDir) || (only !== undefined && isShared)) continue;
     documents.files += 1;
     if (dryRun) continue;
     try {
+      // Earlier versions kept it in a project of its own.
+      if (isShared) await imports.importDocument({ file, text: '', projectDir: claudeDir });
       const report = await importFile(imports, { file, as: 'document', projectDir });
       if (report.kind !== 'document') continue;
       documents.added += report.added;
@@ -333,7 +337,7 @@ async function startOf(file: string): Promise<string> {
 
 /** Claude Code's own memory files: the user's, and those of the project directories. */
 export async function claudeMemoryFiles(claudeDir: string, projectDirs: readonly string[]): Promise<MemoryFile[]> {
-  const wanted: MemoryFile[] = [{ file: path.join(claudeDir, 'CLAUDE.md'), projectDir: claudeDir }];
+  const wanted: MemoryFile[] = [{ file: path.join(claudeDir, 'CLAUDE.md'), projectDir: EVERYWHERE }];
   for (const projectDir of projectDirs) {
     const own = path.join(claudeDir, 'projects', projectDir.replace(/[^A-Za-z0-9]/g, '-'), 'memory');
     const notes = (await readdir(own).catch(() => [])).filter((name) => name.endsWith('.md')).sort();

@@ -1,5 +1,5 @@
 import { CometError } from '../../common/errors.ts';
-import type { Library, Memory } from '../../memory/index.ts';
+import { EVERYWHERE, type Library, type Memory } from '../../memory/index.ts';
 import type { Policy } from './index.ts';
 
 /** Memory that captures, imports and recalls only what the user's policy allows. */
@@ -80,9 +80,10 @@ export function createAccess(
       const { projectDir } = projectFilter(within);
       if (projectDir === undefined) return;
       const asking = projectOf(projectDir);
+      const isOpen = (project: string): boolean => project === asking || project === EVERYWHERE;
       for (const id of ids) {
         const { node_id, project, pinned_in = [] } = await library.show(id, 0);
-        if (project === asking || (use === 'read' && pinned_in.includes(asking))) continue;
+        if (project === asking || (use === 'read' && [...pinned_in, project].some(isOpen))) continue;
         throw new CometError(
           'not_allowed',
           `${node_id} is of another project; the user can read it: comet-cc memory show`,

@@ -46,6 +46,9 @@ export function isFromText(node: MemoryNode): node is DocumentNode | NoteNode {
   return node.kind === 'document' || node.kind === 'note';
 }
 
+/** Project of what belongs to every project, such as the user's own CLAUDE.md; also the directory that names it. */
+export const EVERYWHERE = '*';
+
 /** `mem_YYYYMMDD_HHMMSS_<6 hex>`, UTC. */
 export function nodeId(atMs: number, randomHex: string): string {
   const [date, time] = new Date(atMs).toISOString().split('T') as [string, string];

@@ -40,6 +40,8 @@ export interface RecallRequest {
   readonly visibleTurns: ReadonlySet<string>;
   /** Texts already injected by the current plan; identical lines are skipped. */
   readonly shown: ReadonlySet<string>;
+  /** Whether the request has this text already, which need not be said again. */
+  readonly sends?: (text: string) => boolean;
   /** A narrower scope than configured, if the project requests one. */
   readonly scope?: Scope;
 }

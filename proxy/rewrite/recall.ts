@@ -1,7 +1,7 @@
 import { beforeAbort } from '../../common/async.ts';
 import type { MemorySource, ProxyLog } from '../ports.ts';
 import { type ConversationView, readMessageText, readRecentTexts } from '../wire/conversation.ts';
-import { findFreshPrompt, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
+import { findFreshPrompt, findHeadEnd, splitParts, splitRounds, splitTurns, type TurnSpan } from '../wire/turns.ts';
 import {
   findAbsorbedTurns,
   keepInjections,
@@ -61,6 +61,7 @@ export async function lookUpMemory(
               recent: readRecentTexts(view, fresh, RECENT_MESSAGES),
               visibleTurns: findVisibleTurns(view, step),
               shown: new Set(findRemainingLines(view, step, config)),
+              sends: createHeadSearch(view),
             },
             deadline,
           ),
@@ -78,6 +79,13 @@ export async function lookUpMemory(
     quotes: quotes ?? EMPTY.quotes,
     isComplete: context !== null && hits !== null,
   };
+}
+
+/** Looks for a text in the messages that no cut removes, where Claude Code puts the user's memory files. */
+function createHeadSearch(view: ConversationView): (text: string) => boolean {
+  const last = view.scan.messages[findHeadEnd(view) - 1];
+  const head = view.body.subarray(view.scan.messages[0]?.start ?? 0, last?.end ?? 0);
+  return (text) => head.includes(JSON.stringify(text).slice(1, -1));
 }
 
 /** Turns and parts that the model still sees after this step. */

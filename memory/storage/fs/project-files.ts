@@ -5,6 +5,7 @@ import path from 'node:path';
 import { createSemaphore } from '../../../common/async.ts';
 import { LruMap } from '../../../common/map.ts';
 import { isDirectoryName, resolveDirectory } from '../../../common/paths.ts';
+import { EVERYWHERE } from '../../model/node.ts';
 import { isProjectPath } from '../../model/turn.ts';
 import type { SourceFiles } from '../project-files.ts';
 
@@ -236,6 +237,7 @@ export type ProjectOf = (directory: string | null) => string;
 export function createProjectOf(now: () => number): ProjectOf {
   const cache = new LruMap<string, { readonly key: string; readonly atMs: number }>(KEYS_CACHED);
   return (directory) => {
+    if (directory === EVERYWHERE) return EVERYWHERE;
     if (directory === null || !isDirectoryName(directory) || directory.includes('\0')) return '';
     const cached = cache.get(directory);
     if (cached !== undefined && now() - cached.atMs < FRESH_MS) return cached.key;

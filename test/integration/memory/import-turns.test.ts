@@ -357,19 +357,54 @@ describe('an import of past transcripts', () => {
     expect(new Set(writers())).toEqual(new Set(['scripted']));
   });
 
-  test("reads Claude Code's own memory files as documents", async () => {
+  test("reads the user's own CLAUDE.md as a document of every project", async () => {
     const claudeDir = await tempDir();
     writeTranscript(claudeDir, one);
-    writeFileSync(
-      path.join(claudeDir, 'CLAUDE.md'),
-      '# Habits\n\nAnswers are given in the order of the amberwort list.\n',
-    );
+    const rule = 'Answers are given in the order of the amberwort list.';
+    const file = path.join(claudeDir, 'CLAUDE.md');
+    writeFileSync(file, `# Habits\n\n${rule}\n`);
     const { memory, claude } = await start(await tempDir());
+    // As earlier versions kept it.
+    await memory.imports.importDocument({ file, text: `# Habits\n\n${rule}\n`, projectDir: claudeDir });
     expect((await take(claude, claudeDir)).documents).toEqual({ files: 1, added: 1, unchanged: 0 });
     expect((await take(claude, claudeDir)).documents).toEqual({ files: 1, added: 0, unchanged: 1 });
     await memory.maintenance.flush(60_000);
-    const [hit] = await memory.recall.search('amberwort list', { top: 1 });
-    expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active' });
+    expect(memory.library.list({ all: true }).filter(({ kind }) => kind === 'document')).toHaveLength(1);
+    for (const projectDir of [undefined, cwd, '/home/dev/never-seen']) {
+      const options = { top: 1, ...(projectDir === undefined ? {} : { projectDir }) };
+      const [hit] = await memory.recall.search('amberwort list', options);
+      expect(hit?.node).toMatchObject({ origin: 'tool', recall_mode: 'active' });
+    }
+    expect(memory.library.list({ projectDir: '/home/dev/never-seen' })).toHaveLength(1);
+  });
+
+  test('does not inject a memory file that the request has, and does where it has not', async () => {
+    const claudeDir = await tempDir();
+    const projectDir = await tempDir();
+    writeTranscript(claudeDir, { ...one, cwd: projectDir });
+    const own = 'Releases of the shop are signed with the key called larkspur.';
+    const everywhere = 'Commits are signed with the key called amberwort.';
+    writeFileSync(path.join(projectDir, 'CLAUDE.md'), `# Shop\n\n${own}\n`);
+    writeFileSync(path.join(claudeDir, 'CLAUDE.md'), `# Habits\n\n${everywhere}\n`);
+    writeFileSync(path.join(projectDir, 'KEYS.md'), '# Keys\n\nThe key called larkspur expires in May.\n');
+    const { memory, claude } = await start(await tempDir());
+    expect((await take(claude, claudeDir)).documents).toMatchObject({ files: 2, added: 2 });
+    await importFile(memory.imports, { file: path.join(projectDir, 'KEYS.md'), projectDir });
+    await memory.maintenance.flush(60_000);
+    const recalled = async (prompt: string, sends?: (text: string) => boolean): Promise<string> => {
+      const seen = { visibleTurns: new Set<string>(), shown: new Set<string>() };
+      const request = { sessionId: 'now', projectDir, prompt, recent: [], ...seen, ...(sends ? { sends } : {}) };
+      const hits = await memory.recall.recall(request, new AbortController().signal);
+      return hits.map(({ line }) => line.text).join('\n');
+    };
+    const releases = 'Which key called larkspur signs releases of the shop?';
+    const commits = 'Which key called amberwort are commits signed with?';
+    const sends = (text: string): boolean => `${own}\n${everywhere}`.includes(text);
+    expect(await recalled(releases)).toContain('Releases of the shop');
+    expect(await recalled(commits)).toContain('Commits are signed');
+    expect(await recalled(releases, sends)).not.toContain('Releases of the shop');
+    expect(await recalled(commits, sends)).not.toContain('Commits are signed');
+    expect(await recalled('When does the key called larkspur expire?', () => true)).toContain('May');
   });
 
   test.each(['below the session', 'beside the session', 'below a captured turn'])(
