@@ -1,4 +1,5 @@
 import { expect, it } from 'vitest';
+import { silentLog } from '../../../../common/log.ts';
 import type { MemorySource } from '../../../../proxy/ports.ts';
 import { lookUpMemory } from '../../../../proxy/rewrite/recall.ts';
 import { ConversationCache, parseConversation } from '../../../../proxy/wire/conversation.ts';
@@ -31,8 +32,7 @@ it('tells memory what the head of the request says, and nothing of later message
   };
   const step = { kind: 'epoch', because: 'first', from: null, cut: null, rounds: null } as never;
   const config = { retrieval: 'system-message', memoryDeadlineMs: 10_000 } as never;
-  const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
-  await lookUpMemory(memory, { view, sessionId: 's', step }, config, log);
+  await lookUpMemory(memory, { view, sessionId: 's', step }, config, silentLog);
   const texts = [
     '- Say "plum", not "prune".',
     '- Umlaute bleiben: für.',
