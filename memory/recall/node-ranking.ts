@@ -4,7 +4,7 @@ import type { Hit, Lane, LaneScore } from '../search/search-index.ts';
 import { type Boosts, type Raised, raiseOf, raises } from './boosts.ts';
 
 /** What a node's best turn and its own lanes count. Source: `npm run bench:real`. */
-const WEIGHTS = { turn: 1, fts: 0.25, summary: 0.1 };
+const WEIGHTS = { turn: 1, fts: 0.1, summary: 0.05 };
 
 /** Links carry a share of a node's score over two hops. */
 const HOP_SHARES = [0.5, 0.25];

@@ -48,7 +48,7 @@ test('a node counts by its best turn and by its own lanes; unknown nodes are lef
   const nodes = ranked(hits, { a: {}, b: {} });
   expect(sharesOf(nodes)).toEqual([
     ['a', 1],
-    ['b', 0.25],
+    ['b', 0.1],
   ]);
   expect(nodes[0]?.turns).toEqual(['t-a']);
 });
