@@ -7,20 +7,10 @@ const DAY_MS = 86_400_000;
 const LIFE_DAYS = 396;
 
 /** A signing root. Its key exists in memory only. */
-export interface Root {
-  readonly certPem: string;
-  readonly cert: forge.pki.Certificate;
-  readonly key: forge.pki.rsa.PrivateKey;
-  readonly validity: Validity;
-}
-
-interface Validity {
-  readonly notBefore: Date;
-  readonly notAfter: Date;
-}
+export type Root = Awaited<ReturnType<typeof createRoot>>;
 
 /** A root that is valid for `host` and its subdomains only. */
-export async function createRoot(host: string, nowMs: number): Promise<Root> {
+export async function createRoot(host: string, nowMs: number) {
   const { publicKey, privateKey } = await createKeys();
   const key = forge.pki.privateKeyFromPem(privateKey);
   const validity = { notBefore: new Date(nowMs - DAY_MS), notAfter: new Date(nowMs + LIFE_DAYS * DAY_MS - 1_000) };
@@ -93,13 +83,10 @@ export interface Leaf {
   readonly keyPem: string;
 }
 
-export interface Issued {
-  readonly rootPem: string;
-  readonly leaf: Leaf;
-}
+export type Issued = Awaited<ReturnType<typeof issue>>;
 
 /** A new root and its only leaf. The root's key never leaves this function. */
-export async function issue(host: string, nowMs: number): Promise<Issued> {
+export async function issue(host: string, nowMs: number) {
   const root = await createRoot(host, nowMs);
   return { rootPem: root.certPem, leaf: await signLeaf(root, host, [{ kind: 'dns', value: host }]) };
 }

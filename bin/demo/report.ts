@@ -147,16 +147,9 @@ function sha256(bytes: Buffer): string {
 }
 
 /** Prompts only; tokens as the mock upstream counts them, cost in tokens of uncached input. */
-export interface Bill {
-  readonly requests: number;
-  readonly refused: number;
-  readonly tokens: number;
-  readonly cacheRead: number;
-  readonly cacheWrite: number;
-  readonly cost: number;
-}
+export type Bill = Readonly<typeof NO_COST>;
 
-const NO_COST: Bill = { requests: 0, refused: 0, tokens: 0, cacheRead: 0, cacheWrite: 0, cost: 0 };
+const NO_COST = { requests: 0, refused: 0, tokens: 0, cacheRead: 0, cacheWrite: 0, cost: 0 };
 
 /** The same conversation sent direct: the client's own bodies before a judge with a cache of its own. */
 export function createDirect() {

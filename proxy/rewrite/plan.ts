@@ -86,10 +86,7 @@ export interface Match {
 }
 
 /** One use of a plan: the lineage hash of the request it served. */
-export interface ServedUse {
-  readonly served: string;
-  readonly use: PlanUse;
-}
+export type ServedUse = ReturnType<typeof describeUse>;
 
 export type PlanRecord =
   | ({ readonly kind: 'plan'; readonly plan: EpochPlan } & ServedUse)
@@ -97,7 +94,7 @@ export type PlanRecord =
   | ({ readonly kind: 'served'; readonly planId: string } & ServedUse)
   | { readonly kind: 'broken'; readonly planId: string; readonly broken: 'thinking' | 'structure' };
 
-export function describeUse(view: ConversationView, atMs: number): ServedUse {
+export function describeUse(view: ConversationView, atMs: number) {
   return { served: view.lineage.at(-1) as string, use: { atMs, model: view.model, effort: view.effort } };
 }
 

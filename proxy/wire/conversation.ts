@@ -225,11 +225,6 @@ export function readRecentTexts(view: ConversationView, index: number, most: num
  */
 export type RequestClass = 'main' | 'side' | 'other';
 
-interface Classified {
-  readonly kind: RequestClass;
-  readonly because: string;
-}
-
 /** First words of requests that Claude Code makes for itself on the main prefix, in 2.1.x. */
 const SIDE_PROMPTS = [
   'CRITICAL: Respond with TEXT ONLY',
@@ -262,7 +257,10 @@ export function mayBeStandalone(body: Buffer, headers: Readonly<Record<string, s
 }
 
 /** Uses the hint header, and for older clients what is known of their requests. */
-export function classify(view: ConversationView, headers: Readonly<Record<string, string>>): Classified {
+export function classify(
+  view: ConversationView,
+  headers: Readonly<Record<string, string>>,
+): { readonly kind: RequestClass; readonly because: string } {
   if (headers['x-comet-cc-child'] !== undefined) return { kind: 'other', because: 'own child' };
   const hint = HINT_CLASSES[headers[HINT] ?? ''];
   if (hint !== undefined) return { kind: hint, because: 'hint header' };
@@ -333,15 +331,10 @@ function hashIdentity({ userId, system, lineage }: Identity): string {
 }
 
 /** A parsed request. */
-export interface RequestContext {
-  readonly request: MessagesRequest;
-  readonly view: ConversationView;
-  readonly sessionId: string;
-  readonly kind: RequestClass;
-}
+export type RequestContext = NonNullable<ReturnType<typeof parseRequest>>;
 
 /** Null when the body is not a request that may be rewritten. */
-export function parseRequest(request: MessagesRequest, cache: ConversationCache): RequestContext | null {
+export function parseRequest(request: MessagesRequest, cache: ConversationCache) {
   const view = parseConversation(request.body, cache);
   if (view === null) return null;
   const { kind } = classify(view, request.headers);

@@ -1,32 +1,11 @@
 /** What a model family accepts and costs: USD per million tokens, cache prices relative to `inputPrice`. */
-interface ModelTraits {
-  readonly family: string;
-  /** Accepts `role: "system"` inside `messages`. */
-  readonly systemMessages: boolean;
-  /** Binds thinking signatures to system, tools and every earlier message. */
-  readonly bindsThinking: boolean;
-  readonly thinking: 'adaptive' | 'manual' | 'both' | 'none';
-  /** Keeps the thinking of earlier turns in context; other models keep only the running turn's. */
-  readonly keepsThinking: boolean;
-  /** Continues a trailing assistant message instead of refusing it. */
-  readonly prefill: boolean;
-  readonly inputPrice: number;
-  readonly outputPrice: number;
-  readonly cacheRead: number;
-  readonly cacheWrite5m: number;
-  readonly cacheWrite1h: number;
-  /** Shorter prefixes are silently not cached. */
-  readonly minCacheTokens: number;
-  readonly contextTokens: number;
-  /** Source and date of the prices. */
-  readonly source: string;
-}
+type ModelTraits = Readonly<ReturnType<typeof build>>;
 
 type Row = readonly [
   family: string,
   match: RegExp,
   flags: string,
-  thinking: ModelTraits['thinking'],
+  thinking: 'adaptive' | 'manual' | 'both' | 'none',
   inputPrice: number,
   outputPrice: number,
   cacheRead: number,
@@ -206,14 +185,18 @@ export function findModelTraits(model: string): ModelTraits {
   return BUILT.find((entry) => entry.match.test(name))?.traits ?? UNKNOWN_TRAITS;
 }
 
-function build([family, , flags, thinking, inputPrice, outputPrice, ...rest]: Row): ModelTraits {
+function build([family, , flags, thinking, inputPrice, outputPrice, ...rest]: Row) {
   const [cacheRead, minCacheTokens, contextTokens, source] = rest;
   return {
     family,
+    /** Accepts `role: "system"` inside `messages`. */
     systemMessages: flags.includes('s'),
+    /** Binds thinking signatures to system, tools and every earlier message. */
     bindsThinking: flags.includes('b'),
     thinking,
+    /** Keeps the thinking of earlier turns in context; other models keep only the running turn's. */
     keepsThinking: flags.includes('k'),
+    /** Continues a trailing assistant message instead of refusing it. */
     prefill: flags.includes('p'),
     inputPrice,
     outputPrice,
@@ -221,8 +204,10 @@ function build([family, , flags, thinking, inputPrice, outputPrice, ...rest]: Ro
     // The same for every model: prompt-caching page, Aug 2026.
     cacheWrite5m: 1.25,
     cacheWrite1h: 2,
+    /** Shorter prefixes are silently not cached. */
     minCacheTokens,
     contextTokens,
+    /** Source and date of the prices. */
     source,
   };
 }
