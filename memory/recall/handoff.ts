@@ -3,6 +3,7 @@ import type { SourcedClaim } from '../compaction/brief.ts';
 import type { TaskList } from '../ingest/task-list.ts';
 import { isBundled, isFromText, type MemoryNode, type StoredBrief } from '../model/node.ts';
 import { isPast } from '../text/validity.ts';
+import type { ProjectState, StateItem } from './project-state.ts';
 
 /** Limits on open items of other sessions. */
 const THREADS = 4;
@@ -17,6 +18,27 @@ export interface HandoffRules {
   /** The starting session, whose own memories are left out. */
   readonly sessionId: string;
   readonly most: number;
+}
+
+/** Of open items, decisions and outcomes; outcomes fill what the others leave. */
+const SHARES = { open: 8, decided: 6 } as const;
+/** So much of a text tells whether it was said. */
+const TOLD_CHARS = 60;
+
+/** Open items, decisions and outcomes of clean origin from other sessions that `told` does not tell. */
+export function handedItems(
+  state: ProjectState,
+  { sessionId, most, told }: Pick<HandoffRules, 'sessionId' | 'most'> & { readonly told: readonly string[] },
+): StateItem[] {
+  const brief = told.join('\n');
+  const isNews = ({ node, text, origin }: StateItem): boolean =>
+    node.session_id !== sessionId && isCleanOrigin(origin) && !brief.includes(text.slice(0, TOLD_CHARS));
+  const { open, decided, outcome } = state;
+  return [
+    ...open.filter(isNews).slice(0, SHARES.open),
+    ...decided.filter(isNews).slice(0, SHARES.decided),
+    ...outcome.filter(isNews),
+  ].slice(0, most);
 }
 
 /** HIGH nodes of clean origin from the project's other sessions, newest first. */

@@ -17,8 +17,6 @@ export interface StateItem {
   readonly node: MemoryNode;
   readonly text: string;
   readonly origin: Origin;
-  /** Who said it. */
-  readonly by: Origin;
   /** Id of its turn; null for an outcome. */
   readonly turn: string | null;
 }
@@ -32,7 +30,7 @@ export interface ProjectState {
 
 /** Nodes that are looked at; earlier ones are history. */
 const NODES = 400;
-const MOST = 12;
+const MOST = 24;
 const LINE_CHARS = 320;
 const TITLE_SEPARATOR = ' — ';
 
@@ -52,9 +50,22 @@ export function readProjectState(nodes: readonly MemoryNode[]): ProjectState {
 }
 
 /** `- [mem_…] 2026-03-01 open (user): text` */
-export function stateLine({ kind, node, text, by, origin }: StateItem, maxChars = LINE_CHARS): MemoryLine {
-  const head = `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${kind} (${by}): `;
+export function stateLine({ kind, node, text, origin }: StateItem, maxChars = LINE_CHARS): MemoryLine {
+  const head = `- [${node.node_id}] ${node.valid_from.slice(0, 10)} ${kind} (${origin}): `;
   return { nodeId: node.node_id, origin, text: `${head}${neutralLine(text, maxChars)}` };
+}
+
+const TITLE_CHARS = 70;
+const SHORT_CHARS = 110;
+
+/** The same without what its id tells, and of an outcome the title only. */
+export function shortStateLine({ kind, node, text, origin }: StateItem): MemoryLine {
+  const title = kind === 'outcome' ? clip(node.title || text, TITLE_CHARS) : text;
+  return {
+    nodeId: node.node_id,
+    origin,
+    text: `- [${node.node_id}] ${kind === 'outcome' ? 'done' : kind}: ${neutralLine(title, SHORT_CHARS)}`,
+  };
 }
 
 /** What a conversation may not lose when the turns of the node are cut from it; undefined where there is nothing. */
@@ -73,7 +84,7 @@ export function keptState(node: MemoryNode): KeptState | undefined {
 function itemsOf(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
   return (node) =>
     ((kind === 'open' ? node.open : node.decisions) ?? []).map(({ text, origin, turn }) => {
-      return { kind, node, text, origin, by: origin, turn };
+      return { kind, node, text, origin, turn };
     });
 }
 
@@ -81,7 +92,7 @@ function outcomeOf(node: MemoryNode): StateItem[] {
   const { title = '', outcome = '', origin } = node;
   if (outcome === '') return [];
   const text = title === '' || outcome.startsWith(title) ? outcome : `${title}${TITLE_SEPARATOR}${outcome}`;
-  return [{ kind: 'outcome', node, text: clip(text, LINE_CHARS), origin, by: origin, turn: null }];
+  return [{ kind: 'outcome', node, text: clip(text, LINE_CHARS), origin, turn: null }];
 }
 
 /** The newest, without what repeats a newer one. */

@@ -10,7 +10,8 @@ import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
-import { handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
+import { handedItems, handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
+import { readProjectState, shortStateLine } from './project-state.ts';
 import type { MemoryLine, SessionContext } from './types.ts';
 
 /** Passive lines and handed-over lines each get this budget. */
@@ -72,22 +73,26 @@ export function createSessionContext({
     const briefs = alone || project === '' ? [] : await recentBriefs({ catalogue, nodeFiles }, { project, sessionId });
     const shown = own ?? lastBrief(briefs, { project, sessionId });
     const start = { project, sessionId, nowMs: clock.now() };
-    const threads = alone
-      ? []
-      : [
-          ...openTasks(taskListsOf(turnRegistry), start),
-          ...openThreads(briefs.map(current), { ...start, shown }).map(({ text }) => text),
-        ];
-    const open = threads.length === 0 ? [] : [THREADS, ...threads.map((text) => `- ${text}`)];
+    const near = project === '' ? [] : catalogue.all().filter((node) => node.project === project);
+    const state = readProjectState(alone ? [] : near);
+    const told = shown === null ? [] : cleanBriefLines(current(shown));
+    const most = config.inject.handoffNodes;
+    const items = handedItems(state, { sessionId, most, told });
+    // Briefs tell what is open in other sessions only where nodes do not.
+    const threads = items.length > 0 || alone ? [] : openThreads(briefs.map(current), { ...start, shown });
+    const left = [...(alone ? [] : openTasks(taskListsOf(turnRegistry), start)), ...threads.map(({ text }) => text)];
+    const open = left.length === 0 ? [] : [THREADS, ...left.map((text) => `- ${text}`)];
     const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
-    const handed = alone ? [] : handedOver(catalogue.all(), { project, sessionId, most: config.inject.handoffNodes });
+    const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
+    const handed = handedOver(alone ? [] : near, { project, sessionId, most: most - items.length });
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;
     return {
-      brief: [...(shown === null ? [] : cleanBriefLines(current(shown))), ...open],
+      brief: [...told, ...open],
       lines: [
         ...linesOf(pinned, maxBytes),
+        ...items.map(shortStateLine),
         ...linesOf(
-          handed.filter((node) => !pinned.includes(node)),
+          handed.filter((node) => !listed.has(node)),
           maxBytes,
         ),
       ],

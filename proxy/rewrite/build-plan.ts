@@ -353,9 +353,12 @@ export function usesSystemField({ retrieval }: Pick<PlanConfig, 'retrieval'>): b
 function systemTexts({ brief, sessionLines, recalled }: RecalledMemory, config: PlanConfig): SystemTexts {
   const { systemTokens, retrievalTokens } = config;
   if (!usesSystemField(config)) {
-    // The recalled form of a memory has more detail than its session line.
+    // The recalled form of a memory has more detail than its session line, unless that is one of several.
     const byNode = new Map(recalled.map((line) => [line.nodeId, line]));
-    const lines = [...sessionLines.map((line) => byNode.get(line.nodeId) ?? line), ...recalled];
+    const nodes = sessionLines.map(({ nodeId }) => nodeId);
+    const isOnly = (nodeId: string): boolean => nodes.indexOf(nodeId) === nodes.lastIndexOf(nodeId);
+    const standing = sessionLines.map((line) => (isOnly(line.nodeId) ? byNode.get(line.nodeId) : undefined) ?? line);
+    const lines = [...standing, ...recalled];
     return { brief, lines: uniqueLines(lines), budgetTokens: systemTokens };
   }
   const texts = new Set(sessionLines.map((line) => line.text));

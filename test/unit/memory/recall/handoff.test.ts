@@ -1,0 +1,42 @@
+import { describe, expect, it } from 'vitest';
+import type { MemoryNode } from '../../../../memory/model/node.ts';
+import { handedItems } from '../../../../memory/recall/handoff.ts';
+import { readProjectState, shortStateLine } from '../../../../memory/recall/project-state.ts';
+import { makeNode } from '../../../helpers/nodes.ts';
+
+const node = (at: number, origin: 'user' | 'external' = 'user'): MemoryNode =>
+  makeNode({
+    node_id: `mem_20260301_10${String(at).padStart(2, '0')}00_00000a`,
+    session_id: `s-${at % 2}`,
+    valid_from: `2026-03-01T10:${String(at).padStart(2, '0')}:00.000Z`,
+    summary: 'worked on it',
+    origin,
+    title: `Piece ${at}`,
+    outcome: `Piece ${at} went out with version ${at}.`,
+    open: [{ text: `ask person ${at} for the report`, turn: `t${at}`, origin }],
+    decisions: [{ text: `use option ${at}`, turn: `t${at}`, origin, by: 'user' }],
+  });
+
+const handed = (nodes: readonly MemoryNode[], most = 20, told: readonly string[] = []): string[] =>
+  handedItems(readProjectState(nodes), { sessionId: 's-0', most, told }).map((item) => shortStateLine(item).text);
+
+describe('what a session is handed over', () => {
+  const many = Array.from({ length: 40 }, (_, at) => node(at));
+
+  it('is open items, then decisions, then outcomes of other sessions, twenty lines of them', () => {
+    const lines = handed(many);
+    expect(lines).toHaveLength(20);
+    expect(lines[0]).toBe('- [mem_20260301_103900_00000a] open: ask person 39 for the report');
+    const kinds = lines.map((line) => /\] (\w+):/.exec(line)?.[1]);
+    expect(kinds.join(' ')).toMatch(/^(?:open ){8}(?:decided ){6}(?:done ?){6}$/);
+    expect(lines.some((line) => line.includes('person 38'))).toBe(false);
+    expect(handed(many, 3)).toHaveLength(3);
+  });
+
+  it('is nothing of a stranger, and nothing that the brief tells', () => {
+    expect(handed([node(1, 'external')])).toEqual([]);
+    expect(handed([node(1)], 20, ['- Open: ask person 1 for the report', '- Decided: use option 1'])).toEqual([
+      '- [mem_20260301_100100_00000a] done: Piece 1',
+    ]);
+  });
+});
