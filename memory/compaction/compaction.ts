@@ -31,6 +31,8 @@ export function decideCompaction(buffered: number, reading: TopicShiftReading | 
   if (buffered === 0) return { kind: 'wait', because: 'buffer_small' };
   if (buffered >= rule.maxL1Buffer) return { kind: 'compact', because: 'buffer_overflow', turns: buffered };
   if (buffered < rule.minL1Buffer) return { kind: 'wait', because: 'buffer_small' };
+  // A turn that only repeats another one goes into the same node and adds no load.
+  if (reading?.redundancy_detected === true) return { kind: 'wait', because: 'calm' };
   if (reading?.logic_flow === 'BROKEN') {
     return { kind: 'compact', because: 'topic_shift', turns: Math.max(1, buffered - 1) };
   }

@@ -28,7 +28,8 @@ logic_flow
 load_level: how much worth keeping has piled up in all turns together
   1 small talk or acknowledgement, 2 one simple matter, 3 several facts or edits,
   4 many decisions, values or files, 5 so much that it should be written down now.
-redundancy_detected: true when the newest turn repeats what an earlier one already settled.`;
+redundancy_detected: true only when the newest turn repeats what an earlier one already settled and adds nothing; it is
+  then filed with that turn.`;
 
 /** `fence` is a fresh random word. */
 export function topicDetectorPrompt(input: TopicShiftInput, fence: string): Prompt<TopicShiftReading> {

@@ -19,6 +19,12 @@ describe('when a buffer is compacted', () => {
     expect(decideCompaction(3, heavy, rule)).toEqual({ kind: 'compact', because: 'high_load', turns: 3 });
   });
 
+  test('a turn that only repeats stays with what it repeats, until the buffer is full', () => {
+    const again = { ...heavy, ...broken, redundancy_detected: true };
+    expect(decideCompaction(5, again, rule)).toEqual({ kind: 'wait', because: 'calm' });
+    expect(decideCompaction(10, again, rule).kind).toBe('compact');
+  });
+
   test('ten turns compact without a reading', () => {
     expect(decideCompaction(10, null, rule)).toEqual({ kind: 'compact', because: 'buffer_overflow', turns: 10 });
   });
