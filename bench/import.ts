@@ -3,7 +3,9 @@
  * made up, in Claude Code's form. Three times are taken: until the command returns, until the index holds everything,
  * and of a second import that finds nothing new. On Linux also the CPU time that the engine took for each turn.
  *
- *   npm run bench:import -- [--turns N] [--json]
+ * Where `../shared/data` has real transcripts, it also tells how many typed prompts they hold, and how many an import has.
+ *
+ *   npm run bench:import -- [--turns N] [--data DIR] [--json]
  */
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
@@ -11,6 +13,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs, promisify } from 'node:util';
+import { unpackCorpus } from './real/corpus.ts';
 
 const CLI = fileURLToPath(new URL('../bin/comet-cc.js', import.meta.url));
 const PER_SESSION = 50;
@@ -20,7 +23,11 @@ const WORDS = 'gateway billing search mail login export audit webhook report sto
 );
 
 const { values } = parseArgs({
-  options: { turns: { type: 'string', default: '2000' }, json: { type: 'boolean', default: false } },
+  options: {
+    turns: { type: 'string', default: '2000' },
+    data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    json: { type: 'boolean', default: false },
+  },
 });
 const turns = Number(values.turns);
 const root = await mkdtemp(path.join(os.tmpdir(), 'cc-import-'));
@@ -55,12 +62,15 @@ try {
     indexed_per_second: round((report.added * 1_000) / indexedMs),
     ...(cpuMs === null ? {} : { engine_cpu_ms_per_turn: round((cpuMs - startedCpuMs) / report.added) }),
     again: { added: second.added, seconds: round((performance.now() - again) / 1_000) },
+    prompts: await coverage(values.data),
   };
   if (values.json) console.log(JSON.stringify(result, null, 2));
   else {
     console.log(`${result.turns} turns in ${result.seconds} s: ${result.turns_per_second} turns a second`);
     console.log(`until all is in the index: ${result.indexed_per_second} turns a second`);
     if (cpuMs !== null) console.log(`CPU of the engine until then: ${result.engine_cpu_ms_per_turn} ms a turn`);
+    if (result.prompts !== null)
+      console.log(`typed prompts of real transcripts: ${result.prompts.imported} of ${result.prompts.typed} imported`);
     console.log(`a second run: ${result.again.added} added, ${result.again.seconds} s`);
   }
 } finally {
@@ -75,6 +85,24 @@ async function comet(...args: string[]): Promise<string> {
     cwd: root,
   });
   return stdout;
+}
+
+/** Imports the real transcripts and looks for each typed prompt in what is kept of its session. */
+async function coverage(data: string): Promise<{ readonly typed: number; readonly imported: number } | null> {
+  const corpus = await unpackCorpus(data, root);
+  if (corpus === null) return null;
+  await comet('memory', 'import', 'claude', '--json');
+  const kept = new Map<string, string>();
+  const typed = corpus.turns.flatMap((turn) => turn.typed.map((prompt) => ({ prompt, id: turn.sessionId })));
+  for (const id of new Set(typed.map((each) => each.id)))
+    kept.set(id, words(await comet('memory', 'restore', id, '--json').catch(() => '')));
+  const imported = typed.filter(({ prompt, id }) => kept.get(id)?.includes(words(JSON.stringify(prompt)))).length;
+  return { typed: typed.length, imported };
+}
+
+/** Only letters and digits: quoting and redaction differ in the rest. */
+function words(text: string): string {
+  return text.replace(/\\+[nrt]/g, '').replace(/[^\p{L}\p{N}]+/gu, '');
 }
 
 /** All threads, user and system; null where the system does not tell. */
