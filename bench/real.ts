@@ -2,7 +2,7 @@
  * How memory serves real work: 42 transcripts of one developer, imported by the product with the rules in charge, then
  * asked weeks later, beside BM25 and a keyword count over the same turns. The corpus is not part of the project.
  *
- *   npm run bench:real -- [--data DIR] [--json] [--misses]
+ *   npm run bench:real -- [--data DIR] [--min-coverage N] [--json] [--misses]
  *
  * DIR holds `real/cli` and `real/cli-questions.json`; `../shared/data` beside the checkout unless told, and where it is
  * missing nothing is measured. Every question is the first prompt of a new session in the project's directory.
@@ -37,6 +37,7 @@ const CLIPPED = 180;
 const { values } = parseArgs({
   options: {
     data: { type: 'string', default: path.resolve(import.meta.dirname, '../../../shared/data') },
+    'min-coverage': { type: 'string' },
     json: { type: 'boolean', default: false },
     misses: { type: 'boolean', default: false },
   },
@@ -76,7 +77,8 @@ interface Silence {
 }
 
 async function run(corpus: Corpus): Promise<void> {
-  const memory = await openRealMemory(home);
+  const least = values['min-coverage'];
+  const memory = await openRealMemory(home, least === undefined ? undefined : Number(least));
   try {
     const startMs = performance.now();
     const { added } = await importCorpus(memory, home);

@@ -16,17 +16,19 @@ import { type Corpus, PROJECT_DIR, type RealTurn } from './corpus.ts';
 const FLUSH_MS = 1_200_000;
 export const MODEL = 'claude-opus-5-5';
 
-const config = Config.parse({ llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0 } });
+const RULES = { llm: 'local', compaction: { idleMs: 0 }, dream: { idleMinutes: 0 } };
+const config = Config.parse(RULES);
 
 /** Memory as the engine opens it, with the rules in charge. */
-export async function openRealMemory(home: string): Promise<Memory> {
+export async function openRealMemory(home: string, minCoverage = config.recall.minCoverage): Promise<Memory> {
   const redactor = createRedactor({ markKey: Buffer.alloc(32, 7) });
   const store = { load: async () => null, save: async () => {} };
   const budget = await openBudget({ rule: config.models, store, clock: systemClock, log: silentLog });
   const claudeEnvironment = { env: {}, bundleFile: '', userCa: '', userProxy: {} };
   const paths = homePaths(path.join(home, '.comet-cc'));
   const env = { ...process.env };
-  return openMemory({ env, config, paths, redactor, budget, usage: budget, claudeEnvironment, log: silentLog });
+  const own = Config.parse({ ...RULES, recall: { minCoverage } });
+  return openMemory({ env, config: own, paths, redactor, budget, usage: budget, claudeEnvironment, log: silentLog });
 }
 
 /** What `comet-cc import claude` does; resolves when memory is at rest. */
