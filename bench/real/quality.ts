@@ -66,6 +66,11 @@ function supersededMarks({ superseded_by, superseded_as, facts }: MemoryNode): n
 
 const ATTRIBUTED = /^(?:user says|the user(?: said| says)?|user|you (?:said|asked)|asked|quoted):\s*/i;
 
+/** After what names the user, up to the answer or the next section. */
+const TOLD = /(?:user says: |; then: )(?!asked “)(.*?)(?= → |; (?:then|decided|open): |$)/gs;
+/** Added to a relative date. */
+const DATE = / \(\d{4}-\d\d-\d\d\)/g;
+
 function bare(summary: string): string {
   return summary.replace(ATTRIBUTED, '').trim();
 }
@@ -74,11 +79,11 @@ function bare(summary: string): string {
  * Statements of the user in a summary, and facts of the user's origin. Follows the words in which summaries name the
  * user: where those change, `ATTRIBUTED` has to, or the shares above count nothing.
  */
-function userStatements({ summary, facts, origin }: MemoryNode): string[] {
-  const lines = summary.split('\n').filter((line) => ATTRIBUTED.test(line) && !/^quoted:/i.test(line));
-  const told = lines.flatMap((line) => (bare(line).split(' — answered: ')[0] ?? '').split('; '));
+function userStatements({ summary, facts, decisions = [], origin }: MemoryNode): string[] {
+  const told = [...summary.matchAll(TOLD)].map(([, text = '']) => text);
   const own = facts.filter((fact) => (fact.origin ?? origin) === 'user').map(({ value }) => value);
-  return [...told, ...own].filter((text) => lettersOf(text) !== '');
+  const decided = decisions.filter(({ by }) => by === 'user').map(({ text }) => /^“([^”]*)”/.exec(text)?.[1] ?? text);
+  return [...told, ...own, ...decided].map((text) => text.replace(DATE, '')).filter((text) => lettersOf(text) !== '');
 }
 
 function lettersBySession({ turns }: Corpus, textOf: (turn: RealTurn) => string): Map<string, string> {

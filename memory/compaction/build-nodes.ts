@@ -85,7 +85,7 @@ function shapeOf(
   const originOf = ({ text, turn, origin }: { text: string; turn: string; origin?: Origin }): Origin =>
     origin ?? attributedOrigin(text, [turn], shown);
   return {
-    ...(title === undefined ? {} : { title }),
+    ...(title === undefined || title === '' ? {} : { title }),
     ...(outcome === undefined || outcome === '' ? {} : { outcome }),
     ...(decisions.length === 0
       ? {}

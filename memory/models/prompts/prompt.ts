@@ -8,9 +8,10 @@ export interface Prompt<Answer> {
   parse(value: unknown): Answer;
 }
 
-/** JSON schema without `$schema`, as `claude -p --json-schema` expects. */
+/** JSON schema without `$schema` and defaults, as `claude -p --json-schema` expects: a model has to give all. */
 export function jsonSchemaOf(schema: z.ZodType): Readonly<Record<string, unknown>> {
-  const { $schema: _, ...plain } = z.toJSONSchema(schema, { target: 'draft-7' }) as Record<string, unknown>;
+  const whole = z.toJSONSchema(schema, { target: 'draft-7', override: ({ jsonSchema }) => delete jsonSchema.default });
+  const { $schema: _, ...plain } = whole as Record<string, unknown>;
   return plain;
 }
 

@@ -467,3 +467,66 @@ describe('the user owns it', () => {
 async function until(condition: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await condition())) await new Promise((resolve) => setImmediate(resolve));
 }
+
+describe('turns that leave nothing to remember', () => {
+  const idle = talk('Thanks a lot!', 'You’re welcome!', { atMs: 1_800_009_000_000 });
+
+  test('stay in the journal and count as covered, without a node, over a restart', async () => {
+    const disk = createDisk();
+    const memory = await start(disk);
+    memory.capture.captureTurns([...turns(), idle]);
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    const check = async (of: Memory): Promise<void> => {
+      expect(of.recall.nodesCovering([idle.turnId])).toEqual(new Map([[idle.turnId, []]]));
+      expect(of.library.list({}).flatMap((node) => node.turns)).not.toContain(idle.turnId);
+      expect(await of.library.restoreSession('s1')).toHaveLength(8);
+    };
+    await check(memory);
+    await memory.maintenance.close();
+    open.splice(0);
+    const again = await start(disk);
+    again.capture.captureTurns([idle]);
+    expect(await again.maintenance.flush(5_000)).toBe(true);
+    await check(again);
+  });
+
+  test('may be named by the model, and lose their draft', async () => {
+    const model = scriptedModel({
+      sense: () => calmReading,
+      compact: (input) => {
+        const [first, ...others] = input.turns.map(({ turnId }) => turnId);
+        const only = { ...input, turns: input.turns.filter(({ turnId }) => turnId === first) };
+        return { ...oneNode(only, 'staging database on 5433'), skipped: others };
+      },
+    });
+    const memory = await start(createDisk(), { model });
+    memory.capture.captureTurns(turns());
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    expect(memory.recall.nodesCovering(ends(turns())).size).toBe(3);
+    expect(memory.library.list({ all: true }).flatMap((node) => node.turns)).toEqual(ends(turns()).slice(0, 1));
+  });
+
+  test('are those too that were answered from memory alone', async () => {
+    const memory = await start(createDisk());
+    memory.capture.captureTurns(turns());
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    const prompt = 'Which port does the staging database listen on?';
+    const where = {
+      projectDir: '/home/dev/shop',
+      recent: [],
+      visibleTurns: new Set<string>(),
+      shown: new Set<string>(),
+    };
+    const hits = await memory.recall.recall({ sessionId: 's2', prompt, ...where }, calm);
+    expect(hits.length).toBeGreaterThan(0);
+    const answered = talk(prompt, 'The staging database listens on port 5433.', {
+      sessionId: 's2',
+      key: 'a'.repeat(64),
+    });
+    const fresh = talk(prompt, 'It listens on port 6001 since the move.', { sessionId: 's2', key: 'b'.repeat(64) });
+    memory.capture.captureTurns([answered, fresh]);
+    expect(await memory.maintenance.flush(5_000)).toBe(true);
+    const later = memory.library.list({ sessionId: 's2' }).flatMap((node) => node.turns);
+    expect(later).toEqual([fresh.turnId]);
+  });
+});

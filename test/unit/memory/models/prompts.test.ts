@@ -72,16 +72,59 @@ describe('the compacter’s prompt', () => {
 
   test('an answer of any size becomes nodes, facts and claims of bounded size', () => {
     const fact = { ...node.facts[0], concept: 'c'.repeat(9_000), value: 'v'.repeat(90_000), evidence: ['t1'] };
-    const huge = { ...node, summary: 's '.repeat(90_000), facts: Array(200).fill(fact) };
+    const item = { text: 'i'.repeat(9_000), by: 'user', turn: 't1' };
+    const shape = {
+      title: 't'.repeat(9_000),
+      outcome: 'o'.repeat(90_000),
+      decisions: Array(90).fill(item),
+      open: Array(90).fill(item),
+      values: Array(900).fill('v'.repeat(900)),
+    };
+    const huge = { ...node, ...shape, summary: 's '.repeat(90_000), facts: Array(200).fill(fact) };
     const claims = Array(200).fill({ text: 'Ship it', sources: ['t1'] });
     const answer = { nodes: Array(20).fill(huge), brief: { active: claims, hints: claims } };
     const { nodes, brief } = summarizerPrompt(input, 'f').parse(answer);
     expect(nodes).toHaveLength(6);
     for (const each of nodes) {
-      expect(JSON.stringify({ ...each, facts: [] }).length).toBeLessThan(3_000);
+      expect(JSON.stringify({ ...each, facts: [] }).length).toBeLessThan(10_000);
       expect(JSON.stringify(each.facts).length).toBeLessThan(30 * 700);
     }
     expect(brief.active.length + brief.hints.length).toBeLessThan(50);
+  });
+
+  test('what was decided and is open belongs to a turn of its node', () => {
+    const decisions = [
+      { text: 'Use port 5433', by: 'user', turn: '[T1]' },
+      { text: 'from nowhere', by: 'user', turn: 't9' },
+    ];
+    const open = [
+      { text: ' ', turn: 't1' },
+      { text: 'check the logs', turn: 't2' },
+    ];
+    const shape = {
+      title: ' Database port ',
+      outcome: 'Set in src/db.ts',
+      decisions,
+      open,
+      values: ['5433', ' ', '5433'],
+    };
+    const brief = { active: [], hints: [] };
+    const [told] = summarizerPrompt(input, 'f').parse({ nodes: [{ ...node, ...shape }], brief }).nodes;
+    expect(told).toMatchObject({
+      title: 'Database port',
+      outcome: 'Set in src/db.ts',
+      decisions: [{ text: 'Use port 5433', by: 'user', turn: first.turnId }],
+      open: [{ text: 'check the logs', turn: second.turnId }],
+      values: ['5433'],
+    });
+  });
+
+  test('an answer may skip turns, all of them too, but no turn that a node stands for', () => {
+    const brief = { active: [], hints: [] };
+    const all = summarizerPrompt(input, 'f').parse({ nodes: [], skip: ['t1', 't2', 't9'], brief });
+    expect(all).toMatchObject({ nodes: [], skipped: [first.turnId, second.turnId] });
+    const one = summarizerPrompt(input, 'f').parse({ nodes: [{ ...node, turns: ['t1'] }], skip: ['t1', 't2'], brief });
+    expect(one.skipped).toEqual([second.turnId]);
   });
 
   test('an answer without a usable node is refused', () => {
@@ -93,7 +136,9 @@ describe('the compacter’s prompt', () => {
   test('the schema is plain: no dialect, no limits that a tool schema may refuse', () => {
     const text = JSON.stringify(summarizerPrompt(input, 'f').schema);
     expect(text).not.toMatch(/\$schema|minLength|maxLength|\$ref/);
+    expect(text).not.toContain('"default"');
     expect(text).toContain('"evidence"');
+    expect(text).toMatch(/"required":\["title","summary","outcome","decisions","open","values"/);
   });
 });
 
