@@ -143,7 +143,10 @@ export function isTurnFrom(turn: TurnText, source: Source): boolean {
     if (kind === 'assistant') return false;
     if (isTool(tool, source.name)) return true;
     // A result quotes whatever it likes: only what was called says where it comes from.
-    return kind === 'tool_use' && (urlsIn(text).some((url) => isAddress(url, source.name)) || namesFile(text, source));
+    return (
+      kind === 'tool_use' &&
+      ((text.match(URLS) ?? []).some((url) => isAddress(url, source.name)) || namesFile(text, source))
+    );
   });
 }
 
@@ -175,10 +178,6 @@ function isAddress(address: string, name: string): boolean {
   return href === start || ['/', '?', '#'].some((next) => href.startsWith(start + next));
 }
 
-function urlsIn(text: string): string[] {
-  return text.match(URLS) ?? [];
-}
-
 function namesFile(input: string, source: Source): boolean {
   return [...input.matchAll(PATH_KEYS)].some(([, path = '""']) => isFile(String(JSON.parse(path)), source));
 }
@@ -202,16 +201,9 @@ interface RemovalParts {
   readonly turnReader: TurnReader;
 }
 
-export interface Removal {
-  /** The user removed the turn: it is not captured again. */
-  isForgotten(turnId: string): boolean;
-  /** The user removed the turn, or took its node out of the files: no node is made of it again. */
-  isGone(turnId: string): boolean;
-  /** See `removeNodes`; a snapshot is taken first. */
-  remove(nodes: readonly MemoryNode[], turnIds?: readonly string[]): Promise<void>;
-}
+export type Removal = Awaited<ReturnType<typeof openRemoval>>;
 
-export async function openRemoval(parts: RemovalParts & { readonly forgotten: IdSetFile }): Promise<Removal> {
+export async function openRemoval(parts: RemovalParts & { readonly forgotten: IdSetFile }) {
   const { turnRegistry, forgotten, snapshooter, store } = parts;
   const removed = new Set(await forgotten.load());
   for (const turnId of removed) turnRegistry.reserve(turnId);
@@ -222,9 +214,13 @@ export async function openRemoval(parts: RemovalParts & { readonly forgotten: Id
   }
 
   return {
-    isForgotten: (turnId) => removed.has(turnId),
-    isGone: (turnId) => turnRegistry.aliases(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
-    async remove(nodes, turnIds) {
+    /** The user removed the turn: it is not captured again. */
+    isForgotten: (turnId: string): boolean => removed.has(turnId),
+    /** The user removed the turn, or took its node out of the files: no node is made of it again. */
+    isGone: (turnId: string): boolean =>
+      turnRegistry.aliases(turnId).some((form) => removed.has(form) || store.isDismissed(form)),
+    /** See `removeNodes`; a snapshot is taken first. */
+    async remove(nodes: readonly MemoryNode[], turnIds?: readonly string[]): Promise<void> {
       await snapshooter.take('rm');
       await removeNodes(nodes, { ...parts, forget }, turnIds);
     },

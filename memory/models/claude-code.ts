@@ -34,7 +34,7 @@ export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
     async attempt(call, signal) {
       const end = await spawn(options, call, signal);
       if (end.how === 'exited') return readClaudeOutput(end.stdout, end.stderr);
-      return failed(kindOf(end), detailOf(end, call));
+      return failed(end.how === 'aborted' ? 'failed' : end.how, detailOf(end, call));
     },
   });
 }
@@ -64,10 +64,6 @@ function argsOf(model: string, prompt: Prompt<unknown>): string[] {
   const shape = ['--system-prompt', prompt.system, '--json-schema', JSON.stringify(prompt.schema)];
   const output = ['--output-format', 'json', '--no-session-persistence', '--settings', '{"verbose":false}'];
   return ['-p', '--model', model, ...isolated, ...shape, ...output];
-}
-
-function kindOf(end: ChildEnd): FailureKind {
-  return end.how === 'exited' || end.how === 'aborted' ? 'failed' : end.how;
 }
 
 function detailOf(end: ChildEnd, call: PromptCall): string {

@@ -233,11 +233,8 @@ function placeIn(known: { readonly sessionId: string; readonly position: number 
 
 /** Omits the concept when the value starts with it. */
 function factText({ concept, value }: Fact): string {
-  return startsWith(uniqueTokens(value), uniqueTokens(concept)) ? value : `${concept}: ${value}`;
-}
-
-function startsWith(tokens: readonly string[], first: readonly string[]): boolean {
-  return first.every((token, at) => tokens[at] === token);
+  const tokens = uniqueTokens(value);
+  return uniqueTokens(concept).every((token, at) => tokens[at] === token) ? value : `${concept}: ${value}`;
 }
 
 const SESSIONS = 16;

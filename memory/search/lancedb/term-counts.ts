@@ -19,15 +19,7 @@ export interface DocumentFrequencies {
 }
 
 /** LanceDB tells no document frequencies, so the scopes that are asked are counted here. */
-export interface TermCounts {
-  /** Whether the scope is counted. */
-  has(filter: IndexFilter): boolean;
-  /** @param rows  every turn and node of the scope; read only where it is not counted yet */
-  in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<DocumentFrequencies>;
-  add(row: CountedRow): void;
-  remove(row: CountedRow): void;
-  clear(): void;
-}
+export type TermCounts = ReturnType<typeof createTermCounts>;
 
 /** The scopes asked last; a large one takes some megabytes. */
 const SCOPES = 6;
@@ -38,7 +30,7 @@ interface Scope extends DocumentFrequencies {
   count(row: CountedRow, step: 1 | -1): void;
 }
 
-export function createTermCounts(): TermCounts {
+export function createTermCounts() {
   const scopes = new Map<string, Promise<Scope>>();
   const counted = new Map<string, Scope>();
 
@@ -54,8 +46,10 @@ export function createTermCounts(): TermCounts {
   }
 
   return {
-    has: (filter) => counted.has(keyOf(filter)),
-    in(filter, rows) {
+    /** Whether the scope is counted. */
+    has: (filter: IndexFilter): boolean => counted.has(keyOf(filter)),
+    /** @param rows  every turn and node of the scope; read only where it is not counted yet */
+    in(filter: IndexFilter, rows: () => AsyncIterable<CountedRow>): Promise<DocumentFrequencies> {
       const key = keyOf(filter);
       const known = scopes.get(key) ?? count(key, filter, rows());
       scopes.delete(key);
@@ -68,9 +62,9 @@ export function createTermCounts(): TermCounts {
       }
       return known;
     },
-    add: (row) => change(row, 1),
-    remove: (row) => change(row, -1),
-    clear() {
+    add: (row: CountedRow): void => change(row, 1),
+    remove: (row: CountedRow): void => change(row, -1),
+    clear(): void {
       scopes.clear();
       counted.clear();
     },

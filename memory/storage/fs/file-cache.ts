@@ -31,7 +31,9 @@ export function createFileCache<T>(dir: string, parse: (file: string, text: stri
     /** In order of their paths. With `only`, no other file is looked at but those that `forget` named. */
     async read(only?: readonly string[]): Promise<readonly T[]> {
       const files =
-        complete && only !== undefined ? only.filter((file) => isBelow(dir, file)) : await markdownFiles(dir);
+        complete && only !== undefined
+          ? only.filter((file) => file.startsWith(dir + path.sep))
+          : await markdownFiles(dir);
       const wanted = new Set([...files, ...forgotten]);
       if (!complete || only === undefined) {
         for (const file of entries.keys()) if (!wanted.has(file)) entries.delete(file);
@@ -83,10 +85,6 @@ export async function inParallel(files: readonly string[], work: (file: string) 
 }
 
 const markdownFiles = (dir: string): Promise<string[]> => filesBelow(dir, (name) => name.endsWith('.md'));
-
-function isBelow(dir: string, file: string): boolean {
-  return file.startsWith(dir + path.sep);
-}
 
 function orMissing(error: NodeJS.ErrnoException): null {
   // ENOTDIR: a folder of the path became a file.

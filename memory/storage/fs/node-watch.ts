@@ -56,7 +56,8 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
           followSymlinks: false,
           atomic: false,
           // Temporary files of atomic writes, ours or an editor's, are not memory.
-          ignored: (file, stats) => stats !== undefined && !stats.isDirectory() && !isNodeFile(file, stats.isFile()),
+          ignored: (file, stats) =>
+            stats !== undefined && !stats.isDirectory() && !(stats.isFile() && file.endsWith('.md')),
         });
         watcher.on('add', seen).on('change', seen).on('unlink', seen).on('error', failed);
         watcher.once('ready', () => resolve());
@@ -67,8 +68,4 @@ export function createNodeWatch({ nodesDir, briefsDir, report }: NodeWatchOption
       timer = null;
     },
   };
-}
-
-function isNodeFile(file: string, isFile: boolean): boolean {
-  return isFile && file.endsWith('.md');
 }
