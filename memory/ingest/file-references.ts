@@ -219,7 +219,11 @@ function pathOf(call: Block): string[] {
   return path === '' ? [] : [path];
 }
 
-/** Words that may be paths; the caller checks them on disk. */
+/** Ends as a file does: a branch, a host or a key of a configuration is none. */
+const FILE =
+  /(?:^|[\w)-])\.(?:[cm]?[jt]sx?|py|rs|go|java|kts?|rb|php|cs|cc|cpp|[ch]|swift|sql|ya?ml|jsonl?|toml|md|txt|log|sh|ps1|s?css|html?|xml|svg|png|env|lock|mod|sum|cfg|ini|conf|csv|proto|tf|gradle|snap|vue|svelte|prisma|graphql|gitignore)$|(?:^|\/)(?:Makefile|Dockerfile|LICENSE|README)$/i;
+
+/** Words that may be paths of files; the caller checks them on disk. */
 function commandWords(call: Block): string[] {
   const name = stringOf(call['name']);
   if (name !== 'Bash' && name !== 'PowerShell') return [];
@@ -227,7 +231,7 @@ function commandWords(call: Block): string[] {
   // A word before a bracket is a call: `node -e "console.log(1)"`.
   const found = [...command.matchAll(/([^\s'"`;&|<>(){}=,:]+)(?=([(]?))/g)];
   const words = found.flatMap(([, word = '', bracket]) => (bracket === '' ? [word] : []));
-  return words.filter((word) => /[./]/.test(word) && !/^[-~]|[*?$[\]!^\\]|^[./]+$/.test(word));
+  return words.filter((word) => FILE.test(word) && !/^[-~]|[@*?$[\]!^\\]|^[\w-]+(?:\.[\w-]+)+\//.test(word));
 }
 
 function inputOf(call: Block): Block {

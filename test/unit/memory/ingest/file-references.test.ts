@@ -54,3 +54,9 @@ test('a turn of a thousand calls names the last forty files and thirty words', (
   expect(files[0]).toBe('f460.ts');
   expect(files.at(-1)).toBe('c499.ts');
 });
+
+test('branches, hosts, addresses and keys are no files', () => {
+  const command =
+    'git checkout entire/sessions && git config user.name "A B" && curl -s example.com/a.json | jq .items && git commit --author noreply@example.com -- src/a.go go.mod';
+  expect(called(['Bash', { command }])).toEqual(['src/a.go', 'go.mod']);
+});
