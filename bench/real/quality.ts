@@ -67,7 +67,7 @@ function supersededMarks({ superseded_by, superseded_as, facts }: MemoryNode): n
 const ATTRIBUTED = /^(?:user says|the user(?: said| says)?|user|you (?:said|asked)|asked|quoted):\s*/i;
 
 /** After what names the user, up to the answer or the next section. */
-const TOLD = /(?:user says: |; then: )(?!asked “)(.*?)(?= → |; (?:then|decided|open): |$)/gs;
+const TOLD = /user says: (.*?)(?= → |; (?:then|decided|open): |$)/gs;
 /** Added to a relative date. */
 const DATE = / \(\d{4}-\d\d-\d\d\)/g;
 

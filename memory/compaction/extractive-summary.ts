@@ -173,7 +173,7 @@ interface Shape {
 
 /** One text of a node: what was asked and how it ended, turn by turn, then what was decided and what is open. */
 function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
-  const { user, quoted, ended, further, decided, left } = SUMMARY_MARKS;
+  const { user, quoted, prompt, ended, further, decided, left } = SUMMARY_MARKS;
   const own = states.filter(({ asked, outcome }) => asked !== '' || outcome !== '');
   const isTold = (text: string): boolean =>
     own.some(
@@ -197,8 +197,8 @@ function composeSummary({ states, decisions, open, isQuoted }: Shape): string {
     );
   let room = SUMMARY_CHARS - tail.length;
   let text = '';
-  for (const [at, { asked, said, answers }] of own.entries()) {
-    const speaker = asked === '' ? '' : isQuoted ? quoted : user;
+  for (const [at, { asked, said, answers, isTyped }] of own.entries()) {
+    const speaker = asked === '' ? '' : isQuoted ? quoted : isTyped ? user : prompt;
     const lead = answers === '' ? '' : `asked “${clip(answers, ANSWERED_CHARS)}”, `;
     const mark = at === 0 ? `${lead}${speaker}` : `${further}${lead}${lead === '' ? '' : speaker}`;
     const share = Math.floor(room / (own.length - at)) - mark.length;

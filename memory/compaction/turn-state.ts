@@ -22,6 +22,8 @@ export interface TurnState {
   readonly decisions: readonly Decision[];
   /** To-dos, and the question that waits for the user. */
   readonly open: readonly StatedItem[];
+  /** `asked` holds the user's own words only, as far as can be told. */
+  readonly isTyped: boolean;
   /** What the assistant offers to do next; '' where it offers nothing. */
   readonly offer: string;
   readonly values: readonly string[];
@@ -56,6 +58,11 @@ const SHORT_WORDS = 3;
 const BARE_WORDS = 4;
 /** Of a longer prompt only the first and the last paragraph decide: the rest may be pasted. */
 const TYPED_CHARS = 700;
+/** So short a prompt is typed; in a longer one, what speaks as a person does. */
+const SURELY_TYPED = 120;
+const OWN_WORDS =
+  /\b(?:i|i'(?:m|d|ll|ve)|we|you|us|me|our|my|your|let'?s|please|pls|hmm|ok|okay|yes|yeah|thanks|ich|wir|mir|bitte|yo|por favor|puedes)\b|[?？]$|[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}]/iu;
+const STARTS_SMALL = /^\p{Ll}\p{L}* \p{L}/u;
 const SAID_TRIED = 5;
 const SMALL_OUTCOME = 40;
 
@@ -114,19 +121,21 @@ export function readTurnState(turn: TurnText, before?: TurnText): TurnState {
 function read(turn: TurnText, before: TurnText | undefined): TurnState {
   const typed = typedText(turn.user);
   const stated = statementsIn(typed);
+  const isShort = typed.length <= SURELY_TYPED;
   const asked = stated.filter(({ text }) => !isNoise(text, 'user'));
   const isWhole = asked.length === stated.length && typed.length <= ASKED_CHARS;
   const answer = readAnswer(turn);
   const reply = replyOf(typed, turn, before);
+  const near = typed.length <= TYPED_CHARS ? asked : [...asked.slice(0, 1), ...asked.slice(-1)];
+  const own = near.filter(({ text }) => isShort || OWN_WORDS.test(text) || STARTS_SMALL.test(text));
   const statedAsked = joinWithin(
-    isWhole ? [oneLine(typed).replace(LEAD_IN, '')] : asked.map(({ text }) => text),
+    isWhole ? [oneLine(typed).replace(LEAD_IN, '')] : own.length > 0 ? own.map(leadOf) : asked.map(({ text }) => text),
     ASKED_CHARS,
   );
   const dated = (text: string): string => withAbsoluteDates(text, turn.atMs);
   const askedText = dated(asked.length === 0 ? '' : statedAsked);
   const said = concluding(answer.said).map(({ text }) => dated(text));
   const outcome = outcomeWithin(said, OUTCOME_CHARS);
-  const own = typed.length <= TYPED_CHARS ? asked : [...asked.slice(0, 1), ...asked.slice(-1)];
   const byUser = own.filter(({ text }) => isDecision(text));
   const item =
     (origin: Origin) =>
@@ -145,7 +154,7 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
       .map((each): Decision => ({ ...each, by: 'assistant' })),
   ];
   const open = [
-    ...asked.filter((each) => isTodo(each) && !isAsking(each.text)).map(({ text }) => asUser(text)),
+    ...own.filter((each) => isTodo(each) && !isAsking(each.text)).map(({ text }) => asUser(text)),
     ...waiting(answer.said).map(asAssistant),
   ].slice(0, ITEMS);
   const rules = turn.userOrigin === undefined ? own.filter(({ text }) => isRule(text)).map(({ text }) => text) : [];
@@ -161,6 +170,7 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
     title: titleOf(asked, outcome, reply),
     asked: askedText,
     outcome,
+    isTyped: isWhole ? own.length === asked.length : own.length > 0,
     outcomeOrigin: answer.origin,
     decisions,
     open,
@@ -441,6 +451,13 @@ export function repeatsMemory({ user, parts }: TurnText, lines: readonly string[
   const repeated = tokens.filter((token) => given.has(token)).length;
   const isGiven = tokens.length >= LEAST_TOKENS && repeated >= tokens.length * REPEATED_SHARE;
   return isGiven && valuesOf(said).every((value) => !/\d/.test(value) || known.includes(value));
+}
+
+const LEAD = /^([^:：]{12,200}[:：])\s.{60,}$/s;
+
+/** Without the long text that it leads in, which may be pasted. */
+function leadOf({ text }: Statement): string {
+  return text.replace(LEAD, '$1 …');
 }
 
 /** Whole texts while they fit; where that is little, the next is cut. */

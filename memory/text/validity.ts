@@ -5,13 +5,16 @@ import { tokenize } from './tokenizer.ts';
 export const SUMMARY_MARKS = {
   user: 'user says: ',
   quoted: 'quoted: ',
+  /** Of a prompt that may be pasted. */
+  prompt: 'prompt: ',
   ended: ' → ',
   further: '; then: ',
   decided: '; decided: ',
   left: '; open: ',
 } as const;
 /** Kept by `split`, so that the parts join to the same text again. */
-const JOINTS = /(^user says: |^quoted: | → | — answered: |; (?:(?:then|decided|open): )?|(?<=[.!?。]) )/;
+const JOINTS =
+  /((?:^|, )user says: |^quoted: |^prompt: | → | — answered: |; (?:(?:then|decided|open): )?|(?<=[.!?。]) )/;
 /** Share of the shorter text's words from which two texts count as the same statement. */
 const SAME = 0.7;
 const TELLING = 3;
@@ -40,7 +43,7 @@ export function summaryParts({ summary, status }: MemoryNode): SummaryPart[] {
   return summary.split(JOINTS).flatMap((text, at): SummaryPart[] => {
     if (at % 2 === 1) joint = text;
     if (at % 2 === 1 || text.trim() === '') return [];
-    return [{ text, isUsers: joint === SUMMARY_MARKS.user && status === 'draft' }];
+    return [{ text, isUsers: joint.endsWith(SUMMARY_MARKS.user) && status === 'draft' }];
   });
 }
 
