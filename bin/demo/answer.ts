@@ -92,7 +92,7 @@ function quoted(line: string, question: Question): string {
   return (
     pieces
       .at(0)
-      ?.replace(/^- \[.*?\) /, '')
+      ?.replace(/^- \[.*?\):? /, '')
       .replace(/^user says: /, 'You said: ')
       .replace(/^answered: /, '') ?? line
   );

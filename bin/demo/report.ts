@@ -253,7 +253,7 @@ export function printOutcome(outcome: Outcome, term: Term): void {
 
 function opening({ turns, sessions, requests, duration_ms }: Outcome, width: number): string[] {
   return wrapped(
-    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests), a night between them, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, against a mock API that validates and bills like the real one.`,
+    `A scripted coding conversation, ${turns} turns in ${sessions} sessions (${requests} requests), on three days, played in ${(duration_ms / 1000).toFixed(1)} s through guard, engine, TLS and store, against a mock API that validates and bills like the real one.`,
     width,
   );
 }

@@ -49,7 +49,7 @@ interface Recording {
   readonly sessions: readonly StorySession[];
 }
 
-/** Two days of work on an invented parcel service, recorded with the output of its tools. */
+/** Three days of work on an invented parcel service, recorded with the output of its tools. */
 export const RECORDING = JSON.parse(
   readFileSync(new URL('story.json', import.meta.url), 'utf8'),
   (key, value: unknown) => (key === 'right' ? new RegExp(value as string) : value),

@@ -27,8 +27,8 @@ describe('comet-cc demo', () => {
     expect(result.stderr).toBe('');
     expect(result.code).toBe(0);
     const outcome = JSON.parse(result.stdout) as Outcome;
-    expect(outcome).toMatchObject({ ok: true, problems: [], sessions: 2, refused: 0 });
-    expect(outcome.turns).toBeGreaterThanOrEqual(34);
+    expect(outcome).toMatchObject({ ok: true, problems: [], sessions: 3, refused: 0 });
+    expect(outcome.turns).toBeGreaterThanOrEqual(36);
     expect(outcome.requests).toBeGreaterThan(outcome.turns);
     expect(outcome.cuts).toBeGreaterThan(0);
     expect(outcome.epochs).toBe(outcome.cuts + outcome.sessions);
@@ -44,7 +44,7 @@ describe('comet-cc demo', () => {
     expect(restored.messages).toBeGreaterThan(outcome.turns * 2);
     expect(restored.equal).toBe(restored.messages);
     expect(existsSync(home.home)).toBe(false);
-    expect(outcome.questions).toHaveLength(3);
+    expect(outcome.questions).toHaveLength(4);
     const kept = { COMET_CC_HOME: outcome.home ?? '', COMET_CC_PORT: '0' };
     await home.json(['start', '--json'], { env: kept });
     for (const { node_id, line, summary } of outcome.questions) {
@@ -54,7 +54,8 @@ describe('comet-cc demo', () => {
     }
     const stopped = await home.run(['stop'], { env: kept });
     expect(stopped.code).toBe(0);
-    expect(outcome.questions.slice(1).map((question) => question.in_client_request)).toEqual([false, false]);
+    expect(outcome.questions.slice(1).map((question) => question.in_client_request)).toEqual([false, false, false]);
+    expect(outcome.questions[3]?.answer).toMatch(/^Still to do .*Tobias .* by Friday \(\d{4}-\d\d-\d\d\)/);
   });
 
   it('cleans up when it is interrupted', async () => {
