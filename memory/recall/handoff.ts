@@ -30,15 +30,19 @@ export function handedItems(
   state: ProjectState,
   { sessionId, most, told }: Pick<HandoffRules, 'sessionId' | 'most'> & { readonly told: readonly string[] },
 ): StateItem[] {
-  const brief = told.join('\n');
-  const isNews = ({ node, text, origin }: StateItem): boolean =>
-    node.session_id !== sessionId && isCleanOrigin(origin) && !brief.includes(text.slice(0, TOLD_CHARS));
+  const isNews = (item: StateItem): boolean =>
+    item.node.session_id !== sessionId && isCleanOrigin(item.origin) && !told.some((line) => tells(line, item));
   const { open, decided, outcome } = state;
   return [
     ...open.filter(isNews).slice(0, SHARES.open),
     ...decided.filter(isNews).slice(0, SHARES.decided),
     ...outcome.filter(isNews),
   ].slice(0, most);
+}
+
+/** Whether a line of a brief quotes the item. */
+export function tells(line: string, { text }: StateItem): boolean {
+  return line.includes(text.slice(0, TOLD_CHARS));
 }
 
 /** HIGH nodes of clean origin from the project's other sessions, newest first. */

@@ -1,5 +1,6 @@
 import { clip, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
+import { withPassedDates } from '../compaction/dates.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
 import { topicTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
@@ -26,6 +27,8 @@ export interface ProjectState {
   readonly open: readonly StateItem[];
   readonly decided: readonly StateItem[];
   readonly outcome: readonly StateItem[];
+  /** Items that were open and are done or answered. */
+  readonly settled: readonly StateItem[];
 }
 
 /** Nodes that are looked at; earlier ones are history. */
@@ -33,6 +36,11 @@ const NODES = 400;
 const MOST = 24;
 const LINE_CHARS = 320;
 const TITLE_SEPARATOR = ' — ';
+
+/** The item with the dates marked that have passed. */
+export function atTime(nowMs: number): (item: StateItem) => StateItem {
+  return (item) => ({ ...item, text: withPassedDates(item.text, nowMs) });
+}
 
 /** What stands, is decided and is left to do. @param nodes  of one project or session */
 export function readProjectState(nodes: readonly MemoryNode[]): ProjectState {
@@ -46,6 +54,7 @@ export function readProjectState(nodes: readonly MemoryNode[]): ProjectState {
     open: distinct(openItems, (item) => !isSettled(item)),
     decided: distinct(newestFirst.flatMap(itemsOf('decided'))),
     outcome: distinct(newestFirst.flatMap(outcomeOf)),
+    settled: openItems.slice(0, MOST).filter(isSettled),
   };
 }
 

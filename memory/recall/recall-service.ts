@@ -1,4 +1,4 @@
-import { finishesWithin } from '../../common/async.ts';
+import { type Clock, finishesWithin } from '../../common/async.ts';
 import type { Config } from '../../common/config.ts';
 import type { Scope } from '../../common/policy.ts';
 import { isCleanOrigin, lowestOrigin } from '../../common/turn.ts';
@@ -9,7 +9,7 @@ import type { TurnRegistry } from '../ingest/turn-registry.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { memoryLine, quarantinedLine, summaryLine } from './format-memory.ts';
-import { keptState, readProjectState, type StateItem, stateLine } from './project-state.ts';
+import { atTime, keptState, readProjectState, type StateItem, stateLine } from './project-state.ts';
 import { hasInstructions, isQuarantined } from './quarantine.ts';
 import type { Recaller } from './recall.ts';
 import type { OpenContext } from './session-context.ts';
@@ -42,6 +42,7 @@ export interface Recall {
 
 interface Parts {
   readonly config: Pick<Config, 'recall'>;
+  readonly clock: Clock;
   readonly redactor: Redactor;
   readonly projectOf: (directory: string | null) => string;
   readonly turnRegistry: TurnRegistry;
@@ -65,8 +66,19 @@ const TAILS_MS = 60;
 const WHOLE_LINES_CHARS = 7_000;
 
 export function createRecall(parts: Parts): Recall {
-  const { config, redactor, projectOf, turnRegistry, turnReader, catalogue, pipeline, recaller, search, openContext } =
-    parts;
+  const {
+    config,
+    clock,
+    redactor,
+    projectOf,
+    turnRegistry,
+    turnReader,
+    catalogue,
+    pipeline,
+    recaller,
+    search,
+    openContext,
+  } = parts;
   const { named, isGone, isClosing, onActivity } = parts;
 
   /** Waiting turns of the project's other sessions are summarized first, as far as that takes no time. */
@@ -78,7 +90,9 @@ export function createRecall(parts: Parts): Recall {
   function answersFrom(query: string, isNear: (node: MemoryNode) => boolean): RecallHit[] {
     const asked = readStateQuery(query);
     if (asked === null) return [];
-    return answerStateQuery(asked, readProjectState(catalogue.all().filter(isNear))).map(stateHit);
+    return answerStateQuery(asked, readProjectState(catalogue.all().filter(isNear)))
+      .map(atTime(clock.now()))
+      .map(stateHit);
   }
 
   return {

@@ -10,8 +10,8 @@ import type { NodeFiles } from '../storage/node-files.ts';
 import type { NodeRegistry } from '../storage/node-registry.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine } from './format-memory.ts';
-import { handedItems, handedOver, lastBrief, openTasks, openThreads } from './handoff.ts';
-import { readProjectState, shortStateLine } from './project-state.ts';
+import { handedItems, handedOver, lastBrief, openTasks, openThreads, tells } from './handoff.ts';
+import { atTime, readProjectState, shortStateLine } from './project-state.ts';
 import type { MemoryLine, SessionContext } from './types.ts';
 
 /** Passive lines and handed-over lines each get this budget. */
@@ -75,7 +75,8 @@ export function createSessionContext({
     const start = { project, sessionId, nowMs: clock.now() };
     const near = project === '' ? [] : catalogue.all().filter((node) => node.project === project);
     const state = readProjectState(alone ? [] : near);
-    const told = shown === null ? [] : cleanBriefLines(current(shown));
+    const isSettled = (line: string): boolean => state.settled.some((item) => tells(line, item));
+    const told = (shown === null ? [] : cleanBriefLines(current(shown))).filter((line) => !isSettled(line));
     const most = config.inject.handoffNodes;
     const items = handedItems(state, { sessionId, most, told });
     // Briefs tell what is open in other sessions only where nodes do not.
@@ -90,7 +91,7 @@ export function createSessionContext({
       brief: [...told, ...open],
       lines: [
         ...linesOf(pinned, maxBytes),
-        ...items.map(shortStateLine),
+        ...items.map(atTime(clock.now())).map(shortStateLine),
         ...linesOf(
           handed.filter((node) => !listed.has(node)),
           maxBytes,

@@ -58,7 +58,7 @@ describe('a session starts', () => {
     await memory.maintenance.flush(60_000);
     const own = await memory.recall.sessionContext('s2', '/home/dev/shop');
     expect(own.brief[1]).toContain('5433');
-    expect(own.brief.join('\n')).toMatch(/## Open in Other Sessions\n- .*src\/queue\/v2\.ts/);
+    expect(own.lines.map(({ text }) => text).join('\n')).toMatch(/^- \[mem_\w+\] \w+: .*src\/queue\/v2\.ts/m);
     expect(own.lines.filter(({ text }) => text.includes('5433'))).toEqual([]);
   });
 
