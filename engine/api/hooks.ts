@@ -82,18 +82,16 @@ export function createHookHandlers({ memory, policy, inject, recallMs, log, now 
       const known = shown.get(sessionId);
       // Turns of this conversation are in its context, or in its preamble.
       const own = memory.library.list({ sessionId, all: true }).flatMap(({ turns }) => turns);
-      const [start, hits] = await Promise.all([
-        known === undefined ? sessionBlock(sessionId, projectDir) : { lines: [] },
-        memory.recall.recall(
-          {
-            ...{ sessionId, projectDir, prompt, recent },
-            ...{ visibleTurns: new Set(own), shown: known ?? new Set() },
-            // A hook does not see the request; Claude Code puts its own memory files into each.
-            sends: () => true,
-          },
-          AbortSignal.any([signal, AbortSignal.timeout(recallMs)]),
-        ),
-      ]);
+      const start = known === undefined ? await sessionBlock(sessionId, projectDir) : { lines: [] };
+      const hits = await memory.recall.recall(
+        {
+          ...{ sessionId, projectDir, prompt, recent },
+          ...{ visibleTurns: new Set(own), shown: known ?? new Set(start.lines) },
+          // A hook does not see the request; Claude Code puts its own memory files into each.
+          sends: () => true,
+        },
+        AbortSignal.any([signal, AbortSignal.timeout(recallMs)]),
+      );
       // Read again after the wait: a duplicate call may have shown lines meanwhile.
       const seen = shown.get(sessionId) ?? new Set(start.lines);
       bounded(shown).set(sessionId, seen);

@@ -26,6 +26,8 @@ export interface PassageRules {
 const READ_CHARS = 100_000;
 const PIECE_END = /\n+|(?<=[.!?;])\s+|(?<=[。！？])/gu;
 const ASKED_CHARS = 120;
+/** An answer with this share of its words in the prompt repeats it. */
+const REPEATED = 0.8;
 const QUESTION = /[?？]\s*$/u;
 /** A question repeats the query more often than it answers it. */
 const QUESTION_SHARE = 0.7;
@@ -69,10 +71,32 @@ export function bestPassage(parts: readonly SpokenPart[], terms: QueryTerms, rul
     const isAnswer = part.by === 'assistant' && isShort;
     best = { score, passage: { text, by: part.by, origin: part.origin, asked: isAnswer ? asked : '' } };
   }
-  if (best?.passage.by !== 'user' || !isShort || last === undefined || !(isQuestion || isCleanOrigin(last.origin)))
-    return best?.passage ?? null;
-  // A short prompt alone says little; its answer ends with the conclusion.
-  return { text: endOf(last.text, rules.maxChars), by: 'assistant', origin: last.origin, asked };
+  if (best === null || prompt === undefined || last === undefined || !isShort) return best?.passage ?? null;
+  return withAnswer(best.passage, { ...prompt, text: asked }, last, { ...rules, isQuestion });
+}
+
+/** A short prompt alone says little, and an answer that only repeats it adds nothing. */
+function withAnswer(
+  passage: Passage,
+  prompt: SpokenPart,
+  last: SpokenPart,
+  { maxChars, isPast, isQuestion }: PassageRules & { readonly isQuestion: boolean },
+): Passage {
+  const statement = { text: prompt.text, by: prompt.by, origin: prompt.origin, asked: '' };
+  if (passage.by === 'assistant') {
+    if (isPast(prompt.text)) return { ...passage, asked: '' };
+    return containedShare(passage.text, prompt.text) >= REPEATED ? statement : passage;
+  }
+  if (passage.by !== 'user' || !(isQuestion || isCleanOrigin(last.origin))) return passage;
+  const end = endOf(last.text, maxChars);
+  if (end === '' || isPast(end) || containedShare(end, prompt.text) >= REPEATED) return passage;
+  return { text: end, by: 'assistant', origin: last.origin, asked: prompt.text };
+}
+
+/** Share of the words of `text` that `other` contains. */
+export function containedShare(text: string, other: string): number {
+  const [own, known] = [new Set(tokenize(text)), new Set(tokenize(other))];
+  return own.size === 0 ? 1 : [...own].filter((token) => known.has(token)).length / own.size;
 }
 
 function endOf(text: string, maxChars: number): string {

@@ -14,7 +14,7 @@ import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { memoryLine, PASSAGE_CHARS } from './format-memory.ts';
 import { type NodeFacts, type RankedNode, rankNodes } from './node-ranking.ts';
-import { bestPassage } from './passages.ts';
+import { bestPassage, containedShare } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
 import { asksExact, asksPast, namesCall, recallQuery } from './query.ts';
 import {
@@ -79,6 +79,8 @@ const CARRIED_SHARE = 0.8;
 const SECOND_SHARE = 0.75;
 /** A linked memory surfaces if it names this share of the query. */
 const LINK_COVERAGE = 0.2;
+/** Share of the words of a passage from which another line says the same. */
+const SAME_WORDS = 0.8;
 const CHARS_PER_TOKEN = 3.5;
 
 interface Search {
@@ -275,7 +277,7 @@ async function read(
 function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: Asked): RecallHit[] {
   const { search, terms } = asked;
   const { gated, limit, shown } = search;
-  const most = Math.max(0, ...readings.slice(0, limit).map(({ coverage }) => coverage));
+  const most = Math.max(0, ...readings.map(({ coverage }) => coverage));
   const passes = isRelevant(most, terms, config.minCoverage);
   const passed = new Set<string>();
   const fitting = readings.map((reading) => {
@@ -293,7 +295,7 @@ function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: A
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
     for (const hit of hitsIn(reading, asked)) {
       const { text, origin } = hit.line;
-      if (shown.has(text) || found.some(({ line }) => isNearDuplicate(bodyOf(line.text), bodyOf(text)))) continue;
+      if (isShown(hit, shown) || found.some(({ line }) => isNearDuplicate(bodyOf(line.text), bodyOf(text)))) continue;
       if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
       left -= text.length;
       found.push(fits ? hit : { ...hit, isFar: true });
@@ -327,6 +329,13 @@ function hitOf(
     ...(asksExact(query) ? { isExact: true } : {}),
     ...(changed.length === 0 ? {} : { changed }),
   };
+}
+
+/** The line itself, or a line of the same memory that has nearly all words of the passage. */
+function isShown({ node, line, raw }: RecallHit, shown: ReadonlySet<string>): boolean {
+  if (shown.has(line.text)) return true;
+  const others = raw === null ? [] : [...shown].filter((text) => text.includes(`[${node.node_id}]`));
+  return others.some((text) => containedShare(raw?.text ?? '', text) >= SAME_WORDS);
 }
 
 /** A line without its id, date and marks. */

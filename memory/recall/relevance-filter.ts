@@ -6,7 +6,8 @@ import { tokenize } from '../text/tokenizer.ts';
 export interface QueryTerms {
   readonly weights: ReadonlyMap<string, number>;
   readonly total: number;
-  /** Weight of a term that only one row contains. */
+  /** Sum of the inverse document frequencies, and that of a term that only one row contains. */
+  readonly information: number;
   readonly single: number;
 }
 
@@ -35,7 +36,8 @@ export function weighTerms(query: string, idf: ReadonlyMap<string, number>, rari
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_TERMS);
   const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
-  return { weights: new Map(heaviest), total, single: singleWeight(unseen) };
+  const information = heaviest.reduce((sum, [token]) => sum + (idf.get(token) ?? unseen), 0);
+  return { weights: new Map(heaviest), total, information, single: singleWeight(unseen) };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */
@@ -63,8 +65,8 @@ export function coverageOf(terms: QueryTerms, text: string): number {
  * The absolute threshold: ranking always has a first result, so the best one must contain enough of what the query is
  * about, and enough of it must be specific.
  */
-export function isRelevant(coverage: number, { total, single }: QueryTerms, minCoverage: number): boolean {
-  return coverage >= minCoverage && coverage * total >= single * MIN_INFORMATION;
+export function isRelevant(coverage: number, { information, single }: QueryTerms, minCoverage: number): boolean {
+  return coverage >= minCoverage && coverage * information >= single * MIN_INFORMATION;
 }
 
 /** ln(1 + (N + .5) / .5), the weight of an unseen term, gives the row count N. */
