@@ -145,7 +145,9 @@ export const Config = z.strictObject({
     retrievalTokens: count(600).describe('tokens that one recall may insert'),
     systemTokens: count(900).describe('tokens of the system block'),
     handoffNodes: count(20).describe('important memories of other sessions that a session starts with'),
-    preambleTokens: count(2_000).describe('tokens of the memory preamble'),
+    preambleTokens: count(2_000).describe(
+      'tokens of the memory preamble; decisions, open items, values and quotes may add to it',
+    ),
   }),
   recall: section({
     scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
