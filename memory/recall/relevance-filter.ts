@@ -26,18 +26,20 @@ const RUN = /[\p{L}\p{N}_]+/gu;
 
 /** @param idf  of each token of the query and of `UNSEEN`, as `SearchIndex.termWeights` gives it */
 export function weighTerms(query: string, idf: ReadonlyMap<string, number>, rarityOf: WordRarity): QueryTerms {
-  const unseen = idf.get(UNSEEN) ?? 0;
+  // In a small memory a term that it never saw would outweigh all others.
+  const single = singleWeight(idf.get(UNSEEN) ?? 0);
+  const weightOf = (token: string): number => Math.min(idf.get(token) ?? single, single);
   const words = wordsOf(query);
   const heaviest = contentTokens(query)
     .map((token) => {
       const rarity = rarityOf(words.get(token) ?? token, token);
-      return [token, (idf.get(token) ?? unseen) * (COMMON_SHARE + (1 - COMMON_SHARE) * rarity)] as const;
+      return [token, weightOf(token) * (COMMON_SHARE + (1 - COMMON_SHARE) * rarity)] as const;
     })
     .sort(([, one], [, other]) => other - one)
     .slice(0, MAX_TERMS);
   const total = heaviest.reduce((sum, [, weight]) => sum + weight, 0);
-  const information = heaviest.reduce((sum, [token]) => sum + (idf.get(token) ?? unseen), 0);
-  return { weights: new Map(heaviest), total, information, single: singleWeight(unseen) };
+  const information = heaviest.reduce((sum, [token]) => sum + weightOf(token), 0);
+  return { weights: new Map(heaviest), total, information, single };
 }
 
 /** Each token with the word it comes from, where that is the whole word. */
