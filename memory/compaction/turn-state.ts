@@ -122,11 +122,13 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
   const typed = typedText(turn.user);
   const stated = statementsIn(typed);
   const isShort = typed.length <= SURELY_TYPED;
-  const asked = stated.filter(({ text }) => !isNoise(text, 'user'));
-  const isWhole = asked.length === stated.length && typed.length <= ASKED_CHARS;
+  const noted = stated.filter(({ text }) => !isNoise(text, 'user'));
   const answer = readAnswer(turn);
+  // A passing question is worth its answer.
+  const asked = noted.length === 0 && answer.said.some(isTelling) ? stated : noted;
+  const isWhole = asked.length === stated.length && typed.length <= ASKED_CHARS;
   const reply = replyOf(typed, turn, before);
-  const near = typed.length <= TYPED_CHARS ? asked : [...asked.slice(0, 1), ...asked.slice(-1)];
+  const near = typed.length <= TYPED_CHARS ? asked : [...new Set([...asked.slice(0, 1), ...asked.slice(-1)])];
   const own = near.filter(({ text }) => isShort || OWN_WORDS.test(text) || STARTS_SMALL.test(text));
   const statedAsked = joinWithin(
     isWhole ? [oneLine(typed).replace(LEAD_IN, '')] : own.length > 0 ? own.map(leadOf) : asked.map(({ text }) => text),
@@ -164,7 +166,7 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
     typed,
     outcome,
     isEmpty: decisions.length + open.length === 0,
-    isNoted: asked.length > 0,
+    isNoted: noted.length > 0,
   });
   return {
     title: titleOf(asked, outcome, reply),
@@ -178,7 +180,7 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
     values: [...new Set(texts.flatMap(valuesOf))].slice(0, VALUES),
     importance: isHigh ? 'HIGH' : outcome === '' && decisions.length + open.length === 0 ? 'LOW' : 'MED',
     rules,
-    told: own.flatMap(({ text }) => (isAsking(text) ? [] : [dated(text)])),
+    told: own.flatMap(({ text }) => (isAsking(text) || LEAD.test(text) ? [] : [dated(text)])),
     said,
     answers: reply?.question ?? '',
     isReply: reply !== null || (asked.length > 0 && typed.split(/\s+/).length <= BARE_WORDS && REPLY.test(typed)),
@@ -219,9 +221,9 @@ function concluding(said: readonly Statement[]): Statement[] {
   let room = OUTCOME_CHARS;
   const take = (each: Statement): boolean => {
     if (chosen.has(each)) return true;
-    if (each.text.length + 1 > room) return false;
+    if (each.text.length + 2 > room) return false;
     chosen.add(each);
-    room -= each.text.length + 1;
+    room -= each.text.length + 2;
     return true;
   };
   const strong = main.filter(({ text }) => !WEAK.test(text));

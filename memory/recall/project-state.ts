@@ -6,7 +6,7 @@ import { topicTokens } from '../text/keywords.ts';
 import { isNearDuplicate } from '../text/paraphrase.ts';
 import { splitSentences, valuesOf } from '../text/sentences.ts';
 import { tokenize } from '../text/tokenizer.ts';
-import { isPast } from '../text/validity.ts';
+import { isClosed, isPast, toldBy } from '../text/validity.ts';
 import { isQuarantined } from './quarantine.ts';
 import type { KeptState, MemoryLine } from './types.ts';
 
@@ -91,10 +91,13 @@ export function keptState(node: MemoryNode): KeptState | undefined {
 }
 
 function itemsOf(kind: 'open' | 'decided'): (node: MemoryNode) => StateItem[] {
-  return (node) =>
-    ((kind === 'open' ? node.open : node.decisions) ?? []).map(({ text, origin, turn }) => {
-      return { kind, node, text, origin, turn };
-    });
+  return (node) => {
+    const isOver = toldBy(node.facts.filter(isClosed));
+    const items = (kind === 'open' ? node.open : node.decisions) ?? [];
+    return items
+      .filter(({ text }) => !isOver(text))
+      .map(({ text, origin, turn }) => ({ kind, node, text, origin, turn }));
+  };
 }
 
 function outcomeOf(node: MemoryNode): StateItem[] {

@@ -29,7 +29,11 @@ export function isAsking(text: string): boolean {
 export function valuesOf(text: string): string[] {
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
   const bare = words.map((word) => word.replace(/[./:-]+$/, ''));
-  return [...new Set(bare.filter((word, at) => VALUE.test(word) || (at > 0 && NAME.test(word))))];
+  return [
+    ...new Set(
+      bare.filter((word, at) => !/^(?:e\.g|i\.e)$/i.test(word) && (VALUE.test(word) || (at > 0 && NAME.test(word)))),
+    ),
+  ];
 }
 
 /** Sentences of one paragraph. */

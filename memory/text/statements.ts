@@ -193,6 +193,7 @@ function plain(text: string): string {
     .replace(/\*\*|(?<![\p{L}\p{N}_])__|__(?![\p{L}\p{N}_])/gu, '')
     .replace(/\[([^\][]{1,200})\]\([^()\s]{1,400}\)/g, '$1')
     .replace(EMOJI, '')
+    .replaceAll('’', "'")
     .replace(/\s+/g, ' ')
     .trim();
 }

@@ -46,7 +46,7 @@ const ESCAPES = /\p{Cc}\[[0-9;]{0,12}[A-Za-z]/gu;
 
 /** The user's text without markup of the client, code blocks, quotes, and lines that a program wrote. */
 export function typedText(text: string): string {
-  const lines = withoutMarkup(text).replace(ESCAPES, '').split(/\r?\n/);
+  const lines = withoutMarkup(text).replace(ESCAPES, '').replaceAll('’', "'").split(/\r?\n/);
   let fence: string | undefined;
   const marks = lines.map((whole): Mark => {
     const line = whole.slice(0, LINE_CHARS);

@@ -58,3 +58,87 @@ describe('the state that a turn leaves behind', () => {
     expect(readTurnState(say(prompt, answer)).skip).toBe(reason);
   });
 });
+
+describe('faithful to what was said', () => {
+  test('a proposal that is turned down is not the decision', () => {
+    const before = say(
+      'How do we speed up the labels?',
+      'Caching them in Redis is fastest. Shall we cache the labels in Redis?',
+    );
+    const state = readTurnState(
+      say('no, I’d rather not run another service', 'Then the labels stay in memory.'),
+      before,
+    );
+    expect(state.decisions[0]?.text).toMatch(/^“no, I'd rather not run another service” to “/);
+    expect(state.importance).toBe('HIGH');
+  });
+
+  test('a number takes the option of that number, and rejects the others', () => {
+    const before = say(
+      'Which queue?',
+      'Options:\n1. pg-boss - no new service\n2. SQS - scales further\n3. Redis\n\nWhich one?',
+    );
+    const state = readTurnState(say('let’s do 1', 'Installed.'), before);
+    expect(state.decisions[0]?.text).toBe("“let's do 1”, that is “pg-boss - no new service”; rejected: SQS, Redis");
+  });
+
+  test('leave to go on is no decision, and keeps the offer', () => {
+    const before = say('Where is it?', 'The timeout is in src/http.ts. Want me to raise the timeout to 30 s?');
+    const state = readTurnState(say('yes', 'The timeout is 30 s now.'), before);
+    expect(state).toMatchObject({ decisions: [], isReply: true, importance: 'MED' });
+    expect(state.answers).toContain('raise the timeout to 30 s');
+  });
+
+  test('questions are no decisions, and what was pasted is not the user’s', () => {
+    const asked = readTurnState(say('should we always use pnpm instead of npm?', 'Both work.'));
+    expect(asked).toMatchObject({ decisions: [], importance: 'MED', rules: [] });
+    const review =
+      'The retry loop never stops.\n\nMedium Severity\n\nWhen the server answers 503 the client must always wait instead of failing at once. Consider a limit of 4 attempts for each request.';
+    expect(readTurnState(say(review, 'Limited to 4 attempts.'))).toMatchObject({
+      decisions: [],
+      rules: [],
+      isTyped: false,
+    });
+  });
+
+  test('the end of an answer and its verdict stand for it, steps and offers do not', () => {
+    const middle = Array.from({ length: 30 }, (_, at) => `Step ${at} reads the file of day ${at} and compares it.`);
+    const { outcome } = readTurnState(
+      say(
+        'Why is the export slow?',
+        `The export is slow because of the locks.\n\n${middle.join(' ')}\n\nWith row locks it takes 40 s.`,
+      ),
+    );
+    expect(outcome).toMatch(/^The export is slow because of the locks\./);
+    expect(outcome).toMatch(/With row locks it takes 40 s\.$/);
+    expect(outcome.length).toBeLessThanOrEqual(420);
+  });
+
+  test.each([
+    ['ab jetzt immer pnpm, nie npm', 'Gut.'],
+    ['从现在起总是用 pnpm', '好的。'],
+    ['앞으로는 항상 pnpm을 써', '네.'],
+    ['a partir de ahora siempre pnpm', 'Vale.'],
+  ])('a rule is one in any language: %s', (prompt, answer) => {
+    const state = readTurnState(say(prompt, answer));
+    expect(state).toMatchObject({ importance: 'HIGH', rules: [prompt], skip: null });
+  });
+
+  test.each([
+    ['<task-notification>\n<task-id>b1</task-id>\n<status>completed</status>\n</task-notification>', 'Done.', 'empty'],
+    ['谢谢', '不客气', 'greeting'],
+    ['danke dir!', 'Gern geschehen.', 'greeting'],
+    ['/status', '', 'command'],
+  ])('%s leaves nothing', (prompt, answer, reason) => {
+    expect(readTurnState(say(prompt, answer)).skip).toBe(reason);
+  });
+
+  test('a megabyte of anything takes well under a second', () => {
+    for (const piece of ['<a-b>', '| a ', '- x\n', 'word: ', 'a-', '([', '“', '1. ', 'never ', 'or ', 'e.g. ']) {
+      const text = piece.repeat(1_000_000 / piece.length);
+      const start = performance.now();
+      readTurnState(say(text, text));
+      expect(performance.now() - start, piece).toBeLessThan(3_000);
+    }
+  }, 60_000);
+});
