@@ -24,8 +24,14 @@ export function createFakeMemory(options: { readonly durable?: (turnId: string) 
           .map((turnId) => [turnId, [nodeOf(turnId)]]),
       ),
     prepareNodes() {},
-    lines: (ids) => ids.map((id) => line(id, 'what was said in that turn, in one line', 'assistant')),
-    quotes: async () => new Map(),
+    lines: (ids) =>
+      ids.map((id) => ({
+        ...line(id, 'what was said in that turn, in one line', 'assistant'),
+        kept: { decisions: [`- [${id}] decided (user): keep it`], open: [], values: [`value-of-${id}`] },
+      })),
+    // Some turns have no quote.
+    quotes: async (turnIds) =>
+      new Map(turnIds.filter((id) => id < 'c').map((id) => [id, `- [${nodeOf(id)}] asked: “that turn”`])),
     sessionContext: async () => ({
       brief: ['## Active Work Context', '- the client gets a retry'],
       lines: [line('mem_20261101_000000_aaaaaa', 'the port is 8471', 'user')],

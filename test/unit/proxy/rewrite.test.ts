@@ -133,7 +133,12 @@ describe('the rewriter', () => {
           expect(is.parsed.slice(0, was.parsed.length).map(bound)).toEqual(was.parsed.map(bound));
           expect(withoutAttribution(is.system)).toEqual(withoutAttribution(was.system));
         }
-        cuts += records.filter((record) => record.kind === 'plan' && record.plan.cut !== null).length;
+        const made = records.flatMap((record) => (record.kind === 'plan' && record.plan.cut ? [record.plan.cut] : []));
+        for (const { preamble, nodeIds } of made) {
+          expect(nodeIds.filter((id) => !preamble.includes(`- [${id}] decided (user): keep it`))).toEqual([]);
+          expect(nodeIds.filter((id) => !preamble.includes(`value-of-${id}`))).toEqual([]);
+        }
+        cuts += made.length;
         injections += records.filter((record) => record.kind === 'injections').length;
       }),
       { numRuns: 100, seed: 20261121 },
