@@ -153,7 +153,7 @@ export const Config = z.strictObject({
     scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
     topK: positive(8).describe('memories recalled per prompt'),
     deadlineMs: count(150).describe('timeout of a recall; then the prompt is sent without it'),
-    minCoverage: share(0.5).describe('share of the terms of a prompt, by rarity, that the best turn must contain'),
+    minCoverage: share(0.55).describe('share of the terms of a prompt, by rarity, that the best turn must contain'),
     minSimilarity: share(0.3).describe('similarity below which a search drops memories without a common word'),
     minScore: share(0.02).describe('score (0 to 1) below which memories are dropped'),
     maxTokens: count(1_500).describe('tokens that one recall may return; lines are dropped whole'),
