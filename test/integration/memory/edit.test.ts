@@ -98,7 +98,10 @@ describe('pin', () => {
     const first = await remembered(home);
     const id = idOf(first.memory, 'pnpm');
     const shown = async (memory: Memory): Promise<string[]> =>
-      (await memory.recall.sessionContext('s2', '/home/dev/shop')).lines.map(({ nodeId }) => nodeId);
+      (await memory.recall.sessionContext('s2', '/home/dev/shop')).lines
+        // Decisions and open items have lines of their own, without a date.
+        .filter(({ text }) => /^- \[mem_\w+\] \d{4}-/.test(text))
+        .map(({ nodeId }) => nodeId);
     const was = (await first.memory.library.show(id, 0)).recall_mode;
     await first.memory.library.edit(id, { set: { recall_mode: 'active', importance: 'MED' } });
     expect(await shown(first.memory)).not.toContain(id);
