@@ -152,6 +152,8 @@ function read(turn: TurnText, before: TurnText | undefined): TurnState {
       .map(asUser)
       .map((each): Decision => ({ ...each, by: 'user' })),
     ...decidedByAssistant(answer.said)
+      // An answer that says again what the user decided is no second decision.
+      .filter((said) => !byUser.some(({ text }) => said.includes(text)))
       .map(asAssistant)
       .map((each): Decision => ({ ...each, by: 'assistant' })),
   ];

@@ -33,11 +33,9 @@ export function handedItems(
   const isNews = (item: StateItem): boolean =>
     item.node.session_id !== sessionId && isCleanOrigin(item.origin) && !told.some((line) => tells(line, item));
   const { open, decided, outcome } = state;
-  return [
-    ...open.filter(isNews).slice(0, SHARES.open),
-    ...decided.filter(isNews).slice(0, SHARES.decided),
-    ...outcome.filter(isNews),
-  ].slice(0, most);
+  const items = [...open.filter(isNews).slice(0, SHARES.open), ...decided.filter(isNews).slice(0, SHARES.decided)];
+  const named = new Set(items.map(({ node }) => node));
+  return [...items, ...outcome.filter((item) => isNews(item) && !named.has(item.node))].slice(0, most);
 }
 
 /** Whether a line of a brief quotes the item. */

@@ -334,8 +334,9 @@ function hitOf(
 /** The line itself, or a line of the same memory that has nearly all words of the passage. */
 function isShown({ node, line, raw }: RecallHit, shown: ReadonlySet<string>): boolean {
   if (shown.has(line.text)) return true;
-  const others = raw === null ? [] : [...shown].filter((text) => text.includes(`[${node.node_id}]`));
-  return others.some((text) => containedShare(raw?.text ?? '', text) >= SAME_WORDS);
+  if (raw === null) return false;
+  const said = bodyOf(line.text).replace(/asked “|”, answered: “/g, ' ');
+  return [...shown].some((text) => text.includes(`[${node.node_id}]`) && containedShare(said, text) >= SAME_WORDS);
 }
 
 /** A line without its id, date and marks. */

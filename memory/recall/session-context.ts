@@ -78,12 +78,12 @@ export function createSessionContext({
     const isSettled = (line: string): boolean => state.settled.some((item) => tells(line, item));
     const told = (shown === null ? [] : cleanBriefLines(current(shown))).filter((line) => !isSettled(line));
     const most = config.inject.handoffNodes;
-    const items = handedItems(state, { sessionId, most, told });
+    const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
+    const items = handedItems(state, { sessionId, most, told }).filter(({ node }) => !pinned.includes(node));
     // Briefs tell what is open in other sessions only where nodes do not.
     const threads = items.length > 0 || alone ? [] : openThreads(briefs.map(current), { ...start, shown });
     const left = [...(alone ? [] : openTasks(taskListsOf(turnRegistry), start)), ...threads.map(({ text }) => text)];
     const open = left.length === 0 ? [] : [THREADS, ...left.map((text) => `- ${text}`)];
-    const pinned = project === '' ? [] : passive(project, (node) => !alone || node.session_id === sessionId);
     const listed = new Set([...pinned, ...items.map(({ node }) => node)]);
     const handed = handedOver(alone ? [] : near, { project, sessionId, most: most - items.length });
     const maxBytes = config.recall.passiveTokens * BYTES_PER_TOKEN;

@@ -84,7 +84,12 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
 
   test('compacts with nodes, facts and a brief', async () => {
     const node = {
+      title: 'Port of the staging database',
       summary: 'staging database listens on port 5433',
+      outcome: 'It listens on port 5433.',
+      decisions: [],
+      open: [{ text: 'Mara moves production by Friday', turn: 't1' }],
+      values: ['5433'],
       trigger: 'When I connect to the staging database',
       topic_tags: ['database'],
       importance: 'HIGH',
@@ -93,13 +98,15 @@ describe.skipIf(!isThere(bin))('the real client as sensor and compacter', () => 
       revises: [],
       facts: [{ concept: 'staging database port', value: '5433', polarity: 'positive', evidence: ['t1'] }],
     };
-    const answer = { nodes: [node], brief: { active: [{ text: 'staging on 5433', sources: ['t1'] }], hints: [] } };
+    const brief = { active: [{ text: 'staging on 5433', sources: ['t1'] }], hints: [] };
+    const answer = { nodes: [node], skip: [], brief };
     const standin = await createStandin({ brain: structuredBrain(() => answer, echoBrain) });
     const result = await (await modelOver(standin)).summarize(
       { project: 'p', turns: [turn], knownTags: [], brief: '' },
       calm,
     );
     expect(result.nodes[0]?.turns).toEqual([turn.turnId]);
+    expect(result.nodes[0]?.open).toMatchObject([{ text: 'Mara moves production by Friday', turn: turn.turnId }]);
     expect(result.brief.active).toEqual([{ text: 'staging on 5433', sources: [turn.turnId] }]);
     expect(standin.refused).toEqual([]);
   });

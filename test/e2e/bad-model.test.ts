@@ -66,7 +66,7 @@ describe('while claude', () => {
 
   it.each(FAULTS)(
     '%s, requests continue, rules write the nodes, and status and doctor name it',
-    async (_, body, says) => {
+    async (fault, body, says) => {
       await install(body);
       // The pause after a failure is over with a restart.
       await rig.home.json(['restart', '--json']);
@@ -75,7 +75,7 @@ describe('while claude', () => {
       let slowestMs = 0;
       for (let turn = 0; turn < 4; turn += 1) {
         const startMs = performance.now();
-        await terminal.say(`The service ${turn} listens on port ${4711 + turn}. ${FILLER}`);
+        await terminal.say(`The service of a claude that ${fault} listens on port ${4711 + turn}. ${FILLER}`);
         slowestMs = Math.max(slowestMs, performance.now() - startMs);
       }
       // Nobody may have waited for a model, nor for what comes after it.

@@ -24,10 +24,10 @@ it('dream tells what it would do, does it, does it once, and is taken back', asy
     dry_run: true,
     snapshot: null,
     looked_at: 9,
-    merged: [{ merged: [expect.any(String)] }],
+    merged: [{ merged: [expect.any(String)] }, { merged: [expect.any(String), expect.any(String)] }],
   });
   expect((await home.run(['dream', '--dry-run'])).stdout).toMatch(
-    /^merged .*\n(grouped .*\n)+[\s\S]*would be 1 merged/,
+    /^(merged .*\n)+(grouped .*\n)+[\s\S]*would be 3 merged/,
   );
   expect(await exported()).toBe(before);
 

@@ -93,7 +93,9 @@ function archive(request: ServedRequest, schema: Readonly<Record<string, unknown
   const turns = [...text.matchAll(/^\[(t\d+)\] .*\nuser:\n {2}(.*)$/gm)];
   return {
     nodes: turns.map(([, label, said]) => ({
+      title: '',
       summary: `archived by the model: ${said}`,
+      ...{ outcome: '', decisions: [], open: [], values: [] },
       trigger: `When I need to know about this: ${String(said).slice(0, 80)}`,
       topic_tags: ['settings'],
       importance: 'MED',
@@ -102,6 +104,7 @@ function archive(request: ServedRequest, schema: Readonly<Record<string, unknown
       facts: [],
       revises: [],
     })),
+    skip: [],
     brief: { active: [], hints: [] },
   };
 }

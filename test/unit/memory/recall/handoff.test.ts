@@ -23,12 +23,12 @@ const handed = (nodes: readonly MemoryNode[], most = 20, told: readonly string[]
 describe('what a session is handed over', () => {
   const many = Array.from({ length: 40 }, (_, at) => node(at));
 
-  it('is open items, then decisions, then outcomes of other sessions, twenty lines of them', () => {
+  it('is open items, then decisions, then the outcomes of other memories, of other sessions', () => {
     const lines = handed(many);
-    expect(lines).toHaveLength(20);
+    expect(lines).toHaveLength(18);
     expect(lines[0]).toBe('- [mem_20260301_103900_00000a] open: ask person 39 for the report');
     const kinds = lines.map((line) => /\] (\w+):/.exec(line)?.[1]);
-    expect(kinds.join(' ')).toMatch(/^(?:open ){8}(?:decided ){6}(?:done ?){6}$/);
+    expect(kinds.join(' ')).toMatch(/^(?:open ){8}(?:decided ){6}(?:done ?){4}$/);
     expect(lines.some((line) => line.includes('person 38'))).toBe(false);
     expect(handed(many, 3)).toHaveLength(3);
   });
