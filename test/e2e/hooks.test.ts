@@ -56,7 +56,12 @@ async function sessions(): Promise<readonly SessionView[]> {
 
 beforeAll(async () => {
   standin = await createStandin();
-  home = await createTestHome({ COMET_CC_UPSTREAM: standin.origin, COMET_CC_INJECT_RETRIEVAL: 'hook' });
+  home = await createTestHome({
+    COMET_CC_UPSTREAM: standin.origin,
+    COMET_CC_INJECT_RETRIEVAL: 'hook',
+    // No topic shift makes memory of the turns before the hook does.
+    COMET_CC_COMPACTION_MIN_L1_BUFFER: '9',
+  });
   await home.json(['start', '--json']);
   const seeded = seededPlan(7, { turns: 3, models: ['claude-opus-4-8'], rounds: 0 });
   plan = { ...seeded, turns: seeded.turns.map((turn, at) => (at === 0 ? { ...turn, prompt: SAID } : turn)) };
