@@ -269,7 +269,7 @@ describe('an import of past transcripts', () => {
 
   test('gives folders of another system, of the home, and of a session that moves a project each', async () => {
     const claudeDir = await tempDir();
-    const folders = ['C:\\work\\shop', 'c:\\work\\shop\\src', 'D:\\work\\shop', '~/work/shop', '/home/dev/first'];
+    const folders = ['C:\\code\\shop', 'c:\\code\\shop\\src', 'D:\\code\\shop', '~/code/shop', '/home/dev/first'];
     for (const [at, dir] of folders.entries()) {
       const turns = said.slice(at, at + 1);
       writeTranscript(claudeDir, { sessionId: `past-${at}`, cwd: dir, turns });
@@ -281,17 +281,17 @@ describe('an import of past transcripts', () => {
     );
     writeFileSync(file, `${lines.join('\n')}\n`);
     const { memory, claude } = await start(await tempDir());
-    expect(await take(claude, claudeDir, { projectDir: 'D:/work/shop', dryRun: true })).toMatchObject({ turns: 1 });
+    expect(await take(claude, claudeDir, { projectDir: 'D:/code/shop', dryRun: true })).toMatchObject({ turns: 1 });
     expect(await take(claude, claudeDir)).toMatchObject({ sessions: 6, added: 7 });
     await memory.maintenance.flush(60_000);
     const ofProject = (projectDir: string): string[] =>
       [...new Set(memory.library.list({ projectDir }).map((node) => node.session_id))].sort();
-    expect(ofProject('C:\\work\\shop')).toEqual(['past-0']);
-    expect(ofProject('D:\\work\\shop')).toEqual(['past-2']);
-    expect(ofProject(path.join(os.homedir(), 'work', 'shop'))).toEqual(['past-3']);
+    expect(ofProject('C:\\code\\shop')).toEqual(['past-0']);
+    expect(ofProject('D:\\code\\shop')).toEqual(['past-2']);
+    expect(ofProject(path.join(os.homedir(), 'code', 'shop'))).toEqual(['past-3']);
     expect(ofProject('/home/dev/first')).toEqual(['moving', 'past-4']);
     expect(ofProject('/home/dev/second')).toEqual(['moving']);
-    const [hit] = await memory.recall.search('port of the billing service', { top: 1, projectDir: 'C:\\work\\shop' });
+    const [hit] = await memory.recall.search('port of the billing service', { top: 1, projectDir: 'C:\\code\\shop' });
     expect(hit?.line.text).toContain('4711');
   });
 

@@ -42,7 +42,7 @@ describe('where systems differ', () => {
 describe('the name of a directory', () => {
   it('is resolved from the home, from here, or left to the system that it is of', () => {
     expect(resolveDirectory('~')).toBe(os.homedir());
-    expect(resolveDirectory('~/work/shop')).toBe(path.join(os.homedir(), 'work', 'shop'));
+    expect(resolveDirectory('~/code/shop')).toBe(path.join(os.homedir(), 'code', 'shop'));
     expect(resolveDirectory('~work')).toBe(path.resolve('~work'));
     expect(resolveDirectory('shop')).toBe(path.resolve('shop'));
     expect(resolveDirectory('c:\\work\\shop\\')).toBe('C:\\work\\shop');

@@ -41,11 +41,11 @@ describe('a working directory', () => {
   });
 
   test('of another system is its own project, however it is written', () => {
-    for (const name of ['c:\\work\\shop', 'C:/work/shop', 'C:\\work\\shop\\', 'C:\\work\\x\\..\\shop'])
-      expect(projectOf(name)).toBe('C:\\work\\shop');
-    expect(projectOf('D:\\work\\shop')).toBe('D:\\work\\shop');
+    for (const name of ['c:\\code\\shop', 'C:/code/shop', 'C:\\code\\shop\\', 'C:\\code\\x\\..\\shop'])
+      expect(projectOf(name)).toBe('C:\\code\\shop');
+    expect(projectOf('D:\\code\\shop')).toBe('D:\\code\\shop');
     expect(projectOf('\\\\nas\\team\\shop')).toBe('\\\\nas\\team\\shop');
-    expect(projectOf('C:work')).toBe('');
+    expect(projectOf('C:code')).toBe('');
   });
 
   test('without a repository is its own project, and none is none', () => {
