@@ -5,8 +5,8 @@
  *
  * A turn is worth a memory (`u`), hardly one (`w`: a rename, a formatting, a question whose answer is repeated later), or
  * none (`j`: the client's markup alone, an interrupted prompt that is asked again). A mark is a decision (`d`), a to-do
- * or open question (`t`), or a value (`v`) that somebody who goes on with the work needs; `p` marks what the user pasted:
- * output, a reviewer's comment, a quotation. A cut is the prompt of a turn that the session is replayed up to.
+ * or open question (`t`), or a value (`v`) that later work needs; `p` marks what the user pasted: output, a reviewer's
+ * comment, a quotation. A cut is the prompt of a turn that the session is replayed up to.
  */
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';

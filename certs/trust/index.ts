@@ -137,9 +137,9 @@ export async function distrustRoots(
   const cleared: string[] = [];
   for (const store of stores) {
     const asked = recorded.filter((root) => root.store === store.id).map((root) => root.fingerprint);
-    const ours = new Set([...asked, ...present.filter((fingerprint) => fingerprint !== null)]);
+    const held = new Set([...asked, ...present.filter((fingerprint) => fingerprint !== null)]);
     let hadRoot = false;
-    for (const fingerprint of ours) {
+    for (const fingerprint of held) {
       if (await isHeld(store, fingerprint, asked.length > 0)) hadRoot = (await store.remove(fingerprint)) || hadRoot;
     }
     await forgetRoots(paths, (root) => root.store === store.id);

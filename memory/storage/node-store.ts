@@ -31,7 +31,7 @@ export interface LockedStore {
 /** Node files, catalogue and index as one: changed by one at a time, and the files win. */
 export interface Store extends Omit<LockedStore, 'adopt' | 'dismiss'> {
   /**
-   * Reads the files for the first time, and what was edited while nobody watched. `written` are digests of nodes, by
+   * Reads the files for the first time, and what was edited while the daemon was stopped. `written` are digests of nodes, by
    * id, that we wrote last ourselves.
    */
   open(written?: ReadonlyMap<string, string>): Promise<void>;
@@ -190,9 +190,9 @@ function differs(entry: IndexEntry | undefined, node: MemoryNode): boolean {
 }
 
 /**
- * The node as it is kept after a person changed it: what they changed of what it says is theirs, so that no model writes
- * something else and no dream merges it away. Pieces of documents and bundles are what their names say whoever edits
- * them; a draft is theirs whatever they changed.
+ * The node to keep after a person edited it. An edit of its content makes the person its author, so that no model
+ * rewrites it and no consolidation merges it away; any edit of a draft does. Pieces of documents and groups keep their
+ * author.
  */
 export function keptByHand(edited: MemoryNode, before: MemoryNode): MemoryNode {
   if (!isOwn(edited) || (!isDraft(edited) && contentDigest(edited) === contentDigest(before))) return edited;

@@ -21,7 +21,7 @@ const known = new Map<string, boolean>();
 /**
  * Pairs the messages sent with those received, from the newest back.
  *
- * @throws where one that is not ours is none of those received: as it came, but for blocks of ours and thinking
+ * @throws where a message that comet-cc did not add differs from the one received by more than injected blocks and thinking
  */
 export function compare(exchange: Exchange): Comparison {
   const found = compared.get(exchange) ?? pairUp(exchange);

@@ -17,7 +17,7 @@ const SERVES = 'SERVES';
 
 /**
  * Opens the index of an embedder, which has a folder of its own below `dir`. Where only that of another embedder has
- * ever served, that one goes on serving, and the new one is its successor: see `SearchIndex.successor`.
+ * ever served, that one continues to serve, and the new one is its successor: see `SearchIndex.successor`.
  *
  * @throws CometError `index_failed`
  */

@@ -225,7 +225,7 @@ function blocksOf(message: Json): Json[] {
 const isOurs = (block: Json): boolean =>
   String(block['text']).startsWith('<comet-cc-memory') || block['text'] === '(no text)';
 
-/** A message for comparison: without thinking, breakpoints and blocks of ours. */
+/** A message for comparison: without thinking, breakpoints and injected blocks. */
 function bare(message: Json): string {
   const blocks = blocksOf(message).filter((block) => !isThinking(block) && !isOurs(block));
   return JSON.stringify([message['role'], blocks], (key, value) => (key === 'cache_control' ? undefined : value));
