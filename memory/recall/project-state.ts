@@ -1,4 +1,4 @@
-import { clip, neutralLine } from '../../common/text.ts';
+import { clip, compareText, neutralLine } from '../../common/text.ts';
 import { isCleanOrigin, type Origin } from '../../common/turn.ts';
 import { withPassedDates } from '../compaction/dates.ts';
 import { isBundled, isFromText, type MemoryNode } from '../model/node.ts';
@@ -158,9 +158,4 @@ function reportsIn({ title = '', outcome = '', summary, open = [] }: MemoryNode)
   const left = new Set(open.map(({ text }) => text));
   const sentences = [title, ...splitSentences(outcome), ...splitSentences(summary.replaceAll('; ', '. '))];
   return [...new Set(sentences)].filter((text) => DONE.test(text) && !NOT_DONE.test(text) && !left.has(text));
-}
-
-function compareText(one: string, other: string): number {
-  if (one === other) return 0;
-  return one < other ? -1 : 1;
 }
