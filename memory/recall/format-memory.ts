@@ -42,6 +42,11 @@ export function memoryLine(
   return { nodeId: node.node_id, origin, text: `${headerOf(node, origin)}${shown}${mark}` };
 }
 
+/** What a line quotes or summarizes, without id, date, marks and the words that `memoryLine` puts between. */
+export function saidIn(line: string): string {
+  return line.slice(line.indexOf(') ') + 2).replace(/asked “|”, answered: “/g, ' ');
+}
+
 /** Like `memoryLine`, without a quote and with a longer summary. */
 export function summaryLine(node: MemoryNode): MemoryLine {
   const note = validityNote(node);

@@ -12,7 +12,7 @@ import { isNearDuplicate } from '../text/paraphrase.ts';
 import { contentTags } from '../text/tags.ts';
 import { tokenize } from '../text/tokenizer.ts';
 import { isClosed, isPast, toldBy } from '../text/validity.ts';
-import { memoryLine, PASSAGE_CHARS } from './format-memory.ts';
+import { memoryLine, PASSAGE_CHARS, saidIn } from './format-memory.ts';
 import { type NodeFacts, type RankedNode, rankNodes } from './node-ranking.ts';
 import { bestPassage, containedShare } from './passages.ts';
 import { isQuarantined } from './quarantine.ts';
@@ -295,7 +295,7 @@ function hitsOf({ config }: RecallerDeps, readings: readonly Reading[], asked: A
     if (!fits && (gated || (coverage === 0 && candidate.similarity < config.minSimilarity))) continue;
     for (const hit of hitsIn(reading, asked)) {
       const { text, origin } = hit.line;
-      if (isShown(hit, shown) || found.some(({ line }) => isNearDuplicate(bodyOf(line.text), bodyOf(text)))) continue;
+      if (isShown(hit, shown) || found.some(({ line }) => isNearDuplicate(saidIn(line.text), saidIn(text)))) continue;
       if (gated && (text.length > left || lowestOrigin([origin, config.leastOrigin]) !== config.leastOrigin)) continue;
       left -= text.length;
       found.push(fits ? hit : { ...hit, isFar: true });
@@ -335,13 +335,8 @@ function hitOf(
 function isShown({ node, line, raw }: RecallHit, shown: ReadonlySet<string>): boolean {
   if (shown.has(line.text)) return true;
   if (raw === null) return false;
-  const said = bodyOf(line.text).replace(/asked “|”, answered: “/g, ' ');
+  const said = saidIn(line.text);
   return [...shown].some((text) => text.includes(`[${node.node_id}]`) && containedShare(said, text) >= SAME_WORDS);
-}
-
-/** A line without its id, date and marks. */
-function bodyOf(line: string): string {
-  return line.slice(line.indexOf(') ') + 2);
 }
 
 /** Nodes whose files changed since give way to those whose did not. */
