@@ -81,12 +81,7 @@ export function createSerialQueue(onError: (error: unknown) => void): SerialQueu
 }
 
 /** Runs at most `limit` tasks at one time, in the order of the calls. */
-interface Semaphore {
-  /** @throws the signal's reason when it aborts before the task has started */
-  run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T>;
-}
-
-export function createSemaphore(limit: number): Semaphore {
+export function createSemaphore(limit: number) {
   let free = limit;
   const waiting: (() => void)[] = [];
   const release = (): void => {
@@ -95,7 +90,8 @@ export function createSemaphore(limit: number): Semaphore {
     else next();
   };
   return {
-    async run(task, signal) {
+    /** @throws the signal's reason when it aborts before the task has started */
+    async run<T>(task: () => Promise<T>, signal: AbortSignal): Promise<T> {
       signal.throwIfAborted();
       if (free > 0) free -= 1;
       else await acquire(waiting, signal);
@@ -125,33 +121,29 @@ function acquire(waiting: (() => void)[], signal: AbortSignal): Promise<void> {
 
 function noop(): void {}
 
-/** Keeps away from what failed several times in a row, and lets one try through now and then. */
-export interface Breaker {
-  /** Whether it may be tried now. */
-  allows(): boolean;
-  succeeded(): void;
-  failed(): void;
-}
-
 export const BREAKER_FAILURES = 3;
 const PROBE_MS = 30_000;
 
-export function createBreaker(now: () => number, { failures = BREAKER_FAILURES, probeMs = PROBE_MS } = {}): Breaker {
+/** Keeps away from what failed several times in a row, and lets one try through now and then. */
+export function createBreaker(now: () => number, { failures = BREAKER_FAILURES, probeMs = PROBE_MS } = {}) {
   let inRow = 0;
   let nextTryMs = 0;
   return {
-    allows() {
+    /** Whether it may be tried now. */
+    allows(): boolean {
       if (inRow < failures) return true;
       if (now() < nextTryMs) return false;
       nextTryMs = now() + probeMs;
       return true;
     },
-    succeeded() {
+    succeeded(): void {
       inRow = 0;
     },
-    failed() {
+    /** Whether it has failed too often now. */
+    failed(): boolean {
       inRow += 1;
       nextTryMs = now() + probeMs;
+      return inRow >= failures;
     },
   };
 }

@@ -58,9 +58,11 @@ export const Config = z.strictObject({
     sensor: text('haiku').describe('model that detects topic shifts'),
     summarizer: text('sonnet').describe('model that summarizes turns'),
     detail: text('haiku').describe('model that writes detailed summaries'),
+    bundle: text('haiku').describe('model that writes detailed summaries of finished tool calls'),
     sensorTimeoutMs: count(30_000).describe('timeout of a call that detects topic shifts'),
     summarizerTimeoutMs: count(180_000).describe('timeout of a call that summarizes turns'),
     detailTimeoutMs: count(60_000).describe('timeout of a call that writes a detailed summary'),
+    bundleTimeoutMs: count(120_000).describe('timeout of a call that writes a detailed summary of tool calls'),
     maxChildren: positive(2).describe('concurrent claude -p processes'),
     dailyTokens: count(500_000).describe('tokens that memory may use per day (UTC)'),
     maxUtilization: z
@@ -151,12 +153,15 @@ export const Config = z.strictObject({
   }),
   recall: section({
     scope: z.enum(SCOPES).default('project').describe('whose memories are recalled'),
-    topK: positive(8).describe('memories recalled per prompt'),
+    preset: choice(['own', 'comis'], 'own').describe(
+      'comis: the values of Comis for keys below that are not set (docs/decisions/0037-comis-preset.md)',
+    ),
+    maxResults: positive(8).describe('memories recalled per prompt'),
     deadlineMs: count(150).describe('timeout of a recall; then the prompt is sent without it'),
     minCoverage: share(0.55).describe('share of the terms of a prompt, by rarity, that the best turn must contain'),
     minSimilarity: share(0.3).describe('similarity below which a search drops memories without a common word'),
     minScore: share(0.02).describe('score (0 to 1) below which memories are dropped'),
-    maxTokens: count(1_500).describe('tokens that one recall may return; lines are dropped whole'),
+    maxContextChars: count(5_250).describe('characters that one recall may return; lines are dropped whole'),
     passiveLines: count(20).describe('memories that are always shown'),
     passiveTokens: count(570).describe('tokens of the memories that are always shown'),
     leastOrigin: choice(['user', 'assistant', 'tool', 'external'], 'external').describe(
@@ -186,6 +191,7 @@ export const Config = z.strictObject({
     }),
     boosts: section({
       recency: share(0).describe('bonus for recent memories'),
+      temporal: share(0).describe('bonus for memories of a date that the query names'),
       proof: share(0).describe('bonus for memories that were recalled before'),
       trust: share(0).describe('bonus for a trusted origin'),
       project: share(0).describe('bonus for the same project, with scope all'),
@@ -216,6 +222,23 @@ function isSafeTransport({ protocol, hostname }: URL): boolean {
 const RENAMED: Readonly<Record<string, string>> = {
   'models.compacter': 'models.summarizer',
   'models.compacterTimeoutMs': 'models.summarizerTimeoutMs',
+  'recall.topK': 'recall.maxResults',
+  'recall.maxTokens': 'recall.maxContextChars',
+};
+/** Of keys of the previous version that had another unit. */
+const SCALED: Readonly<Record<string, number>> = { 'recall.maxTokens': 3.5 };
+
+/** Values of `recall.preset`, for keys that are not set. */
+const PRESETS: Readonly<Record<string, Tree>> = {
+  comis: {
+    maxResults: 5,
+    maxContextChars: 4_000,
+    minScore: 0.1,
+    leastOrigin: 'tool',
+    fusion: 'rrf',
+    rrfK: 60,
+    boosts: { recency: 0.2, temporal: 0.2, proof: 0.1, trust: 0.1 },
+  },
 };
 /** Keys of the previous version that have no effect any more. */
 const IGNORED: readonly string[] = ['recall.weights.expanded'];
@@ -230,9 +253,16 @@ type Tree = Record<string, unknown>;
 export function loadConfig(env: NodeJS.ProcessEnv, overrides: Partial<Config> = {}): { config: Config; home: string } {
   const home = homeOf(env);
   const { configFile } = homePaths(home);
-  const fromFile = validate(readTree(configFile), configFile);
-  const fromEnv = validate(merge(fromFile, environmentTree(env)), 'the environment', variableOf);
+  const tree = readTree(configFile);
+  validate(tree, configFile);
+  const fromEnv = withPreset(merge(tree, environmentTree(env)));
+  validate(fromEnv, 'the environment', variableOf);
   return { config: validate(merge(fromEnv, overrides), 'the command line'), home };
+}
+
+function withPreset(tree: Tree): Tree {
+  const recall = PRESETS[String(valueAt(tree, 'recall.preset'))];
+  return recall === undefined ? tree : merge({ recall }, tree);
 }
 
 export interface ConfigKey {
@@ -302,12 +332,14 @@ function environmentTree(env: NodeJS.ProcessEnv): Tree {
   const tree: Tree = {};
   const renamed = Object.entries(RENAMED).map(([old, key]) => ({
     ...findKey(key),
+    old,
     variable: variableOf(old.split('.')),
   }));
-  for (const { key, variable, fallback } of [...renamed, ...configKeys()]) {
+  const own = configKeys().map((key) => ({ ...key, old: '' }));
+  for (const { key, old, variable, fallback } of [...renamed, ...own]) {
     const text = env[variable];
     if (text === undefined || text === '') continue;
-    setAt(tree, key, typeof fallback === 'number' ? Number(text) : text);
+    setAt(tree, key, typeof fallback === 'number' ? scaled(old, Number(text)) : text);
   }
   return tree;
 }
@@ -336,9 +368,14 @@ function readTree(file: string): Tree {
     const value = valueAt(tree, old);
     if (value === undefined) continue;
     setAt(tree, old, undefined);
-    if (key !== '' && valueAt(tree, key) === undefined) setAt(tree, key, value);
+    if (key !== '' && valueAt(tree, key) === undefined) setAt(tree, key, scaled(old, value));
   }
   return tree;
+}
+
+function scaled(old: string, value: unknown): unknown {
+  const factor = SCALED[old];
+  return factor !== undefined && typeof value === 'number' ? Math.round(value * factor) : value;
 }
 
 function readJson(file: string): Tree {

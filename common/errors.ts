@@ -15,6 +15,7 @@ export type ErrorCode =
   | 'journal_corrupt'
   | 'journal_failed'
   | 'index_failed'
+  | 'index_unreadable'
   | 'model_failed'
   | 'model_missing'
   | 'model_timeout'
@@ -40,6 +41,11 @@ export class CometError extends Error {
 export interface Problem {
   readonly file: string;
   readonly message: string;
+}
+
+/** Message of whatever was thrown. */
+export function reasonOf(thrown: unknown): string {
+  return thrown instanceof Error ? thrown.message : String(thrown);
 }
 
 /** One line for stderr; an unexpected error shows its stack, so that it can be reported. */

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { lstatSync } from 'node:fs';
+import { lstatSync, type Stats } from 'node:fs';
 import { chmod, link, lstat, mkdir, open, readFile, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { CometError } from './errors.ts';
@@ -7,6 +7,8 @@ import { PLATFORM } from './paths.ts';
 
 const PRIVATE_FILE = 0o600;
 const PRIVATE_DIR = 0o700;
+/** Of the temporary files that an atomic write leaves when it is killed. */
+export const TEMPORARY_NAME = /\.[0-9a-f]{12}\.tmp$/;
 /** Follows the name of another program's file in the name of its backup. */
 const BACKUP_MARK = '.before-comet-cc';
 
@@ -69,11 +71,19 @@ export async function createExclusive(file: string, data: string | Uint8Array): 
 }
 
 /** Copies another program's file, 0600, under the first free name next to it. */
-export async function backUp(file: string, text: string): Promise<string> {
-  for (let i = 0; ; i += 1) {
-    const backup = `${file}${BACKUP_MARK}${i === 0 ? '' : `.${i}`}`;
-    if (await createExclusive(backup, text)) return backup;
-  }
+export function backUp(file: string, text: string): Promise<string> {
+  return createFree((number) => `${file}${BACKUP_MARK}${number === 1 ? '' : `.${number - 1}`}`, text);
+}
+
+/** Creates the first of these files that does not exist, numbered from 1, as `createExclusive`. Returns its name. */
+export async function createFree(nameOf: (number: number) => string, data: string | Uint8Array): Promise<string> {
+  for (let number = 1; ; number += 1) if (await createExclusive(nameOf(number), data)) return nameOf(number);
+}
+
+/** Null for a file that is missing, or one whose folder is: a folder of the path may have become a file. */
+export function orMissing(error: NodeJS.ErrnoException): null {
+  if (error.code === 'ENOENT' || error.code === 'ENOTDIR') return null;
+  throw error;
 }
 
 /** UTF-8 text; null when the file does not exist. */
@@ -90,12 +100,21 @@ export type FileProblem = 'missing' | 'symlink' | 'not_a_file' | 'foreign_owner'
 
 /** Null when `file` is a regular file of the user's without access for others; otherwise why it is not trusted. */
 export function inspectPrivateFile(file: string): FileProblem | null {
+  return inspect(file, (found) => found.isFile(), 0o077);
+}
+
+/** The same for a directory, which others may read, not write. */
+export function inspectDir(dir: string): FileProblem | null {
+  return inspect(dir, (found) => found.isDirectory(), 0o022);
+}
+
+function inspect(file: string, isKind: (found: Stats) => boolean, forbidden: number): FileProblem | null {
   try {
     const found = lstatSync(file);
     if (found.isSymbolicLink()) return 'symlink';
-    if (!found.isFile()) return 'not_a_file';
+    if (!isKind(found)) return 'not_a_file';
     if (!isOurs(found.uid)) return 'foreign_owner';
-    return PLATFORM.hasModes && (found.mode & 0o077) !== 0 ? 'open_mode' : null;
+    return PLATFORM.hasModes && (found.mode & forbidden) !== 0 ? 'open_mode' : null;
   } catch (error) {
     return codeOf(error) === 'ENOENT' ? 'missing' : 'unreadable';
   }

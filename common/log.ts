@@ -1,16 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fchmodSync,
-  fstatSync,
-  lstatSync,
-  openSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from 'node:fs';
-
+import fs, { constants } from 'node:fs';
 import { unquoted } from './text.ts';
 
 type LogLevel = 'debug' | 'info' | 'warn' | 'error';
@@ -84,41 +72,41 @@ export function byteSink(file: string, limits: LogLimits = LOG_LIMITS): (bytes: 
 
 /** Rotates `file` when it is larger than its limit. */
 export function rotateLarge(file: string, limits: LogLimits = LOG_LIMITS): void {
-  const found = statSync(file, { throwIfNoEntry: false });
+  const found = fs.statSync(file, { throwIfNoEntry: false });
   if (found !== undefined && found.size > limits.fileBytes) rotate(file, limits.files);
 }
 
 function append(file: string, bytes: Buffer, limits: LogLimits): void {
-  let descriptor = openSync(file, APPEND, 0o600);
+  let descriptor = fs.openSync(file, APPEND, 0o600);
   try {
-    const found = fstatSync(descriptor);
+    const found = fs.fstatSync(descriptor);
     const { size, mode } = found;
-    if (found.isFile() && (mode & 0o077) !== 0) fchmodSync(descriptor, 0o600);
+    if (found.isFile() && (mode & 0o077) !== 0) fs.fchmodSync(descriptor, 0o600);
     if (found.isFile() && size > 0 && size + bytes.length > limits.fileBytes) {
-      closeSync(descriptor);
+      fs.closeSync(descriptor);
       descriptor = -1;
       rotate(file, limits.files);
-      descriptor = openSync(file, APPEND, 0o600);
+      descriptor = fs.openSync(file, APPEND, 0o600);
     }
-    writeSync(descriptor, bytes);
+    fs.writeSync(descriptor, bytes);
   } finally {
-    if (descriptor >= 0) closeSync(descriptor);
+    if (descriptor >= 0) fs.closeSync(descriptor);
   }
 }
 
 /** `file` becomes `file.1`; the oldest is deleted. A file that cannot be renamed is deleted, so that the limit holds. */
 function rotate(file: string, files: number): void {
   for (let at = files - 2; at >= 1; at -= 1) moved(`${file}.${at}`, `${file}.${at + 1}`);
-  if (!moved(file, `${file}.1`)) rmSync(file, { force: true });
+  if (!moved(file, `${file}.1`)) fs.rmSync(file, { force: true });
 }
 
 function moved(from: string, to: string): boolean {
   try {
-    renameSync(from, to);
+    fs.renameSync(from, to);
     return true;
   } catch {
     // It does not exist, or another process has taken it.
-    return lstatSync(from, { throwIfNoEntry: false }) === undefined;
+    return fs.lstatSync(from, { throwIfNoEntry: false }) === undefined;
   }
 }
 

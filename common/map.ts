@@ -31,6 +31,19 @@ export class LruMap<K, V> extends Map<K, V> {
   }
 }
 
+/** In order, `length` at a time; fewer at the end. */
+export function slices<T>(items: readonly T[], length: number): T[][] {
+  const count = Math.ceil(items.length / length);
+  return Array.from({ length: count }, (_, at) => items.slice(at * length, (at + 1) * length));
+}
+
+/** How often each item occurs, in order of first occurrence. */
+export function tally<T>(items: Iterable<T>): Map<T, number> {
+  const counts = new Map<T, number>();
+  for (const item of items) counts.set(item, (counts.get(item) ?? 0) + 1);
+  return counts;
+}
+
 export function grouped<T>(items: readonly T[], keyOf: (item: T) => string): Map<string, T[]> {
   const groups = new Map<string, T[]>();
   for (const item of items) {

@@ -73,6 +73,8 @@ export function homePaths(home: string, platform: Platform = PLATFORM) {
     configFile: at('config.json'),
     /** Pauses set by `comet-cc pause`. */
     pausesFile: at('paused.json'),
+    /** Folders that joined the project of their git remote. */
+    projectsFile: at('projects.json'),
     /** Record of what was changed in files of other programs. */
     installsFile: at('installs.json'),
     certsDir: at('certs'),

@@ -70,7 +70,20 @@ export function clip(text: string, maxChars: number): string {
   return `${whole}…`;
 }
 
+/** Without the `characters` at its end. A regular expression would start at each of a long run of them. */
+export function trimEnd(text: string, characters: string): string {
+  let end = text.length;
+  while (end > 0 && characters.includes(text.charAt(end - 1))) end -= 1;
+  return text.slice(0, end);
+}
+
 /** Orders by code unit; `localeCompare` depends on the locale. */
 export function compareText(one: string, other: string): number {
   return one === other ? 0 : one < other ? -1 : 1;
+}
+
+/** "9,999", "312 k", "1.2 M". */
+export function amount(value: number): string {
+  if (value < 10_000) return String(value).replace(/\B(?=(\d{3})+$)/g, ',');
+  return value < 1_000_000 ? `${Math.round(value / 1_000)} k` : `${(value / 1_000_000).toFixed(1)} M`;
 }
