@@ -1,4 +1,5 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
+import { grouped, slices } from '../common/map.ts';
 import type { CapturedTurn } from '../common/turn.ts';
 import type { Batch } from './compaction/compactor.ts';
 import { type StartedAgent, saveSubagent } from './import-subagents.ts';
@@ -10,10 +11,11 @@ import {
   turnContentHash,
 } from './ingest/imported-turn.ts';
 import { redactTurn, slimTurn } from './ingest/redact-turn.ts';
-import { readTurn } from './ingest/turn-trust.ts';
+import { readTurn, readTurnPart } from './ingest/turn-trust.ts';
 import { isDraft, type MemoryNode } from './model/node.ts';
 import type { JournalTurn, TurnText } from './model/turn.ts';
 import type { MemoryParts } from './parts.ts';
+import { createShownText } from './text/repetition.ts';
 
 export interface ImportTurnsRequest {
   /** Turns of one session, oldest first. */
@@ -34,23 +36,25 @@ export interface ImportTurnsRequest {
 }
 
 /** Counts of selected turns; `added`, `known` and `skipped` add up to `turns`. */
-export interface ImportTurnsReport {
-  readonly turns: number;
-  readonly added: number;
+export const NO_TURNS = {
+  turns: 0,
+  added: 0,
   /** In memory before, imported or captured. */
-  readonly known: number;
+  known: 0,
   /** Skipped, because the user had removed them or memory was paused. */
-  readonly skipped: number;
+  skipped: 0,
   /** Transcripts of subagents that were added below turns. */
-  readonly agents: number;
+  agents: 0,
   /** Estimated tokens of the added turns. */
-  readonly tokens: number;
+  tokens: 0,
   /** Estimated tokens that the model would read and write. */
-  readonly modelTokens: number;
+  modelTokens: 0,
   /** Batches that the model rewrote, and those that it did not. */
-  readonly modelDone: number;
-  readonly modelLeft: number;
-}
+  modelDone: 0,
+  modelLeft: 0,
+};
+type Tally = typeof NO_TURNS;
+export type ImportTurnsReport = Readonly<Tally>;
 
 const CHARS_PER_TOKEN = 4;
 /** Tokens of a model call besides the turns: instructions and output. */
@@ -65,8 +69,6 @@ interface Fresh {
   readonly turn: Omit<JournalTurn, 'seq'>;
   readonly text: TurnText;
 }
-
-type Tally = { -readonly [K in keyof ImportTurnsReport]: ImportTurnsReport[K] };
 
 /** Imports past turns of one session, oldest first. */
 export function createTurnImport(parts: MemoryParts): (request: ImportTurnsRequest) => Promise<ImportTurnsReport> {
@@ -88,19 +90,25 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     return sayings;
   }
 
-  async function asFresh(turn: CapturedTurn, project: string): Promise<Fresh> {
+  async function asFresh(turn: CapturedTurn, project: string, repeated: Repeated): Promise<Fresh> {
     const marks = files.namesOf(turn);
-    const stamped = { ...(await redactTurn(turn, redactor)), project, ...(marks.length === 0 ? {} : { files: marks }) };
+    const stamped = {
+      ...(await redactTurn(turn, redactor)),
+      ...repeated,
+      project,
+      ...(marks.length === 0 ? {} : { files: marks }),
+    };
     return { turn: stamped, text: readTurn(stamped) };
   }
 
   async function importTurns(request: ImportTurnsRequest): Promise<ImportTurnsReport> {
     const [first] = request.turns;
-    const tally = noTurns();
+    const tally = { ...NO_TURNS };
     if (first === undefined) return tally;
     const { sessionId } = first;
     const projects = sessionProjects(request.turns, projectOf);
     const sayings = await captured(sessionId);
+    const repetitionIn = traceRepetition();
     const batch: Fresh[] = [];
     const started: StartedAgent[] = [];
     const noteAgents = (turn: CapturedTurn, { agents = [] }: ImportedTurn): void =>
@@ -112,6 +120,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
     };
     for (const [at, turn] of captureImported(request.turns, request.imported, projects[0] ?? '').entries()) {
       const past = request.turns[at] as ImportedTurn;
+      const repeated = repetitionIn(turn);
       if (request.isSelected?.(past) === false) continue;
       tally.turns += 1;
       const isHeld = turnRegistry.isRecorded(turn.turnId) && isCovered(turn.turnId);
@@ -128,7 +137,7 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
       }
       const project = projects[at] as string;
       if (batch[0] !== undefined && batch[0].turn.project !== project) await flush();
-      const fresh = await asFresh(turn, project);
+      const fresh = await asFresh(turn, project, repeated);
       const said = turnContentHash(sessionId, fresh.text);
       const same = sayings.get(said)?.shift();
       if (removal.isGone(turn.turnId) || removal.isGone(said)) tally.skipped += 1;
@@ -151,6 +160,18 @@ export function createTurnImport(parts: MemoryParts): (request: ImportTurnsReque
   return importTurns;
 }
 
+type Repeated = Pick<JournalTurn, 'repeats'>;
+
+/** What the assistant repeats of what earlier turns of the session read. */
+function traceRepetition(): (turn: CapturedTurn) => Repeated {
+  const shown = createShownText();
+  return (turn) => {
+    const { text, flow } = readTurnPart(turn, false);
+    const repeats = shown.read(turn.sessionId, flow, text.user);
+    return repeats.length === 0 ? {} : { repeats };
+  };
+}
+
 /** Counts a batch of turns and, unless it is a dry run, writes them with their draft nodes and brief. */
 async function writeTurns(
   batch: readonly Fresh[],
@@ -161,7 +182,7 @@ async function writeTurns(
   const { config, journal, turnRegistry, compactor, files, toolRounds, turnReader } = parts;
   const [first] = batch;
   if (first === undefined) return;
-  for (const run of inRuns(batch, config.compaction.maxL1Buffer)) {
+  for (const run of slices(batch, config.compaction.maxL1Buffer)) {
     const tokens = run.reduce((sum, { text }) => sum + tokensOf(text), 0);
     tally.added += run.length;
     tally.tokens += tokens;
@@ -183,7 +204,7 @@ async function writeTurns(
     return { sessionId, project, reason: 'external', turns, past };
   };
   const turns = batch.map(({ text }) => slimTurn(text));
-  const batches = inRuns(turns, config.compaction.maxL1Buffer).map(asBatch);
+  const batches = slices(turns, config.compaction.maxL1Buffer).map(asBatch);
   const stoodIn = await compactor.draftNodes(batches, (nodes) => toolRounds.childrenOf(nodes, turns));
   // The next start of this session or of its project shows it.
   await compactor.writeLocalBrief(asBatch(turns), stoodIn);
@@ -197,8 +218,7 @@ async function upgradeDrafts(
   { catalogue, turnReader, modelUpgrades }: MemoryParts,
 ): Promise<void> {
   const own = catalogue.all().filter((node) => node.session_id === sessionId && isPastDraft(node));
-  const batches = new Map<string, MemoryNode[]>();
-  for (const node of own) batches.set(node.created_at, [...(batches.get(node.created_at) ?? []), node]);
+  const batches = grouped(own, (node) => node.created_at);
   const byId = new Map((await turnReader.ofSession(sessionId)).map((text) => [text.turnId, text]));
   for (const nodes of batches.values()) {
     const turns = nodes.flatMap((node) => node.turns.flatMap((turnId) => byId.get(turnId) ?? []));
@@ -211,16 +231,8 @@ async function upgradeDrafts(
   }
 }
 
-function inRuns<T>(all: readonly T[], length: number): T[][] {
-  return Array.from({ length: Math.ceil(all.length / length) }, (_, at) => all.slice(at * length, (at + 1) * length));
-}
-
 function isPastDraft(node: MemoryNode): boolean {
   return isDraft(node) && node.depth_level === 1 && node.source_links.includes(importLink('claude'));
-}
-
-function noTurns(): Tally {
-  return { turns: 0, added: 0, known: 0, skipped: 0, agents: 0, tokens: 0, modelTokens: 0, modelDone: 0, modelLeft: 0 };
 }
 
 function tokensOf({ user, parts }: TurnText): number {

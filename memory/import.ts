@@ -1,12 +1,13 @@
 import { setTimeout as after, setImmediate as nextTick } from 'node:timers/promises';
 import { createSerialQueue } from '../common/async.ts';
 import { CometError } from '../common/errors.ts';
+import { slices } from '../common/map.ts';
 import { clip } from '../common/text.ts';
 import type { CapturedTurn } from '../common/turn.ts';
-import type { ArchiveReport, Archives } from './archive.ts';
+import type { Archives } from './archive.ts';
 import { buildNodes } from './compaction/build-nodes.ts';
-import { createTurnImport, type ImportTurnsReport, type ImportTurnsRequest } from './import-turns.ts';
-import { type Chunk, chunkDocument, documentDraft, documentSession, documentTurn } from './ingest/chunk-document.ts';
+import { createTurnImport } from './import-turns.ts';
+import { chunkDocument, documentDraft, documentSession, documentTurn } from './ingest/chunk-document.ts';
 import { stripOwnBlocks } from './ingest/content-blocks.ts';
 import { readTurn } from './ingest/turn-trust.ts';
 import { isFromText, type MemoryNode } from './model/node.ts';
@@ -14,21 +15,7 @@ import type { ProposedNode } from './models/model.ts';
 import type { MemoryParts } from './parts.ts';
 import { anchorsOf, tagsOf } from './text/keywords.ts';
 
-/** What enters memory from files, from transcripts, and on request. */
-export interface Import {
-  /** Imports an export, all of it or nothing. @throws CometError `node_invalid`, naming line and key */
-  importArchive(text: string): Promise<ArchiveReport>;
-  /** Imports a text in chunks of at most 2,000 characters; known chunks stay as they are. */
-  importDocument(request: DocumentRequest): Promise<DocumentReport>;
-  /** Imports past turns with their own time; known turns stay as they are. */
-  importTurns(request: ImportTurnsRequest): Promise<ImportTurnsReport>;
-  /**
-   * Saves a note; a known one stays as it is.
-   *
-   * @throws CometError `node_invalid` where redaction leaves nothing, or the user had the same note removed
-   */
-  remember(request: NoteRequest): Promise<SavedNote>;
-}
+export type Import = ReturnType<typeof createImports>['imports'];
 
 interface Parts extends MemoryParts {
   readonly archives: Archives;
@@ -36,7 +23,8 @@ interface Parts extends MemoryParts {
   readonly started: Promise<void>;
 }
 
-export function createImports(parts: Parts): { readonly imports: Import; progress(): ImportProgress | null } {
+/** What enters memory from files, from transcripts, and on request. */
+export function createImports(parts: Parts) {
   const { archives, started, taskQueue } = parts;
   const documents = createDocuments(parts);
   const importTurns = createTurnImport(parts);
@@ -56,8 +44,15 @@ export function createImports(parts: Parts): { readonly imports: Import; progres
   return {
     imports: {
       importArchive: archives.importArchive,
+      /** Imports a text in chunks of at most 2,000 characters; known chunks stay as they are. */
       importDocument: queued(documents.import),
+      /** Imports past turns with their own time; known turns stay as they are. */
       importTurns: queued(importTurns),
+      /**
+       * Saves a note; a known one stays as it is.
+       *
+       * @throws CometError `node_invalid` where redaction leaves nothing, or the user had the same note removed
+       */
       remember: queued(remember),
     },
     progress: documents.progress,
@@ -121,21 +116,7 @@ interface DocumentRequest {
   readonly again?: boolean;
 }
 
-/** Counts of chunks; all but `outdated` add up to `chunks`. */
-export interface DocumentReport {
-  readonly kind: 'document';
-  readonly file: string;
-  /** The session that `restoreSession` takes. */
-  readonly session_id: string;
-  readonly chunks: number;
-  readonly added: number;
-  /** In memory before, from this file or another one. */
-  readonly unchanged: number;
-  /** Removed, because the file no longer has them. */
-  readonly outdated: number;
-  /** Skipped, because the user had removed them. */
-  readonly skipped: number;
-}
+export type DocumentReport = Awaited<ReturnType<ReturnType<typeof createDocuments>['import']>>;
 
 /** Chunks written together; the thread is free between two batches. */
 const BATCH = 50;
@@ -148,60 +129,57 @@ export interface ImportProgress {
   readonly turns?: number;
 }
 
-interface Piece {
-  readonly chunk: Chunk;
-  readonly turn: CapturedTurn;
-}
-
 /** Imports the user's own files. */
 function createDocuments(parts: MemoryParts) {
   const { journal, projectOf, clock, redactor, catalogue, indexer, snapshooter, store, turnReader } = parts;
   let progress: ImportProgress | null = null;
 
-  async function importText(request: DocumentRequest): Promise<DocumentReport> {
+  /** Counts of chunks; all but `outdated` add up to `chunks`. */
+  async function importText(request: DocumentRequest) {
     const { file, projectDir } = request;
     const source = { file, projectDir, project: projectOf(projectDir) };
     const session_id = documentSession(source);
     // Before chunking: half of a secret is not recognized.
     const text = await redactor.full.text(stripOwnBlocks(request.text));
-    const pieces = [...new Map(chunkDocument(text).map((chunk) => pieceOf(chunk))).values()];
-    const wanted = new Set(pieces.map(({ turn }) => turn.turnId));
-    const isHeld = ({ turn }: Piece): boolean => catalogue.nodesCovering(turn.turnId).length > 0;
-    const skips = ({ turn }: Piece): boolean => request.again !== true && parts.removal.isGone(turn.turnId);
-    const fresh = pieces.filter((piece) => !isHeld(piece) && !skips(piece));
-    const outdated = catalogue
-      .all()
-      .filter((node) => isPieceOf(node) && !node.turns.some((turnId) => wanted.has(turnId)));
+    const read = chunkDocument(text).map((chunk) => ({ chunk, turn: documentTurn(chunk, source, clock.now()) }));
+    const pieces = new Map(read.map((piece) => [piece.turn.turnId, piece]));
+    const isHeld = (turnId: string): boolean => catalogue.nodesCovering(turnId).length > 0;
+    const skips = (turnId: string): boolean => request.again !== true && parts.removal.isGone(turnId);
+    const fresh = [...pieces.values()].filter(({ turn: { turnId } }) => !isHeld(turnId) && !skips(turnId));
+    const own = catalogue.all().filter((node) => node.session_id === session_id && isFromText(node));
+    const outdated = own.filter((node) => !node.turns.some((turnId) => pieces.has(turnId)));
     if (fresh.length + outdated.length > 0) await snapshooter.take('import');
     const kept = new Set((await turnReader.turns(session_id)).map(({ turnId }) => turnId));
-    for (let at = 0; at < fresh.length; at += BATCH) {
-      progress = { file, done: at, total: fresh.length };
-      await save(fresh.slice(at, at + BATCH));
+    const { project } = source;
+    const marks = {
+      kind: 'document',
+      project,
+      link: `document:${file}`,
+      redacted: text !== request.text,
+      kept,
+    } as const;
+    for (const [at, batch] of slices(fresh, BATCH).entries()) {
+      progress = { file, done: at * BATCH, total: fresh.length };
+      const known = catalogue.tags(project);
+      const drafted = batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) }));
+      await saveChunks(drafted, marks, parts);
       await nextTick();
     }
     await drop(outdated);
-    const skipped = pieces.filter((piece) => !isHeld(piece)).length;
-    const [chunks, added] = [pieces.length, fresh.length];
+    const skipped = [...pieces.keys()].filter((turnId) => !isHeld(turnId)).length;
+    const [chunks, added] = [pieces.size, fresh.length];
     const unchanged = chunks - added - skipped;
-    return { kind: 'document', file, session_id, chunks, added, unchanged, outdated: outdated.length, skipped };
-
-    function pieceOf(chunk: Chunk): readonly [string, Piece] {
-      const turn = documentTurn(chunk, source, clock.now());
-      return [turn.turnId, { chunk, turn }];
-    }
-
-    function isPieceOf(node: MemoryNode): boolean {
-      return node.session_id === session_id && isFromText(node);
-    }
-
-    async function save(batch: readonly Piece[]): Promise<void> {
-      const known = catalogue.tags(source.project);
-      await saveChunks(
-        batch.map(({ chunk, turn }) => ({ turn, draft: documentDraft(chunk, file, known) })),
-        { kind: 'document', project: source.project, link: `document:${file}`, redacted: text !== request.text, kept },
-        parts,
-      );
-    }
+    return {
+      kind: 'document' as const,
+      file,
+      /** The session that `restoreSession` takes. */
+      session_id,
+      ...{ chunks, added, unchanged },
+      /** Removed, because the file no longer has them. */
+      outdated: outdated.length,
+      /** Because the user had removed them. */
+      skipped,
+    };
   }
 
   /** Drops chunks that the file no longer has: nodes stay in the snapshot, raw text nowhere. */
@@ -216,7 +194,7 @@ function createDocuments(parts: MemoryParts) {
   }
 
   return {
-    import: (request: DocumentRequest): Promise<DocumentReport> =>
+    import: (request: DocumentRequest) =>
       importText(request).finally(() => {
         progress = null;
       }),

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { clip } from '../../common/text.ts';
+import { clip, trimEnd } from '../../common/text.ts';
 import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
 import type { ProposedNode } from '../models/model.ts';
 import { anchorsOf, tagsOf } from '../text/keywords.ts';
@@ -98,8 +98,8 @@ function headingsOf(text: string): Heading[] {
   for (const line of text.split('\n')) {
     const mark = /^ {0,3}(```|~~~)/.exec(line)?.[1] ?? '';
     if (mark !== '' && (fence === '' || fence === mark)) fence = fence === '' ? mark : '';
-    const [, hashes = '', title = ''] = fence === '' ? (/^(#{1,6})\s+(.*?)\s*#*\s*$/.exec(line) ?? []) : [];
-    if (hashes !== '') found.push({ at, level: hashes.length, title });
+    const [, hashes = '', title = ''] = fence === '' ? (/^(#{1,6})\s+(.*)$/.exec(line.trimEnd()) ?? []) : [];
+    if (hashes !== '') found.push({ at, level: hashes.length, title: trimEnd(title, '#').trimEnd() });
     at += line.length + 1;
   }
   return found;
@@ -173,7 +173,7 @@ const PLAIN_CHARS = 40;
 function worthiest(sentences: readonly string[], maxChars: number): string[] {
   const ranked = sentences
     .map((text, at) => ({
-      text: text.replace(/[.;]+$/, ''),
+      text: trimEnd(text, '.;'),
       at,
       worth: valuesOf(text).length / (PLAIN_CHARS + text.length),
     }))

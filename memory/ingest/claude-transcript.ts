@@ -1,6 +1,7 @@
 import { resolveDirectory } from '../../common/paths.ts';
 import { isRecord } from '../../common/text.ts';
-import { contentText, stringOf, stripInjected } from './content-blocks.ts';
+import { readTypedText } from '../../common/turn.ts';
+import { stringOf, textsIn } from './content-blocks.ts';
 import { blocksIn, type ImportedTurn } from './imported-turn.ts';
 import { createPromptQueue, type QueuedPrompt } from './prompt-queue.ts';
 import { addMessage, createSubagents, type Entry, messagesOf } from './subagents.ts';
@@ -77,7 +78,7 @@ export function createTranscriptReader(sessionId: string, writtenMs: number): Tr
     const blocks = blocksIn(message['content']).filter((block) => !THINKING.has(stringOf(block['type'])));
     const parent = parentOf(line);
     const isPrompt = role === 'user' && !blocks.some((block) => stringOf(block['type']) === 'tool_result');
-    if (isPrompt) queue.prompt(stripInjected(contentText(blocks)));
+    if (isPrompt) queue.prompt(readTypedText(textsIn(blocks)));
     else queue.message();
     // Consecutive prompts form one turn.
     const continues = !isPrompt || turns[parent]?.answered === false;

@@ -1,18 +1,11 @@
+import { createHash } from 'node:crypto';
 import { isRecord } from '../../common/text.ts';
 import type { CapturedMessage } from '../../common/turn.ts';
+import { imageMark } from '../text/content-type.ts';
+
 export type Block = Readonly<Record<string, unknown>>;
 
-/** Tags that Claude Code injects into user messages. */
-const INJECTED_TAGS = ['system-reminder', 'local-command-caveat'] as const;
-
-/** Notifications and messages of other agents, which Claude Code puts into user messages. */
-const CLIENT_TEXT =
-  /^\s*<(?:task-notification|bash-notification|agent-notification|teammate-message|cross-session-message|agent-message|channel(?:-message)?|mcp-resource-update|mcp-polling-update|system-reminder|tick)[\s>]/;
-
-/** Whether the client wrote a text that stands in a user message. */
-export function isClientText(text: string): boolean {
-  return CLIENT_TEXT.test(text);
-}
+const REMINDER = ['<system-reminder>', '</system-reminder>'] as const;
 
 export function blocksOf(message: CapturedMessage): readonly Block[] {
   const content = parsed(message.content);
@@ -20,31 +13,29 @@ export function blocksOf(message: CapturedMessage): readonly Block[] {
   return Array.isArray(content) ? content.filter(isRecord) : [];
 }
 
-/** Visible text of a block's `content`; images become `[image]`, other blocks are dropped. */
+/** The text blocks, without what comet-cc injected. */
+export function textsIn(blocks: readonly Block[]): string[] {
+  return blocks.filter(isText).map((block) => stripOwnBlocks(stringOf(block['text'])));
+}
+
+export function isText(block: Block): boolean {
+  return block['type'] === 'text';
+}
+
+/** Visible text of a block's `content`; images become marks such as `[image png 1280×720]`, other blocks are dropped. */
 export function contentText(content: unknown): string {
   if (typeof content === 'string') return content;
   if (!Array.isArray(content)) return '';
   return content
     .filter(isRecord)
-    .map((block) => (block['type'] === 'image' ? '[image]' : stringOf(block['text'])))
+    .map((block) => (block['type'] === 'image' ? imageMark(block['source']) : stringOf(block['text'])))
     .filter((text) => text !== '')
     .join('\n');
 }
 
-/** Removes what Claude Code and comet-cc injected. */
+/** Removes from a result or an answer what Claude Code and comet-cc injected. */
 export function stripInjected(text: string): string {
-  const said = INJECTED_TAGS.reduce((left, tag) => cutSpans(left, `<${tag}>`, `</${tag}>`), text);
-  return stripOwnBlocks(stripMarkup(said)).trim();
-}
-
-/** Restores a slash command as typed; drops interruption notes. */
-function stripMarkup(text: string): string {
-  if (!text.includes('<command-') && !text.includes('[Request interrupted')) return text;
-  return text
-    .replace(/<command-message>[^<]*<\/command-message>\s?/g, '')
-    .replace(/<command-name>([^<]*)<\/command-name>\s?/g, '$1 ')
-    .replace(/<command-args>([^<]*)<\/command-args>/g, '$1')
-    .replace(/\[Request interrupted by user(?: for tool use)?\]/g, '');
+  return stripOwnBlocks(cutSpans(text, ...REMINDER)).trim();
 }
 
 /** An unclosed span extends to the end. */
@@ -63,6 +54,11 @@ function cutSpans(text: string, open: string, close: string): string {
   return kept.join('');
 }
 
+/** Names a text block or a result in the `origins` of a turn. */
+export function digestText(text: string): string {
+  return createHash('sha256').update(text.trim()).digest('hex').slice(0, 16);
+}
+
 export function stringOf(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -78,7 +74,7 @@ function parsed(content: string): unknown {
 
 /** Tag name of every fenced block that comet-cc injects. */
 const MARK = 'comet-cc-memory';
-const OPENING = /<comet-cc-memory(?![\w-])([^>]*)>/;
+const OPENING = /<comet-cc-memory(?![\w-])([^<>]*)>/;
 /** Words before the tag make the line a sentence about comet-cc, not an injected one. */
 const BEFORE_MARK = /^[^\p{L}\p{N}]*$/u;
 /** Constant beginnings of injected blocks without a fence. */

@@ -1,21 +1,20 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
-import { type CapturedMessage, type CapturedTurn, isCleanOrigin } from '../../common/turn.ts';
+import { trimEnd } from '../../common/text.ts';
+import { type CapturedMessage, type CapturedTurn, isCleanOrigin, isContinuation } from '../../common/turn.ts';
 import type { TurnText } from '../model/turn.ts';
-import { isContinuation, mayContinue } from '../text/compaction-summary.ts';
+import { plainText, sequencesOf } from '../text/repetition.ts';
 import { blocksOf, contentText, stripInjected } from './content-blocks.ts';
 import { readTurn } from './turn-trust.ts';
 
-/** Words per shingle. */
-const SHINGLE_WORDS = 5;
 /** About 200 KB of text. */
 const MAX_SESSION_SHINGLES = 40_000;
 /** About 2 MB of text. */
 const MAX_SHINGLES = 400_000;
 const EARLIER_TEXT_CHARS = 20_000;
 const NO_SHINGLES: ReadonlySet<Shingle> = new Set();
-const WORD = /[\p{L}\p{N}_]+/gu;
 /** A URL, path or address identifies a text by itself. */
-const PLACE = /[\w.+-]+@[\w-]+\.[\w.-]+|(?:\w+:\/\/|\/)[\w@:%.~/-]{5,}|(?:[\w-]+\.)+[a-z]{2,}\/[\w%.~/-]+/giu;
+const PLACE =
+  /(?<![\w.+-])[\w.+-]+@[\w-]+\.[\w.-]+|(?:(?<!\w)\w+:\/\/|\/)[\w@:%.~/-]{5,}|(?<![\w.-])(?:[\w-]+\.)+[a-z]{2,}\/[\w%.~/-]+/giu;
 
 type Shingle = string | number;
 
@@ -127,25 +126,8 @@ function hiddenResults(message: CapturedMessage): string[] {
 }
 
 function* shinglesOf(text: string): Generator<Shingle> {
-  const plain = text
-    .normalize('NFKC')
-    .replace(/\p{Cf}/gu, '')
-    .toLowerCase();
-  for (const [place] of plain.matchAll(PLACE)) yield place.replace(/[./]+$/, '');
-  const before: string[] = [];
-  for (const [word] of plain.matchAll(WORD)) {
-    before.push(word);
-    if (before.length < SHINGLE_WORDS) continue;
-    yield hash(before.join(' '));
-    before.shift();
-  }
-}
-
-/** FNV-1a, 32 bits: a collision only makes a turn less trusted. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
-  return value >>> 0;
+  for (const [place] of plainText(text).matchAll(PLACE)) yield trimEnd(place, './');
+  yield* sequencesOf(text);
 }
 
 export type RepeatedText = Parameters<ExternalTextTracker['addTurn']>[2];
@@ -155,7 +137,6 @@ export async function findRepeatedText(
   turn: CapturedTurn,
   earlier: () => readonly CapturedTurn[] | Promise<readonly CapturedTurn[]>,
 ): Promise<RepeatedText> {
-  if (!mayContinue(turn)) return undefined;
   const { parts } = readTurn(turn);
   if (!parts.some(({ text }) => isContinuation(text))) return undefined;
   const known = createRepeatedTextFinder(parts.map(({ text }) => text).join('\n'));

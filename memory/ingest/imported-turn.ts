@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
+import { type CapturedMessage, type CapturedTurn, isContinuation } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
-import { isContinuation } from '../text/compaction-summary.ts';
 import { type Block, stringOf } from './content-blocks.ts';
 
 /** A turn read from a transcript or a JSONL file. */
@@ -119,7 +118,10 @@ export function turnContentHash(sessionId: string, text: TurnText): string {
     if (part.kind === 'tool_result' || isContinuation(part.text)) return [];
     return [`${part.kind} ${part.kind === 'tool_use' ? part.tool : part.text.trim()}`];
   });
-  return digest(['said', sessionId, text.user.trim(), ...own].join('\n'));
+  // Claude Code's transcript has what was typed meanwhile as a line of its own.
+  const queued = (text.queued ?? []).join('\n\n');
+  const user = text.user.slice(0, text.user.length - queued.length);
+  return digest(['said', sessionId, user.trim(), ...own].join('\n'));
 }
 
 export function blocksIn(content: unknown): readonly Block[] {

@@ -1,5 +1,6 @@
 import { isRecord } from '../../common/text.ts';
-import { type Block, isClientText, stringOf } from './content-blocks.ts';
+import { sourceOf } from '../../common/turn.ts';
+import { type Block, stringOf } from './content-blocks.ts';
 import { blocksIn } from './imported-turn.ts';
 
 /** A prompt that the user typed while Claude was busy and that no user message of the transcript repeats. */
@@ -136,7 +137,7 @@ export function createPromptQueue(): PromptQueue {
     prompts() {
       const typed = [...inState('joined'), ...inState('waiting')];
       return items
-        .filter((item) => typed.includes(item) && item.text !== '' && !isClientText(item.text))
+        .filter((item) => typed.includes(item) && item.text !== '' && sourceOf(item.text) === null)
         .map(({ blocks, atMs, after, id }) => ({ blocks, atMs, after, id }));
     },
   };
@@ -162,7 +163,7 @@ function textOf(blocks: readonly Block[]): string {
 /** Images are numbered in the queue and apart in messages. */
 function normalized(text: string): string {
   return text
-    .replace(/\[image(?: #\d+)?\]/gi, '')
+    .replace(/\[image(?: [#\w ×]{1,30})?\]/gi, '')
     .replace(/\s+/g, ' ')
     .trim();
 }

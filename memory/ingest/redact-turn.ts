@@ -1,10 +1,12 @@
 import { createHash } from 'node:crypto';
 import { LruMap } from '../../common/map.ts';
-import type { CapturedMessage, CapturedTurn } from '../../common/turn.ts';
-import { findPrivateTexts, type Redactor } from '../../redact/index.ts';
+import { trimEnd } from '../../common/text.ts';
+import type { CapturedMessage, CapturedTurn, Origin } from '../../common/turn.ts';
+import { findPrivateTexts, isJson, type Redactor, stringLiterals } from '../../redact/index.ts';
 import type { TurnText } from '../model/turn.ts';
 import { elide } from '../models/prompts/transcript.ts';
-import { blocksOf, stringOf } from './content-blocks.ts';
+import { DOCUMENT } from './chunk-document.ts';
+import { digestsIn, ownTexts } from './turn-trust.ts';
 
 /** Tool traffic kept per part of a buffered turn; the model reads whole turns from the journal. */
 const BUFFERED_TOOL_CHARS = 4_000;
@@ -21,13 +23,41 @@ export async function redactTurn(
   privateSpans.set(redactor, words);
   words.collect(turn);
   const messages: CapturedMessage[] = [];
+  const origins: Record<string, Origin> = { ...turn.origins };
   for (const message of turn.messages) {
-    const found = await redactor.full.json(words.tag(turn.sessionId, message.content));
+    const powerless = turn.model === DOCUMENT ? message.content : withoutForeignTags(message);
+    const result = await redactor.full.json(words.tag(turn.sessionId, powerless));
+    const found = { ...result, text: result.text.replaceAll(POWERLESS, '<') };
     redacted ||= found.redacted;
-    messages.push(found.redacted ? withContent(message, found.text) : message);
+    const own = found.redacted ? withContent(message, found.text) : message;
+    messages.push(own);
+    if (!found.redacted || turn.origins === undefined) continue;
+    const before = digestsIn(message);
+    for (const [at, digest] of digestsIn(own).entries()) {
+      const origin = turn.origins[before[at] ?? ''];
+      if (origin !== undefined) origins[digest] = origin;
+    }
   }
   const { earlierPrivate: _, ...rest } = turn;
-  return { ...rest, messages, redacted };
+  return { ...rest, ...(turn.origins === undefined ? {} : { origins }), messages, redacted };
+}
+
+/** Between `<` and the name of a tag: a character of private use, taken out again. */
+const POWERLESS = '<\ue0ff';
+const PRIVATE_TAG = /<(?=(?:[\s/]|\\[nrtf]){0,17}private)/gi;
+
+/** The tag is the user's: in what files, tools, the client and the assistant say it hides nothing. */
+function withoutForeignTags(message: CapturedMessage): string {
+  if (message.content.search(PRIVATE_TAG) < 0 || !isJson(message.content)) return message.content;
+  const typed = new Set(message.role === 'user' ? ownTexts(message) : []);
+  const parts: string[] = [];
+  let at = 0;
+  for (const { start, end, value } of stringLiterals(message.content)) {
+    if (typed.has(value)) continue;
+    parts.push(message.content.slice(at, start), message.content.slice(start, end).replace(PRIVATE_TAG, POWERLESS));
+    at = end;
+  }
+  return [...parts, message.content.slice(at)].join('');
 }
 
 /** A hash of the original content would allow guessing a short secret. */
@@ -63,8 +93,8 @@ function createPrivateSpans(): PrivateSpans {
 
   return {
     collect({ sessionId, messages, earlierPrivate = [] }) {
-      const said = messages.filter(({ role }) => role === 'user').flatMap(blocksOf);
-      const now = findPrivateTexts(said.map((block) => stringOf(block['text'])).join('\n'));
+      const said = messages.filter(({ role }) => role === 'user').flatMap(ownTexts);
+      const now = findPrivateTexts(said.join('\n'));
       const found = [...earlierPrivate, ...now].flatMap(spansOf);
       if (found.length === 0) return;
       const spans = [...(sessions.get(sessionId) ?? []), ...found].slice(-MAX_SPANS);
@@ -91,5 +121,5 @@ function spansOf(text: string): string[] {
 }
 
 function trimPunctuation(text: string): string {
-  return text.trim().replace(/[.!?,:;]+$/, '');
+  return trimEnd(text.trim(), '.!?,:;');
 }

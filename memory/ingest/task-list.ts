@@ -10,13 +10,15 @@ export interface Task {
   readonly text: string;
   readonly status: TaskStatus;
   readonly origin: Origin;
+  /** Id of the turn that changed it last. */
+  readonly turn: string;
 }
 
 /** Effect of one tool call. `list` replaces the previous list; tasks with an id are kept separately. */
 export type TaskChange =
   | { readonly kind: 'list'; readonly tasks: readonly Task[] }
   | { readonly kind: 'add'; readonly id: string; readonly task: Task }
-  | ({ readonly kind: 'update'; readonly id: string; readonly origin: Origin } & Partial<Omit<Task, 'origin'>>);
+  | ({ readonly kind: 'update'; readonly id: string } & Pick<Task, 'origin' | 'turn'> & Partial<Task>);
 
 const LISTED = 50;
 const TASK_CHARS = 160;
@@ -33,11 +35,11 @@ const INPUTS = {
 };
 
 /** Refused and unanswered calls have no effect. */
-export function taskChanges({ parts }: Pick<TurnText, 'parts'>): TaskChange[] {
+export function taskChanges({ parts, turnId }: Pick<TurnText, 'parts' | 'turnId'>): TaskChange[] {
   const results = parts.filter(({ kind, tool }) => kind === 'tool_result' && tool in INPUTS);
   return parts
     .filter(({ kind, tool }) => kind === 'tool_use' && tool in INPUTS)
-    .flatMap((call) => changeOf(call, results) ?? []);
+    .flatMap((call) => changeOf(call, turnId, results) ?? []);
 }
 
 /** Tasks with an id keep the order of their creation. */
@@ -58,19 +60,21 @@ export function tasksAfter(changes: readonly TaskChange[]): Task[] {
       if (known === undefined) continue;
       const { text = known.text, status = known.status } = change;
       const origin = text === known.text ? known.origin : change.origin;
-      numbered.set(change.id, settled({ text, status, origin }));
+      numbered.set(change.id, settled({ text, status, origin, turn: change.turn }));
     }
   }
   return [...list, ...numbered.values()].filter(({ text }) => text !== '');
 }
 
 /** Removes the matching result from `results`. */
-function changeOf({ tool, text, origin }: TurnPart, results: TurnPart[]): TaskChange | null {
+function changeOf({ tool, text, origin }: TurnPart, turn: string, results: TurnPart[]): TaskChange | null {
   const input = parsed(text);
   if (tool === 'TodoWrite') {
     const read = INPUTS.TodoWrite.safeParse(input);
     if (answerTo(tool, '', results) === null || !read.success) return null;
-    const tasks = read.data.todos.slice(0, LISTED).map((todo) => ({ text: todo.content, status: todo.status, origin }));
+    const tasks = read.data.todos
+      .slice(0, LISTED)
+      .map(({ content, status }) => ({ text: content, status, origin, turn }));
     return { kind: 'list', tasks };
   }
   if (tool === 'TaskCreate') {
@@ -78,7 +82,7 @@ function changeOf({ tool, text, origin }: TurnPart, results: TurnPart[]): TaskCh
     const subject = (input as { subject?: unknown } | null)?.subject;
     const id = GIVEN_ID.exec(answerTo(tool, typeof subject === 'string' ? subject : '', results) ?? '')?.[1];
     if (id === undefined || !read.success) return null;
-    return { kind: 'add', id, task: { text: read.data.subject, status: 'pending', origin } };
+    return { kind: 'add', id, task: { text: read.data.subject, status: 'pending', origin, turn } };
   }
   const read = INPUTS.TaskUpdate.safeParse(input);
   const answer = answerTo(tool, read.success ? `#${read.data.taskId} ` : '', results);
@@ -88,6 +92,7 @@ function changeOf({ tool, text, origin }: TurnPart, results: TurnPart[]): TaskCh
     kind: 'update',
     id: taskId,
     origin,
+    turn,
     ...(subject === undefined ? {} : { text: subject }),
     ...(status === undefined ? {} : { status }),
   };

@@ -1,8 +1,7 @@
 import { clip, neutralLine } from '../../common/text.ts';
-import type { Origin } from '../../common/turn.ts';
+import { isContinuation, type Origin } from '../../common/turn.ts';
 import { type JournalTurn, spokenText, type TurnText, withoutToolOutput } from '../model/turn.ts';
 import type { Journal } from '../storage/turn-log.ts';
-import { isContinuation } from '../text/compaction-summary.ts';
 import { type JoinedRecords, type JoinedTurn, joinParts } from './join-parts.ts';
 import type { TurnRegistry } from './turn-registry.ts';
 import { readTurn, readTurnPart } from './turn-trust.ts';
@@ -23,7 +22,7 @@ export interface TurnReader {
   turns(sessionId: string): Promise<readonly JoinedTurn[]>;
   /** Transcripts of subagents, which are no messages of the turns that started them. */
   agents(sessionId: string): Promise<readonly JoinedTurn[]>;
-  /** Whole turns, then parts. */
+  /** Whole turns, then parts, without those that are skipped. */
   ofSession(sessionId: string): Promise<readonly TurnText[]>;
   words(turnId: string): Promise<TurnWords | null>;
   /** Words of several turns; reads each session once at most. */
@@ -32,7 +31,11 @@ export interface TurnReader {
   drop(turnIds: readonly string[]): void;
 }
 
-export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): TurnReader {
+export function createTurnReader(
+  journal: Journal,
+  turnRegistry: TurnRegistry,
+  isSkipped: (turnId: string) => boolean = () => false,
+): TurnReader {
   const cache = new Map<string, TurnWords>();
   let chars = 0;
 
@@ -69,8 +72,10 @@ export function createTurnReader(journal: Journal, turnRegistry: TurnRegistry): 
 
   async function ofSession(sessionId: string): Promise<readonly TurnText[]> {
     const { turns, parts } = await joined(sessionId);
-    const whole = turns.filter((turn) => turn.part === undefined);
-    const rounds = [...parts, ...turns.filter((turn) => turn.part !== undefined)];
+    const whole = turns.filter(({ turnId, part }) => part === undefined && !isSkipped(turnId));
+    const rounds = [...parts, ...turns.filter(({ part }) => part !== undefined)].filter(
+      ({ turnId }) => !isSkipped(turnId),
+    );
     return [...whole.map(readTurn), ...readParts(rounds)];
   }
 

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { compareText, isRecord } from '../../common/text.ts';
 import type { JournalTurn, TurnText } from '../model/turn.ts';
 import { grown } from './grow-array.ts';
 import { turnContentHash } from './imported-turn.ts';
@@ -206,10 +207,21 @@ function turnIdentityHash(turn: JournalTurn, text: TurnText): string {
   const hash = createHash('sha256').update(`${turn.key}\n${turn.project}\n${place}${text.user}\n`);
   for (const part of text.parts) {
     // Parallel results may arrive in another order, so they are left out.
-    if (part.kind !== 'tool_result')
-      hash.update(`${part.kind}:${part.kind === 'tool_use' ? part.tool : part.text.trim()}\n`);
+    if (part.kind === 'tool_use') hash.update(`tool_use:${part.tool}:${sortedInput(part.text)}\n`);
+    else if (part.kind === 'assistant') hash.update(`assistant:${part.text.trim()}\n`);
   }
   return hash.digest('base64');
+}
+
+/** An input as Claude Code sends it back may order its keys in another way than the answer did. */
+function sortedInput(json: string): string {
+  try {
+    return JSON.stringify(JSON.parse(json), (_, value: unknown) =>
+      isRecord(value) ? Object.fromEntries(Object.entries(value).sort(([a], [b]) => compareText(a, b))) : value,
+    );
+  } catch {
+    return json; // redaction may leave no JSON
+  }
 }
 
 export function taskListsOf(turnRegistry: Pick<TurnRegistry, 'tasks' | 'session'>): TaskList[] {

@@ -1,7 +1,8 @@
-import { neutralLine } from '../../common/text.ts';
+import { clip, neutralLine } from '../../common/text.ts';
 import { lowestOrigin, type Origin } from '../../common/turn.ts';
 import type { MemoryNode } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
+import { imagesIn } from './content-type.ts';
 
 /** What a tool call does, the weightiest first. */
 export const ACTS = ['EDIT', 'RUN', 'FETCH', 'DELEGATE', 'READ'] as const;
@@ -13,6 +14,10 @@ export interface Action {
   /** A file, command, url or pattern; '' where its input names none. */
   readonly subject: string;
   readonly failed: boolean;
+  /** The images of its result, '' for none. */
+  readonly images: string;
+  /** What was asked about a page, '' where its input does not say. */
+  readonly question: string;
   readonly origin: Origin;
 }
 
@@ -41,7 +46,7 @@ const VERBS: Readonly<Record<Act, string>> = {
   READ: 'read',
 };
 const FAILED =
-  /^\s*(?:<tool_use_error>|error\b|fatal:|traceback\b)|\bexit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*\b|\bcommand (?:failed|not found)\b|\b[1-9]\d* (?:tests? )?failed\b/im;
+  /^[ \t]*(?:<tool_use_error>|error\b|fatal:|traceback\b)|\bexit(?:ed)?(?: with)?(?: code| status)?:? [1-9]\d*\b|\bcommand (?:failed|not found)\b|\b[1-9]\d* (?:tests? )?failed\b/im;
 const RESULT_CHARS = 4_000;
 const SUBJECT_CHARS = 60;
 const CAPSULE_CHARS = 240;
@@ -60,7 +65,16 @@ export function actionsOf(turns: readonly TurnText[]): Action[] {
       const at = results.findIndex((result) => result.tool === tool);
       const [result] = at < 0 ? [] : results.splice(at, 1);
       const failed = result !== undefined && FAILED.test(result.text.slice(0, RESULT_CHARS));
-      return { act: ACT_OF[tool] ?? 'READ', tool, subject: subjectOf(text), failed, origin };
+      const images = imagesIn(result?.text ?? '');
+      return {
+        act: ACT_OF[tool] ?? 'READ',
+        tool,
+        subject: subjectOf(text),
+        failed,
+        images,
+        question: questionIn(text),
+        origin,
+      };
     });
   });
 }
@@ -77,10 +91,14 @@ export function groupActions(actions: readonly Action[]): ActionGroup[] {
 }
 
 /** `edited src/db.ts (2×)`, `ran npm test (3×, failed at last)`. */
-export function groupLine({ act, tool, subject, count, lastFailed }: ActionGroup): string {
+export function groupLine({ act, tool, subject, count, lastFailed, images, question }: ActionGroup): string {
   const what = subject === '' ? `${tool}` : subject;
+  const shown = [images, question].filter((each) => each !== '').map((each) => `: ${each}`);
   const marks = [...(count > 1 ? [`${count}×`] : []), ...(lastFailed ? [count > 1 ? 'failed at last' : 'failed'] : [])];
-  return neutralLine(`${VERBS[act]} ${what}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}`, CAPSULE_CHARS);
+  return neutralLine(
+    `${VERBS[act]} ${what}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}${shown.join('')}`,
+    CAPSULE_CHARS,
+  );
 }
 
 /** What was done, in one line; what does not fit is counted. Null where nothing was. */
@@ -104,6 +122,13 @@ export function urlsOf(turns: readonly TurnText[]): string[] {
   return [...new Set(plain)].slice(0, URLS);
 }
 
+const QUESTION_CHARS = 100;
+
+function questionIn(input: string): string {
+  const question = /"url":[\s\S]*"prompt":"((?:[^"\\]|\\.){1,2000})"/.exec(input)?.[1] ?? '';
+  return question === '' ? '' : `“${clip(question.replace(/\\./g, ' '), QUESTION_CHARS)}”`;
+}
+
 /** What the input of a call names, as short as it is still known. */
 export function subjectOf(input: string, maxChars = SUBJECT_CHARS): string {
   try {
@@ -113,7 +138,9 @@ export function subjectOf(input: string, maxChars = SUBJECT_CHARS): string {
       .replace(/\s+/g, ' ')
       .trim();
     const short =
-      /^\S*\/\S+$/.test(named) && !/^\w+:\/\//.test(named) ? named.split('/').slice(-SEGMENTS).join('/') : named;
+      /^\S+$/.test(named) && named.includes('/') && !/^\w+:\/\//.test(named)
+        ? named.split('/').slice(-SEGMENTS).join('/')
+        : named;
     return neutralLine(short, maxChars);
   } catch {
     // An input that was cut short names nothing.

@@ -1,3 +1,4 @@
+import { trimEnd } from '../../common/text.ts';
 import { STOP_WORDS, tokenize, uniqueTokens } from './tokenizer.ts';
 
 const ANCHORS = 4;
@@ -44,7 +45,7 @@ export function anchorsOf(text: string): string[] {
   const found = new Map<string, { word: string; score: number; at: number }>();
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:-]*/gu) ?? [];
   for (const [at, raw] of words.slice(0, 2_000).entries()) {
-    const word = raw.replace(/[./:@-]+$/, '');
+    const word = trimEnd(raw, './:@-');
     const lower = word.toLowerCase();
     if (word.length < 2 || word.length > 60 || STOP_WORDS.has(lower) || COMMON.has(lower)) continue;
     if (tokenize(word).length === 0) continue;

@@ -1,3 +1,4 @@
+import { trimEnd } from '../../common/text.ts';
 import { uniqueTokens } from './tokenizer.ts';
 
 const WORD = /[\p{L}\p{N}_@][\p{L}\p{N}_@./:%-]*/gu;
@@ -81,7 +82,7 @@ function figuresIn(names: ReadonlySet<string>): Set<string> {
 }
 
 function trimmed(word: string): string {
-  return word.replace(/[./:-]+$/, '');
+  return trimEnd(word, './:-');
 }
 
 function isWithin(some: ReadonlySet<string>, all: ReadonlySet<string>): boolean {

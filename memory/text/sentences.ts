@@ -1,8 +1,10 @@
+import { trimEnd } from '../../common/text.ts';
+
 /** A rule that outlives the task. */
 export const STANDING =
   /(?:^|[,;:.!] |\b(?:we|you|i|please|must|and|but) )(?:always|never|only ever)\b|\b(?:from now on|as a rule|every time|(?:don't|do not) ever|going forward|(?:i|we) prefer|(?:please|must) not ever)\b|^(?:please )?remember\b|(?<!\p{L})(?:immer|nie|niemals|ab (?:jetzt|sofort)|grundsätzlich|toujours|jamais|désormais|siempre|nunca|a partir de ahora)(?!\p{L})|(?:반드시|항상|절대|앞으로는?|总是|永远|以后都|必须|必ず|常に)/iu;
 export const NEGATION =
-  /\b(?:no|not|never|none|without|cannot|\w+n't|neither|nor|no longer|instead of|rather than|rejected|removed|dropped)\b|(?<!\p{L})(?:nie|niemals|nicht|kein\p{L}{0,2}|ohne|statt|jamais|pas|sans|nunca|no|sin|tampoco)(?!\p{L})|(?:不|没|别|无|未|안 |않|없|말고|지 ?마|ない|ません)/iu;
+  /\b(?:no|not|never|none|without|cannot|\wn't|neither|nor|no longer|instead of|rather than|rejected|removed|dropped)\b|(?<!\p{L})(?:nie|niemals|nicht|kein\p{L}{0,2}|ohne|statt|jamais|pas|sans|nunca|no|sin|tampoco)(?!\p{L})|(?:不|没|别|无|未|안 |않|없|말고|지 ?마|ない|ません)/iu;
 const ASKS =
   /^(?:(?:so|and|but|or|ok(?:ay)?|question|also|now)[\s,:]+){0,2}(?:what|why|how|when|where|who|which|can|could|would|should|is|are|do|does|did|has|have|was|were|wie|was|warum|wo|wer|wann|welche[rsmn]?|kann|könnte|sollen|sollte|ist|gibt|qué|cómo|por qué|dónde|cuál|puede[sn]?)(?![\p{L}'])/iu;
 /** Announces a statement. */
@@ -12,6 +14,7 @@ export const LEAD_IN =
 /** An ordinal such as "3. Dezember" does not end a sentence. */
 const SENTENCE_END =
   /(?<=[.!?])(?<!(?<!\d)\d{1,2}\.(?=\s(?:Jan|Feb|Mär|Mrz|Apr|Mai|Jun|Jul|Aug|Sep|Okt|Nov|Dez|Quartal)))\s+(?=[\p{Lu}\p{N}`"'(])|(?<=[。！？])/u;
+const FENCE = /^ {0,3}(```|~~~)/;
 const VALUE = /\d|[\p{L}][./_=]\p{L}|\p{Ll}\p{Lu}|^\p{Lu}[\p{Lu}\d_]+$/u;
 const NAME = /^\p{Lu}\p{Ll}+$/u;
 
@@ -28,7 +31,7 @@ export function isAsking(text: string): boolean {
 /** Distinct figures, names, paths and identifiers as written. */
 export function valuesOf(text: string): string[] {
   const words = text.match(/[\p{L}\p{N}_@][\p{L}\p{N}_@./:=-]*/gu) ?? [];
-  const bare = words.map((word) => word.replace(/[./:-]+$/, ''));
+  const bare = words.map((word) => trimEnd(word, './:-'));
   return [
     ...new Set(
       bare.filter((word, at) => !/^(?:e\.g|i\.e)$/i.test(word) && (VALUE.test(word) || (at > 0 && NAME.test(word)))),
@@ -44,11 +47,34 @@ export function splitSentences(paragraph: string): string[] {
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
 }
 
+export interface CodeBlock {
+  /** What follows the opening fence. */
+  readonly language: string;
+  readonly lines: string[];
+}
+
+/** Lines outside of code blocks, and those blocks; one without an end extends to the end of the text. */
+export function separateCode(text: string): { readonly prose: string[]; readonly blocks: CodeBlock[] } {
+  const prose: string[] = [];
+  const blocks: CodeBlock[] = [];
+  let open = '';
+  for (const line of text.split('\n')) {
+    const [opening = '', fence = ''] = FENCE.exec(line) ?? [];
+    const rest = line.slice(opening.length).trim();
+    if (open === '' && fence !== '') {
+      open = fence;
+      blocks.push({ language: rest, lines: [] });
+    } else if (open === '') prose.push(line);
+    else if (open === fence && rest === '') open = '';
+    else blocks.at(-1)?.lines.push(line);
+  }
+  return { prose, blocks };
+}
+
 /** Sentences and list items without markdown syntax. */
 export function split(text: string): string[] {
-  const prose = text.replace(/^ {0,3}(```|~~~)[^\n]*\n[\s\S]*?(?:^ {0,3}\1\s*$|$(?![\s\S]))/gm, '');
-  return prose
-    .split(/\n+/)
+  return separateCode(text)
+    .prose.filter((line) => line !== '')
     .flatMap((line) => bare(line).split(SENTENCE_END))
     .map((sentence) => sentence.trim().replace(LEAD_IN, ''))
     .filter((sentence) => /[\p{L}\p{N}]/u.test(sentence));
@@ -89,9 +115,9 @@ const PASSING: readonly RegExp[] = [
   /\b(?:is|are|am|'s|'re|was) (?:still |now |currently )?(?:running|compiling|downloading|in progress|uploading|installing|loading|spinning up|warming up|halfway|queued)\b(?! (?:on|at|under|with|behind|in|as|from|by)\b)/i,
   /\b(?:waiting|wait) for (?:the |a |an |its? |your )?(?:build|tests?|lock|response|output|it|process|download|server|command|install\w*|next)\b/i,
   /\b\d+ ?(?:\/|of|out of) ?\d+ (?:\w+ )?(?:done|complete[d]?|finished|so far|processed|remaining)\b|\b\d+ ?(?:%|percent) (?:is )?(?:done|complete|finished|through|downloaded|used up)\b/i,
-  /\b(?:pid|process id) ?[:#=]? ?\d+|\b(?:eta|elapsed|time left|remaining time|uptime)\b\s*(?:is|[:=])?\s*(?:about )?\d/i,
+  /\b(?:pid|process id) ?[:#=]? ?\d+|\b(?:eta|elapsed|time left|remaining time|uptime)\b\s*(?:(?:is|[:=])\s*)?(?:about )?\d/i,
   /\bi(?:'m| am) (?:now |currently |just )?(?:reading|looking|checking|opening|running|editing|scrolling|going to|about to|on line)\b/i,
-  /\b(?:the )?cursor (?:is|stands) (?:at|on)\b|\battempt \d+ of \d+\b|\b(?:right now|at (?:the|this) moment|as we speak)\b.*\b(?:line|step|screen|tab|window|prompt|spinner|terminal|branch is clean)\b/i,
+  /\b(?:the )?cursor (?:is|stands) (?:at|on)\b|\battempt \d+ of \d+\b|\b(?:right now|at (?:the|this) moment|as we speak)\b.{0,200}\b(?:line|step|screen|tab|window|prompt|spinner|terminal|branch is clean)\b/i,
 ];
 
 /** A slash command without further text. */
@@ -99,7 +125,7 @@ const COMMAND = /^\/[\w:-]+$/;
 
 /** Instructions to an agent, which must not be mistaken for the user's wishes. */
 const INSTRUCTIONS =
-  /\byou are (?:claude\b|an? (?:[\w'-]+ ){0,3}(?:ai|language model|coding agent|cli agent)\b)|\bi(?:'m| am) (?:claude\b|an? (?:[\w'-]+ ){0,2}(?:ai|language model)\b)|\bas an ai\b|\b(?:my|your) (?:system prompt|(?:core |system |hidden |developer |own )?(?:instructions|guidelines|directives)|knowledge cutoff|tool list)\b|\b(?:the )?system prompt\b.*\b(?:says?|states?|tells?|requires?|begins?|contains?|asks?)\b/i;
+  /\byou are (?:claude\b|an? (?:[\w'-]+ ){0,3}(?:ai|language model|coding agent|cli agent)\b)|\bi(?:'m| am) (?:claude\b|an? (?:[\w'-]+ ){0,2}(?:ai|language model)\b)|\bas an ai\b|\b(?:my|your) (?:system prompt|(?:core |system |hidden |developer |own )?(?:instructions|guidelines|directives)|knowledge cutoff|tool list)\b|\b(?:the )?system prompt\b.{0,200}\b(?:says?|states?|tells?|requires?|begins?|contains?|asks?)\b/i;
 /** The same in the assistant's words; users may well talk about building agents. */
 const OWN_RULES =
   /\b(?:the )?(?:assistant|model|agent|claude) (?:must|should|will|may|is (?:instructed|expected|told))\b/i;

@@ -9,6 +9,12 @@ export interface Statement {
   readonly items: readonly Item[];
   /** Its own number where it is an item; null where it has none. */
   readonly number: number | null;
+  /** What of the text leads in the rest; '' where nothing does. */
+  readonly lead: string;
+  /** Paragraph or item, counted from the start of the text: statements of one have the same. */
+  readonly block: number;
+  /** It, or what it leads in, is indented or padded as text of a terminal is. */
+  readonly isCopied: boolean;
 }
 
 interface Item {
@@ -30,6 +36,9 @@ const FENCE = /^\s{0,6}(```|~~~)/;
 const HEADING = /^\s{0,3}#{1,6}\s+(\S.*)$/;
 const BOLD_LINE = /^\s{0,8}\*\*([^*]{1,100})\*\*\s{0,3}:?\s{0,3}\p{Extended_Pictographic}?\s*$/u;
 const ITEM = /^\s{0,12}(?:[-*+•]|(\d{1,3})[.)])\s+(?:\[[ xX]\]\s+)?/;
+/** A paragraph that begins so, or is filled up to the width of a terminal. */
+const INDENTED = /^(?: {2,}|\t)\S/;
+const PADDED = /\S {8,}(?:\S|$)/;
 const RULE = /^\s*[-=_*]{3,}\s*$/;
 const LEAD_IN = /[:：]$/;
 /** A sentence that begins so corrects or limits the one before it. */
@@ -38,13 +47,11 @@ const TURN =
 const EMOJI = /\p{Emoji_Presentation}|\u2713|\u2714|\uFE0F/gu;
 
 type Block =
-  | { readonly kind: 'prose'; readonly text: string }
-  | { readonly kind: 'item'; readonly text: string; readonly number: number | null }
+  | { readonly kind: 'prose'; readonly text: string; readonly isCopied: boolean }
+  | { readonly kind: 'item'; readonly text: string; readonly number: number | null; readonly isCopied: boolean }
   | { readonly kind: 'code'; readonly lines: readonly string[] }
   | { readonly kind: 'table'; readonly rows: readonly string[][] }
   | { readonly kind: 'heading'; readonly text: string };
-
-const NOTHING: Pick<Statement, 'items' | 'number'> = { items: [], number: null };
 
 /** Statements of a markdown text in order. Code blocks and tables appear only after a lead-in, and short. */
 export function statementsIn(text: string): readonly Statement[] {
@@ -61,11 +68,15 @@ export function statementsIn(text: string): readonly Statement[] {
     const follows = LEAD_IN.test(last) ? followingOf(blocks, at + 1) : null;
     if (follows !== null) sentences.pop();
     const number = block.kind === 'item' ? block.number : null;
-    for (const sentence of sentences) found.push({ ...NOTHING, text: sentence, heading, number });
+    const place = { heading, number, block: at, isCopied: isCopied(block) };
+    for (const sentence of sentences) found.push({ ...place, text: sentence, items: [], lead: '' });
     if (follows === null) continue;
-    at += follows.taken;
     const lead = leads && last.length > LEAD_CHARS ? '' : `${last} `;
-    if (follows.text !== '') found.push({ text: `${lead}${follows.text}`, heading, items: follows.items, number });
+    if (follows.text !== '') {
+      const text = `${lead}${follows.text}`;
+      found.push({ ...place, text, items: follows.items, lead, isCopied: isCopied(blocks[at + 1]) });
+    }
+    at += follows.taken;
   }
   return found;
 }
@@ -83,11 +94,15 @@ const UNENDED = /(?:^\d{1,3}[.)]|\b(?:e\.g|i\.e|etc|vs|z\.B|bzw|ca|approx|nr)\.)
 function withTurns(sentences: readonly string[]): string[] {
   const joined: string[] = [];
   for (const sentence of sentences) {
-    if (joined.length > 0 && (TURN.test(sentence) || UNENDED.test(joined.at(-1) as string)))
+    if (joined.length > 0 && (TURN.test(sentence) || UNENDED.test((joined.at(-1) as string).slice(-10))))
       joined.push(`${joined.pop()} ${sentence}`);
     else joined.push(sentence);
   }
   return joined;
+}
+
+function isCopied(block: Block | undefined): boolean {
+  return block !== undefined && 'isCopied' in block && block.isCopied;
 }
 
 /** What a lead-in announces, as one text, and the number of blocks that it takes. */
@@ -140,9 +155,13 @@ function blocksOf(text: string): Block[] {
   const blocks: Block[] = [];
   let code: { readonly mark: string; readonly lines: string[] } | null = null;
   let isOpen = false;
+  let isIndented = false;
+  let isBlank = true;
   for (const whole of text.split(/\r?\n/)) {
     const line = whole.slice(0, LINE_CHARS);
     const fence = FENCE.exec(line)?.[1];
+    if (isBlank) isIndented = INDENTED.test(line);
+    isBlank = line.trim() === '';
     if (code !== null) {
       if (fence === code.mark) code = null;
       else code.lines.push(line);
@@ -150,13 +169,17 @@ function blocksOf(text: string): Block[] {
       code = { mark: fence, lines: [] };
       blocks.push({ kind: 'code', lines: code.lines });
       isOpen = false;
-    } else isOpen = takeLine(blocks, line, isOpen);
+    } else isOpen = takeLine(blocks, line, { isOpen, isCopied: isIndented || PADDED.test(line) });
   }
   return blocks;
 }
 
 /** @returns whether the next line may continue the last block */
-function takeLine(blocks: Block[], line: string, isOpen: boolean): boolean {
+function takeLine(
+  blocks: Block[],
+  line: string,
+  { isOpen, isCopied }: Readonly<Record<'isOpen' | 'isCopied', boolean>>,
+): boolean {
   if (line.trim() === '' || RULE.test(line)) return false;
   const heading = HEADING.exec(line)?.[1] ?? BOLD_LINE.exec(line)?.[1];
   if (heading !== undefined) {
@@ -180,10 +203,11 @@ function takeLine(blocks: Block[], line: string, isOpen: boolean): boolean {
     .slice(item?.[0].length ?? 0)
     .replace(/^\s*>\s?/, '')
     .trim();
-  if (item !== null) blocks.push({ kind: 'item', text, number: item[1] === undefined ? null : Number(item[1]) });
+  if (item !== null)
+    blocks.push({ kind: 'item', text, number: item[1] === undefined ? null : Number(item[1]), isCopied });
   else if (isOpen && (last?.kind === 'prose' || last?.kind === 'item')) {
     blocks.splice(-1, 1, { ...last, text: `${last.text} ${text}` });
-  } else blocks.push({ kind: 'prose', text });
+  } else blocks.push({ kind: 'prose', text, isCopied });
   return true;
 }
 

@@ -7,8 +7,18 @@ import { typedText } from './typed-text.ts';
 
 const ACT = 'FLAG:ACT_';
 const FLAG = 'FLAG:';
+const ORIGIN = 'ORIGIN:';
 /** The weightiest first; any other flag comes after them. */
-const FLAGS = ['FEEDBACK', 'DECISION', 'FAILURE'];
+const FLAGS = ['FEEDBACK', 'USER_REJECT', 'DECISION', 'FAILURE', 'SKILL'];
+/** Beside what was done: what was said. */
+const ACTS_SAID = ['DECIDE', 'DIAGNOSE', 'FAIL', 'PLAN'] as const;
+const ACT_ORDER: readonly string[] = [ACTS[0], ...ACTS_SAID, ...ACTS.slice(1)];
+/** What a model may say of turns; what the user decided or ruled is read from the user's words. */
+const PROPOSED = new Set([
+  ...ACT_ORDER.map((act) => `${ACT}${act}`),
+  ...['SKILL', 'USER_REJECT', 'FAILURE'].map((flag) => `${FLAG}${flag}`),
+  ...['WEB_SEARCH', 'FILE_EDIT', 'SUBAGENT_RESULT', 'PROJECT_GOAL'].map((origin) => `${ORIGIN}${origin}`),
+]);
 const META = /^(?:ORIGIN|FLAG|IMPORTANCE):/i;
 const NAME = /^[A-Z][A-Z_]{0,19}$/;
 const DECIDED =
@@ -16,23 +26,62 @@ const DECIDED =
 const CORRECTS =
   /^(?:no[,. ]|not (?:like|what)|wrong\b|stop\b)|\b(?:that'?s (?:wrong|not)|i (?:said|asked for|meant)|don'?t do that|instead of)\b/i;
 
+const GOAL =
+  /\b(?:(?:the|our|my|project'?s?) goal (?:is|of this project)|(?:we|i) (?:want|are going|am going|'re going) to build|this (?:project|app|service|tool) (?:aims|is (?:about|for|meant)))\b|(?<!\p{L})(?:das Ziel ist|unser Ziel|el objetivo es|le but est)(?!\p{L})|(?:目标是|目標は|목표는)/iu;
+const DIAGNOSED =
+  /\b(?:root cause|(?:cause|culprit|reason|bug|problem|issue) (?:is|was)|(?:is|was) caused by|turned out (?:to be|that))\b|(?<!\p{L})(?:Ursache|la causa)(?!\p{L})|(?:原因是|原因は|원인은)/iu;
+const REJECTED = /^The user doesn't want to (?:proceed|take this action)/;
+const REJECTS = /^(?:no|nope|nein|non)[,.!]? /i;
+const PLANNERS = /^(?:Enter|Exit)PlanMode$|^TodoWrite$|^TaskCreate$/;
+const SKILLS = /^(?:Skill|SlashCommand)$/;
+/** So much of an answer is searched for what it found out. */
+const ANSWER_CHARS = 20_000;
+
+/** Meta tags that a model gives, in their one spelling. */
+export function proposedTags(tags: readonly string[]): string[] {
+  return [...new Set(tags.map((tag) => tag.trim().toUpperCase()))].filter((tag) => PROPOSED.has(tag));
+}
+
 /** Tags that say what a memory is about; those of an axis say what kind of memory it is. */
 export function contentTags(tags: readonly string[]): string[] {
   return tags.filter((tag) => !META.test(tag));
 }
 
-/** Flags that turns earn, by what the user said and what was done; never by what a model says of them. */
+/** Meta tags that turns earn by what was said and done. */
 export function flagsOf(turns: readonly TurnText[], actions: readonly Action[]): string[] {
   const said = turns
     .flatMap((turn) => (turn.userOrigin === undefined ? split(typedText(turn.user)) : []))
     .filter((text) => !isNoise(text, 'user'));
-  const flags = [
-    ...(said.some((text) => STANDING.test(text) || CORRECTS.test(text)) ? ['FEEDBACK'] : []),
-    ...(said.some((text) => DECIDED.test(text)) ? ['DECISION'] : []),
-    ...(actions.at(-1)?.failed === true ? ['FAILURE'] : []),
-  ];
+  const parts = turns.flatMap((turn) => turn.parts);
+  const answer = parts.flatMap(({ kind, text }) => (kind === 'assistant' ? [text] : [])).join('\n');
+  const uses = (name: RegExp): boolean => actions.some(({ tool }) => name.test(tool));
   const acts = ACTS.filter((act) => actions.some((action) => action.act === act));
-  return [...acts.slice(0, 1).map((act) => `${ACT}${act}`), ...flags.map((flag) => `${FLAG}${flag}`)];
+  const decided = said.some((text) => DECIDED.test(text));
+  const failed = actions.at(-1)?.failed === true;
+  const rejected = parts.some(({ kind, text }) => kind === 'tool_result' && REJECTED.test(text));
+  const when = (isSo: boolean, tag: string): string[] => (isSo ? [tag] : []);
+  return [
+    ...acts.slice(0, 1).map((act) => `${ACT}${act}`),
+    ...when(decided, `${ACT}DECIDE`),
+    ...when(DIAGNOSED.test(answer.slice(-ANSWER_CHARS)), `${ACT}DIAGNOSE`),
+    ...when(failed, `${ACT}FAIL`),
+    ...when(uses(PLANNERS), `${ACT}PLAN`),
+    ...when(
+      said.some((text) => STANDING.test(text) || CORRECTS.test(text)),
+      `${FLAG}FEEDBACK`,
+    ),
+    ...when(rejected || said.some((text) => REJECTS.test(text)), `${FLAG}USER_REJECT`),
+    ...when(decided, `${FLAG}DECISION`),
+    ...when(failed, `${FLAG}FAILURE`),
+    ...when(uses(SKILLS), `${FLAG}SKILL`),
+    ...when(acts.includes('FETCH'), `${ORIGIN}WEB_SEARCH`),
+    ...when(acts.includes('EDIT'), `${ORIGIN}FILE_EDIT`),
+    ...when(acts.includes('DELEGATE'), `${ORIGIN}SUBAGENT_RESULT`),
+    ...when(
+      said.some((text) => GOAL.test(text)),
+      `${ORIGIN}PROJECT_GOAL`,
+    ),
+  ];
 }
 
 /**
@@ -46,7 +95,7 @@ export function terseMeta(
   const flags = node.topic_tags.filter((tag) => tag.startsWith(FLAG));
   const act = first(
     flags.filter((tag) => tag.startsWith(ACT)).map((tag) => tag.slice(ACT.length)),
-    ACTS,
+    ACT_ORDER,
   );
   const flag = first(
     flags.filter((tag) => !tag.startsWith(ACT)).map((tag) => tag.slice(FLAG.length)),

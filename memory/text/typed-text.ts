@@ -1,9 +1,13 @@
+import type { Statement } from './statements.ts';
+
+const SHELL_PROMPT = /^\s*[$%❯➜]\s+\S/;
 /** Signs of a line that a program wrote. */
 const OUTPUT: readonly RegExp[] = [
   /^\s*(?:[$%❯➜]\s|>>> |\+{3} |-{3} |@@ |diff --git |index [0-9a-f]{6,})/,
   /^\s*(?:at\s\S{1,200}\s?\(|File "[^"]{1,300}", line \d|Traceback |goroutine \d|Caused by: |\d{1,6}\s*[|│]|[├└│┌╭╰])/,
   /^\s*\[?\d{4}-\d\d-\d\d[T ]\d\d:\d\d/,
   /^\s*\[?(?:INFO|WARN(?:ING)?|ERROR|DEBUG|TRACE|FATAL|PASS|FAIL|ok|not ok|npm ERR!|error\[E\d+\])\b[\]: \t]/,
+  /^(?:remote|fatal|error|warning|hint|note): /,
   /^\s*(?:[{}[\]](?:,|\s|$)|"[^"]{1,80}"\s*:|<\/?[a-z][\w-]{0,40}[^>]{0,200}>\s*$)/,
   /^\s*(?:={3,}|-{3,}|\*{3,}|_{3,})/,
   /^\s*\|/,
@@ -20,7 +24,9 @@ const COMMAND_LINE = /^\/[\w:-]{1,60}\s*$/;
 const FENCE = /^\s{0,6}(```|~~~)/;
 const LINE_CHARS = 1_000;
 /** A pasted block may have a few lines without a sign between lines with one. */
-const GAP = 2;
+const UNSIGNED = 2;
+/** Stands for what is left out between typed lines. */
+const GAP = '…';
 
 type Mark = 'typed' | 'output' | 'blank' | 'fenced';
 
@@ -34,6 +40,9 @@ function markParagraphs(lines: readonly string[], marks: Mark[]): void {
       own.length >= OUTPUT_LINES && own.filter((line) => SENTENCE.test(line)).length < own.length * OUTPUT_SHARE;
     // The first line may introduce what was pasted.
     const start = SENTENCE.test(own[0] ?? '') && marks[from] === 'typed' ? from + 1 : from;
+    // What follows a command of a shell is its output.
+    const command = own.findIndex((line) => SHELL_PROMPT.test(line));
+    if (command >= 0) marks.fill('output', from + command, to);
     if (own.length > 2 && (isLog || output >= own.length * OUTPUT_SHARE)) marks.fill('output', start, to);
     from = to + 1;
   }
@@ -42,9 +51,9 @@ function markParagraphs(lines: readonly string[], marks: Mark[]): void {
 const OPENING = /<([a-z]+(?:[-_][a-z]+)+)(?:\s[^<>]{0,300})?>/g;
 const MOST_UNCLOSED = 20;
 /** Colors of a terminal. */
-const ESCAPES = /\p{Cc}\[[0-9;]{0,12}[A-Za-z]/gu;
+const ESCAPES = /(?!\s)\p{Cc}\[[0-9;]{0,12}[A-Za-z]/gu;
 
-/** The user's text without markup of the client, code blocks, quotes, and lines that a program wrote. */
+/** The user's text without markup of the client, code blocks, quotes, and lines that a program wrote: `…` for each. */
 export function typedText(text: string): string {
   const lines = withoutMarkup(text).replace(ESCAPES, '').replaceAll('’', "'").split(/\r?\n/);
   let fence: string | undefined;
@@ -68,12 +77,16 @@ export function typedText(text: string): string {
   }
   for (let at = 0, last = -1; at < marks.length; at += 1) {
     if (marks[at] !== 'output') continue;
-    if (last >= 0 && at - last - 1 <= GAP) marks.fill('output', last, at);
+    if (last >= 0 && at - last - 1 <= UNSIGNED) marks.fill('output', last, at);
     last = at;
   }
-  return lines
-    .map((line, at) => (marks[at] === 'blank' ? '' : line))
-    .filter((_, at) => marks[at] !== 'output' && marks[at] !== 'fenced')
+  const isLeft = (at: number): boolean => marks[at] === 'output' || marks[at] === 'fenced';
+  const kept = lines.flatMap((line, at) =>
+    isLeft(at) ? (isLeft(at - 1) ? [] : [GAP]) : marks[at] === 'blank' ? [''] : [line],
+  );
+  const isSaid = (line: string): boolean => line !== '' && line !== GAP;
+  return kept
+    .slice(Math.max(kept.findIndex(isSaid), 0), kept.findLastIndex(isSaid) + 1)
     .join('\n')
     .replace(/\n{3,}/g, '\n\n')
     .trim();
@@ -97,4 +110,75 @@ export function withoutMarkup(text: string): string {
     at = end + close.length;
   }
   return [...kept, text.slice(at)].join('');
+}
+
+/** So short a prompt is typed. */
+const SURELY_TYPED = 120;
+/** Of a longer one only the first and the last paragraph decide. */
+const TYPED_CHARS = 700;
+/** Words of the answer before that a prompt repeats. */
+const REPEATED_LETTERS = 30;
+const LEAD = /^([^:：`]{12,200}[:：])\s(.{40,})$/s;
+const SPEAKS_OF_SELF = /\b(?:i|i'(?:m|d|ll|ve)|me|my|let'?s|hmm|ich|mir|yo)\b|[?？]$/iu;
+const OWN_WORDS =
+  /\b(?:i|i'(?:m|d|ll|ve)|we|you|us|me|our|my|your|let'?s|please|pls|hmm|ok|okay|yes|yeah|thanks|ich|wir|mir|bitte|yo|por favor|puedes)\b|[?？]$|[\p{sc=Han}\p{sc=Hangul}\p{sc=Hiragana}]/iu;
+const STARTS_SMALL = /^\p{Ll}+[ ,'] ?\p{L}/u;
+
+/** A statement of a prompt, divided into what the user says and what they only show; either may be ''. */
+export interface Spoken {
+  readonly statement: Statement;
+  readonly own: string;
+  readonly shown: string;
+}
+
+/**
+ * Whose words the statements of a prompt are, by paragraphs: one that speaks as a person does is the user's, one that is
+ * led in, copied from a terminal or repeats the answer before is shown.
+ *
+ * @param typed  the text of all statements
+ * @param heard  what the assistant said before
+ */
+export function spokenIn(statements: readonly Statement[], typed: string, heard: string): Spoken[] {
+  const known = lettersOf(heard);
+  const repeats = (text: string): boolean => {
+    const letters = lettersOf(text);
+    return letters.length >= REPEATED_LETTERS && known.includes(letters);
+  };
+  const isShort = typed.length <= SURELY_TYPED;
+  const edges = [statements[0]?.block, statements.at(-1)?.block];
+  const speaking = speakingBlocks(statements);
+  let shownBlock = -1;
+  return statements.map((statement): Spoken => {
+    const { text, block, isCopied, items } = statement;
+    const own = { statement, own: text, shown: '' };
+    const shown = { statement, own: '', shown: text };
+    if (repeats(text)) return shown;
+    if (isShort) return own;
+    const lead = statement.lead || (LEAD.exec(text)?.[1] ?? '');
+    const isOfSelf = SPEAKS_OF_SELF.test(text);
+    if ((block === shownBlock && !isOfSelf) || (isCopied && lead === '') || !speaking.has(block)) return shown;
+    if (typed.length > TYPED_CHARS && !edges.includes(block) && !isOfSelf) return shown;
+    const rest = text.slice(lead.length).trim();
+    if (lead === '' || (!isCopied && !repeats(rest) && (items.length > 0 || isPersonal(rest)))) return own;
+    shownBlock = block;
+    return { statement, own: lead.trim(), shown: rest };
+  });
+}
+
+/** Paragraphs that begin as a person speaks, ask, or speak of the speaker. */
+function speakingBlocks(statements: readonly Statement[]): Set<number> {
+  const speaking = statements.filter(({ text, lead, items, block }, at) =>
+    block === statements[at - 1]?.block
+      ? SPEAKS_OF_SELF.test(text)
+      : isPersonal(lead || text) || STARTS_SMALL.test(items[0]?.text ?? ''),
+  );
+  return new Set(speaking.map(({ block }) => block));
+}
+
+function isPersonal(text: string): boolean {
+  return OWN_WORDS.test(text) || STARTS_SMALL.test(text);
+}
+
+function lettersOf(text: string): string {
+  return text.toLowerCase().replace(/[^\p{L}\p{N}]+/gu, '');
 }

@@ -1,0 +1,104 @@
+import type { TurnText } from '../model/turn.ts';
+
+const SEQUENCE_WORDS = 5;
+const WORD = /[\p{L}\p{N}_]+/gu;
+
+/** A text of a turn, in order; `shown`: from a file, a tool or the client. */
+export interface FlowText {
+  readonly by: 'shown' | 'said' | 'wrote';
+  readonly text: string;
+}
+
+/** Hashes of each five words in a row. */
+export function* sequencesOf(text: string): Generator<number> {
+  const before: string[] = [];
+  for (const [word] of plainText(text).matchAll(WORD)) {
+    before.push(word);
+    if (before.length < SEQUENCE_WORDS) continue;
+    yield hash(before.join(' '));
+    before.shift();
+  }
+}
+
+export function plainText(text: string): string {
+  return text
+    .normalize('NFKC')
+    .replace(/\p{Cf}/gu, '')
+    .toLowerCase();
+}
+
+/** Text that sessions were shown by files, tools of the project and the client: whoever repeats it did not say it. */
+export type ShownText = ReturnType<typeof createShownText>;
+
+/** Of all sessions, of which those that rest longest are dropped. */
+const MAX_TOTAL = 1_000_000;
+/** About 500 KB of text per session; the oldest is dropped. */
+const MAX_SHOWN = 100_000;
+/** More is in no result that Claude Code sends. */
+const SHOWN_CHARS = 200_000;
+
+export function createShownText() {
+  const sessions = new Map<string, Set<number>>();
+  return {
+    /** Reads a turn; returns what the assistant repeats in it and neither it nor the user wrote first. */
+    read(sessionId: string, flow: readonly FlowText[], user: string): number[] {
+      const shown = sessions.get(sessionId) ?? new Set();
+      sessions.delete(sessionId);
+      sessions.set(sessionId, shown);
+      const own = new Set(sequencesOf(user));
+      const repeated = new Set<number>();
+      for (const { by, text } of flow) {
+        for (const sequence of sequencesOf(text.slice(0, SHOWN_CHARS))) {
+          if (own.has(sequence)) continue;
+          if (by === 'shown') addBounded(shown, sequence);
+          else if (!shown.has(sequence)) own.add(sequence);
+          else if (by === 'said') repeated.add(sequence);
+        }
+      }
+      let total = 0;
+      for (const { size } of sessions.values()) total += size;
+      for (const [id, { size }] of sessions) {
+        if (total <= MAX_TOTAL) break;
+        total -= size;
+        sessions.delete(id);
+      }
+      return [...repeated];
+    },
+  };
+}
+
+function addBounded(known: Set<number>, value: number): void {
+  if (known.size >= MAX_SHOWN) for (const oldest of known.values()) if (known.delete(oldest)) break;
+  known.add(value);
+}
+
+/** Whether a text says what the assistant only repeats in these turns. */
+export function repeatsShown(text: string, turns: readonly Pick<TurnText, 'repeats'>[]): boolean {
+  const known = turns.flatMap(({ repeats }) => (repeats === undefined ? [] : [repeats]));
+  if (known.length === 0) return false;
+  for (const sequence of sequencesOf(text)) if (known.some((repeats) => repeats.has(sequence))) return true;
+  return false;
+}
+
+/** FNV-1a, 32 bits: a collision only makes a turn less trusted. */
+function hash(text: string): number {
+  let value = 0x811c9dc5;
+  for (let at = 0; at < text.length; at += 1) value = Math.imul(value ^ text.charCodeAt(at), 0x01000193);
+  return value | 0;
+}
+
+/** The lines of a text, and whether each only repeats; a sequence may go over the end of a line. */
+export function repeatedLines(
+  text: string,
+  repeats: ReadonlySet<number>,
+): { readonly text: string; readonly isRepeated: boolean }[] {
+  let before = '';
+  return text.split('\n').map((line) => {
+    const isRepeated = repeatsShown(`${before} ${line}`, [{ repeats }]);
+    before = `${before} ${line}`
+      .split(/\s+/)
+      .slice(1 - SEQUENCE_WORDS)
+      .join(' ');
+    return { text: line, isRepeated };
+  });
+}
