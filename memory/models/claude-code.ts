@@ -7,6 +7,7 @@ import {
   type CallOptions,
   createLlmClient,
   type FailureKind,
+  failedAttempt,
   type LlmClient,
   type ModelLimits,
   type PromptCall,
@@ -34,13 +35,9 @@ export function createClaudeCli(options: ClaudeCliOptions): LlmClient {
     async attempt(call, signal) {
       const end = await spawn(options, call, signal);
       if (end.how === 'exited') return readClaudeOutput(end.stdout, end.stderr);
-      return failed(end.how === 'aborted' ? 'failed' : end.how, detailOf(end, call));
+      return failedAttempt(end.how === 'aborted' ? 'failed' : end.how, detailOf(end, call));
     },
   });
-}
-
-function failed(failure: FailureKind, detail: string): Attempt {
-  return { kind: 'failure', failure, detail, tokens: 0, costUsd: 0 };
 }
 
 function spawn(options: ClaudeCliOptions, call: PromptCall, signal: AbortSignal): Promise<ChildEnd> {
@@ -167,7 +164,7 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const result = findResult(stdout);
   if (result === null) {
     const said = `${stderr}\n${stdout}`.trim();
-    return { kind: 'failure', failure: failureOf(said), detail: said || 'no output', tokens: 0, costUsd: 0 };
+    return failedAttempt(failureOf(said), said || 'no output');
   }
   const used = { tokens: tokensOf(result), costUsd: result.total_cost_usd };
   const value = result.structured_output ?? parsed(result.result);
@@ -177,7 +174,7 @@ function readClaudeOutput(stdout: string, stderr: string): Attempt {
   const status = result.api_error_status ?? '';
   const said = [result.result, result.errors, status, stderr].map(textOf).filter(Boolean).join(' · ');
   const detail = said === '' || !result.is_error ? `no structured answer (${result.subtype})` : said;
-  return { kind: 'failure', failure: result.is_error ? failureOf(detail) : 'failed', detail, ...used };
+  return failedAttempt(result.is_error ? failureOf(detail) : 'failed', detail, used);
 }
 
 function failureOf(said: string): FailureKind {
@@ -185,7 +182,9 @@ function failureOf(said: string): FailureKind {
     return 'not_logged_in';
   }
   if (
-    /rate.?limit|usage limit|hit your .*limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i.test(said)
+    /rate.?limit|usage limit|hit your .{0,80}limit|limit reached|too many requests|\b429\b|overloaded|\b529\b/i.test(
+      said,
+    )
   ) {
     return 'rate_limited';
   }
@@ -208,7 +207,9 @@ function tokensOf({ usage }: Result): number {
 
 function parsed(value: unknown): unknown {
   if (typeof value !== 'string') return undefined;
-  return parseJson(value.trim().replace(/^```(?:json)?\s*\n([\s\S]*)\n```$/, '$1'));
+  const text = value.trim();
+  const isFenced = text.startsWith('```') && text.endsWith('\n```');
+  return parseJson(isFenced ? text.slice(text.indexOf('\n'), -3) : text);
 }
 
 function textOf(value: unknown): string {

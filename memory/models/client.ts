@@ -4,7 +4,7 @@ import type { Config } from '../../common/config.ts';
 import { CometError, type ErrorCode } from '../../common/errors.ts';
 import type { Log } from '../../common/log.ts';
 import { clip } from '../../common/text.ts';
-import type { DetailInput, LanguageModel, MergeInput, ModelHealth, SummaryInput, TopicShiftInput } from './model.ts';
+import type { LanguageModel, ModelHealth } from './model.ts';
 import { detailPrompt } from './prompts/details.ts';
 import { mergePrompt } from './prompts/merge.ts';
 import type { Prompt } from './prompts/prompt.ts';
@@ -26,13 +26,20 @@ export type Attempt =
   | ({ readonly kind: 'answer'; readonly value: unknown } & Used)
   | ({ readonly kind: 'failure'; readonly failure: FailureKind; readonly detail: string } & Used);
 
+export function failedAttempt(failure: FailureKind, detail: string, { tokens, costUsd }: Used = NOTHING): Attempt {
+  return { kind: 'failure', failure, detail, tokens, costUsd };
+}
+
+const NOTHING: Used = { tokens: 0, costUsd: 0 };
+
 export interface PromptCall<Answer = unknown> {
   readonly model: string;
   readonly timeoutMs: number;
   /** Enable extended thinking (for the summarizer, not the topic detector). */
   readonly thinking: boolean;
   readonly prompt: Prompt<Answer>;
-  readonly bill: { readonly sessionId?: string };
+  /** For usage accounting only. */
+  readonly sessionId?: string | undefined;
 }
 
 /** Names and timeouts of the models; `maxChildren` limits concurrent calls. */
@@ -58,6 +65,7 @@ export interface LlmClientOptions extends CallOptions {
 }
 
 export interface LlmClient extends LanguageModel {
+  readonly ask: NonNullable<LanguageModel['ask']>;
   health(): Required<ModelHealth> & { readonly lastFailure: FailureKind | null };
 }
 
@@ -77,11 +85,9 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     const output = await places.run(() => options.attempt(call, signal), signal);
     signal.throwIfAborted();
     const { tokens, costUsd } = output;
-    if (output.kind === 'failure') {
-      if (output.failure !== 'missing') ledger.record({ calls: 1, tokens, costUsd, ...call.bill });
-      throw new Failed(output.failure, output.detail);
-    }
-    ledger.record({ calls: 1, tokens, costUsd, ...call.bill });
+    const isMissing = output.kind === 'failure' && output.failure === 'missing';
+    if (!isMissing) ledger.record({ calls: 1, tokens, costUsd, sessionId: call.sessionId });
+    if (output.kind === 'failure') throw new Failed(output.failure, output.detail);
     try {
       return call.prompt.parse(output.value);
     } catch (cause) {
@@ -101,12 +107,8 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
       if (!(error instanceof Failed)) throw error;
       const detail = clip(options.redact(error.message).replace(/\s+/g, ' ').trim(), 200);
       failure = { kind: error.kind, detail };
-      options.log.warn('model call failed', {
-        asked: options.provider,
-        model: call.model,
-        failure: error.kind,
-        detail,
-      });
+      const { provider: asked } = options;
+      options.log.warn('model call failed', { asked, model: call.model, failure: error.kind, detail });
       const message = `${options.provider} (${call.model}) failed, ${error.kind}: ${detail}`;
       throw new CometError(CODES[error.kind] ?? 'model_failed', message, { cause: error.cause });
     }
@@ -120,13 +122,25 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
     return work;
   }
 
-  const calls = promptCalls(options);
+  const { models, transcriptChars } = options;
+  const fast = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false };
+  const thorough = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true };
+  const detail = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false };
+  const bundle = { model: models.bundle, timeoutMs: models.bundleTimeoutMs, thinking: false };
   return {
     name: options.name,
-    detectTopicShift: (input, signal) => tracked(calls.detectTopicShift(input), signal),
-    summarize: (input, signal) => tracked(calls.summarize(input), signal),
-    merge: (input, signal) => tracked(calls.merge(input), signal),
-    expand: (input, signal) => tracked(calls.expand(input), signal),
+    detectTopicShift({ sessionId, ...input }, signal) {
+      return tracked({ ...fast, sessionId, prompt: topicDetectorPrompt(input, fence()) }, signal);
+    },
+    summarize({ sessionId, ...input }, signal) {
+      return tracked({ ...thorough, sessionId, prompt: summarizerPrompt(input, fence(), transcriptChars) }, signal);
+    },
+    merge: (input, signal) => tracked({ ...thorough, prompt: mergePrompt(input, fence()) }, signal),
+    expand({ sessionId, ...input }, signal) {
+      const limits = input.isBundle === true ? bundle : detail;
+      return tracked({ ...limits, sessionId, prompt: detailPrompt(input, fence(), transcriptChars) }, signal);
+    },
+    ask: (prompt, signal) => tracked({ ...detail, prompt }, signal),
     health() {
       const { calls, tokens, costUsd } = ledger.today();
       return {
@@ -142,35 +156,6 @@ export function createLlmClient(options: LlmClientOptions): LlmClient {
       await Promise.allSettled(running);
     },
   };
-}
-
-/** The prompt call of each method. */
-function promptCalls({ models, transcriptChars }: LlmClientOptions) {
-  const fast = { model: models.sensor, timeoutMs: models.sensorTimeoutMs, thinking: false };
-  const thorough = { model: models.summarizer, timeoutMs: models.summarizerTimeoutMs, thinking: true };
-  const detail = { model: models.detail, timeoutMs: models.detailTimeoutMs, thinking: false };
-  return {
-    detectTopicShift: (input: TopicShiftInput) => ({
-      ...fast,
-      prompt: topicDetectorPrompt(input, fence()),
-      bill: billOf(input),
-    }),
-    summarize: (input: SummaryInput) => ({
-      ...thorough,
-      prompt: summarizerPrompt(input, fence(), transcriptChars),
-      bill: billOf(input),
-    }),
-    merge: (input: MergeInput) => ({ ...thorough, prompt: mergePrompt(input, fence()), bill: {} }),
-    expand: (input: DetailInput) => ({
-      ...detail,
-      prompt: detailPrompt(input, fence(), transcriptChars),
-      bill: billOf(input),
-    }),
-  };
-}
-
-function billOf({ sessionId }: { readonly sessionId?: string }): PromptCall['bill'] {
-  return sessionId === undefined ? {} : { sessionId };
 }
 
 class Failed extends Error {

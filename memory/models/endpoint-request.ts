@@ -18,7 +18,7 @@ export type EndpointReply =
   /** `unreachable`: nothing was sent. `code` is a system or TLS code, never a message that may contain an address. */
   | { readonly how: 'unreachable' | 'broken'; readonly code: string };
 
-const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|.*CERT.*)$/;
+const UNREACHABLE = /^(ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT)$|CERT/;
 const DEFAULT_REST_MS = 60_000;
 
 /**
@@ -125,29 +125,24 @@ export type FoundKey =
   | { readonly kind: 'none' }
   | { readonly kind: 'missing'; readonly detail: string };
 
-/** An endpoint's key, held in memory only: no file, no log, no program argument. */
-interface EndpointKey {
-  read(signal: AbortSignal): Promise<FoundKey>;
-  /** Call when the endpoint refused the key; the next read runs the command again. */
-  refused(): void;
-}
-
 const COMMAND_MS = 15_000;
 const COMMAND_CHARS = 64_000;
 /** Visible ASCII, as a header allows. */
 const KEY = /^[\x21-\x7e]{1,8192}$/;
 
-export function createEndpointKey(options: EndpointKeyOptions): EndpointKey {
+/** An endpoint's key, held in memory only: no file, no log, no program argument. */
+export function createEndpointKey(options: EndpointKeyOptions) {
   const variable = keyVariable(options);
   let known: FoundKey | null = null;
   return {
-    async read(signal) {
+    async read(signal: AbortSignal): Promise<FoundKey> {
       if (known !== null) return known;
       const found = options.keyCommand === '' ? fromVariable(variable, options.env) : await asked(options, signal);
       if (found.kind === 'key') known = found;
       return found;
     },
-    refused() {
+    /** Call when the endpoint refused the key; the next read runs the command again. */
+    refused(): void {
       known = null;
     },
   };

@@ -1,6 +1,7 @@
 import type { Origin } from '../../common/turn.ts';
 import type { Claim, Decision, Fact, StatedItem, StatementRef } from '../model/node.ts';
 import type { TurnText } from '../model/turn.ts';
+import type { Prompt } from './prompts/prompt.ts';
 
 export interface TopicShiftReading {
   readonly logic_flow: 'MAINTAIN' | 'BROKEN';
@@ -85,6 +86,8 @@ export interface MergeResult {
 }
 
 export interface DetailInput {
+  /** The node stands for finished tool calls. */
+  readonly isBundle?: boolean;
   /** For usage accounting only. */
   readonly sessionId?: string;
   readonly summary: string;
@@ -110,6 +113,8 @@ export interface LanguageModel {
   merge?(input: MergeInput, signal: AbortSignal): Promise<MergeResult>;
   /** The detailed summary of one node. */
   expand(input: DetailInput, signal: AbortSignal): Promise<DetailResult>;
+  /** Answers a prompt of the caller's own. */
+  ask?<T>(prompt: Prompt<T>, signal: AbortSignal): Promise<T>;
   health?(): ModelHealth;
   /** Ends every child process; idempotent. */
   close(): Promise<void>;

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { isRecord, parseJson } from '../../common/text.ts';
+import { isRecord, parseJson, trimEnd } from '../../common/text.ts';
 import {
   type Attempt,
   type CallOptions,
   createLlmClient,
-  type FailureKind,
+  failedAttempt,
   type LlmClient,
   type ModelLimits,
   type PromptCall,
@@ -37,7 +37,7 @@ type Shape = (typeof SHAPES)[number];
 /** Calls an endpoint that implements OpenAI's chat completions. */
 export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient {
   const { baseUrl, contextTokens } = options;
-  const url = `${baseUrl.replace(/\/+$/, '')}/chat/completions`;
+  const url = `${trimEnd(baseUrl, '/')}/chat/completions`;
   const key = createEndpointKey(options);
   const shapes = new Map<string, number>();
   let restUntilMs = 0;
@@ -45,10 +45,10 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
   async function attempt(call: PromptCall, signal: AbortSignal): Promise<Attempt> {
     const restMs = restUntilMs - options.now();
     if (restMs > 0 && restMs <= LONGEST_REST_MS) {
-      return failed('rate_limited', `rate limited for another ${Math.ceil(restMs / 1_000)} s`);
+      return failedAttempt('rate_limited', `rate limited for another ${Math.ceil(restMs / 1_000)} s`);
     }
     const found = await key.read(signal);
-    if (found.kind === 'missing') return failed('not_logged_in', found.detail);
+    if (found.kind === 'missing') return failedAttempt('not_logged_in', found.detail);
     for (let at = shapes.get(call.model) ?? 0; ; at += 1) {
       const shape = SHAPES[at] ?? 'none';
       const reply = await request(call, { shape, found, signal });
@@ -70,24 +70,26 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
 
   function read(reply: EndpointReply, call: PromptCall, found: FoundKey): Attempt {
     // A late response, or one without usage, still consumed the prompt.
-    const shown = Math.ceil((call.prompt.system.length + call.prompt.user.length) / CHARS_PER_TOKEN);
+    const { system, user } = call.prompt;
+    const shown = { tokens: Math.ceil((system.length + user.length) / CHARS_PER_TOKEN), costUsd: 0 };
     switch (reply.how) {
       case 'timeout':
-        return failed('timeout', `no answer within ${call.timeoutMs} ms`, shown);
+        return failedAttempt('timeout', `no answer within ${call.timeoutMs} ms`, shown);
       case 'flooded':
-        return failed('flooded', `the answer exceeds ${ANSWER_CHARS} characters`, shown);
+        return failedAttempt('flooded', `the answer exceeds ${ANSWER_CHARS} characters`, shown);
       case 'unreachable':
-        return failed('missing', `${new URL(baseUrl).host} cannot be reached (${reply.code}); see openai.baseUrl`);
+        return failedAttempt(
+          'missing',
+          `${new URL(baseUrl).host} cannot be reached (${reply.code}); see openai.baseUrl`,
+        );
       case 'broken':
-        return failed('failed', `the connection broke (${reply.code})`);
+        return failedAttempt('failed', `the connection broke (${reply.code})`);
       case 'answered':
         break;
     }
     if (reply.status !== 200) return refused(reply, found);
-    const { tokens, ...completion } = readCompletion(reply.body);
-    const used = tokens === 0 ? shown : tokens;
-    if (completion.kind === 'answer') return { ...completion, tokens: used };
-    return { ...failed('failed', completion.detail, used), costUsd: completion.costUsd };
+    const read = readCompletion(reply.body);
+    return { ...read, tokens: read.tokens || shown.tokens };
   }
 
   function refused({ status, body, retryAfterMs }: EndpointReply & { how: 'answered' }, found: FoundKey): Attempt {
@@ -95,11 +97,11 @@ export function createOpenAiEndpoint(options: OpenAiEndpointOptions): LlmClient 
     const detail = `status ${status}${said === '' ? '' : `: ${said}`}`;
     if (status === 401 || status === 403) {
       key.refused();
-      return failed('not_logged_in', detail);
+      return failedAttempt('not_logged_in', detail);
     }
-    if (status !== 429) return failed('failed', detail);
+    if (status !== 429) return failedAttempt('failed', detail);
     restUntilMs = options.now() + Math.min(retryAfterMs, LONGEST_REST_MS);
-    return failed('rate_limited', detail);
+    return failedAttempt('rate_limited', detail);
   }
 
   return createLlmClient({
@@ -136,10 +138,6 @@ function refusesShape(status: number): boolean {
 /** Error bodies may quote the key. */
 function without(text: string, found: FoundKey): string {
   return found.kind === 'key' ? text.replaceAll(found.key, '[key]') : text;
-}
-
-function failed(failure: FailureKind, detail: string, tokens = 0): Attempt {
-  return { kind: 'failure', failure, detail, tokens, costUsd: 0 };
 }
 
 /** Aliases by host; other names are sent unchanged. */
@@ -186,14 +184,10 @@ const Refusal = z.looseObject({
   error: z.union([z.string(), z.looseObject({ message: z.string().catch('') })]),
 });
 
-type CompletionText =
-  | { readonly kind: 'answer'; readonly value: unknown; readonly tokens: number; readonly costUsd: number }
-  | { readonly kind: 'unusable'; readonly detail: string; readonly tokens: number; readonly costUsd: number };
-
 /** Parses a chat completion; `tokens` is 0 if usage is absent. */
-function readCompletion(body: string): CompletionText {
+function readCompletion(body: string): Attempt {
   const read = Completion.safeParse(parseJson(body));
-  if (!read.success) return { kind: 'unusable', detail: 'the body is no chat completion', tokens: 0, costUsd: 0 };
+  if (!read.success) return failedAttempt('failed', 'the body is no chat completion');
   const { usage, choices } = read.data;
   const { total_tokens = 0, prompt_tokens = 0, completion_tokens = 0, cost = 0 } = usage ?? {};
   const used = { tokens: total_tokens || prompt_tokens + completion_tokens, costUsd: cost };
@@ -202,7 +196,7 @@ function readCompletion(body: string): CompletionText {
   const text = typeof content === 'string' ? content : content.map((part) => part.text).join('');
   const value = structured(text);
   if (value !== null) return { kind: 'answer', value, ...used };
-  return { kind: 'unusable', detail: whyNot(choice?.message.refusal, choice?.finish_reason, text), ...used };
+  return failedAttempt('failed', whyNot(choice?.message.refusal, choice?.finish_reason, text), used);
 }
 
 /** The error message of a response, '' if it has none. */

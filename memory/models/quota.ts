@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import type { Clock } from '../../common/async.ts';
+import type { Config } from '../../common/config.ts';
 import { ensureDir, writeFileAtomic } from '../../common/files.ts';
 import type { Log } from '../../common/log.ts';
 
@@ -15,12 +16,8 @@ export interface QuotaWindow {
   readonly resetAtMs: number;
 }
 
-export interface QuotaRule {
-  /** Our own calls wait above this share of a limit; the rest belongs to the user. */
-  readonly maxUtilization: number;
-  /** Maximum tokens of our own calls per day (UTC). */
-  readonly dailyTokens: number;
-}
+/** Our own calls wait above a share of a limit (the rest belongs to the user), and beyond their tokens per day (UTC). */
+export type QuotaRule = Pick<Config['models'], 'maxUtilization' | 'dailyTokens'>;
 
 export type QuotaDecision =
   | { readonly kind: 'allow' }
@@ -122,7 +119,7 @@ function utilizationOf(fields: Fields, inPercent: boolean): number | null {
 
 /** Reads 0.81, 81 or 81 %. Values up to 2 are fractions unless another value of the response is a percentage. */
 function shareOf(text: string, inPercent: boolean): number[] {
-  const bare = text.replace(/\s*%$/, '');
+  const bare = text.replace('%', '');
   const value = Number(bare);
   return [isPercent(text) || (inPercent && /^\d+$/.test(bare)) ? value / 100 : value];
 }
@@ -187,13 +184,7 @@ export function createBackoff(clock: Clock, quota?: ModelQuota) {
 }
 
 /** Decides whether our own model calls may run now and counts their usage across restarts. */
-export interface Budget extends UsageCounter {
-  /** Reads the rate-limit headers of an API response. Synchronous; never throws. */
-  answered(answer: RateLimitResponse): void;
-  decide(): QuotaDecision;
-  /** Resolves once everything is on disk. */
-  close(): Promise<void>;
-}
+export type Budget = Awaited<ReturnType<typeof openBudget>>;
 
 export interface StoredUsage extends Usage {
   /** `YYYY-MM-DD`, UTC. */
@@ -206,14 +197,17 @@ export interface UsageStore {
   save(usage: StoredUsage): Promise<void>;
 }
 
-export interface BudgetParts {
+export async function openBudget({
+  rule,
+  store,
+  clock,
+  log,
+}: {
   readonly rule: QuotaRule;
   readonly store: UsageStore;
   readonly clock: Clock;
   readonly log: Log;
-}
-
-export async function openBudget({ rule, store, clock, log }: BudgetParts): Promise<Budget> {
+}) {
   const kept = await store.load();
   const ledger = createUsageCounter(clock.now, kept);
   let windows = kept?.windows ?? [];
@@ -227,9 +221,7 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts): Prom
   /** One write at a time; changes during a write go into the next one. */
   function save(): void {
     isDirty = true;
-    saving ??= write().finally(() => {
-      saving = null;
-    });
+    saving ??= write();
   }
 
   async function write(): Promise<void> {
@@ -241,10 +233,12 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts): Prom
         log.warn("could not write today's model usage; a restart would lose it", { error });
       }
     }
+    saving = null;
   }
 
   return {
-    answered(answer) {
+    /** Reads the rate-limit headers of an API response. Synchronous; never throws. */
+    answered(answer: RateLimitResponse): void {
       const before = decide();
       windows = mergeQuota(windows, readQuota(answer, clock.now()), clock.now());
       const after = decide();
@@ -252,13 +246,14 @@ export async function openBudget({ rule, store, clock, log }: BudgetParts): Prom
       log.info(after.kind === 'allow' ? 'model calls resume' : 'model calls wait', { ...after });
       save();
     },
-    record(spent) {
+    record(spent: Spent): void {
       ledger.record(spent);
       save();
     },
     today: ledger.today,
     decide,
-    async close() {
+    /** Resolves once everything is on disk. */
+    async close(): Promise<void> {
       await saving;
     },
   };
@@ -270,31 +265,27 @@ interface Usage {
   readonly costUsd: number;
 }
 
+type Spent = Usage & { readonly sessionId?: string | undefined };
+
 /** Usage of the current day (UTC). */
-export interface UsageCounter {
-  record(spent: Usage & { readonly sessionId?: string }): void;
-  today(): Usage & { /** `YYYY-MM-DD` */ readonly day: string };
-}
+export type UsageCounter = ReturnType<typeof createUsageCounter>;
 
 const NOTHING: Usage = { calls: 0, tokens: 0, costUsd: 0 };
 
-export function createUsageCounter(
-  now: () => number,
-  kept: (Usage & { readonly day: string }) | null = null,
-): UsageCounter {
+export function createUsageCounter(now: () => number, kept: (Usage & { readonly day: string }) | null = null) {
   let { day, ...used } = kept ?? { day: '', ...NOTHING };
   const turn = (): void => {
     const today = new Date(now()).toISOString().slice(0, 10);
     if (today !== day) [day, used] = [today, NOTHING];
   };
   return {
-    record({ calls, tokens, costUsd }) {
+    record({ calls, tokens, costUsd }: Spent): void {
       turn();
       used = { calls: used.calls + calls, tokens: used.tokens + tokens, costUsd: used.costUsd + costUsd };
     },
     today() {
       turn();
-      return { day, calls: used.calls, tokens: used.tokens, costUsd: used.costUsd };
+      return { day, ...used };
     },
   };
 }

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { clip, neutralLine } from '../../../common/text.ts';
 import type { Claim, StatementRef } from '../../model/node.ts';
 import { policyRules } from '../../text/content-type.ts';
-import { contentTags } from '../../text/tags.ts';
+import { contentTags, proposedTags } from '../../text/tags.ts';
 import type { KnownStatement, ProposedNode, SummaryInput, SummaryResult } from '../model.ts';
 import { dataRule, fenced, jsonSchemaOf, type Prompt } from './prompt.ts';
 import { bareLabel, type Labels, labelTurns, renderTranscript } from './transcript.ts';
@@ -75,9 +75,9 @@ Nodes
 - What a summary says depends on what the turn is:
 ${policyRules()}
 - trigger: one sentence starting with "When I", written from the agent's side: the situation in which it will need this node, with 2 to 4 concrete anchors (names, files, commands, errors) to recognise it by.
-- topic_tags: 1 to 6, lower case, joined by hyphens. Use a known tag wherever one fits before making a new one.
+- topic_tags: 1 to 6, lower case, joined by hyphens. Use a known tag wherever one fits before making a new one. Beside them, where they hold: FLAG:ACT_DECIDE, FLAG:ACT_DIAGNOSE, FLAG:ACT_FAIL, FLAG:ACT_PLAN, FLAG:SKILL, FLAG:USER_REJECT, ORIGIN:WEB_SEARCH, ORIGIN:FILE_EDIT, ORIGIN:SUBAGENT_RESULT, ORIGIN:PROJECT_GOAL.
 - importance: HIGH only for decisions of the user and standing rules; LOW for what can be looked up again at once; else MED.
-- recall_mode: "active" as a rule. "passive" or "both" only for a standing rule or preference of the developer that matters in nearly every session.
+- recall_mode: "active" as a rule. "both" for a standing rule or preference of the developer that matters in nearly every session: it is always shown as well. "passive" is always shown and never searched: only where the summary is all that there is to find.
 - Leave out what spoils a memory: instructions that the agent itself was given, heartbeats and acknowledgements, guesses about the developer that the developer did not say, what is only true for a moment (running, percent done, process ids), and lines that memory itself put into the conversation.
 - facts: whole sentences worth looking up by themselves; concept names the subject, value is the sentence with its exact value; polarity "negative" for what was ruled out, removed or denied. evidence: the turns that show it.
 - revises: labels of known statements that the turns of this node say are no longer so, because a new value, tool or rule took their place. Only what is said outright; one that is merely not mentioned, or is about something else, still holds.
@@ -196,5 +196,5 @@ function tidyTags(tags: readonly string[]): string[] {
       .replace(/[\s_]+/g, '-')
       .slice(0, 40),
   );
-  return [...new Set(tidy)].filter((tag) => tag !== '').slice(0, TAGS);
+  return [...[...new Set(tidy)].filter((tag) => tag !== '').slice(0, TAGS), ...proposedTags(tags)];
 }
